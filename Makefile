@@ -1,0 +1,53 @@
+# Every target makes its own .venv from a bare Python 3.11 or newer when it is missing.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA ?=
+DEMO ?= demo
+OUT ?= runs/lfw
+
+.PHONY: help demo train test test-slow quality style bench clean
+
+help:
+	@echo "make demo       synthetic faces -> trained model -> honest numbers -> two verdicts"
+	@echo "make train      train on DATA=folder into OUT=run"
+	@echo "make test       linters, types, import rules and the fast tests"
+	@echo "make test-slow  the slow tests"
+	@echo "make quality    linters, types and import rules alone"
+	@echo "make style      mend what the linters can"
+
+$(VENV)/.runs: pyproject.toml facepairs/__init__.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "facepairs needs Python 3.11 or newer; try: make PYTHON=python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.develops: $(VENV)/.runs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.runs
+	$(BIN)/python scripts/demo.py $(DEMO)
+
+train: $(VENV)/.runs
+	@test -n "$(DATA)" || { echo "usage: make train DATA=folder [OUT=run]" >&2; exit 2; }
+	$(BIN)/facepairs train $(DATA) --out $(OUT)
+
+test: quality
+	$(BIN)/python -m pytest -q
+
+test-slow: $(VENV)/.develops
+	$(BIN)/python -m pytest -q -m slow
+
+quality: $(VENV)/.develops
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+style: $(VENV)/.develops
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) $(DEMO)

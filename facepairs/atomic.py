@@ -1,0 +1,135 @@
+"""Outputs that are whole or absent: a temporary name beside the target, fsync, rename.
+
+A temporary name is `.NAME.tmp-PID-…`; those of processes that are gone are swept away by the next
+writer of the same target, so that kills leave no litter behind.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from facepairs.errors import BadData
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to disk; a no-op where the platform cannot open folders."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def process_is_gone(pid: int) -> bool:
+    """Whether no process of that number lives on this machine."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def sweep(target: Path) -> None:
+    """Remove what killed processes left beside `target`."""
+    pattern = re.compile(re.escape(f".{target.name}.") + r"(tmp|old)-(\d+)-")
+    with contextlib.suppress(OSError):
+        for entry in list(target.parent.iterdir()):
+            found = pattern.match(entry.name)
+            if not found or not process_is_gone(int(found.group(2))):
+                continue
+            if found.group(1) == "old" and not target.exists():
+                entry.rename(target)  # killed between the two renames of `atomic_folder`
+            else:
+                _remove(entry)
+
+
+def _temporary(target: Path, word: str = "tmp") -> Path:
+    return target.with_name(f".{target.name}.{word}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+
+
+def _prepare(target: Path) -> Path:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadData(
+            f"cannot create {target.parent}: {error.strerror}; choose another place"
+        ) from None
+    sweep(target)
+    return _temporary(target)
+
+
+@contextlib.contextmanager
+def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a file to write (`w` for UTF-8 text, `wb` for bytes) that appears whole or not at all.
+
+    Raises BadData when the place cannot be written; the old file then stands untouched.
+    """
+    temporary = _prepare(target)
+    encoding = None if "b" in mode else "utf-8"
+    newline = None if "b" in mode else ""
+    try:
+        with open(temporary, mode, encoding=encoding, newline=newline) as handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise BadData(
+            f"cannot write {target}: {error.strerror or error}; choose another place or free space"
+        ) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_folder(target: Path) -> Iterator[Path]:
+    """Yield an empty temporary folder that takes the place of `target` when the block ends well.
+
+    A folder that stood there is replaced only then, and put back when the swap fails.
+    Raises BadData when the place cannot be written.
+    """
+    temporary = _prepare(target)
+    old = _temporary(target, "old")
+    try:
+        temporary.mkdir()
+        yield temporary
+        for path in sorted(temporary.rglob("*")):
+            if path.is_file():
+                with open(path, "rb") as handle:
+                    os.fsync(handle.fileno())
+        sync_folder(temporary)
+        if target.exists():
+            target.rename(old)
+        try:
+            temporary.rename(target)
+        except OSError:
+            if old.exists():
+                old.rename(target)
+            raise
+        sync_folder(target.parent)
+    except OSError as error:
+        raise BadData(
+            f"cannot write {target}: {error.strerror or error}; choose another place or free space"
+        ) from None
+    finally:
+        _remove(temporary)
+        if target.exists():
+            _remove(old)

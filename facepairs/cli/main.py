@@ -1,0 +1,83 @@
+"""The `facepairs` command: collects the commands and turns errors into one line and exit code 2.
+
+Exit codes: 0 done (`verify`: same person), 1 a negative finding (`verify`: different people,
+`data check`: something is wrong), 2 an error, 130 interrupted.
+"""
+
+import os
+import sys
+from typing import Any, NoReturn
+
+import typer
+
+import facepairs
+from facepairs.cli import data, evaluate, info, train, verify
+from facepairs.cli.output import ERROR, INTERRUPTED, print_error
+from facepairs.errors import FacepairsError
+
+app = typer.Typer(
+    name="facepairs",
+    help="Turn a folder of faces into a face verifier whose errors are known.",
+    epilog="Example: facepairs train photos/ --out run && facepairs verify a.jpg b.jpg "
+    "--model run/bundle",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command(epilog=train.EXAMPLE)(train.train)
+app.command(epilog=evaluate.EXAMPLE)(evaluate.evaluate)
+app.command(epilog=verify.EXAMPLE)(verify.verify)
+app.command(epilog=info.EXAMPLE)(info.info)
+app.add_typer(data.app, name="data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"facepairs {facepairs.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Turn a folder of faces into a face verifier whose errors are known."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in arguments
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(arguments, prog_name="facepairs", standalone_mode=False)
+    except FacepairsError as error:
+        print_error(error.kind, str(error), as_json)
+        code = ERROR
+    except (KeyboardInterrupt, typer.Abort):
+        print_error("interrupted", "interrupted", as_json)
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone; Python would complain again while it shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ERROR
+    except Exception as error:  # noqa: BLE001 - bugs are raised on
+        code = _usage(error, as_json)
+    sys.stdout.flush()
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Any, as_json: bool) -> int:
+    """Print a mistake in the command's words (click's UsageError) as one line; raise bugs on."""
+    if not hasattr(error, "format_message"):
+        raise error
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.ctx.get_help())
+        return ERROR
+    where = error.ctx.command_path if getattr(error, "ctx", None) else "facepairs"
+    message = error.format_message().replace("\n", " ").rstrip(".")
+    print_error("usage", f"{message}; see {where} --help", as_json)
+    return ERROR

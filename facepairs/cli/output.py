@@ -1,0 +1,57 @@
+"""What every command prints with: JSON or text on stdout, the rest on stderr."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+OK, NEGATIVE, ERROR, INTERRUPTED = 0, 1, 2, 130
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one JSON object on stdout."""
+    print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def print_error(kind: str, message: str, as_json: bool) -> None:
+    """Print one line on stderr; under `--json` an object on stdout."""
+    line = " ".join(message.split())
+    if as_json:
+        print_json({"error": {"kind": kind, "message": line}})
+    else:
+        print(f"facepairs: error: {line}", file=sys.stderr)
+
+
+def say(line: str) -> None:
+    """Print a line of progress or warning on stderr."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def print_rows(rows: Iterable[tuple[str, str]]) -> None:
+    """Print label and text in two columns."""
+    listed = list(rows)
+    width = max((len(label) for label, _ in listed), default=0)
+    for label, text in listed:
+        print(f"{label:<{width}}  {text}")
+
+
+def ticker(label: str) -> Callable[[int, int], None]:
+    """Make a progress bar on a terminal's stderr, shown once the work takes two seconds."""
+    started = time.monotonic()
+    shown = 0.0
+
+    def tick(done: int, total: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        finished = done >= total
+        if not sys.stderr.isatty() or now - started < 2 or (now - shown < 0.1 and not finished):
+            return
+        shown = now
+        filled = 24 * done // max(total, 1)
+        left = (now - started) * (total - done) / max(done, 1)
+        bar = f"{label} [{'=' * filled}{' ' * (24 - filled)}] {done:,}/{total:,}  {left:.0f} s left"
+        end = "\r\x1b[2K" if finished else ""
+        print(f"\r\x1b[2K{bar}{end}", end="", file=sys.stderr, flush=True)
+
+    return tick

@@ -1,0 +1,94 @@
+"""`facepairs train`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from facepairs.cli.output import INTERRUPTED, print_json, print_rows, say, ticker
+
+EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
+
+
+def train(
+    data: Annotated[Path, typer.Argument(help="Folder of Person_Name/photo.jpg.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder; its bundle/ is the verifier. [default: runs/…]")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="difference (default), or the baseline pixels.")
+    ] = None,
+    protocol: Annotated[
+        str | None, typer.Option(help="heldout (default: split by people) or view1 (LFW's lists).")
+    ] = None,
+    lists: Annotated[Path | None, typer.Option(help="Folder of the official LFW lists.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Epochs; with --minutes the most.")] = (None),
+    minutes: Annotated[
+        float | None, typer.Option(help="Plan the epochs to fit in so many minutes of training.")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Pairs a step. [default: 64]")] = None,
+    image_size: Annotated[
+        int | None, typer.Option(help="Side the network works at, 64 to 224 pixels. [default: 64]")
+    ] = None,
+    store: Annotated[str | None, typer.Option(help="auto (default) or files.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Of split, pairs, weights, augmentation. [default: 0]")
+    ] = None,
+    skip_bad: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,
+    resume: Annotated[bool, typer.Option(help="Go on with the run in --out.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file of settings; options given here come first.")
+    ] = None,
+    tensorboard_images: Annotated[
+        bool, typer.Option(help="Keep a grid of training pairs in the run's TensorBoard log.")
+    ] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Train a face verifier on a folder of faces.
+
+    People are set aside to calibrate the threshold and to measure errors on; Ctrl-C saves, and
+    --resume goes on.
+    """
+    from facepairs.cli.quiet import quiet_tensorflow
+
+    if out is None:
+        from datetime import datetime
+
+        if resume:
+            raise typer.BadParameter("--resume needs the run folder: --out RUN")
+        out = Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")
+    given: dict[str, Any] = {
+        "model": model,
+        "protocol": protocol,
+        "lists": str(lists) if lists else None,
+        "epochs": epochs,
+        "minutes": minutes,
+        "batch_size": batch_size,
+        "image_size": image_size,
+        "store": store,
+        "seed": seed,
+        "skip_bad": skip_bad or None,
+    }
+    quiet_tensorflow()
+    from facepairs.training.train import resolve_config
+    from facepairs.training.train import train as run
+
+    options = {name: value for name, value in given.items() if value is not None}
+    settings = resolve_config(options, config, out, resume)
+    report = run(data, out, settings, resume, say, ticker, tensorboard_images)
+    if json:
+        print_json(report.to_json())
+    elif not report.interrupted:
+        print_rows(
+            [
+                ("bundle", str(report.bundle)),
+                ("trained", f"{report.epochs} epochs in {report.seconds / 60:.1f} minutes"),
+                ("validation AUC", f"{report.val_auc:.4f} (people that chose the threshold)"),
+                ("threshold", f"{report.threshold:.4f}"),
+                ("next", f"facepairs evaluate {report.bundle} {data}"),
+                ("", f"facepairs verify A.jpg B.jpg --model {report.bundle}"),
+            ]
+        )
+    if report.interrupted:
+        say(f"stopped and saved; go on with: facepairs train {data} --out {out} --resume")
+        raise typer.Exit(INTERRUPTED)

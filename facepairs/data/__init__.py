@@ -1,0 +1,1 @@
+"""Folders, lists and pairs of faces: standard library, NumPy and Pillow only."""

@@ -1,0 +1,567 @@
+"""Draws an invented face from numbers: `Identity` is who it is, `Shot` is how it was photographed.
+
+Lengths are in pixels of the 250-pixel LFW frame, from the midpoint of the eyes: x to the right,
+y down, z towards the camera. Everything is drawn at twice the size and reduced.
+"""
+
+import colorsys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageDraw
+
+FRAME_PX = 250
+EYES_AT = (125.0, 112.0)  # where LFW's aligned frames have the midpoint of the eyes, on average
+SUPERSAMPLING = 2
+
+Points = npt.NDArray[np.float64]
+Colour = tuple[int, int, int]
+
+SKIN = ((250, 218, 192), (236, 190, 158), (218, 164, 126), (188, 128, 90), (146, 94, 64))
+HAIR = ((34, 28, 28), (62, 42, 30), (98, 64, 40), (132, 72, 42), (178, 134, 84), (214, 184, 130))
+IRIS = ((66, 42, 28), (112, 78, 40), (98, 116, 66), (78, 120, 150), (112, 128, 142))
+LIPS = ((196, 120, 108), (184, 92, 90), (158, 66, 70), (190, 78, 96))
+FRAMES = ((30, 28, 30), (92, 54, 34), (60, 76, 108), (150, 144, 138))
+WHITE: Colour = (240, 236, 232)
+LASHES: Colour = (38, 28, 26)
+MOUTH_INSIDE: Colour = (82, 30, 34)
+
+
+def between(low: float, high: float, bell: bool = False) -> Any:
+    """Declare a parameter drawn evenly from a range, or (`bell`) mostly from its middle."""
+    return field(metadata={"low": low, "high": high, "bell": bell})
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What stays with a person from photo to photo; drawn in this order from the seed."""
+
+    head_half_width: float = between(40.5, 49)
+    skull_height: float = between(58, 68)
+    chin_drop: float = between(68, 81)
+    jaw_width: float = between(0.66, 0.92)  # of the head's, at the height of the mouth
+    chin_half_width: float = between(9, 19)
+    cheek_fullness: float = between(0.95, 1.04)
+    skin_tone: float = between(0, 1, bell=True)  # place on the ramp SKIN
+    skin_warmth: float = between(-1, 1, bell=True)
+    eye_distance: float = between(18, 23)  # half of the distance between the pupils
+    eye_half_width: float = between(9, 12)
+    eye_opening: float = between(6.8, 10.8)
+    eye_tilt: float = between(-1.8, 2.4)
+    eye_height: float = between(-2.5, 2.5)
+    iris_colour: float = between(0, 1)
+    brow_height: float = between(12, 18.5)
+    brow_thickness: float = between(1.6, 5.4)
+    brow_arch: float = between(0, 4.5)
+    brow_angle: float = between(-2.6, 2.6)
+    brow_gap: float = between(6, 11)
+    brow_darkness: float = between(0.25, 0.75)
+    nose_length: float = between(25, 35)
+    nose_half_width: float = between(6.5, 11.5)
+    nose_bridge: float = between(2.8, 5.2)
+    nose_relief: float = between(9, 17)
+    mouth_height: float = between(43, 51)
+    mouth_half_width: float = between(13.5, 21)
+    upper_lip: float = between(2.2, 5.4)
+    lower_lip: float = between(3.2, 7.2)
+    lip_colour: float = between(0, 1)
+    hair_colour: float = between(0, 1)
+    grey: float = between(-2.2, 0.9)  # above 0: share of grey in the hair
+    hair_line: float = between(34, 51)
+    temple_recession: float = between(0.28, 0.75)
+    hair_top: float = between(5, 22)
+    hair_sides: float = between(1.5, 11)
+    curl: float = between(-1.2, 1)  # above 0: how curly
+    hair_length: float = between(-60, 125)  # below 20: short
+    parting: float = between(-0.75, 0.75)
+    fringe: float = between(-0.9, 1)  # above 0: how far it falls over the forehead
+    baldness: float = between(-3.2, 0.5)  # above 0: no hair on top
+    ear_size: float = between(8.5, 14)
+    ear_set: float = between(1, 5)
+    beard: float = between(-1.7, 1)  # above 0: how thick
+    moustache: float = between(-2.2, 1)
+    freckles: float = between(-2.5, 1)
+    mole_x: float = between(-30, 30)
+    mole_y: float = between(10, 62)
+    mole_size: float = between(-2.2, 1.9)  # above 0: there is a mole
+    glasses: float = between(-2.6, 1)  # above 0: wears them; how thick the frame
+    glasses_height: float = between(8.5, 13)
+    glasses_roundness: float = between(0.3, 1)
+    glasses_colour: float = between(0, 1)
+    asymmetry: float = between(-1, 1, bell=True)
+
+
+@dataclass(frozen=True)
+class Shot:
+    """What changes from photo to photo; drawn in this order from the seed."""
+
+    yaw_degrees: float = between(-17, 17, bell=True)
+    pitch_degrees: float = between(-9, 9, bell=True)
+    roll_degrees: float = between(-5, 5, bell=True)
+    shift_x: float = between(-4, 4, bell=True)
+    shift_y: float = between(-4, 4, bell=True)
+    scale: float = between(0.94, 1.06, bell=True)
+    smile: float = between(-0.1, 1.3)
+    mouth_open: float = between(-5, 6)
+    brow_raise: float = between(-1.2, 2.6)
+    lids: float = between(0.72, 1.08)
+    gaze_x: float = between(-2, 2, bell=True)
+    gaze_y: float = between(-1, 1, bell=True)
+    light_x: float = between(-1, 1)
+    light_y: float = between(-0.75, 0.25)
+    ambient: float = between(0.35, 0.75)
+    brightness: float = between(0.72, 1.34)
+    warmth: float = between(-1, 1)
+    contrast: float = between(0.8, 1.15)
+    falloff: float = between(0, 0.22)  # how much darker the far side of the frame is
+    falloff_angle: float = between(0, 1)
+    tousle: float = between(-1, 1, bell=True)
+    clothing_hue: float = between(0, 1)
+    clothing_lightness: float = between(0.15, 0.95)
+    collar: float = between(0, 1)
+    backdrop_hue: float = between(0, 1)
+    backdrop_saturation: float = between(0, 0.35)
+    backdrop_lightness: float = between(0.15, 0.9)
+    backdrop_gradient: float = between(-0.3, 0.3)
+    backdrop_angle: float = between(0, 1)
+    backdrop_blur: float = between(0.8, 3)
+    blur_px: float = between(0, 1.0)
+    noise: float = between(1, 7)
+    jpeg_quality: float = between(72, 95)
+
+
+def ramp(colours: Sequence[Colour], at: float) -> Colour:
+    """Give the colour at a place from 0 to 1 along a row of colours."""
+    place = min(max(at, 0.0), 1.0) * (len(colours) - 1)
+    start = min(int(place), len(colours) - 2)
+    return mix(colours[start], colours[start + 1], place - start)
+
+
+def mix(one: Colour, other: Colour, share: float) -> Colour:
+    """Give `one` with a share of `other` mixed in."""
+    r, g, b = (
+        min(max(round(a + (b - a) * share), 0), 255) for a, b in zip(one, other, strict=True)
+    )
+    return r, g, b
+
+
+def shade(colour: Colour, factor: float) -> Colour:
+    """Give a colour darker (factor below 1) or lighter."""
+    return mix((0, 0, 0), colour, factor)
+
+
+def hue(turn: float, saturation: float, lightness: float) -> Colour:
+    """Give a colour by its place on the colour wheel, all from 0 to 1."""
+    r, g, b = (round(255 * c) for c in colorsys.hls_to_rgb(turn, lightness, saturation))
+    return r, g, b
+
+
+def _spline_weights(steps: int) -> Points:
+    t = np.arange(steps)[:, None] / steps
+    return 0.5 * np.hstack(
+        [-t + 2 * t**2 - t**3, 2 - 5 * t**2 + 3 * t**3, t + 4 * t**2 - 3 * t**3, t**3 - t**2]
+    )
+
+
+_WEIGHTS = _spline_weights(6)
+
+
+def smooth(corners: npt.ArrayLike, closed: bool = True) -> Points:
+    """Lay a Catmull-Rom curve through points: float64[N, 2] to float64[6 N or so, 2]."""
+    p = np.asarray(corners, np.float64)
+    padded = np.concatenate([p[-1:], p, p[:2]] if closed else [p[:1], p, p[-1:]])
+    windows = np.stack([padded[i : len(padded) - 3 + i] for i in range(4)], 1)
+    curve = np.einsum("sj,kjd->ksd", _WEIGHTS, windows).reshape(-1, 2)
+    return curve if closed else np.concatenate([curve, p[-1:]])
+
+
+class Canvas:
+    """The picture being drawn, and the way from the head's coordinates to its pixels."""
+
+    def __init__(self, who: Identity, shot: Shot, backdrop: Image.Image) -> None:
+        self.image = backdrop
+        self.pen = ImageDraw.Draw(backdrop, "RGBA")
+        self.head_mask = Image.new("L", backdrop.size)
+        self._mask_pen = ImageDraw.Draw(self.head_mask)
+        self.px = backdrop.width / FRAME_PX
+        self._half_width = who.head_half_width
+        self._middle = (who.chin_drop - who.skull_height) / 2
+        self._half_height = (who.chin_drop + who.skull_height) / 2
+        self._depth = 0.92 * who.head_half_width
+        yaw, pitch, roll = np.radians([shot.yaw_degrees, shot.pitch_degrees, shot.roll_degrees])
+        turn = np.array(
+            [
+                [np.cos(yaw), 0, np.sin(yaw)],
+                [np.sin(yaw) * np.sin(pitch), np.cos(pitch), -np.cos(yaw) * np.sin(pitch)],
+            ]
+        )
+        tilt = np.array([[np.cos(roll), -np.sin(roll)], [np.sin(roll), np.cos(roll)]])
+        self._turn = (tilt @ turn * shot.scale * self.px).T
+        # LFW's frames are aligned by the features, so most of the way the eyes go is taken back.
+        eyes = np.array([[0.0, -self._middle, 0.8 * self._depth]]) @ self._turn
+        centre = np.array(EYES_AT) + (shot.shift_x, shot.shift_y)
+        aligned = 0.85 * eyes[0] + 0.15 * np.array([0, -self._middle * self.px])
+        self._origin = centre * self.px - aligned
+        self._body = shot.scale * self.px
+        self._body_at = centre * self.px
+
+    def at(self, points: npt.ArrayLike, lift: npt.ArrayLike = 0.0, flat: bool = False) -> Points:
+        """Project points of the face's surface (`flat`: of its outline) to canvas pixels."""
+        xy = np.atleast_2d(np.asarray(points, np.float64)) - (0, self._middle)
+        if flat:
+            z = np.broadcast_to(np.asarray(lift, np.float64), len(xy))
+        else:
+            reach = (xy[:, 0] / self._half_width) ** 2 + (xy[:, 1] / self._half_height) ** 2
+            z = self._depth * np.sqrt(np.clip(1 - reach, 0, 1)) + lift
+        return np.column_stack([xy, z]) @ self._turn + self._origin
+
+    def body(self, points: npt.ArrayLike) -> Points:
+        """Place points of the neck and shoulders, which do not turn with the head."""
+        return np.asarray(points, np.float64) * self._body + self._body_at
+
+    def fill(
+        self, outline: Points, colour: Colour, alpha: float = 1.0, is_head: bool = False
+    ) -> None:
+        """Fill an outline given in canvas pixels."""
+        flat = outline.ravel().tolist()
+        self.pen.polygon(flat, fill=(*colour, round(255 * alpha)))
+        if is_head:
+            self._mask_pen.polygon(flat, fill=255)
+
+    def stroke(self, path: Points, colour: Colour, width: float, alpha: float = 1.0) -> None:
+        """Draw a line through canvas pixels; `width` is in pixels of the 250-pixel frame."""
+        self.fill(self._ribbon(path, width), colour, alpha)
+
+    def _ribbon(self, path: Points, width: float) -> Points:
+        # One polygon: the pen's own lines overlap at their joints, which shows when translucent.
+        along = np.empty_like(path)
+        along[1:-1] = path[2:] - path[:-2]
+        along[0], along[-1] = path[1] - path[0], path[-1] - path[-2]
+        length = np.sqrt((along * along).sum(1)) + 1e-9
+        edge = along[:, ::-1] * (-1, 1) * (max(width * self.px / 2, 0.5) / length)[:, None]
+        return np.concatenate([path - edge, (path + edge)[::-1]])
+
+    def dot(
+        self, centre: Points, radius: float, colour: Colour, alpha: float = 1.0, flatness: float = 1
+    ) -> None:
+        """Fill an ellipse about a canvas point; `radius` in pixels of the 250-pixel frame."""
+        (x, y), r = centre.ravel(), radius * self.px
+        self.pen.ellipse(
+            [x - r, y - r * flatness, x + r, y + r * flatness], fill=(*colour, round(255 * alpha))
+        )
+
+
+def draw(who: Identity, shot: Shot, backdrop: Image.Image, marks: Points) -> Canvas:
+    """Draw a face over a backdrop, in even light.
+
+    `marks` float64[M, 3] in [0, 1) says where freckles and strands of hair go.
+    """
+    canvas = Canvas(who, shot, backdrop)
+    tint = (222, 120, 92) if who.skin_warmth > 0 else (196, 184, 124)
+    skin = mix(ramp(SKIN, who.skin_tone), tint, 0.2 * abs(who.skin_warmth))
+    hair = mix(ramp(HAIR, who.hair_colour), (172, 168, 164), max(who.grey, 0))
+    _back_hair(canvas, who, shade(hair, 0.72))
+    _body(canvas, who, shot, skin)
+    _head(canvas, who, skin)
+    _skin_marks(canvas, who, skin, hair, marks)
+    _nose(canvas, who, skin)
+    _mouth(canvas, who, shot, skin)
+    for side in (-1, 1):
+        _eye(canvas, who, shot, skin, side)
+        _brow(canvas, who, shot, mix(skin, shade(hair, 0.75), 0.3 + who.brow_darkness), side)
+    if who.baldness < 0:
+        _front_hair(canvas, who, shot, hair, marks)
+    if who.glasses > 0:
+        _glasses(canvas, who)
+    return canvas
+
+
+def _head_outline(who: Identity) -> Points:
+    w, top, chin = who.head_half_width, -who.skull_height, who.chin_drop
+    jaw, tip = who.jaw_width * w, who.chin_half_width
+    right = [
+        (0.66 * w, 0.85 * top),
+        (0.97 * w, 0.42 * top),
+        (w, -4),
+        (0.97 * w * who.cheek_fullness, 0.32 * chin),
+        (jaw, 0.64 * chin),
+        (0.5 * (jaw + tip), 0.87 * chin),
+        (0.6 * tip, 0.985 * chin),
+    ]
+    return smooth([(0, top), *right, (0, chin), *[(-x, y) for x, y in reversed(right)]])
+
+
+def _body(canvas: Canvas, who: Identity, shot: Shot, skin: Colour) -> None:
+    neck = 0.68 * who.head_half_width
+    dip = 92 + 34 * shot.collar**2
+    canvas.fill(canvas.body([(-neck, 30), (neck, 30), (neck * 1.5, 150), (-neck * 1.5, 150)]), skin)
+    for drop in (80, 87, 94):  # the chin's shadow
+        under = [(-neck * 1.06, 30), (neck * 1.06, 30), (neck * 1.06, drop - 12), (0, drop)]
+        outline = smooth([*under, (-neck * 1.06, drop - 12)])
+        canvas.fill(canvas.body(outline.clip((-neck, 0), (neck, 200))), shade(skin, 0.5), 0.2)
+    cloth = hue(shot.clothing_hue, 0.45, shot.clothing_lightness)
+    collar = [(-neck * 1.02, 88), (-neck * 0.6, 0.5 * (88 + dip)), (0, dip)]
+    top = [(-150, 150), (-118, 118), (-neck * 1.9, 98), *collar]
+    top += [(-x, y) for x, y in reversed(top[:-1])]
+    canvas.fill(
+        canvas.body(np.concatenate([smooth(top, closed=False), [(150, 190), (-150, 190)]])), cloth
+    )
+    canvas.stroke(canvas.body(smooth(top[3:8], closed=False)), shade(cloth, 0.7), 1.6)
+
+
+def _head(canvas: Canvas, who: Identity, skin: Colour) -> None:
+    for side in (-1, 1):
+        x, size = side * (who.head_half_width + who.ear_set - 2), who.ear_size
+        ear = [(x, -size * 0.9), (x + side * size * 0.5, -size), (x + side * size * 0.62, -2)]
+        ear += [(x + side * size * 0.3, size * 1.2), (x, size * 1.5)]
+        canvas.fill(canvas.at(smooth(ear) + (0, 6), -8, flat=True), skin, is_head=True)
+        fold = smooth(np.array(ear[:4]) * (0.985, 0.72) + (0, 6), closed=False)
+        canvas.stroke(canvas.at(fold, -8, flat=True), shade(skin, 0.68), 1.4)
+    outline = _head_outline(who)
+    forward = 16 * np.clip(outline[:, 1] / who.chin_drop, 0, 1) ** 2  # the chin is before the ears
+    canvas.fill(canvas.at(outline, forward, flat=True), skin, is_head=True)
+
+
+def _skin_marks(canvas: Canvas, who: Identity, skin: Colour, hair: Colour, marks: Points) -> None:
+    if who.freckles > 0:
+        for x, y, size in marks[: 12 + round(28 * who.freckles)]:
+            spot = canvas.at([(66 * x - 33, 4 + 32 * y)])
+            canvas.dot(spot, 0.5 + 0.7 * size, mix(skin, (120, 62, 34), 0.5), 0.8)
+    if who.mole_size > 0:
+        canvas.dot(
+            canvas.at([(who.mole_x, who.mole_y)]), 1 + 0.8 * who.mole_size, (74, 46, 38), 0.9
+        )
+    w, chin, mouth, half = (
+        who.head_half_width,
+        who.chin_drop,
+        who.mouth_height,
+        who.mouth_half_width,
+    )
+    dark = mix(skin, shade(hair, 0.8), 0.85)
+    if who.beard > 0:
+        outline = _head_outline(who)
+        jaw = outline[(outline[:, 1] > 8)]
+        inner = [(-0.93 * w, 8), (-0.84 * w, 24), (-0.6 * w, mouth - 5), (-half - 3, mouth - 3)]
+        inner += [(-half * 0.6, mouth + 11)]
+        inner += [(-x, y) for x, y in reversed(inner)]
+        for grow in (0, 2.5, 5):
+            edge = smooth(np.array(inner) + (0, grow), closed=False)
+            lift = 16 * np.clip(jaw[:, 1] / chin, 0, 1) ** 2
+            both = [canvas.at(jaw, lift, flat=True), canvas.at(edge, 1)]
+            canvas.fill(np.concatenate(both), dark, 0.12 + 0.38 * who.beard)
+    if who.moustache > 0:
+        low = mouth - 0.6 * who.upper_lip
+        high = low - 2.5 - 4 * who.moustache
+        lip = [(0, high + 1), (half * 0.35, high), (half * 0.8, low - 1.5), (half + 2, low + 3)]
+        lip += [(half * 0.6, low + 0.5), (0, low - 0.5)]
+        lip += [(-x, y) for x, y in reversed(lip[1:-1])]
+        canvas.fill(canvas.at(smooth(lip), 2), dark, 0.5 + 0.45 * who.moustache)
+
+
+def _nose(canvas: Canvas, who: Identity, skin: Colour) -> None:
+    wide, base, lift = who.nose_half_width, who.nose_length, 0.6 * who.nose_relief
+    shadow = smooth([(-wide, base), (wide, base), (0.5 * wide, base + 6), (-0.5 * wide, base + 6)])
+    canvas.fill(canvas.at(shadow, 2), shade(skin, 0.6), 0.3)
+    under = [(-0.5 * wide, base + 0.5), (0, base + 2.6), (0.5 * wide, base + 0.5)]
+    canvas.stroke(canvas.at(smooth(under, closed=False), lift), shade(skin, 0.66), 1.1)
+    for side in (-1, 1):
+        wing = [(0.74, -8), (1, -3.2), (0.9, 0.6), (0.62, 1)]
+        path = smooth([(side * x * wide, base + y) for x, y in wing], closed=False)
+        canvas.stroke(canvas.at(path, lift * 0.6), shade(skin, 0.64), 1.1)
+        canvas.dot(
+            canvas.at([(side * 0.5 * wide, base)], lift * 0.8),
+            0.24 * wide,
+            shade(skin, 0.3),
+            0.9,
+            0.55,
+        )
+
+
+def _mouth(canvas: Canvas, who: Identity, shot: Shot, skin: Colour) -> None:
+    half = who.mouth_half_width * (1 + 0.16 * shot.smile)
+    middle, corner = who.mouth_height + shot.smile, -0.6 - 3.2 * shot.smile
+    gap = max(shot.mouth_open, 0)
+    lips = mix(skin, ramp(LIPS, who.lip_colour), 0.8)
+
+    def arc(drops: Sequence[float]) -> Points:
+        xs = np.array([-1, -0.62, -0.22, 0, 0.22, 0.62, 1]) * half
+        ys = middle + np.array([*drops, *drops[-2::-1]]) + who.asymmetry * xs / half
+        ys[[0, -1]] += corner
+        return smooth(np.column_stack([xs, ys]), closed=False)
+
+    up, low = who.upper_lip, who.lower_lip * (1 - 0.15 * shot.smile)
+    top = arc([0, -0.55 * up + 0.4 * corner, -up, -0.78 * up])
+    upper_edge = arc([0, 0.4 * corner + 0.4, 0.2 - 0.1 * gap, 0.6 - 0.1 * gap])
+    lower_edge = arc([0, 0.4 * corner + 0.7 + 0.7 * gap, gap + 0.6, gap + 0.8])
+    bottom = arc([0, 0.3 * corner + 0.75 * low + 0.8 * gap, low + gap, low * 1.04 + gap])
+    canvas.fill(canvas.at(np.concatenate([top, bottom[::-1]]), 3), lips)
+    canvas.fill(canvas.at(np.concatenate([top, upper_edge[::-1]]), 3), shade(lips, 0.82))
+    inside = np.concatenate([upper_edge, lower_edge[::-1]])
+    canvas.fill(canvas.at(inside, 2), MOUTH_INSIDE)
+    if gap > 1:
+        teeth = np.concatenate([upper_edge, (0.45 * upper_edge + 0.55 * lower_edge)[::-1]])
+        canvas.fill(canvas.at(teeth, 2), WHITE)
+    canvas.stroke(canvas.at(upper_edge, 3), shade(lips, 0.45), 1.0)
+    shine = arc([0, 0, gap + 0.5 * low, gap + 0.5 * low])[12:25]
+    canvas.stroke(canvas.at(shine, 3), mix(lips, WHITE, 0.5), 1.4, 0.5)
+    canvas.stroke(canvas.at(bottom[10:-10] + (0, 2.2), 1), shade(skin, 0.6), 2, 0.3)
+
+
+def _eye(canvas: Canvas, who: Identity, shot: Shot, skin: Colour, side: int) -> None:
+    centre = np.array([side * who.eye_distance, who.eye_height])
+    t = np.linspace(-1, 1, 11)
+    across = side * t * who.eye_half_width
+    rise = who.eye_opening * shot.lids * (1 - np.abs(t) ** 2.3)
+    slope = -who.eye_tilt * t
+    upper = centre + np.column_stack([across, slope - 0.58 * rise])
+    lower = centre + np.column_stack([across, slope + 0.42 * rise])
+    for size, alpha in ((1.5, 0.1), (1.25, 0.12)):  # the socket
+        socket = np.concatenate([upper * 1 - (0, 4 * size), lower[::-1] + (0, 3 * size)])
+        canvas.fill(canvas.at(centre + (socket - centre) * (size, 1)), shade(skin, 0.62), alpha)
+    almond = canvas.at(np.concatenate([upper, lower[::-1]]), 1)
+    low, high = np.floor(almond.min(0)).astype(int), np.ceil(almond.max(0)).astype(int) + 1
+    patch = Image.new("RGB", tuple(high - low), shade(WHITE, 0.96))
+    cut_out = Image.new("L", patch.size)
+    ImageDraw.Draw(cut_out).polygon((almond - low).ravel().tolist(), fill=255)
+    pen = ImageDraw.Draw(patch, "RGBA")
+    iris = ramp(IRIS, who.iris_colour)
+    x, y = (canvas.at([centre + (shot.gaze_x, shot.gaze_y - 0.6)], 1)[0] - low) / canvas.px
+    rings = [(4.9, shade(iris, 0.55), 0, 0), (4.2, iris, 0, 0), (2.1, (14, 12, 12), 0, 0)]
+    for radius, colour, dx, dy in [*rings, (1.0, (255, 255, 255), -1.5, -1.6)]:
+        corners = [x + dx - radius, y + dy - radius, x + dx + radius, y + dy + radius]
+        pen.ellipse([c * canvas.px for c in corners], fill=colour)
+    lid = (canvas.at(upper + (0, 0.8), 1) - low).ravel().tolist()
+    pen.line(lid, fill=(40, 30, 30, 110), width=round(2 * canvas.px))
+    canvas.image.paste(patch, tuple(low), cut_out)
+    canvas.stroke(canvas.at(lower, 1), shade(skin, 0.55), 0.8, 0.7)
+    canvas.stroke(canvas.at(upper[2:-1] - (0, 3), 1), shade(skin, 0.55), 0.9, 0.6)
+    canvas.stroke(canvas.at(upper, 1), LASHES, 1.5)
+
+
+def _brow(canvas: Canvas, who: Identity, shot: Shot, colour: Colour, side: int) -> None:
+    t = np.linspace(0, 1, 9)
+    outer = who.eye_distance + who.eye_half_width + 2
+    x = who.brow_gap + t * (outer - who.brow_gap)
+    y = who.eye_height - who.brow_height - shot.brow_raise
+    y = y - who.brow_arch * np.sin(np.pi * t**0.8) + who.brow_angle * (t - 0.5) + 2 * t**3
+    half = 0.5 * who.brow_thickness * (1 - 0.85 * t**2) * np.minimum(1, 0.6 + 2 * t)
+    for grow, alpha in ((1.35, 0.4), (1.0, 0.9)):
+        edge = np.concatenate([y - grow * half, (y + grow * half)[::-1]])
+        xs = side * np.concatenate([x, x[::-1]])
+        canvas.fill(canvas.at(np.column_stack([xs, edge]), 2), colour, alpha)
+
+
+def _cap(who: Identity, shot: Shot) -> tuple[Points, Points]:
+    """Give the outer edge of the hair on the head and its edge on the forehead, left to right."""
+    angle = np.linspace(0, np.pi, 33)
+    u, rise = -np.cos(angle), np.sin(angle)
+    waves = max(who.curl, 0) * 2.2 * np.abs(np.sin(6.5 * angle + shot.tousle))
+    outer_x = np.sign(u) * np.abs(u) ** 0.8 * (who.head_half_width + who.hair_sides + waves)
+    outer_y = -4 - rise**0.85 * (who.skull_height + who.hair_top + waves - 4)
+    line = -4 - rise**who.temple_recession * (who.hair_line - 4)
+    away = 1 - np.exp(-(((u - who.parting) / 0.45) ** 2))
+    fall = max(who.fringe, 0) * (who.hair_line - 12) * away * rise**0.5
+    fall += (1 - np.abs(shot.tousle)) * 1.5 * np.abs(np.sin(9 * angle)) * (who.fringe > 0)
+    inner = np.column_stack([u * 0.93 * who.head_half_width, line + fall])
+    return np.column_stack([outer_x, outer_y]), inner
+
+
+def _back_hair(canvas: Canvas, who: Identity, colour: Colour) -> None:
+    if who.hair_length < 20 or who.baldness > 0:
+        return
+    wide, down = who.head_half_width + who.hair_sides, who.hair_length
+    right = [(wide, -20), (wide + 3, 0.3 * down), (wide + 6, 0.7 * down), (wide * 0.8, down)]
+    top = -who.skull_height - who.hair_top + 6
+    outline = [(0, top), *right, (0, down), *[(-x, y) for x, y in reversed(right)]]
+    canvas.fill(canvas.at(smooth(outline), -18, flat=True), colour)
+
+
+def _front_hair(canvas: Canvas, who: Identity, shot: Shot, colour: Colour, marks: Points) -> None:
+    outer, inner = _cap(who, shot)
+    burns = np.array([(0.99, 10), (0.93, 8)]) * (who.head_half_width, 1)
+    edge = np.concatenate([outer, burns, inner[::-1], burns[::-1] * (-1, 1)])
+    lift = np.concatenate([np.zeros(len(outer) + 2), np.full(len(inner), 12.0), np.zeros(2)])
+    lift[len(outer) + 2 : -2] *= 2 * np.sin(np.linspace(0, np.pi, len(inner)))
+    shadow = canvas.at(inner + (0, 3), lift[len(outer) + 2 : -2], flat=True)
+    canvas.fill(shadow, shade(colour, 0.5), 0.25)
+    canvas.fill(canvas.at(edge, lift, flat=True), colour, is_head=True)
+    _strands(canvas, who, outer, inner, colour, marks)
+    if who.hair_length > 35:
+        _locks(canvas, who, colour)
+
+
+def _strands(
+    canvas: Canvas, who: Identity, outer: Points, inner: Points, colour: Colour, marks: Points
+) -> None:
+    place, tone, bend = marks.T
+    at = 1 + (np.arange(len(marks)) + place) / len(marks) * 30
+    knots = np.arange(len(outer))
+    out, into = (
+        np.column_stack([np.interp(at, knots, c[:, 0]), np.interp(at, knots, c[:, 1])])
+        for c in (outer, inner)
+    )
+    parting = outer[16] + (who.parting * 0.5 * who.head_half_width, 3)
+    root = 0.45 * parting + 0.53 * out
+    middle = 0.72 * out + 0.28 * into + (2 * bend[:, None] - (1, 0))
+    tip = into + (0.06 + 0.3 * bend[:, None]) * (out - into)
+    t = np.linspace(0, 1, 7)[:, None, None]
+    paths = (1 - t) ** 2 * root + 2 * t * (1 - t) * (2 * middle - 0.5 * (root + tip)) + t**2 * tip
+    projected = canvas.at(paths.reshape(-1, 2), 10, flat=True).reshape(7, -1, 2)
+    tones = shade(colour, 0.72), mix(colour, (255, 236, 200), 0.16)
+    for number, light in enumerate(tone.tolist()):
+        canvas.stroke(projected[:, number], tones[light > 0.5], 1 + light, 0.3)
+
+
+def _locks(canvas: Canvas, who: Identity, colour: Colour) -> None:
+    w, wide, down = who.head_half_width, who.head_half_width + who.hair_sides, who.hair_length
+    for side in (-1, 1):
+        lock = [(0.8 * w, -34), (0.93 * w, -8), (0.95 * w, 24), (0.86 * w, 0.75 * down)]
+        lock += [(0.9 * w, down - 2), (wide + 4, 0.75 * down), (wide + 3, 20), (wide, -18)]
+        outline = smooth(np.array(lock) * (side, 1))
+        canvas.fill(canvas.at(outline, 4, flat=True), colour, is_head=True)
+        for share in (0.25, 0.5, 0.75):
+            path = [
+                (side * (share * a[0] + (1 - share) * b[0]), share * a[1] + (1 - share) * b[1])
+                for a, b in zip(lock[:4], lock[:3:-1], strict=True)
+            ]
+            tone = shade(colour, 0.7) if share == 0.5 else mix(colour, (255, 236, 200), 0.2)
+            canvas.stroke(canvas.at(smooth(path, closed=False), 4, flat=True), tone, 0.9, 0.5)
+
+
+def _glasses(canvas: Canvas, who: Identity) -> None:
+    colour, width = ramp(FRAMES, who.glasses_colour), 1.2 + 1.8 * who.glasses
+    angle = np.linspace(0, 2 * np.pi, 29)
+    cos, sin = np.cos(angle), np.sin(angle)
+    power = who.glasses_roundness
+    x = (who.eye_half_width + 5.5) * np.sign(cos) * np.abs(cos) ** power
+    y = who.glasses_height * np.sign(sin) * np.abs(sin) ** power + who.eye_height + 2
+    for side in (-1, 1):
+        rim = canvas.at(np.column_stack([x + side * (who.eye_distance + 0.5), y]), 6)
+        canvas.fill(rim, (236, 242, 248), 0.12)
+        canvas.stroke(rim, colour, width)
+        outer = side * (who.eye_distance + who.eye_half_width + 6)
+        hinge = canvas.at([(outer, who.eye_height - 2)], 6)
+        ear = canvas.at([(side * who.head_half_width, who.eye_height - 3)], -6, flat=True)
+        canvas.stroke(np.concatenate([hinge, ear]), colour, width)
+    inner = who.eye_distance - who.eye_half_width - 5
+    bridge = [(-inner, who.eye_height), (0, who.eye_height - 2.5), (inner, who.eye_height)]
+    canvas.stroke(canvas.at(smooth(bridge, closed=False), 8), colour, width)
+
+
+def ridge_points(who: Identity) -> Points:
+    """Give the middle of the face and the two ends of the nose, for the light."""
+    middle = (who.chin_drop - who.skull_height) / 2
+    return np.array([(0, middle), (0, -4), (0, who.nose_length - 3)])
+
+
+def bumps(who: Identity) -> tuple[Points, list[float], list[float]]:
+    """Give the face's other relief: places, heights and spreads of bell-shaped bumps."""
+    cheek, brow = who.nose_length - 4, -who.brow_height
+    middle = [(0, who.mouth_height + 1), (0, who.chin_drop - 9)]
+    right = [(who.eye_distance, who.eye_height), (who.eye_distance + 4, cheek)]
+    right += [(who.eye_distance, brow)]
+    places = np.array([*middle, *right, *[(-x, y) for x, y in right]])
+    return places, [3, 4.5, -4, 2.5, 2, -4, 2.5, 2], [9, 8, 8, 9, 6, 8, 9, 6]

@@ -1,0 +1,159 @@
+"""Pairs drawn at random as a pure function of (seed, epoch, block): no hidden state.
+
+Every pair has a row of raw 64-bit words of its own from the counter-based generator Philox
+(Salmon et al., *Parallel Random Numbers: As Easy as 1, 2, 3*, SC 2011). NumPy may change how its
+distributions use a stream, but never the raw words, so the mapping to people and images is done
+here and the same seed gives the same pairs everywhere. Resuming at any block, or dealing blocks out
+to several workers, gives the very same pairs.
+
+People are drawn first, then images: otherwise one person with 530 photos makes up most of the
+genuine pairs of LFW.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.data.pairs import PairList
+from facepairs.errors import BadConfig, NotEnough
+
+WORDS_A_PAIR = 5
+MAX_SEED = 2**63 - 1
+
+
+def raw_words(seed: int, stream: int, epoch: int, block: int, count: int) -> npt.NDArray[np.uint64]:
+    """Give `count` raw uint64 words of the stream that these four numbers name."""
+    if not 0 <= seed <= MAX_SEED:
+        raise BadConfig(f"seed {seed} is out of range; use 0 to {MAX_SEED}")
+    # The first counter word counts within the block, so blocks never overlap.
+    return np.random.Philox(key=[seed, stream], counter=[0, 0, block, epoch]).random_raw(count)
+
+
+def unit(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Map raw words to [0, 1) with 53 bits."""
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _pick(u: npt.NDArray[np.float64], count: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    return np.asarray(np.floor(u * np.asarray(count)), np.int64)
+
+
+def _other(
+    first: npt.NDArray[np.int64], u: npt.NDArray[np.float64], count: npt.ArrayLike
+) -> npt.NDArray[np.int64]:
+    """Draw from 0 … count-1 without `first`."""
+    second = _pick(u, np.asarray(count) - 1)
+    return second + (second >= first)
+
+
+class PairSampler:
+    """Draws genuine and impostor pairs in blocks.
+
+    `first` int64[P + 1]: where each person's images begin (FaceIndex.first). `people`: the person
+    numbers that may occur. `genuine_share` in [0, 1]: the chance that a pair is genuine. Raises
+    NotEnough when the people allowed cannot form the pairs asked for.
+    """
+
+    def __init__(
+        self,
+        first: npt.NDArray[np.int64],
+        people: npt.ArrayLike,
+        seed: int,
+        genuine_share: float = 0.5,
+    ) -> None:
+        if not 0 <= genuine_share <= 1:
+            raise BadConfig(f"genuine_share is {genuine_share}; use a number from 0 to 1")
+        self._first = first
+        self._counts = np.diff(first)
+        self.people = np.unique(np.asarray(people, np.int64))
+        self.several = self.people[self._counts[self.people] >= 2]
+        self.seed = seed
+        self.genuine_share = genuine_share
+        raw_words(seed, 0, 0, 0, 1)
+        if genuine_share > 0 and not len(self.several):
+            raise NotEnough(
+                f"genuine pairs need people with 2 photos or more; none of the {len(self.people)} "
+                "people has them; add photos"
+            )
+        if genuine_share < 1 and len(self.people) < 2:
+            raise NotEnough(
+                f"impostor pairs need 2 people or more, not {len(self.people)}; add people"
+            )
+
+    def block(self, epoch: int, block: int, size: int) -> PairList:
+        """Give `size` pairs; a smaller block is the beginning of a larger one of the same number.
+
+        `epoch` and `block` are non-negative; work grows with `size` only, not with the images.
+        """
+        words = raw_words(self.seed, 0, epoch, block, WORDS_A_PAIR * size)
+        u = unit(words.reshape(size, WORDS_A_PAIR).T)
+        genuine = u[0] < self.genuine_share
+        left, right = self._impostors(u[1:]) if self.genuine_share < 1 else self._genuine(u[1:])
+        if genuine.any() and self.genuine_share < 1:
+            left[genuine], right[genuine] = self._genuine(u[1:, genuine])
+        return PairList.of(left, right, genuine)
+
+    def _genuine(self, u: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], ...]:
+        person = self.several[_pick(u[0], len(self.several))]
+        count = self._counts[person]
+        left = _pick(u[1], count)
+        right = _other(left, u[2], count)
+        return self._first[person] + left, self._first[person] + right
+
+    def _impostors(self, u: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], ...]:
+        left = _pick(u[0], len(self.people))
+        right = _other(left, u[1], len(self.people))
+        return tuple(
+            self._first[person] + _pick(v, self._counts[person])
+            for person, v in ((self.people[left], u[2]), (self.people[right], u[3]))
+        )
+
+    def blocks(self, epoch: int, size: int, start: int = 0) -> Iterator[PairList]:
+        """Yield the blocks of an epoch without end, from number `start` on."""
+        block = start
+        while True:
+            yield self.block(epoch, block, size)
+            block += 1
+
+
+def distinct_pairs(
+    first: npt.NDArray[np.int64], people: npt.ArrayLike, pairs: int, seed: int
+) -> PairList:
+    """Draw up to `pairs` distinct unordered pairs for measuring, half genuine, half impostor.
+
+    Where the people cannot form that many of one kind, all that exist are taken. People come first
+    here too, so no one's photos dominate. Raises NotEnough as PairSampler does.
+    """
+    allowed = np.unique(np.asarray(people, np.int64))
+    counts = np.diff(first)[allowed]
+    total = int(counts.sum())
+    possible_genuine = int((counts * (counts - 1) // 2).sum())
+    possible_impostor = total * (total - 1) // 2 - possible_genuine
+    half = (pairs + 1) // 2
+    parts = [
+        _distinct(PairSampler(first, allowed, seed, share), half, possible)
+        for share, possible in ((1.0, possible_genuine), (0.0, possible_impostor))
+    ]
+    return PairList.of(
+        np.concatenate([p.left for p in parts]),
+        np.concatenate([p.right for p in parts]),
+        np.concatenate([p.genuine for p in parts]),
+    )
+
+
+def _distinct(sampler: PairSampler, wanted: int, possible: int) -> PairList:
+    """Collect distinct pairs in the order drawn; stop when drawing brings (almost) none."""
+    target = min(wanted, possible)
+    left = right = genuine = np.empty(0, np.int64)
+    for epoch in range(200):
+        drawn = sampler.block(epoch, 0, max(64, 2 * target))
+        left = np.concatenate([left, np.minimum(drawn.left, drawn.right)])
+        right = np.concatenate([right, np.maximum(drawn.left, drawn.right)])
+        genuine = np.concatenate([genuine, drawn.genuine])
+        _, at = np.unique(left << 32 | right, return_index=True)
+        at = np.sort(at)[:target]
+        left, right, genuine = left[at], right[at], genuine[at]
+        if len(left) == target:
+            break
+    return PairList.of(left, right, genuine)

@@ -1,0 +1,49 @@
+"""Errors that a user can act on; everything else that is raised is a bug."""
+
+
+class FacepairsError(Exception):
+    """Say in one line what is wrong, which file or value, and what to do; `kind` is for scripts."""
+
+    kind = "error"
+
+
+class BadConfig(FacepairsError):
+    """An option, a configuration file or a combination of values that cannot be used."""
+
+    kind = "config"
+
+
+class BadData(FacepairsError):
+    """A folder of faces, a pair list or a scores file that cannot be used as it is."""
+
+    kind = "data"
+
+
+class BadImage(FacepairsError):
+    """One image that cannot be read."""
+
+    kind = "image"
+
+
+class BadBundle(FacepairsError):
+    """A bundle that is missing, damaged, or of another schema."""
+
+    kind = "bundle"
+
+
+class BadRun(FacepairsError):
+    """A run folder that cannot be written, resumed, or is in use."""
+
+    kind = "run"
+
+
+class NotEnough(FacepairsError):
+    """Too few people, images or pairs to say anything; the message gives the numbers needed."""
+
+    kind = "not_enough"
+
+
+class BadTransfer(FacepairsError):
+    """A download that failed, or whose content is not what was promised."""
+
+    kind = "transfer"

@@ -1,0 +1,1 @@
+"""From scores to numbers that do not flatter: NumPy and scikit-learn only."""

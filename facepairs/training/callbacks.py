@@ -1,0 +1,161 @@
+"""What hangs on the training loop: progress for people, TensorBoard, and the collapse alarm."""
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from facepairs.models.network import Network
+from facepairs.training.loop import Progress, Schedule
+
+COLLAPSED_SPREAD = 1e-3
+COLLAPSED_AUC = 0.52
+PATIENCE_EPOCHS = 3
+
+
+def clock(seconds: float) -> str:
+    """Print a duration as m:ss or h:mm:ss."""
+    minutes, second = divmod(round(max(seconds, 0)), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
+    """A bar on a terminal, a line an epoch elsewhere: loss, AUC, pairs/s and time left (stderr)."""
+
+    def __init__(self, progress: Progress, schedule: Callable[[], Schedule], batch: int) -> None:
+        super().__init__()
+        self._progress = progress
+        self._schedule = schedule
+        self._batch = batch
+        self._shown = 0.0
+        self._auc = math.nan
+        self._mark = (time.perf_counter(), progress.step)
+        self._terminal = sys.stderr.isatty()
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self._mark = (time.perf_counter(), self._progress.step)
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        now = time.perf_counter()
+        if not self._terminal or now - self._shown < 0.2:
+            return
+        self._shown = now
+        schedule = self._schedule()
+        epoch = (self._progress.step - 1) // schedule.steps_per_epoch + 1
+        within = (self._progress.step - 1) % schedule.steps_per_epoch + 1
+        rate = (self._progress.step - self._mark[1]) / max(now - self._mark[0], 1e-9)
+        left = clock((schedule.steps - self._progress.step) / rate)
+        filled = 24 * within // schedule.steps_per_epoch
+        auc = "" if math.isnan(self._auc) else f"  AUC {self._auc:.4f}"
+        line = (
+            f"epoch {epoch}/{schedule.epochs} [{'=' * filled}{' ' * (24 - filled)}] "
+            f"loss {float((logs or {})['loss']):.4f}{auc}  {rate * self._batch:,.0f} pairs/s  "
+            f"{left} left"
+        )
+        print(f"\r\x1b[2K{line}", end="", file=sys.stderr, flush=True)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        row = logs or {}
+        self._auc = row.get("val_auc", math.nan)
+        schedule = self._schedule()
+        done = self._progress.step / max(schedule.steps, 1)
+        left = clock(self._progress.seconds * (1 - done) / max(done, 1e-9))
+        if self._terminal:
+            print("\r\x1b[2K", end="", file=sys.stderr)
+        print(
+            f"epoch {epoch + 1}/{schedule.epochs}  loss {row['loss']:.4f}  AUC {self._auc:.4f}  "
+            f"{row['pairs_per_s']:,.0f} pairs/s  input wait {row['input_wait']:.1%}  {left} left",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+class CollapseAlarm(keras.callbacks.Callback):  # type: ignore[misc]
+    """Says so when the network tells nobody apart: all scores alike, or AUC at one half."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        super().__init__()
+        self._warn = warn
+        self._bad = 0
+        self.message = ""
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        row = logs or {}
+        self.message = collapse(row["val_score_spread"], row["val_auc"])
+        self._bad = self._bad + 1 if self.message else 0
+        if self._bad and self._bad % PATIENCE_EPOCHS == 0:
+            self._warn(
+                f"collapse: {self.message} for {self._bad} epochs; try a lower learning_rate, "
+                "another --seed, or look at the training pairs in TensorBoard"
+            )
+
+
+def collapse(spread: float, auc: float) -> str:
+    """Name the collapse that a standard deviation of scores and an AUC show, or give ''."""
+    if not spread >= COLLAPSED_SPREAD:
+        return f"all scores are alike (standard deviation {spread:.2g})"
+    if auc <= COLLAPSED_AUC:
+        return f"validation AUC is {auc:.3f}, no better than a coin"
+    return ""
+
+
+class TensorBoardLog(keras.callbacks.Callback):  # type: ignore[misc]
+    """Scalars each epoch, and a grid of training pairs as the network sees them."""
+
+    SCALARS = ("loss", "val_auc", "val_loss", "learning_rate", "pairs_per_s", "input_wait")
+
+    def __init__(
+        self, folder: str, network: Network, sample: dict[str, tf.Tensor], seed: int
+    ) -> None:
+        super().__init__()
+        self._writer = tf.summary.create_file_writer(folder)
+        self._network = network
+        self._sample = sample
+        self._seed = seed
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self._network.augment.set_step(self._seed, 0)
+        seen = np.asarray(self._network.seen(self._sample["images"], training=True))
+        grid = pair_grid(seen, self._sample["genuine"].numpy())
+        with self._writer.as_default():
+            tf.summary.image("training pairs", grid[None], step=0)
+        self._writer.flush()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        with self._writer.as_default():
+            for name in self.SCALARS:
+                if name in (logs or {}):
+                    tf.summary.scalar(name, (logs or {})[name], step=epoch + 1)
+        self._writer.flush()
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        self._writer.close()
+
+
+def pair_grid(seen: np.ndarray, genuine: np.ndarray, most: int = 16) -> np.ndarray:
+    """Draw pairs one above the other with their labels: uint8[H, W, 3].
+
+    `seen` float32[2·B, px, px, 3] in [0, 1], lefts before rights; `genuine` bool[B].
+    """
+    from PIL import Image, ImageDraw
+
+    count, px = min(most, len(genuine)), seen.shape[1]
+    images = (np.clip(seen, 0, 1) * 255).round().astype(np.uint8)
+    columns = min(8, count)
+    rows = -(-count // columns)
+    cell, height = max(px, 56) + 4, 2 * px + 18
+    sheet = Image.new("RGB", (columns * cell, rows * height), "white")
+    draw = ImageDraw.Draw(sheet)
+    for i in range(count):
+        x, y = i % columns * cell + 2, i // columns * height
+        label, colour = ("genuine", "#0a7a2f") if genuine[i] else ("impostor", "#b3261e")
+        draw.text((x, y + 2), label, fill=colour)
+        sheet.paste(Image.fromarray(images[i]), (x, y + 16))
+        sheet.paste(Image.fromarray(images[len(genuine) + i]), (x, y + 16 + px))
+    return np.asarray(sheet)

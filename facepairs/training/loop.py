@@ -1,0 +1,195 @@
+"""The training loop: explicit, so that it can resume within an epoch and time what it waits for.
+
+It drives a `keras.callbacks.CallbackList`, so Keras's callbacks and ours hang on it as on `fit`.
+The state of a run is (weights, optimizer, step): pairs, learning rate and augmentation are
+functions of the seed and the step alone.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from facepairs.data.pairs import PairList
+from facepairs.data.sampler import PairSampler
+from facepairs.models.network import Network
+
+BLOCK_PAIRS = 1024
+FLOOR = 0.01  # of the peak: where the learning rate ends
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long a run is and how fast it learns; `epochs` counts from 1 in what people see."""
+
+    epochs: int
+    steps_per_epoch: int
+    peak: float
+
+    @property
+    def steps(self) -> int:
+        """All steps of the run."""
+        return self.epochs * self.steps_per_epoch
+
+    def learning_rate(self, step: int) -> float:
+        """Warm up over half an epoch, hold to the end of the first, fall as a cosine afterwards.
+
+        The first epoch does not depend on how many follow, so a run planned by its first epoch's
+        speed equals the one that was told the number.
+        """
+        warm = max(1, self.steps_per_epoch // 2)
+        if step < self.steps_per_epoch:
+            return self.peak * min(1.0, (step + 1) / warm)
+        done = (step - self.steps_per_epoch) / max(1, self.steps - self.steps_per_epoch)
+        return self.peak * (FLOOR + (1 - FLOOR) * 0.5 * (1 + math.cos(math.pi * min(done, 1.0))))
+
+
+def training_blocks(
+    sampler: PairSampler, batch_size: int, steps_per_epoch: int, start_step: int
+) -> Iterator[PairList]:
+    """Yield the pairs of a run from `start_step` on, epoch after epoch, in blocks.
+
+    Every block holds a multiple of `batch_size` pairs; the pairs do not depend on `start_step`.
+    """
+    block_pairs = batch_size * max(1, BLOCK_PAIRS // batch_size)
+    epoch_pairs = steps_per_epoch * batch_size
+    epoch, step = divmod(start_step, steps_per_epoch)
+    position = step * batch_size
+    while True:
+        while position < epoch_pairs:
+            number, skip = divmod(position, block_pairs)
+            size = min(block_pairs, epoch_pairs - number * block_pairs)
+            block = sampler.block(epoch, number, size)
+            yield block.where(slice(skip, None))
+            position = number * block_pairs + size
+        epoch, position = epoch + 1, 0
+
+
+@dataclass
+class Progress:
+    """Where a run stands; what is saved beside the weights."""
+
+    step: int = 0
+    seconds: float = 0.0
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Stopped(Exception):
+    """Training was asked to stop and has stopped between two steps."""
+
+
+class TrainLoop:
+    """Trains a network on batches as `make_dataset` gives them.
+
+    `validate` gives scores float[N] and labels bool[N] on held-out people; `should_stop` is asked
+    between steps.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        seed: int,
+        validate: Callable[[], dict[str, float]],
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self.network = network
+        self.validate = validate
+        self.should_stop = should_stop
+        self.progress = Progress()
+        self.optimizer = keras.optimizers.Adam(1e-3)
+        self.optimizer.build(network.head.trainable_variables)
+        self._loss = keras.losses.BinaryCrossentropy(from_logits=True)
+        self._seed = tf.constant(seed, tf.int64)
+        self._compiled = tf.function(self._step)
+
+    @property
+    def variables(self) -> list[keras.Variable]:
+        """All that a checkpoint must hold, in a fixed order."""
+        return [*self.network.head.variables, *self.optimizer.variables]
+
+    def _step(self, batch: dict[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+        self.network.augment.set_step(self._seed, step)
+        genuine = tf.cast(batch["genuine"], tf.float32)
+        with tf.GradientTape() as tape:
+            loss = self._loss(genuine, self.network.scores(batch["images"], training=True))
+        weights = self.network.head.trainable_variables
+        self.optimizer.apply(tape.gradient(loss, weights), weights)
+        return loss
+
+    def run(
+        self,
+        dataset: tf.data.Dataset,
+        schedule: Schedule,
+        callbacks: keras.callbacks.CallbackList,
+        replan: Callable[[Schedule, Progress], Schedule],
+    ) -> Schedule:
+        """Train to the schedule's end; `replan` may change its length after each epoch.
+
+        `dataset` must begin at `progress.step`. Raises Stopped when asked to stop; `progress` then
+        stands between two steps. Returns the schedule as it was followed.
+        """
+        batches = iter(dataset)
+        callbacks.on_train_begin()
+        while self.progress.step < schedule.steps:
+            epoch = self.progress.step // schedule.steps_per_epoch
+            callbacks.on_epoch_begin(epoch)
+            logs = self._epoch(batches, schedule, callbacks)
+            started = time.perf_counter()
+            logs |= self.validate()
+            self.progress.seconds += time.perf_counter() - started
+            logs["seconds"] = self.progress.seconds
+            self.progress.history.append({"epoch": epoch + 1, **logs})
+            schedule = replan(schedule, self.progress)
+            callbacks.on_epoch_end(epoch, logs)
+        callbacks.on_train_end()
+        return schedule
+
+    def _epoch(
+        self,
+        batches: Iterator[dict[str, tf.Tensor]],
+        schedule: Schedule,
+        callbacks: keras.callbacks.CallbackList,
+    ) -> dict[str, float]:
+        """Run the rest of the current epoch and tell its mean loss, speed and input wait."""
+        losses: list[tf.Tensor] = []
+        pairs, waited = 0, 0.0
+        started = before = time.perf_counter()
+        end = (self.progress.step // schedule.steps_per_epoch + 1) * schedule.steps_per_epoch
+        while self.progress.step < end:
+            batch = next(batches)
+            ready = time.perf_counter()
+            rate = schedule.learning_rate(self.progress.step)
+            self.optimizer.learning_rate.assign(rate)
+            losses.append(self._compiled(batch, tf.constant(self.progress.step, tf.int64)))
+            pairs += int(batch["genuine"].shape[0])
+            self.progress.step += 1
+            callbacks.on_train_batch_end(self.progress.step, {"loss": losses[-1]})
+            after = time.perf_counter()
+            waited += ready - before
+            self.progress.seconds += after - before
+            before = after
+            if self.should_stop():
+                raise Stopped
+        took = time.perf_counter() - started
+        return {
+            "loss": float(np.mean([float(loss) for loss in losses])),
+            "learning_rate": rate,
+            "pairs_per_s": pairs / took,
+            "input_wait": waited / took,
+        }
+
+    def scores(self, dataset: tf.data.Dataset) -> npt.NDArray[np.float64]:
+        """Score every pair of a dataset with the network as it stands: float64[pairs]."""
+        return np.concatenate([self._score(batch["images"]).numpy() for batch in dataset]).astype(
+            np.float64
+        )
+
+    @tf.function(reduce_retracing=True)
+    def _score(self, images: tf.Tensor) -> tf.Tensor:
+        return self.network.scores(images)

@@ -1,0 +1,54 @@
+"""Who is trained on, who calibrates, and which of their images can be read."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from facepairs.config import TrainConfig
+from facepairs.data.doctor import unreadable_images
+from facepairs.data.index import FaceIndex
+from facepairs.data.protocol import list_path, read_people
+from facepairs.data.split import PeopleSplit, split_people
+from facepairs.errors import BadData
+
+UNREADABLE = ("unsupported", "not_image", "no_permission", "special_file", "symlink_loop")
+Say = Callable[[str], None]
+Tick = Callable[[int, int], None]
+
+
+def readable_index(data: Path, skip_bad: bool, say: Say, progress: Tick | None) -> FaceIndex:
+    """Index a folder and decode every image once.
+
+    Raises BadData that names the first unreadable image, or with `skip_bad` leaves them out and
+    says how many.
+    """
+    index = FaceIndex.scan(data)
+    left_out = [entry.path for entry in index.skipped if entry.reason in UNREADABLE]
+    bad = unreadable_images(index, progress)
+    count = len(left_out) + len(bad)
+    if not count:
+        return index
+    if not skip_bad:
+        first = (
+            f"{index.path(bad[0][0])}: {bad[0][1]}"
+            if bad
+            else f"{data / left_out[0]}: not a JPEG, PNG or BMP image that can be read"
+        )
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        raise BadData(
+            f"{first}{more}; see them all with: facepairs data check {data}, or go on without them "
+            "with --skip-bad"
+        )
+    say(f"{count} unreadable or unsupported files skipped")
+    return index.without(image for image, _ in bad)
+
+
+def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
+    """Split the people as the protocol says; under view1 the test people are LFW's own."""
+    if config.protocol == "view1":
+        lists = Path(config.lists) if config.lists else None
+        (people,) = read_people(list_path(lists, "peopleDevTrain.txt"), index)
+        return split_people(index, people, config.seed, config.calibration_share, 0.0)
+    everyone = np.arange(len(index.people))
+    return split_people(index, everyone, config.seed, config.calibration_share, config.test_share)

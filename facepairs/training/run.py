@@ -1,0 +1,103 @@
+"""The run folder: configuration, log, history, checkpoint, TensorBoard and bundle of one training.
+
+RUN/config.toml       what was asked for, as it was understood
+RUN/history.json      one row an epoch
+RUN/checkpoint.npz    weights, optimizer and position: what `--resume` goes on from
+RUN/log.txt           what happened, with times
+RUN/tensorboard/      for `tensorboard --logdir RUN/tensorboard`
+RUN/bundle/           the verifier
+"""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from facepairs.atomic import atomic_file, process_is_gone
+from facepairs.config import TrainConfig
+from facepairs.errors import BadRun
+
+
+class RunFolder:
+    """A run folder held by this process; use as a context manager, which holds the lock."""
+
+    def __init__(self, path: Path, resume: bool) -> None:
+        self.path = path
+        self.resume = resume
+        self._lock = path / "run.lock"
+
+    def __enter__(self) -> "RunFolder":
+        occupied = self.path.is_dir() and any(
+            entry.name not in ("run.lock", "log.txt") for entry in self.path.iterdir()
+        )
+        if occupied and not self.resume:
+            raise BadRun(
+                f"{self.path} holds a run already; go on with --resume or choose another --out"
+            )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._take_lock()
+        except OSError as error:
+            raise BadRun(
+                f"cannot write {self.path}: {error.strerror}; choose another --out"
+            ) from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.unlink(missing_ok=True)
+
+    def _take_lock(self) -> None:
+        for _ in range(2):
+            try:
+                handle = os.open(self._lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+            except FileExistsError:
+                holder = _pid_in(self._lock)
+                if holder and holder != os.getpid() and not process_is_gone(holder):
+                    raise BadRun(
+                        f"{self.path} is in use by process {holder}; wait for it or stop it"
+                    ) from None
+                self._lock.unlink(missing_ok=True)
+            else:
+                with os.fdopen(handle, "w") as file:
+                    file.write(f"{os.getpid()}\n")
+                return
+        raise BadRun(f"{self.path} is being taken by another process; try again")
+
+    @property
+    def config_path(self) -> Path:
+        return self.path / "config.toml"
+
+    @property
+    def checkpoint_path(self) -> Path:
+        return self.path / "checkpoint.npz"
+
+    @property
+    def tensorboard_path(self) -> Path:
+        return self.path / "tensorboard"
+
+    @property
+    def bundle_path(self) -> Path:
+        return self.path / "bundle"
+
+    def write_config(self, config: TrainConfig) -> None:
+        """Write the configuration, whole or not at all."""
+        with atomic_file(self.config_path) as handle:
+            handle.write(config.to_toml())
+
+    def write_history(self, rows: list[dict[str, Any]]) -> None:
+        """Write the history anew, one JSON object an epoch."""
+        with atomic_file(self.path / "history.json") as handle:
+            json.dump(rows, handle, indent=1)
+
+    def log(self, line: str) -> None:
+        """Append a line with the time (UTC) to the log."""
+        with open(self.path / "log.txt", "a", encoding="utf-8") as handle:
+            handle.write(time.strftime("%Y-%m-%dT%H:%M:%SZ ", time.gmtime()) + line + "\n")
+
+
+def _pid_in(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0

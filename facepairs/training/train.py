@@ -1,0 +1,271 @@
+"""`train`: from a folder of faces to a run folder with a verifier in it."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from facepairs.config import TrainConfig, load_config
+from facepairs.data.index import FaceIndex
+from facepairs.data.pairs import PairList
+from facepairs.data.sampler import PairSampler, distinct_pairs
+from facepairs.data.split import PeopleSplit
+from facepairs.errors import BadConfig, BadRun
+from facepairs.evaluation.metrics import auc
+from facepairs.models.network import Network, build_network
+from facepairs.pipeline.dataset import make_dataset
+from facepairs.training.callbacks import CollapseAlarm, ProgressReport, TensorBoardLog, collapse
+from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
+from facepairs.training.finish import finish_bundle
+from facepairs.training.interrupt import stop_on_signal
+from facepairs.training.loop import Progress, Schedule, Stopped, TrainLoop, training_blocks
+from facepairs.training.people import choose_people, readable_index
+from facepairs.training.run import RunFolder
+from facepairs.verification.bundle import Bundle
+
+VALIDATION_PAIRS = 2000
+Say = Callable[[str], None]
+Tick = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class TrainReport:
+    """What a training came to; `interrupted` means that `--resume` goes on from the checkpoint."""
+
+    out: Path
+    interrupted: bool
+    epochs: int
+    seconds: float
+    val_auc: float | None
+    people: dict[str, int]
+    bundle: Path | None
+    threshold: float | None
+    warning: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain values."""
+        paths = {"out": str(self.out), "bundle": str(self.bundle) if self.bundle else None}
+        return {**asdict(self), **paths, "schema": 1}
+
+
+def resolve_config(
+    options: dict[str, Any], file: Path | None, out: Path, resume: bool
+) -> TrainConfig:
+    """Join defaults, a TOML file and the options given, the later ones first in rank.
+
+    A resumed run keeps its own configuration; only `epochs` and `minutes` may be given anew.
+    """
+    if not resume:
+        return (load_config(file) if file else TrainConfig()).replace(**options)
+    fixed = sorted(set(options) - {"epochs", "minutes"}) + (["config"] if file else [])
+    if fixed:
+        raise BadConfig(f"--resume keeps the run's own {', '.join(fixed)}; leave the option out")
+    path = RunFolder(out, resume).config_path
+    if not path.is_file():
+        raise BadRun(f"{out}: nothing to resume (no config.toml); leave out --resume")
+    return load_config(path).replace(**options)
+
+
+def train(
+    data: Path,
+    out: Path,
+    config: TrainConfig,
+    resume: bool = False,
+    say: Say = lambda line: None,
+    progress: Callable[[str], Tick] | None = None,
+    images_in_tensorboard: bool = True,
+) -> TrainReport:
+    """Train, calibrate and write `out/bundle`.
+
+    `config` comes from `resolve_config`. Raises a FacepairsError for whatever the user can mend.
+    """
+    tick = progress or (lambda label: lambda done, total: None)
+    with RunFolder(out, resume) as run, stop_on_signal(say) as should_stop:
+        index = readable_index(data, config.skip_bad, say, tick("checking images"))
+        split = choose_people(index, config)
+        run.write_config(config)
+        run.log(f"{len(index)} images of {len(index.people)} people in {data}")
+        job = _Job(run, index, split, config, say)
+        job.restore()
+        job.train(should_stop, images_in_tensorboard)
+        if job.interrupted:
+            return job.report(None)
+        return job.report(job.finish(tick("calibrating")))
+
+
+class _Job:
+    """One training: network, data and progress, joined."""
+
+    def __init__(
+        self, run: RunFolder, index: FaceIndex, split: PeopleSplit, config: TrainConfig, say: Say
+    ) -> None:
+        keras.utils.set_random_seed(config.seed)
+        self.run, self.index, self.split, self.config, self.say = run, index, split, config, say
+        self.network: Network = build_network(
+            config.model, config.crop_px, config.image_size, config.augment
+        )
+        self.pairs = distinct_pairs(
+            index.first, split.calibration, config.calibration_pairs, config.seed
+        )
+        self.loop = TrainLoop(self.network, config.seed, self._validate, lambda: False)
+        steps = max(1, config.pairs_per_epoch // config.batch_size)
+        epochs = config.epochs if self.network.trainable else 0
+        self.schedule = Schedule(epochs, steps, config.learning_rate)
+        self.interrupted = False
+        self.warning = ""
+        self._validation_set = self._dataset(lambda: iter([_validation(self.pairs)]))
+
+    def _dataset(self, blocks: Callable[[], Iterator[PairList]]) -> Any:
+        config = self.config
+        return make_dataset(self.index, blocks, config.batch_size, config.frame_px, config.crop_px)
+
+    def _sources(self) -> dict[str, Any]:
+        """What a checkpoint must agree with to be resumed."""
+        people = [len(part) for part in vars(self.split).values()]
+        return {"index": self.index.fingerprint, "people": people}
+
+    def restore(self) -> None:
+        """Take up a checkpoint where there is one."""
+        path = self.run.checkpoint_path
+        if not path.exists():
+            return
+        state = load_checkpoint(path, self.loop.variables)
+        if state["sources"] != self._sources():
+            raise BadRun(f"{self.index.root} has changed since {path} was written; start anew")
+        self.loop.progress = Progress(**state["progress"])
+        if state["asked"] == [self.config.epochs, self.config.minutes]:
+            self.schedule = replace(self.schedule, epochs=state["epochs"])
+        self.say(f"resuming at step {self.loop.progress.step} of {self.schedule.steps}")
+
+    def save(self) -> None:
+        """Write the checkpoint and the history."""
+        state = {
+            "progress": asdict(self.loop.progress),
+            "epochs": self.schedule.epochs,
+            "asked": [self.config.epochs, self.config.minutes],
+            "sources": self._sources(),
+        }
+        save_checkpoint(self.run.checkpoint_path, self.loop.variables, state)
+        self.run.write_history(self.loop.progress.history)
+
+    def train(self, should_stop: Callable[[], bool], images_in_tensorboard: bool) -> None:
+        """Run the loop to its end or to the stop that was asked for; save either way."""
+        if self.loop.progress.step >= self.schedule.steps:
+            return
+        config = self.config
+        sampler = PairSampler(
+            self.index.first, self.split.training, config.seed, config.genuine_share
+        )
+        start = self.loop.progress.step
+        dataset = self._dataset(
+            lambda: training_blocks(
+                sampler, config.batch_size, self.schedule.steps_per_epoch, start
+            )
+        )
+        self.loop.should_stop = should_stop
+        alarm = CollapseAlarm(self._warn)
+        extra = [
+            ProgressReport(self.loop.progress, lambda: self.schedule, config.batch_size),
+            alarm,
+        ]
+        extra += self._tensorboard(sampler) if images_in_tensorboard else []
+        callbacks = keras.callbacks.CallbackList(extra, model=None)
+        try:
+            self.loop.run(dataset, self.schedule, callbacks, self._after_epoch)
+        except Stopped:
+            self.interrupted = True
+            self.save()
+        self.warning = alarm.message
+
+    def _tensorboard(self, sampler: PairSampler) -> list[keras.callbacks.Callback]:
+        block = sampler.block(0, 0, min(16, self.config.batch_size))
+        (sample,) = self._dataset(lambda: iter([block]))
+        folder = str(self.run.tensorboard_path)
+        return [TensorBoardLog(folder, self.network, sample, self.config.seed)]
+
+    def _warn(self, line: str) -> None:
+        self.say(f"warning: {line}")
+        self.run.log(line)
+
+    def _after_epoch(self, schedule: Schedule, progress: Progress) -> Schedule:
+        """Plan the epochs after the first, stop when time is up, save."""
+        minutes = self.config.minutes
+        done = progress.step // schedule.steps_per_epoch
+        if minutes and done == 1:
+            fit = int(minutes * 60 / progress.seconds)
+            schedule = replace(schedule, epochs=max(1, min(schedule.epochs, fit)))
+        elif minutes and progress.seconds > minutes * 60 * 1.05 and done < schedule.epochs:
+            self._warn(f"{minutes:g} minutes are over after {done} of {schedule.epochs} epochs")
+            schedule = replace(schedule, epochs=done)
+        self.schedule = schedule
+        self.save()
+        row = progress.history[-1]
+        self.run.log(" ".join(f"{key}={value:.6g}" for key, value in row.items()))
+        return schedule
+
+    def _validate(self) -> dict[str, float]:
+        pairs = _validation(self.pairs)
+        score = self.loop.scores(self._validation_set)
+        logit = np.where(pairs.genuine, -score, score)
+        return {
+            "val_auc": auc(pairs.genuine, score),
+            "val_loss": float(np.mean(np.logaddexp(0, logit))),
+            "val_score_spread": float(np.std(score)),
+        }
+
+    def finish(self, progress: Tick) -> Path:
+        """Export, calibrate and write the bundle."""
+        self.say("exporting and calibrating")
+        result = self._validate()
+        if not self.warning:
+            self.warning = collapse(result["val_score_spread"], result["val_auc"])
+        self.loop.progress.history = self.loop.progress.history or [{"epoch": 0, **result}]
+        config = {k: v for k, v in asdict(self.config).items() if k != "lists"}
+        training = {
+            "protocol": self.config.protocol,
+            "seed": self.config.seed,
+            "people": len(self.split.training),
+            "images": int(self.index.image_counts[self.split.training].sum()),
+            "pairs": self.loop.progress.step * self.config.batch_size,
+            "epochs": self.schedule.epochs,
+            "seconds": round(self.loop.progress.seconds, 1),
+            "val_auc": result["val_auc"],
+            "config": config,
+            "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+        finish_bundle(
+            self.run.bundle_path,
+            self.network,
+            self.index,
+            self.pairs,
+            self.config.frame_px,
+            (self.split.training, self.split.calibration),
+            training,
+            progress,
+        )
+        self.save()
+        return self.run.bundle_path
+
+    def report(self, bundle: Path | None) -> TrainReport:
+        """Sum the run up."""
+        history = self.loop.progress.history
+        return TrainReport(
+            out=self.run.path,
+            interrupted=self.interrupted,
+            epochs=self.loop.progress.step // self.schedule.steps_per_epoch,
+            seconds=round(self.loop.progress.seconds, 1),
+            val_auc=history[-1]["val_auc"] if history else None,
+            people={name: len(part) for name, part in vars(self.split).items()},
+            bundle=bundle,
+            threshold=Bundle.open(bundle).threshold if bundle else None,
+            warning=self.warning,
+        )
+
+
+def _validation(pairs: PairList) -> PairList:
+    """Give every k-th calibration pair: as many genuine as impostor ones, the same each epoch."""
+    return pairs.where(slice(None, None, -(-len(pairs) // VALIDATION_PAIRS)))

@@ -1,0 +1,1 @@
+"""Bundles, framing and `Verifier`: ONNX Runtime, Pillow and NumPy, no TensorFlow."""

@@ -1,0 +1,304 @@
+"""From any image to the crop that a network sees, with Pillow; the twin of `pipeline.decode`.
+
+Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the upright image. Only the
+pixels count: alpha is dropped (the colour below it is kept, as TensorFlow's decoders do) and colour
+profiles are ignored. Unlike training, which reads photos as stored, EXIF orientation is applied.
+"""
+
+import io
+import math
+import os
+import stat
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, UnidentifiedImageError
+
+from facepairs.errors import BadImage
+
+FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")  # Pillow's names; nothing else is tried
+MAX_PIXELS = 100_000_000
+MAX_BYTES = 512 * 2**20
+EXIF_ORIENTATION = 0x0112
+
+Crop = npt.NDArray[np.uint8]
+Source = str | os.PathLike[str] | bytes | IO[bytes] | Image.Image | npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Framing:
+    """The centre square that stands for the face: `crop_px` of a frame of `frame_px`.
+
+    An image of any size counts as one frame: the square's side is round(short side · crop_px /
+    frame_px), and it is resized to crop_px x crop_px only where it differs. Raises ValueError
+    unless 1 <= crop_px <= frame_px.
+    """
+
+    frame_px: int
+    crop_px: int
+
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        whole = all(type(value) is int for value in (self.frame_px, self.crop_px))
+        if not whole or not 1 <= self.crop_px <= self.frame_px:
+            raise ValueError(
+                f"framing needs whole numbers 1 <= crop_px <= frame_px, not crop_px "
+                f"{self.crop_px!r} of frame_px {self.frame_px!r}"
+            )
+
+    def side_px(self, width: int, height: int) -> int:
+        """Give the side of the square cut from an image of that size, at least 1 pixel."""
+        # The same float expression as in training, so that halves round alike.
+        return max(1, round(min(width, height) * (self.crop_px / self.frame_px)))
+
+    def to_json(self) -> dict[str, int]:
+        """Give the manifest's form."""
+        return {"frame_px": self.frame_px, "crop_px": self.crop_px}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Framing":
+        """Read the manifest's form; raises KeyError or ValueError."""
+        return cls(value["frame_px"], value["crop_px"])
+
+
+class _Turn(NamedTuple):
+    """What brings a stored image upright, and which stored axes it reverses."""
+
+    step: Image.Transpose
+    reverses_x: bool
+    reverses_y: bool
+
+
+_TURNS = {  # by EXIF orientation (Exif 2.32, tag 274)
+    2: _Turn(Image.Transpose.FLIP_LEFT_RIGHT, True, False),
+    3: _Turn(Image.Transpose.ROTATE_180, True, True),
+    4: _Turn(Image.Transpose.FLIP_TOP_BOTTOM, False, True),
+    5: _Turn(Image.Transpose.TRANSPOSE, False, False),
+    6: _Turn(Image.Transpose.ROTATE_270, False, True),
+    7: _Turn(Image.Transpose.TRANSVERSE, True, True),
+    8: _Turn(Image.Transpose.ROTATE_90, True, False),
+}
+
+
+def load_crop(source: Source, framing: Framing, name: str | None = None) -> Crop:
+    """Read an image and cut its centre square: uint8[crop_px, crop_px, 3].
+
+    `source` is a path, an encoded image as bytes or an open binary file (JPEG, PNG, BMP, WebP,
+    TIFF, the first frame of a GIF), a Pillow image, or an array [H, W] or [H, W, 1, 3 or 4] of
+    uint8, uint16 (its high byte is used) or floats in [0, 1]. `name` stands for it in errors.
+
+    A photo whose square is over four times too large may be decoded at half, a quarter or an eighth
+    of its size (libjpeg's DCT scaling), which stays within a few grey levels of the whole decode.
+    Raises BadImage for what cannot be read, and for anything above 100 megapixels or 512 MB.
+    """
+    if isinstance(source, str | os.PathLike):
+        name = name or os.fspath(source)
+    name = name or "image"
+    if isinstance(source, np.ndarray):
+        return _crop_array(source, framing, name)
+    if isinstance(source, Image.Image):
+        _check_size(source.size, name)
+        return _crop_image(source, framing, name, (1, *source.size))
+    image = _open(_read(source, name), name)
+    return _crop_image(image, framing, name, _shrink(image, framing, name))
+
+
+def _read(source: Any, name: str) -> bytes:
+    """Read all of an encoded image; raises BadImage."""
+    try:
+        data = _bytes_of(source, name)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadImage(f"{name}: {reason}; give a readable image file") from None
+    if not data:
+        raise BadImage(f"{name}: empty (0 bytes); replace the file")
+    if len(data) > MAX_BYTES:
+        raise _too_many_bytes(name)
+    return data
+
+
+def _bytes_of(source: Any, name: str) -> bytes:
+    if isinstance(source, bytes):
+        return source
+    if isinstance(source, str | os.PathLike):
+        status = Path(source).stat()
+        if not stat.S_ISREG(status.st_mode):  # opening a pipe or a device could block, or worse
+            what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            raise BadImage(f"{name}: {what}; give an image file")
+        if status.st_size > MAX_BYTES:
+            raise _too_many_bytes(name)
+        return Path(source).read_bytes()
+    if not hasattr(source, "read"):
+        raise BadImage(
+            f"{name}: {type(source).__name__} is no image; give a path, bytes, a binary file, a "
+            f"Pillow image or a NumPy array"
+        )
+    data = source.read(MAX_BYTES + 1)
+    if not isinstance(data, bytes):
+        raise BadImage(f"{name}: opened as text; open it in binary mode ('rb')")
+    return data
+
+
+def _too_many_bytes(name: str) -> BadImage:
+    return BadImage(f"{name}: over {MAX_BYTES >> 20} MB; give a smaller image")
+
+
+_warnings_lock = threading.Lock()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Pillow's warnings (bombs, odd EXIF) off stderr: errors here speak for themselves.
+
+    `catch_warnings` changes the whole process in Python before 3.14, hence the lock; only short
+    steps run inside, never a decode.
+    """
+    with _warnings_lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _open(data: bytes, name: str) -> Image.Image:
+    Image.preinit()  # else formats that are not among the most common load every plugin there is
+    try:
+        with _quiet():
+            image = Image.open(io.BytesIO(data), formats=FORMATS)
+    except Image.DecompressionBombError:
+        raise _too_many_pixels(name) from None
+    except UnidentifiedImageError:
+        raise BadImage(
+            f"{name}: not a JPEG, PNG, BMP, GIF, WebP or TIFF image; convert or replace it"
+        ) from None
+    except Exception as error:  # noqa: BLE001 - hostile bytes make Pillow raise nearly anything
+        raise _damaged(name, error) from None
+    _check_size(image.size, name)
+    return image
+
+
+def _check_size(size: tuple[int, int], name: str) -> None:
+    if size[0] * size[1] > MAX_PIXELS:
+        raise _too_many_pixels(name, f" ({size[0]} x {size[1]})")
+    if not size[0] * size[1]:
+        raise BadImage(f"{name}: no pixels ({size[0]} x {size[1]}); give another image")
+
+
+def _too_many_pixels(name: str, size: str = "") -> BadImage:
+    limit = MAX_PIXELS // 1_000_000
+    return BadImage(f"{name}: over {limit} megapixels{size}; give a smaller image")
+
+
+def _damaged(name: str, error: Exception) -> BadImage:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return BadImage(f"{name}: damaged or truncated ({reason}); replace the file")
+
+
+def _shrink(image: Image.Image, framing: Framing, name: str) -> tuple[int, int, int]:
+    """Let libjpeg decode a huge photo at a fraction of its size; give (divisor, width, height).
+
+    At least twice the pixels that are needed stay, so that the bilinear reduction still averages.
+    """
+    width, height = image.size
+    side = framing.side_px(width, height)
+    if side > 4 * framing.crop_px:
+        keep = 2 * framing.crop_px / side
+        try:
+            image.draft(image.mode, (math.ceil(width * keep), math.ceil(height * keep)))
+        except Exception as error:  # noqa: BLE001 - see `_open`
+            raise _damaged(name, error) from None
+    return max(1, round(width / image.width)), width, height
+
+
+def _crop_image(
+    image: Image.Image, framing: Framing, name: str, drafted: tuple[int, int, int]
+) -> Crop:
+    divisor, width, height = drafted
+    try:
+        image.load()
+        if divisor == 1:
+            width, height = image.size  # a TIFF comes upright out of `load`
+        turn = _TURNS.get(_orientation(image))
+        side = framing.side_px(width, height)
+        left = _start(width, side, turn is not None and turn.reverses_x)
+        top = _start(height, side, turn is not None and turn.reverses_y)
+        box = (left / divisor, top / divisor, (left + side) / divisor, (top + side) / divisor)
+        crop = _resized_box(image, box, framing.crop_px, name)
+        return np.array(crop.transpose(turn.step) if turn else crop)
+    except BadImage:
+        raise
+    except Exception as error:  # noqa: BLE001 - see `_open`
+        raise _damaged(name, error) from None
+
+
+def _start(length: int, side: int, reverses: bool) -> int:
+    """Give the square's offset on a stored axis, so that upright it is (length - side) // 2."""
+    start = (length - side) // 2
+    return length - side - start if reverses else start
+
+
+def _orientation(image: Image.Image) -> int:
+    try:
+        with _quiet():
+            return int(image.getexif().get(EXIF_ORIENTATION, 1))
+    except Exception:  # noqa: BLE001 - broken EXIF says nothing of the pixels
+        return 1
+
+
+def _resized_box(
+    image: Image.Image, box: tuple[float, float, float, float], crop_px: int, name: str
+) -> Image.Image:
+    """Cut a box and bring it to crop_px; pixels beside the box never mix in, as in training."""
+    left, top = math.floor(box[0]), math.floor(box[1])
+    right, bottom = math.ceil(box[2]), math.ceil(box[3])
+    part = _rgb(image.crop((left, top, right, bottom)), name)
+    if box[2] - box[0] == crop_px:
+        return part
+    inner = (box[0] - left, box[1] - top, box[2] - left, box[3] - top)
+    return part.resize((crop_px, crop_px), Image.Resampling.BILINEAR, box=inner)
+
+
+def _rgb(image: Image.Image, name: str) -> Image.Image:
+    """Convert any mode to 8-bit RGB without alpha."""
+    if image.mode.startswith("I;16"):
+        high_bytes = (np.asarray(image) >> 8).astype(np.uint8)  # Pillow's own conversion clips
+        image = Image.fromarray(high_bytes)
+    if image.mode in ("I", "F"):
+        raise BadImage(f"{name}: 32 bits a pixel; convert it to 8 or 16 bits a channel")
+    if image.mode != "RGB" and "transparency" in image.info:
+        image = image.convert("RGBA")  # straight to RGB, Pillow would warn about what it drops
+    return image.convert("RGB")
+
+
+def _crop_array(array: npt.NDArray[Any], framing: Framing, name: str) -> Crop:
+    if not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3, 4))):
+        raise BadImage(
+            f"{name}: array of shape {array.shape}; give [height, width] or [height, width, 1, 3 "
+            f"or 4]"
+        )
+    height, width = array.shape[:2]
+    _check_size((width, height), name)
+    side = framing.side_px(width, height)
+    top, left = (height - side) // 2, (width - side) // 2
+    square = _eight_bits(array[top : top + side, left : left + side], name)
+    colour = square[..., :3] if square.ndim == 3 else square[..., None]
+    colour = np.ascontiguousarray(np.broadcast_to(colour, (side, side, 3)))
+    box = (0, 0, side, side)
+    return np.array(_resized_box(Image.fromarray(colour), box, framing.crop_px, name))
+
+
+def _eight_bits(array: npt.NDArray[Any], name: str) -> Crop:
+    if array.dtype == np.uint8:
+        return array
+    if array.dtype == np.uint16:
+        return (array >> 8).astype(np.uint8)
+    if not np.issubdtype(array.dtype, np.floating):
+        raise BadImage(f"{name}: array of {array.dtype}; give uint8, uint16 or floats in [0, 1]")
+    if not (array.min() >= 0 and array.max() <= 1):  # false for NaN too
+        raise BadImage(f"{name}: floats outside [0, 1]; divide by 255, or give uint8")
+    return np.round(array * 255).astype(np.uint8)

@@ -1,0 +1,166 @@
+"""A bundle's network in ONNX Runtime: crops in, scores or embeddings out.
+
+Array contract: uint8[N, crop_px, crop_px, 3] in; preprocessing is part of the network. Batching
+changes a score by float32 rounding at most (matrix products are cut by batch size), never more.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+from facepairs.errors import BadBundle, BadData
+from facepairs.verification.bundle import Bundle
+from facepairs.verification.image import Crop
+
+BATCH_CROPS = 256  # crops a call: activations stay within some hundred megabytes
+FATAL = 4  # ONNX Runtime's log level; what fails is raised, and then said once
+
+Scores = npt.NDArray[np.float32]
+
+# The key of an ONNX tensor's external file, behind its length in protobuf's encoding. Which places
+# ONNX Runtime lets such a tensor read (the current folder, memory) has changed between versions.
+_EXTERNAL = re.compile(rb"[\x00\x08]location")
+
+
+def pair_scores(left: Scores, right: Scores) -> Scores:
+    """Give the cosine similarity of L2-normalised embeddings, row by row: float32[N, D] → [N].
+
+    Products commute, so that score(a, b) equals score(b, a) bit for bit.
+    """
+    scores: Scores = (left * right).sum(axis=1, dtype=np.float32)
+    return scores
+
+
+class Scorer:
+    """Runs a bundle's network on the CPU; thread-safe.
+
+    `threads` are those of one call, by default one a core. Raises BadBundle for a network that
+    ONNX Runtime refuses, that reads files besides its own, or that does not fit the manifest.
+    """
+
+    def __init__(self, bundle: Bundle, threads: int | None = None) -> None:
+        self._bundle = bundle
+        self._path = bundle.folder / bundle.network_file
+        network = bundle.read(bundle.network_file)
+        if _EXTERNAL.search(network):
+            raise BadBundle(
+                f"{self._path}: keeps tensors outside of itself; export it as a single file"
+            )
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads or 0
+        options.log_severity_level = FATAL
+        # Threads that spin between calls would take the cores from those that decode images.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        try:
+            self._session = onnxruntime.InferenceSession(
+                network, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors share no other class
+            raise BadBundle(
+                f"{self._path}: ONNX Runtime {onnxruntime.__version__} refuses it "
+                f"({_first_line(error)}); export the bundle again"
+            ) from None
+        self._check_signature()
+
+    def _check_signature(self) -> None:
+        """Compare inputs and output with the manifest before any image is read."""
+        crop_px = self._bundle.framing.crop_px
+        found = {node.name: node for node in self._session.get_inputs()}
+        if set(found) != set(self._bundle.inputs):
+            raise self._misfit(f"its inputs are {sorted(found)}, not {sorted(self._bundle.inputs)}")
+        for name, node in found.items():
+            if node.type != "tensor(uint8)" or not _takes_batches(node.shape, crop_px):
+                raise self._misfit(
+                    f"input {name} is {node.type} {node.shape}, not uint8 [N, {crop_px}, "
+                    f"{crop_px}, 3] with N free"
+                )
+        outputs = {node.name: node.type for node in self._session.get_outputs()}
+        if outputs.get(self._bundle.output) != "tensor(float)":
+            raise self._misfit(f"its outputs are {outputs}, without float {self._bundle.output}")
+
+    def _misfit(self, what: str) -> BadBundle:
+        return BadBundle(f"{self._path}: {what}, as the manifest says; export the bundle again")
+
+    def score_pairs(self, left: Crop, right: Crop) -> Scores:
+        """Score pairs of crops, two arrays of the same length N: float32[N], higher is more alike.
+
+        Raises BadData for other arrays, BadBundle where the network gives no finite score.
+        """
+        self._check_crops(left)
+        self._check_crops(right)
+        if len(left) != len(right):
+            raise BadData(f"{len(left)} left crops and {len(right)} right ones make no pairs")
+        if self._bundle.kind == "embedding":
+            return pair_scores(self.embed(left), self.embed(right))
+        scores = np.empty(len(left), np.float32)
+        step = BATCH_CROPS // 2
+        for start in range(0, len(left), step):
+            part = slice(start, start + step)
+            batch = self._run(left[part], right[part])
+            if batch.size != len(left[part]):
+                raise self._misfit(f"its scores have shape {list(batch.shape)}, not [N]")
+            scores[part] = batch.reshape(-1)
+        return scores
+
+    def embed(self, crops: Crop) -> Scores:
+        """Embed crops: float32[N, D], rows of length 1 in L2 (none at all: [0, 0]).
+
+        Raises BadBundle for a bundle of kind 'pair', or where the network gives no such rows.
+        """
+        if self._bundle.kind != "embedding":
+            raise BadBundle(
+                f"{self._bundle.folder}: scores pairs and has no embeddings; use score_pairs, or a "
+                f"bundle of kind 'embedding'"
+            )
+        self._check_crops(crops)
+        if not len(crops):
+            return np.zeros((0, 0), np.float32)
+        starts = range(0, len(crops), BATCH_CROPS)
+        return np.concatenate([self._embed_batch(crops[at : at + BATCH_CROPS]) for at in starts])
+
+    def _embed_batch(self, crops: Crop) -> Scores:
+        rows = self._run(crops)
+        if rows.ndim != 2 or len(rows) != len(crops):
+            raise self._misfit(f"its embeddings have shape {list(rows.shape)}, not [N, D]")
+        lengths = np.sqrt((rows * rows).sum(axis=1))
+        if not np.allclose(lengths, 1, atol=1e-3):
+            raise self._misfit("its embeddings are not L2-normalised")
+        return rows
+
+    def _run(self, *crops: Crop) -> Scores:
+        inputs = dict(zip(self._bundle.inputs, crops, strict=True))
+        try:
+            output: Any = self._session.run([self._bundle.output], inputs)[0]
+        except Exception as error:  # noqa: BLE001 - see above
+            raise BadBundle(
+                f"{self._path}: failed on a batch of {len(crops[0])} ({_first_line(error)}); "
+                f"export the bundle again"
+            ) from None
+        values: Scores = np.asarray(output, np.float32)
+        if not np.isfinite(values).all():
+            raise BadBundle(f"{self._path}: gave a value that is no finite number; train it again")
+        return values
+
+    def _check_crops(self, crops: Crop) -> None:
+        crop_px = self._bundle.framing.crop_px
+        if crops.dtype != np.uint8 or crops.ndim != 4 or crops.shape[1:] != (crop_px, crop_px, 3):
+            raise BadData(
+                f"crops are {crops.dtype} {list(crops.shape)}, not uint8 [N, {crop_px}, {crop_px}, "
+                f"3]; make them with load_crop"
+            )
+
+
+def _takes_batches(shape: list[Any], crop_px: int) -> bool:
+    """Tell whether [any N, crop_px, crop_px, 3] fits; ONNX names the lengths that are free."""
+    if len(shape) != 4 or isinstance(shape[0], int):
+        return False
+    sizes = zip(shape[1:], (crop_px, crop_px, 3), strict=True)
+    return all(not isinstance(size, int) or size == wanted for size, wanted in sizes)
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

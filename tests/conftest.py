@@ -1,0 +1,29 @@
+"""Fixtures for every room: synthetic faces, and the real data set where a machine has it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+@pytest.fixture(scope="session")
+def lfw() -> Path:
+    """The folder with lfw-deepfunneled/ and the official lists; its tests are skipped without it."""
+    folder = os.environ.get("FACEPAIRS_LFW", "")
+    if not (Path(folder) / "lfw-deepfunneled").is_dir() or not folder:
+        pytest.skip(
+            "needs the real LFW: set FACEPAIRS_LFW to the folder that `data fetch lfw` made"
+        )
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 synthetic people with 4 photos each."""
+    from facepairs.data.synth import synth_faces
+
+    root = tmp_path_factory.mktemp("synthetic") / "faces"
+    synth_faces(root, people=24, images=4, seed=5)
+    return root

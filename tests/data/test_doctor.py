@@ -1,0 +1,292 @@
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from facepairs.data.doctor import (
+    DatasetReport,
+    Finding,
+    SizeCount,
+    check_dataset,
+    unreadable_images,
+)
+from facepairs.data.index import FaceIndex
+from facepairs.errors import BadData
+
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX files and permissions")
+
+
+def picture(seed: int, size: tuple[int, int] = (80, 80)) -> Image.Image:
+    coarse = np.random.default_rng(seed).integers(0, 256, (6, 6, 3), dtype=np.uint8)
+    return Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC)
+
+
+def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
+    out = BytesIO()
+    image.save(out, kind, **options)
+    return out.getvalue()
+
+
+def jpeg(seed: int, size: tuple[int, int] = (80, 80), **options: object) -> bytes:
+    return encoded(picture(seed, size), "JPEG", **options)
+
+
+def put(root: Path, name: str, data: bytes) -> Path:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def folder(root: Path) -> Path:
+    """Three people, five sound photos; one name is not ASCII."""
+    for at, name in enumerate(("Ann/1.jpg", "Ann/2.jpg", "Bo/1.jpg", "Zoë/1.jpg", "Zoë/2.jpg")):
+        put(root, name, jpeg(at))
+    return root
+
+
+def only(report: DatasetReport, kind: str) -> Finding:
+    found = [finding for finding in report.findings if finding.kind == kind]
+    assert len(found) == 1, report.findings
+    return found[0]
+
+
+def test_a_sound_folder_is_ok_and_counted(tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    report = check_dataset(folder(tmp_path), lambda done, total: seen.append((done, total)))
+    assert report.ok
+    assert report.findings == ()
+    assert report.bad_images == ()
+    counts = report.counts
+    assert (counts.people, counts.images, counts.people_with_one_image) == (3, 5, 1)
+    assert (counts.images_per_person_min, counts.images_per_person_max) == (1, 2)
+    assert counts.images_per_person_median == 2.0
+    assert counts.genuine_pairs == 2
+    assert counts.sizes == (SizeCount(80, 80, 5),)
+    total = sum(path.stat().st_size for path in tmp_path.rglob("*.jpg"))
+    assert counts.megabytes == pytest.approx(total / 1e6, abs=0.001)
+    assert report.fingerprint == FaceIndex.scan(tmp_path).fingerprint
+    assert seen == [(5, 5)]
+
+
+def test_the_report_is_plain_json_and_the_same_for_any_number_of_threads(tmp_path: Path) -> None:
+    folder(tmp_path)
+    for at in range(150):
+        put(tmp_path, f"Cy/{at:03}.jpg", jpeg(at) if at % 7 else b"")
+    one = check_dataset(tmp_path, workers=1).to_json()
+    assert one == check_dataset(tmp_path, workers=5).to_json()
+    assert json.loads(json.dumps(one)) == one
+    assert one["schema"] == 1
+    assert one["ok"] is False
+    assert one["counts"]["sizes"][0] == {"width_px": 80, "height_px": 80, "images": 133}
+    assert len(one["bad_images"]) == 22
+
+
+def test_no_image_at_all_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match="no images"):
+        check_dataset(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"", "zero_byte"),
+        (b"<html>404</html>", "not_image"),
+        (jpeg(0)[:-200], "unreadable"),
+        (encoded(picture(0), "WEBP"), "unsupported"),
+    ],
+)
+def test_a_bad_file_is_an_error_by_name(tmp_path: Path, data: bytes, kind: str) -> None:
+    put(folder(tmp_path), "Bo/2.jpg", data)
+    report = check_dataset(tmp_path)
+    assert not report.ok
+    finding = only(report, kind)
+    assert (finding.severity, finding.paths) == ("error", ("Bo/2.jpg",))
+    assert finding.text.startswith("Bo/2.jpg ")
+    index = FaceIndex.scan(tmp_path)
+    assert report.bad_images == (index.find("Bo/2.jpg"),)
+    ((image, reason),) = unreadable_images(index)
+    assert index.name(image) == "Bo/2.jpg"
+    assert reason in finding.text
+
+
+def test_the_same_photo_under_two_names_is_an_error(tmp_path: Path) -> None:
+    folder(tmp_path)
+    shutil.copy(tmp_path / "Ann/1.jpg", tmp_path / "Bo/copy.jpg")
+    report = check_dataset(tmp_path)
+    assert not report.ok
+    finding = only(report, "same_photo_two_people")
+    assert finding.paths == ("Ann/1.jpg", "Bo/copy.jpg")
+    assert "Ann, Bo" in finding.text
+    assert report.bad_images == ()
+
+
+@needs_posix
+def test_duplicates_within_a_person_count_links_too(tmp_path: Path) -> None:
+    folder(tmp_path)
+    (tmp_path / "Ann/3.jpg").symlink_to(tmp_path / "Ann/1.jpg")
+    (tmp_path / "Ann/4.jpg").hardlink_to(tmp_path / "Ann/1.jpg")
+    report = check_dataset(tmp_path)
+    finding = only(report, "duplicate")
+    assert finding.severity == "warning"
+    assert finding.paths == ("Ann/1.jpg", "Ann/3.jpg", "Ann/4.jpg")
+    assert report.ok
+
+
+@needs_posix
+def test_a_person_who_is_a_link_to_another_shares_every_photo(tmp_path: Path) -> None:
+    (folder(tmp_path) / "Ana").symlink_to(tmp_path / "Ann", target_is_directory=True)
+    report = check_dataset(tmp_path)
+    assert [f.paths for f in report.findings] == [
+        ("Ana/1.jpg", "Ann/1.jpg"),
+        ("Ana/2.jpg", "Ann/2.jpg"),
+    ]
+
+
+def test_two_empty_files_are_no_duplicates(tmp_path: Path) -> None:
+    for name in ("Ann/8.jpg", "Bo/8.jpg"):
+        put(folder(tmp_path), name, b"")
+    assert {finding.kind for finding in check_dataset(tmp_path).findings} == {"zero_byte"}
+
+
+def test_tiny_and_odd_sizes(tmp_path: Path) -> None:
+    put(folder(tmp_path), "Bo/small.jpg", jpeg(10, (200, 63)))
+    put(tmp_path, "Bo/big.jpg", jpeg(11, (90, 64)))
+    report = check_dataset(tmp_path)
+    assert only(report, "tiny").paths == ("Bo/small.jpg",)
+    assert only(report, "odd_size").paths == ("Bo/big.jpg", "Bo/small.jpg")
+    assert "80x80" in only(report, "odd_size").text
+    assert {finding.severity for finding in report.findings} == {"warning"}
+    assert report.ok
+
+
+def test_no_size_is_odd_without_a_majority(tmp_path: Path) -> None:
+    for at in range(4):
+        put(tmp_path, f"Ann/{at}.jpg", jpeg(at, (80 + at // 2, 80)))
+    assert check_dataset(tmp_path).findings == ()
+
+
+@pytest.mark.parametrize(("value", "told"), [(1, False), (6, True), (3, True), (0, False)])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_exif_orientation(tmp_path: Path, kind: str, value: int, told: bool) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = value
+    put(folder(tmp_path), f"Bo/turned.{kind.lower()}", encoded(picture(9), kind, exif=exif))
+    report = check_dataset(tmp_path)
+    assert report.ok is not told
+    if told:
+        assert only(report, "orientation").paths == (f"Bo/turned.{kind.lower()}",)
+    assert report.bad_images == ()
+
+
+def test_broken_exif_is_no_broken_image(tmp_path: Path) -> None:
+    put(tmp_path, "Ann/1.jpg", jpeg(0, exif=b"Exif\0\0II*\0\xff\xff\xff\xff"))
+    assert check_dataset(tmp_path).findings == ()
+
+
+def test_what_the_index_leaves_out_is_told(tmp_path: Path) -> None:
+    folder(tmp_path)
+    put(tmp_path, "notes.txt", b"x")
+    put(tmp_path, "lost.jpg", jpeg(5))
+    put(tmp_path, "Ann/list.csv", b"x")
+    put(tmp_path, "Ann/3.webp", b"x")
+    put(tmp_path, "Ann/deeper/3.jpg", jpeg(6))
+    (tmp_path / "Nobody").mkdir()
+    report = check_dataset(tmp_path)
+    told = {(f.severity, f.kind, f.paths) for f in report.findings}
+    assert told == {
+        ("note", "stray_file", ("notes.txt",)),
+        ("warning", "stray_file", ("lost.jpg",)),
+        ("note", "not_image", ("Ann/list.csv",)),
+        ("error", "unsupported", ("Ann/3.webp",)),
+        ("warning", "nested_folder", ("Ann/deeper",)),
+        ("warning", "empty_person", ("Nobody",)),
+    }
+    severities = [finding.severity for finding in report.findings]
+    assert severities == sorted(severities, key=["error", "warning", "note"].index)
+    assert report.bad_images == ()
+    assert report.counts.images == 5
+
+
+@needs_posix
+@pytest.mark.timeout(20)
+def test_links_in_circles_links_to_nothing_and_pipes(tmp_path: Path) -> None:
+    folder(tmp_path)
+    (tmp_path / "Around").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "Ann/self").symlink_to(tmp_path / "Ann/self")
+    (tmp_path / "Ann/gone.jpg").symlink_to(tmp_path / "Ann/nowhere.jpg")
+    os.mkfifo(tmp_path / "Ann/pipe.jpg")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "Bo/pipe.jpg").symlink_to(tmp_path / "pipe")
+    told = {(f.severity, f.kind, f.paths) for f in check_dataset(tmp_path).findings}
+    assert told == {
+        ("warning", "symlink_loop", ("Around",)),
+        ("warning", "symlink_loop", ("Ann/self",)),
+        ("error", "broken_link", ("Ann/gone.jpg",)),
+        ("warning", "special_file", ("Ann/pipe.jpg",)),
+        ("warning", "special_file", ("Bo/pipe.jpg",)),
+        ("warning", "special_file", ("pipe",)),
+    }
+
+
+@needs_posix
+@pytest.mark.timeout(20)
+def test_a_pipe_or_a_missing_file_in_a_listing_is_not_waited_for(tmp_path: Path) -> None:
+    folder(tmp_path)
+    os.mkfifo(tmp_path / "Ann/pipe.jpg")
+    index = FaceIndex.from_listing(["Ann/1.jpg", "Ann/gone.jpg", "Ann/pipe.jpg"], tmp_path)
+    bad = unreadable_images(index)
+    assert [image for image, _ in bad] == [1, 2]
+    assert os.strerror(errno.ENOENT) in bad[0][1]
+    assert "not a regular file" in bad[1][1]
+
+
+def test_names_that_differ_by_unicode_form_alone(tmp_path: Path) -> None:
+    put(tmp_path, "Zo\u00eb/1.jpg", jpeg(0))
+    put(tmp_path, "Zoe\u0308/1.jpg", jpeg(1))
+    if len(list(tmp_path.iterdir())) == 1:
+        pytest.skip("this file system folds Unicode forms")
+    assert only(check_dataset(tmp_path), "same_name").paths == ("Zoe\u0308", "Zo\u00eb")
+
+
+UNPRIVILEGED = """
+import json, os, sys
+from pathlib import Path
+from facepairs.data.doctor import check_dataset
+check_dataset(Path(sys.argv[1]))  # imports every plug-in while it may
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print(json.dumps(check_dataset(Path(sys.argv[1])).to_json()))
+"""
+
+
+@needs_posix
+def test_missing_read_permission_is_an_error() -> None:
+    # Root reads everything, so the check runs in a process that has become `nobody`; that one
+    # cannot enter pytest's own temporary folder.
+    with tempfile.TemporaryDirectory() as place:
+        root = folder(Path(place))
+        root.chmod(0o755)
+        put(root, "Shut/1.jpg", jpeg(7))
+        (root / "Ann/1.jpg").chmod(0)
+        (root / "Shut").chmod(0)
+        done = subprocess.run(
+            [sys.executable, "-c", UNPRIVILEGED, place], capture_output=True, text=True, check=False
+        )
+        (root / "Shut").chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert {(f["severity"], f["kind"], *f["paths"]) for f in report["findings"]} == {
+        ("error", "no_permission", "Ann/1.jpg"),
+        ("error", "no_permission", "Shut"),
+    }
+    assert report["bad_images"] == [0]

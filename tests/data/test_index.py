@@ -1,0 +1,107 @@
+"""FaceIndex: the same folder gives the same arrays, whatever the file system's order."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from facepairs.data.index import FaceIndex, StringTable
+from facepairs.errors import BadData
+
+
+def touch(root, *names):
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * len(name))
+
+
+def test_people_and_images_are_sorted(tmp_path):
+    touch(tmp_path, "Zoë/b.jpg", "Zoë/a.png", "Ada/2.JPG", "Ada/1.bmp", "Bo/x.jpeg")
+    index = FaceIndex.scan(tmp_path)
+    assert list(index.people) == ["Ada", "Bo", "Zoë"]
+    assert list(index.names()) == ["Ada/1.bmp", "Ada/2.JPG", "Bo/x.jpeg", "Zoë/a.png", "Zoë/b.jpg"]
+    assert index.person_of.tolist() == [0, 0, 1, 2, 2]
+    assert list(index.images_of(2)) == [3, 4]
+    assert index.find("Zoë/a.png") == 3
+    assert index.find("Zoë/c.png") is None
+    assert index.path(4).read_bytes() == b"x" * len("Zoë/b.jpg")
+
+
+def test_what_is_no_photo_is_named(tmp_path):
+    touch(tmp_path, "Ada/1.jpg", "Ada/notes.txt", "Ada/anim.webp", "stray.jpg", "Ada/.hidden.jpg")
+    touch(tmp_path, "Ada/deeper/2.jpg", ".cache/x.jpg")
+    (tmp_path / "Empty").mkdir()
+    (tmp_path / "Loop").symlink_to(tmp_path)
+    (tmp_path / "Circle").symlink_to(tmp_path / "Circle")
+    (tmp_path / "Ada" / "round.jpg").symlink_to(tmp_path / "Ada" / "round.jpg")
+    os.mkfifo(tmp_path / "Ada" / "pipe.jpg")
+    index = FaceIndex.scan(tmp_path)
+    assert list(index.names()) == ["Ada/1.jpg"]
+    assert dict(index.skipped) == {
+        "Ada/notes.txt": "not_image",
+        "Ada/anim.webp": "unsupported",
+        "Ada/deeper": "nested_folder",
+        "Ada/pipe.jpg": "special_file",
+        "Ada/round.jpg": "symlink_loop",
+        "Circle": "symlink_loop",
+        "Empty": "empty_person",
+        "Loop": "symlink_loop",
+        "stray.jpg": "stray_file",
+    }
+
+
+def test_missing_and_empty_folders_are_refused(tmp_path):
+    with pytest.raises(BadData, match="No such file"):
+        FaceIndex.scan(tmp_path / "nowhere")
+    with pytest.raises(BadData, match="no images"):
+        FaceIndex.scan(tmp_path)
+
+
+def test_fingerprint_follows_names_and_sizes(tmp_path):
+    touch(tmp_path, "A/1.jpg", "B/1.jpg")
+    before = FaceIndex.scan(tmp_path).fingerprint
+    assert FaceIndex.scan(tmp_path).fingerprint == before
+    (tmp_path / "A" / "1.jpg").write_bytes(b"longer than before")
+    grown = FaceIndex.scan(tmp_path).fingerprint
+    (tmp_path / "A" / "1.jpg").rename(tmp_path / "A" / "2.jpg")
+    assert len({before, grown, FaceIndex.scan(tmp_path).fingerprint}) == 3
+
+
+def test_without_drops_images_and_people_left_with_none(tmp_path):
+    touch(tmp_path, "A/1.jpg", "A/2.jpg", "B/1.jpg", "C/1.jpg")
+    index = FaceIndex.scan(tmp_path).without([0, 2])
+    assert list(index.names()) == ["A/2.jpg", "C/1.jpg"]
+    assert list(index.people) == ["A", "C"]
+
+
+@given(st.sets(st.tuples(st.integers(0, 20), st.integers(0, 9)), min_size=1))
+def test_a_listing_gives_the_same_index_in_any_order(rows):
+    names = [f"Person_{p}/{i}.jpg" for p, i in rows]
+    index = FaceIndex.from_listing(names)
+    again = FaceIndex.from_listing(reversed(names))
+    assert list(index.names()) == list(again.names())
+    assert sorted(index.names()) == sorted(names)
+    assert index.first[-1] == len(names)
+    assert all(
+        index.name(i).startswith(index.people[p] + "/")
+        for p in range(len(index.people))
+        for i in index.images_of(p)
+    )
+    assert np.array_equal(
+        np.repeat(np.arange(len(index.people)), index.image_counts), index.person_of
+    )
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
+def test_string_table_is_a_list(strings):
+    table = StringTable(strings)
+    assert list(table) == strings
+    assert [table[i] for i in range(len(table))] == strings
+    assert list(table[1:]) == strings[1:]
+    if strings:
+        assert table[-1] == strings[-1]
+    with pytest.raises(IndexError):
+        table[len(strings)]

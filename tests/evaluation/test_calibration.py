@@ -1,0 +1,307 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facepairs.errors import BadBundle, BadConfig, BadData, FacepairsError, NotEnough
+from facepairs.evaluation.calibration import (
+    expected_calibration_error,
+    fit_logistic,
+    reliability_curve,
+    thresholds_for,
+)
+from facepairs.evaluation.metrics import clopper_pearson, fmr_fnmr, threshold_at_fmr
+from facepairs.verification.calibration import Calibration
+
+unhurried = settings(deadline=None)  # the first call imports scikit-learn
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def drawn(seed, genuine_pairs=400, impostor_pairs=400, apart=2.0):
+    rng = np.random.Generator(np.random.Philox(seed))
+    genuine = np.repeat([True, False], [genuine_pairs, impostor_pairs])
+    return genuine, rng.normal(size=len(genuine)) + apart * genuine
+
+
+def platt_loss(genuine, score, scale, offset, prior):
+    """Platt's loss with classes weighted to the prior, term by term."""
+    positive, negative = genuine.sum(), (~genuine).sum()
+    logit = scale * score + offset
+    target = np.where(genuine, (positive + 1) / (positive + 2), 1 / (negative + 2))
+    weight = np.where(genuine, prior / positive, (1 - prior) / negative)
+    return np.sum(weight * (np.logaddexp(0, logit) - target * logit))
+
+
+# Calibration.
+
+
+def test_probability_by_hand():
+    calibration = Calibration(2.0, -1.0)
+    assert calibration.threshold == 0.5
+    assert calibration.probability(0.5) == 0.5
+    assert calibration.probability(1.0) == pytest.approx(1 / (1 + math.exp(-1)))
+    assert isinstance(calibration.probability(1.0), float)
+    assert isinstance(calibration.probability(np.float32(1.0)), float)
+    many = calibration.probability(np.array([0.5, 1.0], np.float32))
+    assert many.dtype == np.float64
+    assert many.tolist() == [0.5, calibration.probability(1.0)]
+
+
+def test_probability_at_the_ends_of_float64():
+    ends = np.array([-1.7e308, -1e4, 0, 1e4, 1.7e308])
+    assert Calibration(100.0, 0.0).probability(ends).tolist() == [0, 0, 0.5, 1, 1]
+    assert Calibration(1.0, 0.0).probability(-700.0) == pytest.approx(math.exp(-700))
+
+
+@unhurried
+@given(st.floats(1e-3, 1e3), st.floats(-1e3, 1e3), FINITE, FINITE)
+def test_probability_rises_with_the_score(scale, offset, a, b):
+    calibration = Calibration(scale, offset)
+    low, high = sorted([a, b])
+    assert 0 <= calibration.probability(low) <= calibration.probability(high) <= 1
+    assert calibration.probability(calibration.threshold) == pytest.approx(0.5, abs=1e-9)
+
+
+@unhurried
+@given(st.floats(1e-300, 1e300), st.floats(-1e3, 1e3))
+def test_json_round_trip_is_exact(scale, offset):
+    if not math.isfinite(offset / scale):
+        return
+    calibration = Calibration(scale, offset)
+    text = json.dumps({**calibration.to_json(), "ece": 0.01})
+    assert Calibration.from_json(json.loads(text)) == calibration
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        "x",
+        {},
+        {"scale": 1.0},
+        {"scale": "1", "offset": 0},
+        {"scale": True, "offset": 0},
+        {"scale": 0, "offset": 0},
+        {"scale": -1, "offset": 0},
+        {"scale": math.nan, "offset": 0},
+        {"scale": math.inf, "offset": 0},
+        {"scale": 1, "offset": math.nan},
+        {"scale": 1, "offset": 10**400},
+        {"scale": 1e-300, "offset": 1e100},
+    ],
+)
+def test_an_unusable_calibration_is_refused(data):
+    with pytest.raises(BadBundle, match="calibrat"):
+        Calibration.from_json(data)
+
+
+# Fitting.
+
+
+def test_fit_finds_the_curve_that_made_the_labels():
+    rng = np.random.Generator(np.random.Philox(3))
+    score = rng.normal(size=40_000) * 3 + 5
+    genuine = rng.random(40_000) < 1 / (1 + np.exp(-(1.5 * score - 7.5)))  # half are genuine
+    fitted = fit_logistic(genuine, score)
+    assert fitted.scale == pytest.approx(1.5, rel=0.05)
+    assert fitted.threshold == pytest.approx(5, abs=0.05)
+
+
+@pytest.mark.parametrize("prior", [0.5, 0.1])
+@pytest.mark.parametrize("counts", [(30, 30), (10, 300)])
+def test_fit_minimises_platts_loss(counts, prior):
+    genuine, score = drawn(4, *counts)
+    fitted = fit_logistic(genuine, score, prior)
+    least = platt_loss(genuine, score, fitted.scale, fitted.offset, prior)
+    for scale, offset in [(1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3), (1e-3, -1e-3)]:
+        around = (fitted.scale + scale, fitted.offset + offset)
+        assert platt_loss(genuine, score, *around, prior) > least
+
+
+def test_numbers_of_pairs_do_not_move_the_threshold_but_the_prior_does():
+    genuine, score = drawn(5, 4000, 4000)
+    even = fit_logistic(genuine, score)
+    few = np.flatnonzero(genuine)[::10]
+    some = np.concatenate([few, np.flatnonzero(~genuine)])
+    uneven = fit_logistic(genuine[some], score[some])
+    assert even.threshold == pytest.approx(1, abs=0.1)  # midway between means 0 and 2
+    assert uneven.threshold == pytest.approx(even.threshold, abs=0.1)
+    rare = fit_logistic(genuine, score, prior=0.1)
+    logit = rare.scale * 1.0 + rare.offset
+    assert logit == pytest.approx(math.log(0.1 / 0.9), abs=0.2)
+
+
+@pytest.mark.parametrize("pairs", [1, 2, 10, 1000])
+def test_scores_wholly_apart_give_a_bounded_slope(pairs):
+    genuine = np.repeat([True, False], pairs)
+    fitted = fit_logistic(genuine, np.where(genuine, 0.9, 0.1))
+    # With one score a class the curve passes through Platt's targets.
+    assert fitted.probability(0.9) == pytest.approx((pairs + 1) / (pairs + 2), abs=1e-6)
+    assert fitted.probability(0.1) == pytest.approx(1 / (pairs + 2), abs=1e-6)
+    assert fitted.threshold == pytest.approx(0.5, abs=1e-6)
+
+
+@unhurried
+@given(st.floats(1e-6, 1e6), st.floats(-1e6, 1e6))
+def test_fit_follows_the_scale_and_shift_of_scores(stretch, shift):
+    genuine, score = drawn(6, 40, 60)
+    plain = fit_logistic(genuine, score)
+    moved = fit_logistic(genuine, stretch * score + shift)
+    lost = 1e-15 * abs(shift) / stretch  # digits of the score that the shift has rounded away
+    near = pytest.approx(plain.probability(score), abs=1e-6 + 100 * lost)
+    assert moved.probability(stretch * score + shift) == near
+
+
+@unhurried
+@given(st.lists(FINITE | st.integers(-2, 2).map(float), min_size=2, max_size=20), st.data())
+def test_fit_gives_a_rising_curve_or_says_why_not(scores, data):
+    labels = st.lists(st.booleans(), min_size=len(scores), max_size=len(scores))
+    genuine = np.array([True, False, *data.draw(labels)[2:]])
+    score = np.array(scores)
+    try:
+        fitted = fit_logistic(genuine, score)
+    except FacepairsError:
+        return
+    assert fitted.scale > 0
+    positive, negative = int(genuine.sum()), int((~genuine).sum())
+    targets = ((positive + 1) / (positive + 2) + 1 / (negative + 2)) / 2
+    means = fitted.probability(score[genuine]).mean() + fitted.probability(score[~genuine]).mean()
+    assert means / 2 == pytest.approx(targets, abs=1e-4)  # where the loss is flat
+
+
+@unhurried
+@given(st.randoms(use_true_random=False))
+def test_fit_does_not_depend_on_order(random):
+    genuine, score = drawn(7, 30, 20)
+    order = list(range(50))
+    random.shuffle(order)
+    before, after = fit_logistic(genuine, score), fit_logistic(genuine[order], score[order])
+    assert after.to_json() == pytest.approx(before.to_json(), rel=1e-6)
+
+
+def test_scores_that_do_not_separate_are_refused_in_numbers():
+    genuine, score = drawn(8, 20, 30)
+    for useless in (-score, np.full(50, 0.1), np.where(np.arange(50) % 2, 1.0, 0.0)):
+        with pytest.raises(NotEnough, match=r"20 genuine pairs do not score higher .* 30 impostor"):
+            fit_logistic(genuine, useless)
+    with pytest.raises(NotEnough, match="has 20 genuine and 0 impostor"):
+        fit_logistic(genuine[:20], score[:20])
+    with pytest.raises(BadData, match="score 0 is nan"):
+        fit_logistic([True, False], [math.nan, 0.0])
+    for prior in (0, 1, math.nan):
+        with pytest.raises(BadConfig, match="prior"):
+            fit_logistic(genuine, score, prior)
+
+
+# Calibration error.
+
+
+def slow_ece(genuine, probability, bins):
+    order = np.argsort(probability)
+    total = 0.0
+    for part in np.array_split(order, bins):
+        total += abs(probability[part].mean() - genuine[part].mean()) * len(part)
+    return total / len(order)
+
+
+@pytest.mark.parametrize(("pairs", "bins"), [(60, 15), (64, 4), (7, 1), (10, 10)])
+def test_ece_agrees_with_a_slow_version(pairs, bins):
+    rng = np.random.Generator(np.random.Philox(9))
+    probability = rng.random(pairs)
+    genuine = rng.random(pairs) < 0.4
+    slow = slow_ece(genuine, probability, bins)
+    assert expected_calibration_error(genuine, probability, bins) == pytest.approx(slow)
+
+
+@unhurried
+@given(
+    st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.25, 0.3, 1.0])), min_size=1),
+    st.integers(1, 20),
+    st.randoms(use_true_random=False),
+)
+def test_ties_share_a_bin_and_order_does_not_matter(rows, bins, random):
+    genuine, probability = (np.array(column) for column in zip(*rows, strict=True))
+    curve = reliability_curve(genuine, probability, bins)
+    assert curve.pairs.sum() == len(rows)
+    assert curve.pairs.min() > 0
+    assert curve.weight.sum() == pytest.approx(1)
+    assert len(curve.pairs) <= min(bins, len(np.unique(probability)))
+    assert (np.diff(curve.probability) > 0).all()
+    random.shuffle(rows)
+    again = expected_calibration_error(*map(np.array, zip(*rows, strict=True)), bins)
+    assert 0 <= again <= 1
+    assert again == pytest.approx(expected_calibration_error(genuine, probability, bins))
+
+
+def test_ece_of_sure_answers():
+    genuine = np.repeat([True, False], 50)
+    assert expected_calibration_error(genuine, genuine.astype(float)) == 0
+    assert expected_calibration_error(genuine, (~genuine).astype(float)) == 1
+    assert expected_calibration_error(genuine, np.full(100, 0.5)) == 0
+
+
+def test_a_good_calibration_is_near_zero_whatever_the_numbers_of_pairs():
+    genuine, score = drawn(10, 500, 20_000)
+    probability = Calibration(2.0, -2.0).probability(score)  # the truth for equal priors
+    assert expected_calibration_error(genuine, probability, prior=0.5) < 0.03
+    assert expected_calibration_error(genuine, probability) > 0.1  # judged on 2.4 % genuine pairs
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: expected_calibration_error([], []), NotEnough),
+        (lambda: expected_calibration_error([True], [0.5], prior=0.5), NotEnough),
+        (lambda: expected_calibration_error([True], [1.01]), BadData),
+        (lambda: expected_calibration_error([True], [-0.01]), BadData),
+        (lambda: expected_calibration_error([True], [math.nan]), BadData),
+        (lambda: expected_calibration_error([True], [0.5], bins=0), BadConfig),
+        (lambda: expected_calibration_error([True, False], [0.5, 0.5], prior=1.0), BadConfig),
+    ],
+)
+def test_bad_probabilities_are_refused(call, error):
+    with pytest.raises(error):
+        call()
+
+
+# Thresholds by target FMR.
+
+
+def test_thresholds_for_gives_figures_or_a_reason():
+    genuine, score = drawn(11, 200, 300)
+    tenth, hundredth, thousandth = thresholds_for(genuine, score)
+    for entry, target in ((tenth, 0.1), (hundredth, 0.01)):
+        threshold = threshold_at_fmr(score[~genuine], target)
+        rates = fmr_fnmr(genuine, score, threshold)
+        assert entry == {
+            "fmr": target,
+            "threshold": threshold,
+            "measured_fmr": target,
+            "fmr_interval": list(clopper_pearson(round(300 * target), 300)),
+            "fnmr": rates.fnmr,
+            "fnmr_interval": list(clopper_pearson(rates.false_rejects, 200)),
+            "genuine_pairs": 200,
+            "impostor_pairs": 300,
+        }
+    assert tenth["threshold"] < hundredth["threshold"]
+    assert thousandth == {
+        "fmr": 0.001,
+        "threshold": None,
+        "reason": "not enough pairs: needs 3000 impostor pairs, has 300",
+        "genuine_pairs": 200,
+        "impostor_pairs": 300,
+    }
+    written = json.loads(json.dumps([tenth, thousandth], allow_nan=False))
+    assert written == [tenth, thousandth]
+
+
+def test_thresholds_for_a_missing_class_or_target():
+    with pytest.raises(NotEnough, match="has 0 genuine and 2 impostor"):
+        thresholds_for([False, False], [1.0, 0.0])
+    with pytest.raises(BadConfig, match="far"):
+        thresholds_for([True, False], [1.0, 0.0], targets=[0.0])
+    assert thresholds_for([True, False], [1.0, 0.0], targets=[]) == []

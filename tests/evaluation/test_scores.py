@@ -1,0 +1,167 @@
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facepairs.errors import BadData
+from facepairs.evaluation.scores import Scores, read_scores, write_scores
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
+    [
+        "Zoë_Ångström/1.jpg",
+        'O"Neil, Tom/1.jpg',
+        "two\nlines",
+        "a\rb",
+        "\r\n",
+        " spaced ",
+        "李/1.png",
+    ]
+)
+ROWS = st.tuples(
+    NAMES,
+    NAMES,
+    st.booleans(),
+    st.integers(0, 32767),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
+
+
+def scores_of(rows: list[tuple[str, str, bool, int, float]]) -> Scores:
+    left, right, genuine, fold, score = map(list, zip(*rows, strict=True))
+    return Scores(
+        left, right, np.array(genuine, bool), np.array(fold, np.int16), np.array(score, float)
+    )
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "scores.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(ROWS, min_size=1, max_size=8))
+def test_a_round_trip_is_exact(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("scores") / "scores.csv"
+    before = scores_of(rows)
+    write_scores(path, before)
+    after = read_scores(path)
+    assert list(after.left) == before.left
+    assert list(after.right) == before.right
+    assert after.genuine.tolist() == before.genuine.tolist()
+    assert after.fold.tolist() == before.fold.tolist()
+    assert after.score.tobytes() == before.score.tobytes()  # bit for bit, -0.0 too
+    assert (after.genuine.dtype, after.fold.dtype, after.score.dtype) == (bool, "int16", float)
+
+
+def test_float32_scores_come_back_as_the_same_numbers(tmp_path):
+    score = np.array([0.1, -1 / 3, 1e-40], np.float32)
+    scores = Scores([""] * 3, [""] * 3, np.ones(3, bool), np.zeros(3, np.int16), score)
+    write_scores(tmp_path / "s.csv", scores)
+    assert read_scores(tmp_path / "s.csv").score.tolist() == score.astype(float).tolist()
+
+
+def test_the_file_is_plain_csv(tmp_path):
+    write_scores(tmp_path / "s.csv", scores_of([("A/1.jpg", 'B"/2.jpg', True, 3, -0.5)]))
+    text = (tmp_path / "s.csv").read_bytes().decode()
+    assert text == 'left,right,genuine,fold,score\r\nA/1.jpg,"B""/2.jpg",1,3,-0.5\r\n'
+
+
+def test_scores_of_another_system_need_only_genuine_and_score(tmp_path):
+    path = written(tmp_path, "score,model,genuine\n1e-3,x,same\n-2,y,impostor\n 7 ,z,TRUE\n")
+    scores = read_scores(path)
+    assert scores.score.tolist() == [0.001, -2, 7]
+    assert scores.genuine.tolist() == [True, False, True]
+    assert scores.fold.tolist() == [0, 0, 0]
+    assert list(scores.left) == list(scores.right) == ["", "", ""]
+
+
+def test_one_side_and_empty_folds_may_be_missing(tmp_path):
+    scores = read_scores(written(tmp_path, "\ufeffleft,genuine,fold,score\na,1,,1\nb,0,4,0\n"))
+    assert list(scores.left) == ["a", "b"]
+    assert list(scores.right) == ["", ""]
+    assert scores.fold.tolist() == [0, 4]
+
+
+@pytest.mark.parametrize(
+    ("row", "cell"),
+    [
+        ("1,0,nan", "'nan'"),
+        ("1,0,inf", "'inf'"),
+        ("1,0,-1e999", "'-1e999'"),
+        ("1,0,", "''"),
+        ("1,0,high", "'high'"),
+        ("1,0,1_000", "'1_000'"),
+        ('1,0,"0,5"', "'0,5'"),
+        ("maybe,0,1", "'maybe'"),
+        ("1,-1,1", "'-1'"),
+        ("1,1.5,1", "'1.5'"),
+        ("1,32768,1", "'32768'"),
+        (f"1,{'9' * 5000},1", "9999"),
+    ],
+)
+def test_a_bad_cell_is_quoted_with_file_and_line(tmp_path, row, cell):
+    path = written(tmp_path, f"genuine,fold,score\n0,0,1\n{row}\n")
+    with pytest.raises(BadData) as caught:
+        read_scores(path)
+    assert str(caught.value).startswith(f"{path}: line 3: ")
+    assert cell in str(caught.value)
+
+
+def test_line_numbers_count_lines_not_rows(tmp_path):
+    path = written(tmp_path, 'left,genuine,score\n"a\nb\nc",1,1\nd,1,x\n')
+    with pytest.raises(BadData, match="line 5: score is 'x'"):
+        read_scores(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no column genuine, score"),
+        ("left,right,score\na,b,1\n", "line 1: no column genuine"),
+        ("genuine,score\n", "no scores below the header"),
+        ("genuine,score\n1\n", "line 2: expected 2 cells"),
+        ("genuine,score\n1,2,3\n", "line 2: expected 2 cells"),
+        ('genuine,score\n1,"2\n', "not a UTF-8 CSV file"),
+    ],
+)
+def test_a_file_that_is_no_scores_file_is_refused(tmp_path, text, said):
+    with pytest.raises(BadData, match=said):
+        read_scores(written(tmp_path, text))
+
+
+def test_a_missing_or_binary_file_is_refused(tmp_path):
+    with pytest.raises(BadData, match=r"nowhere\.csv: No such file"):
+        read_scores(tmp_path / "nowhere.csv")
+    (tmp_path / "bytes.csv").write_bytes(b"genuine,score\n1," + struct.pack("d", -1.0))
+    with pytest.raises(BadData, match="not a UTF-8 CSV file"):
+        read_scores(tmp_path / "bytes.csv")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (("a", "b", True, 0, float("nan")), "score of pair 1 is nan"),
+        (("a", "b", True, 0, float("inf")), "score of pair 1 is inf"),
+        (("a", "b", True, -1, 0.0), "fold -1"),
+        (("a\udcff", "b", True, 0, 0.0), r"name in .a\\udcff"),
+    ],
+)
+def test_what_could_not_be_read_is_not_written_and_the_old_file_stands(tmp_path, row, said):
+    path = written(tmp_path, "old")
+    with pytest.raises(BadData, match=said):
+        write_scores(path, scores_of([("a", "b", True, 1, 1.0), row]))
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_columns_must_be_as_long():
+    with pytest.raises(BadData, match="1 left, 2 right"):
+        Scores(["a"], ["b", "c"], np.ones(1, bool), np.zeros(1, np.int16), np.zeros(1))
+
+
+def test_length_counts_pairs(tmp_path):
+    assert len(read_scores(written(tmp_path, "genuine,score\n1,2\n0,1\n"))) == 2

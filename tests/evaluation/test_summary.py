@@ -1,0 +1,215 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facepairs.errors import BadConfig, BadData, NotEnough
+from facepairs.evaluation import metrics
+from facepairs.evaluation.calibration import expected_calibration_error
+from facepairs.evaluation.summary import OTHER_FOLDS, OTHER_HALF, summarise, table
+from facepairs.verification.calibration import Calibration
+
+KEYS = {
+    *("schema", "accuracy", "accuracy_interval", "threshold", "threshold_source"),
+    *("fmr", "fmr_interval", "fnmr", "fnmr_interval", "auc", "auc_interval", "eer"),
+    *("tar_at_far", "genuine_pairs", "impostor_pairs", "ece"),
+}
+unhurried = settings(deadline=None, max_examples=40)  # the first call imports SciPy
+
+
+def drawn(seed, pairs=600, apart=2.0):
+    """Give pairs/2 genuine and pairs/2 impostor, classes by turns, and ten folds in a row."""
+    rng = np.random.Generator(np.random.Philox(seed))
+    genuine = np.arange(pairs) % 2 == 0
+    return genuine, rng.normal(size=pairs) + apart * genuine, np.arange(pairs) * 10 // pairs + 1
+
+
+def test_with_a_threshold():
+    genuine, score, fold = drawn(1)
+    summary = summarise(genuine, score, 1.0, fold)
+    rates = metrics.fmr_fnmr(genuine, score, 1.0)
+    right = 600 - rates.false_accepts - rates.false_rejects
+    assert set(summary) == KEYS
+    assert summary["schema"] == 1
+    assert summary["accuracy"] == metrics.accuracy(genuine, score, 1.0)
+    assert summary["accuracy_interval"] == list(metrics.clopper_pearson(right, 600))
+    assert (summary["threshold"], summary["threshold_source"]) == (1.0, "given by the caller")
+    assert (summary["fmr"], summary["fnmr"]) == (rates.fmr, rates.fnmr)
+    assert summary["fmr_interval"] == list(rates.fmr_interval)
+    assert summary["fnmr_interval"] == list(rates.fnmr_interval)
+    assert summary["auc"] == metrics.auc(genuine, score)
+    assert summary["auc_interval"] == list(metrics.auc_interval(genuine, score))
+    assert summary["eer"] == metrics.eer(genuine, score)
+    assert (summary["genuine_pairs"], summary["impostor_pairs"]) == (300, 300)
+    assert summary["ece"] is None
+
+
+def test_a_threshold_of_zero_is_one():
+    genuine, score, _ = drawn(2)
+    summary = summarise(genuine, score, 0.0, threshold_source="the bundle")
+    assert (summary["threshold"], summary["threshold_source"]) == (0.0, "the bundle")
+    assert summary["accuracy"] == metrics.accuracy(genuine, score, 0.0)
+
+
+def test_tar_at_far_has_figures_or_a_reason():
+    genuine, score, _ = drawn(3)
+    tars = summarise(genuine, score, 1.0)["tar_at_far"]
+    point = metrics.tar_at_far(genuine, score, 0.01)
+    assert list(tars) == ["0.1", "0.01", "0.001"]
+    assert tars["0.01"] == {
+        "tar": point.tar,
+        "tar_interval": list(point.tar_interval),
+        "threshold": point.threshold,
+        "false_accepts": 3,
+        "impostor_pairs": 300,
+        "far_interval": list(metrics.clopper_pearson(3, 300)),
+    }
+    assert tars["0.001"] == {
+        "tar": None,
+        "reason": "not enough pairs: needs 3000 impostor pairs, has 300",
+        "impostor_pairs": 300,
+    }
+
+
+def test_ece_weighs_classes_equally():
+    genuine, score, _ = drawn(4)
+    few = ~genuine | (np.arange(600) < 60)
+    calibration = Calibration(2.0, -2.0)
+    summary = summarise(genuine[few], score[few], 1.0, calibration=calibration)
+    probability = calibration.probability(score[few])
+    assert summary["ece"] == expected_calibration_error(genuine[few], probability, prior=0.5)
+
+
+def test_folds_are_decided_with_the_other_folds_threshold():
+    genuine, score, fold = drawn(5)
+    summary = summarise(genuine, score, None, fold)
+    assert set(summary) == KEYS | {"accuracy_standard_error", "folds"}
+    assert (summary["threshold"], summary["threshold_source"]) == (None, OTHER_FOLDS)
+    accuracies, false_accepts = [], 0
+    for part, number in zip(summary["folds"], range(1, 11), strict=True):
+        mine = fold == number
+        threshold = metrics.best_threshold(genuine[~mine], score[~mine])
+        accuracies.append(metrics.accuracy(genuine[mine], score[mine], threshold))
+        false_accepts += int((score[mine & ~genuine] >= threshold).sum())
+        expected = {"fold": number, "accuracy": accuracies[-1], "threshold": threshold, "pairs": 60}
+        assert part == expected
+    assert summary["accuracy"] == pytest.approx(sum(accuracies) / 10)
+    error = np.std(accuracies, ddof=1) / math.sqrt(10)
+    assert summary["accuracy_standard_error"] == pytest.approx(error)
+    low, high = summary["accuracy_interval"]
+    assert (high - low) / 2 == pytest.approx(2.2621571628 * error)  # Student's t, 9 degrees
+    assert summary["fmr"] == false_accepts / 300
+
+
+def test_a_folds_own_pairs_never_move_its_threshold():
+    genuine, score, fold = drawn(6)
+    before = summarise(genuine, score, None, fold)["folds"][2]["threshold"]
+    mine = fold == 3
+    shifted = np.where(mine, score * 5 + 3, score)
+    assert summarise(genuine, shifted, None, fold)["folds"][2]["threshold"] == before
+    assert summarise(genuine ^ mine, score, None, fold)["folds"][2]["threshold"] == before
+
+
+def test_without_folds_halves_set_each_others_threshold():
+    genuine, score, _ = drawn(7)
+    summary = summarise(genuine, score, None, np.zeros(600, int))
+    assert summary == summarise(genuine, score, None)
+    assert set(summary) == KEYS | {"accuracy_standard_error", "folds"}
+    assert (summary["threshold"], summary["threshold_source"]) == (None, OTHER_HALF)
+    assert summary["accuracy_standard_error"] is None
+    first, second = summary["folds"]
+    assert (first["fold"], first["pairs"], second["fold"], second["pairs"]) == (1, 300, 2, 300)
+    accuracy = (first["accuracy"] + second["accuracy"]) / 2
+    assert summary["accuracy"] == pytest.approx(accuracy)
+    low, high = summary["accuracy_interval"]
+    assert low < accuracy < high
+
+
+def test_the_draw_of_halves_is_golden():
+    # The same scores file must give the same figures in every version.
+    halves = [2, 1, 1, 1, 2, 1, 1, 2, 1, 2, 2, 2]
+    genuine, score, _ = drawn(12, pairs=12)
+    folds = summarise(genuine, score, None, halves)["folds"]
+    assert summarise(genuine, score, None)["folds"] == folds
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_held_out_accuracy_of_noise_is_chance_where_the_best_threshold_flatters(ordered):
+    held_out, flattering = [], []
+    for seed in range(60):
+        genuine, score, _ = drawn(100 + seed, pairs=40, apart=0.0)
+        if ordered:  # a file sorted by score
+            order = np.argsort(score)
+            genuine, score = genuine[order], score[order]
+        held_out.append(summarise(genuine, score, None)["accuracy"])
+        best = metrics.best_threshold(genuine, score)
+        flattering.append(metrics.accuracy(genuine, score, best))
+    assert np.mean(held_out) < 0.52
+    assert np.mean(flattering) > 0.58
+
+
+@unhurried
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(-3, 3), st.integers(0, 2)), min_size=2),
+    st.none() | st.floats(-4, 4),
+)
+def test_any_pairs_give_json_and_rows_or_a_reason(rows, threshold):
+    genuine, score, fold = (list(column) for column in zip(*rows, strict=True))
+    try:
+        summary = summarise(genuine, score, threshold, fold, Calibration(1.0, 0.0))
+    except NotEnough:
+        return
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    for name in ("accuracy", "fmr", "fnmr", "auc"):
+        low, high = summary[f"{name}_interval"]
+        assert 0 <= low <= summary[name] + 1e-12
+        assert summary[name] - 1e-12 <= high <= 1
+    assert all(label and text for label, text in table(summary))
+
+
+def test_what_cannot_be_measured_is_refused():
+    genuine, score, fold = drawn(8)
+    with pytest.raises(NotEnough, match="has 0 genuine and 300 impostor"):
+        summarise(genuine[1::2], score[1::2], 1.0)
+    with pytest.raises(NotEnough, match="has 1 and 3"):
+        summarise([True, False, False, False], [1.0, 2.0, 3.0, 4.0], None)
+    with pytest.raises(NotEnough, match=r"outside fold 1 .* has 0 genuine and 2 impostor"):
+        summarise([True, False, False], [1.0, 2.0, 3.0], None, [1, 2, 2])
+    with pytest.raises(BadData, match="fold"):
+        summarise(genuine, score, None, fold[1:])
+    with pytest.raises(BadData, match="nan"):
+        summarise([True, False], [1.0, math.nan], 0.0)
+    for threshold in (math.nan, math.inf):
+        with pytest.raises(BadConfig, match="threshold"):
+            summarise(genuine, score, threshold)
+
+
+def test_table_with_a_threshold():
+    genuine = np.repeat([True, False], [4, 40])
+    score = np.concatenate([[3.0, 2.0, 1.0, -1.0], np.full(40, -2.0)])
+    summary = summarise(genuine, score, 0.0, calibration=Calibration(1.0, 0.0))
+    assert table(summary) == [
+        ("Pairs", "4 genuine, 40 impostor"),
+        ("Accuracy", "97.73 % (87.98 to 99.94)"),
+        ("Threshold", "0 (given by the caller)"),
+        ("FMR (false accepts)", "0.00 % (0.00 to 8.81)"),
+        ("FNMR (false rejects)", "25.00 % (0.63 to 80.59)"),
+        ("AUC", "1.0000 (0.3976 to 1.0000)"),
+        ("EER", "0.00 %"),
+        ("TAR @ FAR 0.1", "100.00 % (39.76 to 100.00); 0 of 40 impostor pairs accepted"),
+        ("TAR @ FAR 0.01", "not enough pairs: needs 300 impostor pairs, has 40"),
+        ("TAR @ FAR 0.001", "not enough pairs: needs 3000 impostor pairs, has 40"),
+        ("Calibration error (ECE)", f"{summary['ece']:.4f}"),
+    ]
+
+
+def test_table_over_folds():
+    genuine, score, fold = drawn(9)
+    rows = dict(table(summarise(genuine, score, None, fold)))
+    assert rows["Accuracy"].endswith("(mean ± standard error of 10 folds)")
+    assert rows["Threshold"].endswith(f"({OTHER_FOLDS})")
+    assert " to " in rows["Threshold"]
+    assert "Calibration error (ECE)" not in rows

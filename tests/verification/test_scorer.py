@@ -1,0 +1,179 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_bundles import CROP_PX, embedding_network, onnx_model, pair_network, tiny_bundle
+
+from facepairs.errors import BadBundle, BadData
+from facepairs.verification.scorer import Scorer, pair_scores
+
+
+def crops(count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (count, CROP_PX, CROP_PX, 3), np.uint8)
+
+
+@pytest.fixture(scope="module", params=["pair", "embedding"])
+def scorer(request, tmp_path_factory):
+    return Scorer(tiny_bundle(tmp_path_factory.mktemp("b") / "bundle", request.param), threads=1)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 9), st.integers(0, 2**32))
+def test_the_order_of_two_images_does_not_matter(scorer, count, seed):
+    left, right = crops(count, seed), crops(count, seed + 1)
+    there, back = scorer.score_pairs(left, right), scorer.score_pairs(right, left)
+    assert there.dtype == np.float32
+    assert there.shape == (count,)
+    assert there.tobytes() == back.tobytes()
+
+
+def test_a_pair_network_scores_what_it_computes(make_bundle):
+    left, right = crops(5), crops(5, 1)
+    expected = -np.abs(left.astype(float) - right).mean(axis=(1, 2, 3)) / 255
+    for column in (False, True):
+        scorer = Scorer(make_bundle("pair", pair_network(column)))
+        assert np.allclose(scorer.score_pairs(left, right), expected, atol=1e-6)
+        assert scorer.score_pairs(left, left).tolist() == [0] * 5
+
+
+def test_an_embedding_network_scores_the_cosine(make_bundle):
+    scorer = Scorer(make_bundle("embedding"))
+    left, right = crops(5), crops(5, 1)
+    rows = scorer.embed(left)
+    assert rows.dtype == np.float32
+    assert rows.shape == (5, 24)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
+    scores = scorer.score_pairs(left, right)
+    assert np.array_equal(scores, pair_scores(rows, scorer.embed(right)))
+    assert np.allclose(scores, (rows * scorer.embed(right)).sum(1), atol=1e-6)
+    assert np.allclose(scorer.score_pairs(left, left), 1, atol=1e-6)
+
+
+@given(st.integers(1, 40), st.integers(1, 300), st.integers(0, 99))
+def test_a_pair_of_rows_scores_the_same_in_any_batch(count, width, seed):
+    a, b = np.random.default_rng(seed).normal(size=(2, count, width)).astype(np.float32)
+    alone = [pair_scores(a[i : i + 1], b[i : i + 1])[0] for i in range(count)]
+    assert pair_scores(a, b).tolist() == alone
+
+
+def test_batches_change_no_more_than_rounding(scorer):
+    left, right = crops(300), crops(300, 1)
+    whole = scorer.score_pairs(left, right)
+    alone = [
+        scorer.score_pairs(left[i : i + 1], right[i : i + 1])[0] for i in (0, 1, 127, 128, 299)
+    ]
+    assert np.allclose(whole[[0, 1, 127, 128, 299]], alone, atol=1e-5)
+
+
+def test_no_pairs_give_no_scores(scorer):
+    assert scorer.score_pairs(crops(0), crops(0)).shape == (0,)
+
+
+def test_threads_may_share_a_scorer(scorer):
+    batches = [(crops(3, seed), crops(3, seed + 50)) for seed in range(8)]
+    expected = [scorer.score_pairs(*batch) for batch in batches]
+    with ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda batch: scorer.score_pairs(*batch), batches))
+    assert all(np.array_equal(a, b) for a, b in zip(got, expected, strict=True))
+
+
+def test_bad_crops(scorer):
+    for bad in (
+        crops(2).astype(np.float32),
+        crops(2)[0],
+        crops(2)[:, :-1],
+        np.zeros((2, CROP_PX, CROP_PX, 1), np.uint8),
+    ):
+        with pytest.raises(BadData, match=r"crops are .*, not uint8 \[N, 16, 16, 3\]"):
+            scorer.score_pairs(bad, crops(2))
+    with pytest.raises(BadData, match="2 left crops and 3 right"):
+        scorer.score_pairs(crops(2), crops(3))
+
+
+def test_a_pair_network_has_no_embeddings(make_bundle):
+    with pytest.raises(BadBundle, match="no embeddings"):
+        Scorer(make_bundle("pair")).embed(crops(1))
+
+
+def test_networks_that_onnx_runtime_refuses(make_bundle, capfd):
+    for network in (b"", b"no network", pair_network()[:100]):
+        with pytest.raises(BadBundle, match=r"network\.onnx: ONNX Runtime .* refuses it") as caught:
+            Scorer(make_bundle("pair", network))
+        assert "\n" not in str(caught.value)
+    assert capfd.readouterr().err == ""
+
+
+def one_node(inputs, outputs, kind="UINT8"):
+    from onnx import helper
+
+    nodes = [
+        helper.make_node("Cast", [next(iter(inputs))], ["floats"], to=1),
+        helper.make_node("ReduceMean", ["floats"], ["means"], axes=[1, 2, 3], keepdims=0),
+        helper.make_node("Identity", ["means"], [next(iter(outputs))]),
+    ]
+    return onnx_model(nodes, outputs, inputs, kind=kind).SerializeToString()
+
+
+FRAME = [CROP_PX, CROP_PX, 3]
+
+
+@pytest.mark.parametrize(
+    ("network", "says"),
+    [
+        (lambda: one_node({"other": ["N", *FRAME]}, {"embedding": ["N"]}), "inputs are"),
+        (lambda: one_node({"image": [1, *FRAME]}, {"embedding": ["N"]}), "with N free"),
+        (lambda: one_node({"image": ["N", 8, 8, 3]}, {"embedding": ["N"]}), "with N free"),
+        (lambda: one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]}, "FLOAT"), "not uint8"),
+        (lambda: one_node({"image": ["N", *FRAME]}, {"other": ["N"]}), "without float embedding"),
+        (pair_network, "inputs are"),
+    ],
+)
+def test_networks_that_do_not_fit_the_manifest(make_bundle, network, says):
+    with pytest.raises(BadBundle, match=says):
+        Scorer(make_bundle("embedding", network()))
+
+
+def test_outputs_of_the_wrong_kind(make_bundle):
+    flat = one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]})
+    with pytest.raises(BadBundle, match=r"shape \[2\], not \[N, D\]"):
+        Scorer(make_bundle("embedding", flat)).embed(crops(2))
+    with pytest.raises(BadBundle, match="not L2-normalised"):
+        Scorer(make_bundle("embedding", embedding_network(normalised=False))).embed(crops(2))
+    with pytest.raises(BadBundle, match="no finite number"):
+        Scorer(make_bundle("pair", pair_network(negative_log=True))).score_pairs(crops(2), crops(2))
+
+
+def outside_tensors(location: str, offset: int = 0) -> bytes:
+    from onnx import TensorProto, load_from_string
+
+    model = load_from_string(embedding_network(width=4))
+    (tensor,) = model.graph.initializer
+    size = len(tensor.raw_data)
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", str(offset)), ("length", str(size))):
+        tensor.external_data.add(key=key, value=value)
+    return model.SerializeToString()
+
+
+def test_tensors_in_other_files_are_never_read(make_bundle, tmp_path, monkeypatch):
+    weights = np.ones(CROP_PX * CROP_PX * 3 * 4, np.float32)
+    monkeypatch.chdir(tmp_path)
+    for place in (tmp_path / "w.bin", tmp_path / "bundle" / "w.bin"):
+        place.parent.mkdir(exist_ok=True)
+    absolute = str(tmp_path / "w.bin")
+    for location in ("w.bin", absolute, "../w.bin", "*/_ORT_MEM_ADDR_/*"):
+        bundle = make_bundle("embedding", outside_tensors(location, weights.ctypes.data))
+        for place in (tmp_path / "w.bin", bundle.folder / "w.bin"):
+            weights.tofile(place)
+        with pytest.raises(BadBundle, match="keeps tensors outside"):
+            Scorer(bundle)
+
+
+def test_an_unusual_encoding_hides_no_outside_tensor(make_bundle):
+    # Protobuf readers take an overlong length too: 8 as 0x88 0x00.
+    network = outside_tensors("w.bin").replace(b"\x08location", b"\x88\x00location")
+    with pytest.raises(BadBundle, match="keeps tensors outside"):
+        Scorer(make_bundle("embedding", network))
