@@ -76,18 +76,15 @@ def _prepare(target: Path) -> Path:
 
 
 @contextlib.contextmanager
-def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a file to write (`w` for UTF-8 text, `wb` for bytes) that appears whole or not at all.
+def temporary_beside(target: Path) -> Iterator[Path]:
+    """Yield the name of a file to write, which is fsynced and becomes `target` when all went well.
 
     Raises BadData when the place cannot be written; the old file then stands untouched.
     """
     temporary = _prepare(target)
-    encoding = None if "b" in mode else "utf-8"
-    newline = None if "b" in mode else ""
     try:
-        with open(temporary, mode, encoding=encoding, newline=newline) as handle:
-            yield handle
-            handle.flush()
+        yield temporary
+        with open(temporary, "rb") as handle:
             os.fsync(handle.fileno())
         temporary.replace(target)
         sync_folder(target.parent)
@@ -97,6 +94,21 @@ def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
         ) from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a file to write (`w` for UTF-8 text, `wb` for bytes) that appears whole or not at all.
+
+    Raises BadData when the place cannot be written; the old file then stands untouched.
+    """
+    encoding = None if "b" in mode else "utf-8"
+    newline = None if "b" in mode else ""
+    with (
+        temporary_beside(target) as temporary,
+        open(temporary, mode, encoding=encoding, newline=newline) as handle,
+    ):
+        yield handle
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from facepairs.errors import BadConfig
 
 MODELS = ("difference", "pixels")
 PROTOCOLS = ("heldout", "view1")
-STORES = ("auto", "files")
+STORES = ("auto", "files", "memory")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def info(
     opened = Bundle.open(bundle)
     opened.check_all()
     if json:
-        print_json(opened.raw)
+        print_json(dict(opened.raw))
     else:
         print_rows(_rows(opened))
 

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import typer
 
 import facepairs
-from facepairs.cli import data, evaluate, info, train, verify
+from facepairs.cli import bench, cache, data, evaluate, info, train, verify
 from facepairs.cli.output import ERROR, INTERRUPTED, print_error
 from facepairs.errors import FacepairsError
 
@@ -29,7 +29,9 @@ app.command(epilog=train.EXAMPLE)(train.train)
 app.command(epilog=evaluate.EXAMPLE)(evaluate.evaluate)
 app.command(epilog=verify.EXAMPLE)(verify.verify)
 app.command(epilog=info.EXAMPLE)(info.info)
+app.command(epilog=bench.EXAMPLE)(bench.bench)
 app.add_typer(data.app, name="data")
+app.add_typer(cache.app, name="cache")
 
 
 def _version(wanted: bool) -> None:
@@ -50,24 +52,30 @@ def _root(
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    as_json = "--json" in arguments
-    command = typer.main.get_command(app)
     try:
-        code = command.main(arguments, prog_name="facepairs", standalone_mode=False)
-    except FacepairsError as error:
-        print_error(error.kind, str(error), as_json)
-        code = ERROR
-    except (KeyboardInterrupt, typer.Abort):
-        print_error("interrupted", "interrupted", as_json)
-        code = INTERRUPTED
+        code = _run(arguments, "--json" in arguments)
+        sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output has gone; Python would complain again while it shuts down.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ERROR
+    sys.exit(code)
+
+
+def _run(arguments: list[str], as_json: bool) -> int:
+    try:
+        code = typer.main.get_command(app).main(
+            arguments, prog_name="facepairs", standalone_mode=False
+        )
+    except FacepairsError as error:
+        print_error(error.kind, str(error), as_json)
+        return ERROR
+    except (KeyboardInterrupt, typer.Abort):
+        print_error("interrupted", "interrupted", as_json)
+        return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - bugs are raised on
-        code = _usage(error, as_json)
-    sys.stdout.flush()
-    sys.exit(code if isinstance(code, int) else 0)
+        return _usage(error, as_json)
+    return code if isinstance(code, int) else 0
 
 
 def _usage(error: Any, as_json: bool) -> int:

@@ -30,12 +30,14 @@ def train(
     image_size: Annotated[
         int | None, typer.Option(help="Side the network works at, 64 to 224 pixels. [default: 64]")
     ] = None,
-    store: Annotated[str | None, typer.Option(help="auto (default) or files.")] = None,
+    store: Annotated[str | None, typer.Option(help="auto (default), files, memory.")] = None,
     seed: Annotated[
         int | None, typer.Option(help="Of split, pairs, weights, augmentation. [default: 0]")
     ] = None,
-    skip_bad: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,
-    resume: Annotated[bool, typer.Option(help="Go on with the run in --out.")] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave unreadable images out.")
+    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     config: Annotated[
         Path | None, typer.Option(help="TOML file of settings; options given here come first.")
     ] = None,
@@ -50,6 +52,8 @@ def train(
     --resume goes on.
     """
     from facepairs.cli.quiet import quiet_tensorflow
+    from facepairs.training.people import prepare
+    from facepairs.training.run import resolve_config
 
     if out is None:
         from datetime import datetime
@@ -69,23 +73,24 @@ def train(
         "seed": seed,
         "skip_bad": skip_bad or None,
     }
-    quiet_tensorflow()
-    from facepairs.training.train import resolve_config
-    from facepairs.training.train import train as run
-
     options = {name: value for name, value in given.items() if value is not None}
     settings = resolve_config(options, config, out, resume)
-    report = run(data, out, settings, resume, say, ticker, tensorboard_images)
+    index, split = prepare(data, settings, say, ticker("checking images"))
+    quiet_tensorflow()
+    from facepairs.training.train import train as run
+
+    report = run(index, split, out, settings, resume, say, ticker, tensorboard_images)
     if json:
         print_json(report.to_json())
     elif not report.interrupted:
+        lists_option = f" --lists {settings.lists}" if settings.protocol == "view1" else ""
         print_rows(
             [
                 ("bundle", str(report.bundle)),
                 ("trained", f"{report.epochs} epochs in {report.seconds / 60:.1f} minutes"),
                 ("validation AUC", f"{report.val_auc:.4f} (people that chose the threshold)"),
                 ("threshold", f"{report.threshold:.4f}"),
-                ("next", f"facepairs evaluate {report.bundle} {data}"),
+                ("next", f"facepairs evaluate {report.bundle} {data}{lists_option}"),
                 ("", f"facepairs verify A.jpg B.jpg --model {report.bundle}"),
             ]
         )

@@ -18,7 +18,7 @@ def calibrate(genuine: npt.ArrayLike, score: npt.ArrayLike) -> dict[str, Any]:
     `genuine` bool[N], `score` float[N] of people that the network was not trained on. The threshold
     is where the probability is one half, so verdict and probability agree. The calibration error is
     measured on each half of the pairs with the curve of the other half. Raises NotEnough when the
-    pairs cannot carry a curve.
+    pairs cannot carry a curve. Pairs come in an order that knows nothing of their scores.
     """
     labels, scores = np.asarray(genuine, bool), np.asarray(score, np.float64)
     curve = fit_logistic(labels, scores)
@@ -31,7 +31,7 @@ def calibrate(genuine: npt.ArrayLike, score: npt.ArrayLike) -> dict[str, Any]:
     return {
         "calibration": {
             **curve.to_json(),
-            "ece": expected_calibration_error(labels, probability),
+            "ece": expected_calibration_error(labels, probability, prior=0.5),
             "genuine_pairs": int(labels.sum()),
             "impostor_pairs": int((~labels).sum()),
         },

@@ -271,10 +271,10 @@ def threshold_at_fmr(impostor_scores: npt.ArrayLike, fmr: float) -> float:
 
 
 def pairs_needed(far: float) -> int:
-    """Give how many impostor pairs a target FAR takes. Raises BadConfig unless 0 < far < 1."""
-    if not 0 < far < 1:
-        raise BadConfig(f"far must lie between 0 and 1, not be {far}")
-    return math.ceil(round(MIN_EXPECTED_FALSE_ACCEPTS / far, 6))  # 3 / .3 is not quite 10
+    """Give how many impostor pairs a target FAR takes; BadConfig unless 1e-12 <= far < 1."""
+    if not 1e-12 <= far < 1:
+        raise BadConfig(f"far must be from 1e-12 to below 1, not {far}")
+    return math.ceil(MIN_EXPECTED_FALSE_ACCEPTS / far)
 
 
 def tar_at_far(genuine: npt.ArrayLike, score: npt.ArrayLike, far: float) -> TarAtFar:
@@ -282,7 +282,7 @@ def tar_at_far(genuine: npt.ArrayLike, score: npt.ArrayLike, far: float) -> TarA
 
     The threshold comes from the same pairs, as is the convention: a point of the ROC, no promise
     for other pairs. Without `MIN_EXPECTED_FALSE_ACCEPTS / far` impostor pairs the result has no
-    `tar` but a `reason`. Raises as `roc`, and BadConfig unless 0 < far < 1.
+    `tar` but a `reason`. Raises as `roc`, and BadConfig unless 1e-12 <= far < 1.
     """
     labels, scores = both_classes(genuine, score)
     genuine_pairs = int(labels.sum())

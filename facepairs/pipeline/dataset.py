@@ -1,34 +1,41 @@
 """One function from blocks of index pairs to a `tf.data.Dataset` of batches.
 
-A batch is `{"images": uint8[2·B, crop_px, crop_px, 3], "genuine": bool[B]}`: the B left images,
-then the B right ones, so that a Siamese tower takes the batch as it is and a difference takes two
-slices. Images stay `uint8` until they are on the device; casting, resizing and augmentation belong
-to the compiled step (`facepairs.models.prepare`).
+A batch is `{"images": …, "genuine": bool[B]}`. The compiled step calls `store.pixels` on the images
+and gets uint8[2·B, crop_px, crop_px, 3]: the B left ones, then the B right ones, so that a Siamese
+tower takes the batch as it is and a difference takes two slices. For `files` and `tfrecord` the
+images are these pixels already; for `memory` they are int32[2·B] numbers, gathered where the store
+lies, on the device where there is one. Casting, resizing and augmentation follow in the same step
+(`facepairs.models`).
 """
 
-import os
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.pipeline.decode import crop_decoder
 
 Blocks = Callable[[], Iterator[PairList]]
 
 
-def path_table(index: FaceIndex) -> tf.Tensor:
-    """Give every image's whole path as one constant string tensor [images]."""
-    root = str(index.root)
-    return tf.constant([os.fsencode(f"{root}/{name}") for name in index.names()])
+class Store(Protocol):
+    """Where images come from."""
+
+    def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
+        """Make the pipeline's part: int32[N] image numbers → a batch's images; N is `images`.
+
+        A last batch may be shorter.
+        """
+        ...
+
+    def pixels(self, images: tf.Tensor) -> tf.Tensor:
+        """Do the step's part: a batch's images → uint8[N, crop_px, crop_px, 3]."""
+        ...
 
 
-def make_dataset(
-    index: FaceIndex, blocks: Blocks, batch_size: int, frame_px: int, crop_px: int
-) -> tf.data.Dataset:
+def make_dataset(store: Store, blocks: Blocks, batch_size: int) -> tf.data.Dataset:
     """Build batches from `blocks`, pair lists that come one after the other, in their order.
 
     Every block but the last must hold a multiple of `batch_size` pairs; the last batch may be
@@ -41,23 +48,17 @@ def make_dataset(
                 batch = block.where(slice(start, start + batch_size))
                 yield np.concatenate([batch.left, batch.right]), batch.genuine
 
-    paths = path_table(index)
-    decode = crop_decoder(frame_px, crop_px)
-    pixels = tf.TensorSpec((crop_px, crop_px, 3), tf.uint8)
-
-    def load(images: tf.Tensor, genuine: tf.Tensor) -> dict[str, tf.Tensor]:
-        # One call decodes a batch: an element for each image costs more than its decoding.
-        files = tf.gather(paths, images)
-        crops = tf.map_fn(
-            lambda path: decode(tf.io.read_file(path)), files, fn_output_signature=pixels
-        )
-        return {"images": crops, "genuine": genuine}
-
+    load = store.loader(2 * batch_size)
     return (
         tf.data.Dataset.from_generator(
             generate,
             output_signature=(tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.bool)),
         )
-        .map(load, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        # One call a batch: a dataset element for each image would cost as much as its decoding.
+        .map(
+            lambda images, genuine: {"images": load(images), "genuine": genuine},
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
         .prefetch(tf.data.AUTOTUNE)
     )

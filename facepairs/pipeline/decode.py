@@ -1,48 +1,122 @@
-"""From a file's bytes to the crop that a model sees, in TensorFlow's C++.
+"""From files' bytes to the crops that a model sees, in TensorFlow's C++.
 
-Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the image. The same square is
-cut by `facepairs.verification.image` with Pillow; a test holds the two together.
+Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the image: side
+round(short side · crop_px / frame_px), resized (bilinear, antialiased) only when that is not
+crop_px. The same square is cut by `facepairs.verification.image` with Pillow; a test holds the two
+together. Of a JPEG only the part within the square is decoded.
 """
 
 from collections.abc import Callable
 
 import tensorflow as tf
 
+CHUNK = 128  # images decoded by one run of an unrolled graph: more make tracing slow
 
-def crop_decoder(frame_px: int, crop_px: int) -> Callable[[tf.Tensor], tf.Tensor]:
-    """Make a function from encoded bytes (JPEG, PNG or BMP) to uint8[crop_px, crop_px, 3].
+Decoder = Callable[[tf.Tensor], tf.Tensor]
 
-    The centre square of side round(short side · crop_px / frame_px) is taken, and resized
-    (bilinear, antialiased) only when its side is not `crop_px`. Of a JPEG only the part within the
-    square is decoded. Raises tf.errors.InvalidArgumentError for bytes that are no such image.
+
+def _window(height: tf.Tensor, width: tf.Tensor, share: float) -> tf.Tensor:
+    """Give the centre square as int32[4]: top, left, side, side."""
+    short = tf.cast(tf.minimum(height, width), tf.float64)
+    side = tf.maximum(tf.cast(tf.round(short * share), tf.int32), 1)
+    return tf.stack([(height - side) // 2, (width - side) // 2, side, side])
+
+
+def _decode_jpeg(data: tf.Tensor, window: tf.Tensor) -> tf.Tensor:
+    return tf.io.decode_and_crop_jpeg(data, window, channels=3, dct_method="INTEGER_ACCURATE")
+
+
+def _resized(crops: tf.Tensor, crop_px: int) -> tf.Tensor:
+    """Resize uint8[…, side, side, 3], and leave alone what has the right side."""
+
+    def resize() -> tf.Tensor:
+        smooth = tf.image.resize(crops, (crop_px, crop_px), method="bilinear", antialias=True)
+        return tf.cast(tf.clip_by_value(tf.round(smooth), 0.0, 255.0), tf.uint8)
+
+    return tf.cond(tf.equal(tf.shape(crops)[-2], crop_px), lambda: crops, resize)
+
+
+def crop_decoder(frame_px: int, crop_px: int) -> Decoder:
+    """Make a function from one file's bytes (JPEG, PNG or BMP) to uint8[crop_px, crop_px, 3].
+
+    Raises tf.errors.InvalidArgumentError for bytes that are no such image.
     """
-
-    def window(height: tf.Tensor, width: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        short = tf.cast(tf.minimum(height, width), tf.float64)
-        side = tf.cast(tf.round(short * (crop_px / frame_px)), tf.int32)
-        side = tf.maximum(side, 1)
-        return (height - side) // 2, (width - side) // 2, side
+    share = crop_px / frame_px
 
     def from_jpeg(data: tf.Tensor) -> tf.Tensor:
         shape = tf.image.extract_jpeg_shape(data)
-        top, left, side = window(shape[0], shape[1])
-        return tf.io.decode_and_crop_jpeg(
-            data, tf.stack([top, left, side, side]), channels=3, dct_method="INTEGER_ACCURATE"
-        )
+        return _decode_jpeg(data, _window(shape[0], shape[1], share))
 
     def from_other(data: tf.Tensor) -> tf.Tensor:
         image = tf.io.decode_image(data, channels=3, expand_animations=False)
         shape = tf.shape(image)
-        top, left, side = window(shape[0], shape[1])
+        top, left, side, _ = tf.unstack(_window(shape[0], shape[1], share))
         return image[top : top + side, left : left + side]
-
-    def resized(crop: tf.Tensor) -> tf.Tensor:
-        smooth = tf.image.resize(crop, (crop_px, crop_px), method="bilinear", antialias=True)
-        return tf.cast(tf.clip_by_value(tf.round(smooth), 0.0, 255.0), tf.uint8)
 
     def decode(data: tf.Tensor) -> tf.Tensor:
         crop = tf.cond(tf.io.is_jpeg(data), lambda: from_jpeg(data), lambda: from_other(data))
-        crop = tf.cond(tf.equal(tf.shape(crop)[0], crop_px), lambda: crop, lambda: resized(crop))
-        return tf.ensure_shape(crop, (crop_px, crop_px, 3))
+        return tf.ensure_shape(_resized(crop, crop_px), (crop_px, crop_px, 3))
 
     return decode
+
+
+def batch_decoder(frame_px: int, crop_px: int, images: int) -> Decoder:
+    """Make a function from files' bytes, string[N], to uint8[N, crop_px, crop_px, 3].
+
+    Batches of `images` JPEGs of one size, the usual case, take a graph without loops or branches
+    for each image: those cost as much as decoding. All others are decoded one by one.
+    """
+    share = crop_px / frame_px
+    one = crop_decoder(frame_px, crop_px)
+    crop = tf.TensorSpec((crop_px, crop_px, 3), tf.uint8)
+
+    def alike(shapes: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_all(tf.equal(shapes, shapes[0]))
+
+    def fast(data: tf.Tensor) -> tf.Tensor:
+        data = tf.ensure_shape(data, [images])
+        shapes = _each(tf.image.extract_jpeg_shape, data, tf.TensorSpec([3], tf.int32))
+
+        def same_size() -> tf.Tensor:
+            window = _window(shapes[0, 0], shapes[0, 1], share)
+            pixels = tf.TensorSpec((None, None, 3), tf.uint8)
+            return _resized(_each(lambda file: _decode_jpeg(file, window), data, pixels), crop_px)
+
+        return tf.cond(alike(shapes[:, :2]), same_size, lambda: slow(data))
+
+    def slow(data: tf.Tensor) -> tf.Tensor:
+        return tf.map_fn(one, data, fn_output_signature=crop)
+
+    def decode(data: tf.Tensor) -> tf.Tensor:
+        jpeg = tf.reduce_all(tf.equal(tf.strings.substr(data, 0, 3), b"\xff\xd8\xff"))
+        usual = tf.logical_and(jpeg, tf.equal(tf.size(data), images))
+        return tf.ensure_shape(
+            tf.cond(usual, lambda: fast(data), lambda: slow(data)), (None, crop_px, crop_px, 3)
+        )
+
+    return decode
+
+
+def read_files(paths: tf.Tensor, images: int) -> tf.Tensor:
+    """Read files, string[N] paths → string[N] contents; fastest for N = `images`."""
+    text = tf.TensorSpec([], tf.string)
+    return tf.cond(
+        tf.equal(tf.size(paths), images),
+        lambda: _each(tf.io.read_file, tf.ensure_shape(paths, [images]), text),
+        lambda: tf.map_fn(tf.io.read_file, paths, fn_output_signature=text),
+    )
+
+
+def _each(function: Decoder, values: tf.Tensor, result: tf.TensorSpec) -> tf.Tensor:
+    """Apply a function to every element with the graph unrolled, in chunks where there are many."""
+    count = int(values.shape[0])
+    chunk = next(size for size in range(min(count, CHUNK), 0, -1) if count % size == 0)
+
+    def unrolled(some: tf.Tensor) -> tf.Tensor:
+        return tf.stack([function(value) for value in tf.unstack(some, chunk)])
+
+    if chunk == count:
+        return unrolled(values)
+    spec = tf.TensorSpec([chunk, *result.shape], result.dtype)
+    parts = tf.map_fn(unrolled, tf.reshape(values, [-1, chunk]), fn_output_signature=spec)
+    return tf.reshape(parts, tf.concat([[count], tf.shape(parts)[2:]], 0))

@@ -111,18 +111,19 @@ class TensorBoardLog(keras.callbacks.Callback):  # type: ignore[misc]
     SCALARS = ("loss", "val_auc", "val_loss", "learning_rate", "pairs_per_s", "input_wait")
 
     def __init__(
-        self, folder: str, network: Network, sample: dict[str, tf.Tensor], seed: int
+        self, folder: str, network: Network, pixels: tf.Tensor, genuine: tf.Tensor, seed: int
     ) -> None:
         super().__init__()
         self._writer = tf.summary.create_file_writer(folder)
         self._network = network
-        self._sample = sample
+        self._pixels = pixels
+        self._genuine = genuine
         self._seed = seed
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._network.augment.set_step(self._seed, 0)
-        seen = np.asarray(self._network.seen(self._sample["images"], training=True))
-        grid = pair_grid(seen, self._sample["genuine"].numpy())
+        seen = np.asarray(self._network.seen(self._pixels, training=True))
+        grid = pair_grid(seen, np.asarray(self._genuine))
         with self._writer.as_default():
             tf.summary.image("training pairs", grid[None], step=0)
         self._writer.flush()

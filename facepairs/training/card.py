@@ -21,9 +21,9 @@ by `facepairs train` on {training["finished"]}.
 
 ## Data
 {training["images"]:,} photos of {training["people"]:,} people, protocol `{training["protocol"]}`,
-seed {training["seed"]}; {training["pairs"]:,} pairs in {training["epochs"]} epochs. The bundle holds
-hashes of the people's names (`identities.json`), no image and no name; someone who guesses a name
-can check it against the hash.
+seed {training["seed"]}; {training["pairs"]:,} pairs, epochs: {training["epochs"]}. The bundle
+holds hashes of the people's names (`identities.json`), no image and no name; someone who guesses a
+name can check it against the hash.
 
 ## Errors, on people that it was not trained on
 Threshold {manifest["threshold"]:.4f}: there the calibrated probability is one half at equal priors;

@@ -32,7 +32,7 @@ def load_checkpoint(path: Path, variables: Sequence[keras.Variable]) -> dict[str
     Raises BadRun when it is damaged or of another model; the variables are then untouched.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as archive:
             values = [archive[f"v{i:04d}"] for i in range(len(archive.files) - 1)]
             state: dict[str, Any] = json.loads(archive[STATE].tobytes())
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:

@@ -19,6 +19,7 @@ import tensorflow as tf
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.models.network import Network
+from facepairs.pipeline.dataset import Store
 
 BLOCK_PAIRS = 1024
 FLOOR = 0.01  # of the peak: where the learning rate ends
@@ -94,11 +95,13 @@ class TrainLoop:
     def __init__(
         self,
         network: Network,
+        store: Store,
         seed: int,
         validate: Callable[[], dict[str, float]],
         should_stop: Callable[[], bool],
     ) -> None:
         self.network = network
+        self.store = store
         self.validate = validate
         self.should_stop = should_stop
         self.progress = Progress()
@@ -107,6 +110,7 @@ class TrainLoop:
         self._loss = keras.losses.BinaryCrossentropy(from_logits=True)
         self._seed = tf.constant(seed, tf.int64)
         self._compiled = tf.function(self._step)
+        self._score = tf.function(self._scores_of, reduce_retracing=True)
 
     @property
     def variables(self) -> list[keras.Variable]:
@@ -117,7 +121,8 @@ class TrainLoop:
         self.network.augment.set_step(self._seed, step)
         genuine = tf.cast(batch["genuine"], tf.float32)
         with tf.GradientTape() as tape:
-            loss = self._loss(genuine, self.network.scores(batch["images"], training=True))
+            images = self.store.pixels(batch["images"])
+            loss = self._loss(genuine, self.network.scores(images, training=True))
         weights = self.network.head.trainable_variables
         self.optimizer.apply(tape.gradient(loss, weights), weights)
         return loss
@@ -190,6 +195,5 @@ class TrainLoop:
             np.float64
         )
 
-    @tf.function(reduce_retracing=True)
-    def _score(self, images: tf.Tensor) -> tf.Tensor:
-        return self.network.scores(images)
+    def _scores_of(self, images: tf.Tensor) -> tf.Tensor:
+        return self.network.scores(self.store.pixels(images))

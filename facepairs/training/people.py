@@ -1,4 +1,7 @@
-"""Who is trained on, who calibrates, and which of their images can be read."""
+"""Who is trained on, who calibrates, and which of their images can be read.
+
+Nothing here needs TensorFlow, so that a mistake is told before it is loaded.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +27,7 @@ def readable_index(data: Path, skip_bad: bool, say: Say, progress: Tick | None) 
     says how many.
     """
     index = FaceIndex.scan(data)
-    left_out = [entry.path for entry in index.skipped if entry.reason in UNREADABLE]
+    left_out = [path for path, reason in index.skipped if reason in UNREADABLE and "/" in path]
     bad = unreadable_images(index, progress)
     count = len(left_out) + len(bad)
     if not count:
@@ -42,6 +45,14 @@ def readable_index(data: Path, skip_bad: bool, say: Say, progress: Tick | None) 
         )
     say(f"{count} unreadable or unsupported files skipped")
     return index.without(image for image, _ in bad)
+
+
+def prepare(
+    data: Path, config: TrainConfig, say: Say, progress: Tick | None = None
+) -> tuple[FaceIndex, PeopleSplit]:
+    """Index and check a folder and split its people, as a configuration asks."""
+    index = readable_index(data, config.skip_bad, say, progress)
+    return index, choose_people(index, config)
 
 
 def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:

@@ -15,8 +15,28 @@ from pathlib import Path
 from typing import Any
 
 from facepairs.atomic import atomic_file, process_is_gone
-from facepairs.config import TrainConfig
-from facepairs.errors import BadRun
+from facepairs.config import TrainConfig, load_config
+from facepairs.errors import BadConfig, BadRun
+
+CONFIG = "config.toml"
+
+
+def resolve_config(
+    options: dict[str, Any], file: Path | None, out: Path, resume: bool
+) -> TrainConfig:
+    """Join defaults, a TOML file and the options given, the later ones first in rank.
+
+    A resumed run keeps its own configuration; only `epochs` and `minutes` may be given anew.
+    """
+    if not resume:
+        return (load_config(file) if file else TrainConfig()).replace(**options)
+    fixed = sorted(set(options) - {"epochs", "minutes"}) + (["config"] if file else [])
+    if fixed:
+        raise BadConfig(f"--resume keeps the run's own {', '.join(fixed)}; leave the option out")
+    path = out / CONFIG
+    if not path.is_file():
+        raise BadRun(f"{out}: nothing to resume (no config.toml); leave out --resume")
+    return load_config(path).replace(**options)
 
 
 class RunFolder:
@@ -66,7 +86,7 @@ class RunFolder:
 
     @property
     def config_path(self) -> Path:
-        return self.path / "config.toml"
+        return self.path / CONFIG
 
     @property
     def checkpoint_path(self) -> Path:

@@ -9,22 +9,22 @@ from typing import Any
 import keras
 import numpy as np
 
-from facepairs.config import TrainConfig, load_config
+from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler, distinct_pairs
 from facepairs.data.split import PeopleSplit
-from facepairs.errors import BadConfig, BadRun
+from facepairs.errors import BadRun
 from facepairs.evaluation.metrics import auc
 from facepairs.models.network import Network, build_network
-from facepairs.pipeline.dataset import make_dataset
+from facepairs.pipeline.dataset import Store, make_dataset
 from facepairs.training.callbacks import CollapseAlarm, ProgressReport, TensorBoardLog, collapse
 from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
 from facepairs.training.finish import finish_bundle
 from facepairs.training.interrupt import stop_on_signal
 from facepairs.training.loop import Progress, Schedule, Stopped, TrainLoop, training_blocks
-from facepairs.training.people import choose_people, readable_index
 from facepairs.training.run import RunFolder
+from facepairs.training.store import open_store
 from facepairs.verification.bundle import Bundle
 
 VALIDATION_PAIRS = 2000
@@ -52,26 +52,9 @@ class TrainReport:
         return {**asdict(self), **paths, "schema": 1}
 
 
-def resolve_config(
-    options: dict[str, Any], file: Path | None, out: Path, resume: bool
-) -> TrainConfig:
-    """Join defaults, a TOML file and the options given, the later ones first in rank.
-
-    A resumed run keeps its own configuration; only `epochs` and `minutes` may be given anew.
-    """
-    if not resume:
-        return (load_config(file) if file else TrainConfig()).replace(**options)
-    fixed = sorted(set(options) - {"epochs", "minutes"}) + (["config"] if file else [])
-    if fixed:
-        raise BadConfig(f"--resume keeps the run's own {', '.join(fixed)}; leave the option out")
-    path = RunFolder(out, resume).config_path
-    if not path.is_file():
-        raise BadRun(f"{out}: nothing to resume (no config.toml); leave out --resume")
-    return load_config(path).replace(**options)
-
-
 def train(
-    data: Path,
+    index: FaceIndex,
+    split: PeopleSplit,
     out: Path,
     config: TrainConfig,
     resume: bool = False,
@@ -81,15 +64,15 @@ def train(
 ) -> TrainReport:
     """Train, calibrate and write `out/bundle`.
 
-    `config` comes from `resolve_config`. Raises a FacepairsError for whatever the user can mend.
+    `config` comes from `resolve_config`, `index` and `split` from `prepare`. Raises a
+    FacepairsError for whatever the user can mend.
     """
     tick = progress or (lambda label: lambda done, total: None)
     with RunFolder(out, resume) as run, stop_on_signal(say) as should_stop:
-        index = readable_index(data, config.skip_bad, say, tick("checking images"))
-        split = choose_people(index, config)
         run.write_config(config)
-        run.log(f"{len(index)} images of {len(index.people)} people in {data}")
-        job = _Job(run, index, split, config, say)
+        run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
+        store = open_store(index, config, out.parent, say, tick("decoding images"))
+        job = _Job(run, index, split, store, config, say)
         job.restore()
         job.train(should_stop, images_in_tensorboard)
         if job.interrupted:
@@ -101,7 +84,13 @@ class _Job:
     """One training: network, data and progress, joined."""
 
     def __init__(
-        self, run: RunFolder, index: FaceIndex, split: PeopleSplit, config: TrainConfig, say: Say
+        self,
+        run: RunFolder,
+        index: FaceIndex,
+        split: PeopleSplit,
+        store: Store,
+        config: TrainConfig,
+        say: Say,
     ) -> None:
         keras.utils.set_random_seed(config.seed)
         self.run, self.index, self.split, self.config, self.say = run, index, split, config, say
@@ -111,7 +100,8 @@ class _Job:
         self.pairs = distinct_pairs(
             index.first, split.calibration, config.calibration_pairs, config.seed
         )
-        self.loop = TrainLoop(self.network, config.seed, self._validate, lambda: False)
+        self.store = store
+        self.loop = TrainLoop(self.network, store, config.seed, self._validate, lambda: False)
         steps = max(1, config.pairs_per_epoch // config.batch_size)
         epochs = config.epochs if self.network.trainable else 0
         self.schedule = Schedule(epochs, steps, config.learning_rate)
@@ -120,8 +110,7 @@ class _Job:
         self._validation_set = self._dataset(lambda: iter([_validation(self.pairs)]))
 
     def _dataset(self, blocks: Callable[[], Iterator[PairList]]) -> Any:
-        config = self.config
-        return make_dataset(self.index, blocks, config.batch_size, config.frame_px, config.crop_px)
+        return make_dataset(self.store, blocks, self.config.batch_size)
 
     def _sources(self) -> dict[str, Any]:
         """What a checkpoint must agree with to be resumed."""
@@ -184,8 +173,9 @@ class _Job:
     def _tensorboard(self, sampler: PairSampler) -> list[keras.callbacks.Callback]:
         block = sampler.block(0, 0, min(16, self.config.batch_size))
         (sample,) = self._dataset(lambda: iter([block]))
-        folder = str(self.run.tensorboard_path)
-        return [TensorBoardLog(folder, self.network, sample, self.config.seed)]
+        folder, pixels = str(self.run.tensorboard_path), self.store.pixels(sample["images"])
+        seed = self.config.seed
+        return [TensorBoardLog(folder, self.network, pixels, sample["genuine"], seed)]
 
     def _warn(self, line: str) -> None:
         self.say(f"warning: {line}")

@@ -426,6 +426,7 @@ def test_bad_arrays_are_refused(measure, genuine, score, said):
         lambda: metrics.threshold_at_fmr([1.0], math.nan),
         lambda: metrics.tar_at_far([True, False], [1.0, 0.0], 0.0),
         lambda: metrics.tar_at_far([True, False], [1.0, 0.0], 1.0),
+        lambda: metrics.tar_at_far([True, False], [1.0, 0.0], 5e-324),
         lambda: metrics.clopper_pearson(3, 2),
         lambda: metrics.clopper_pearson(-1, 2),
         lambda: metrics.clopper_pearson(1, 2, 1.0),

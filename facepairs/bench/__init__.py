@@ -1,0 +1,1 @@
+"""`facepairs bench`: how fast pairs reach a model, against what people would write instead."""

@@ -1,0 +1,43 @@
+"""The row of Keras: a `keras.utils.PyDataset`, as `fit` iterates over it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetAdapter
+
+from facepairs.bench.job import Batch, Job
+from facepairs.bench.pillow_rows import crop
+
+WORKERS = 2
+
+
+class Pairs(keras.utils.PyDataset):  # type: ignore[misc]
+    """Batch by number: the crops of both sides, uint8, and the labels."""
+
+    def __init__(self, job: Job, processes: bool) -> None:
+        super().__init__(workers=WORKERS, use_multiprocessing=processes)
+        self._job, self._pairs, self._paths = job, job.pairs, job.paths
+
+    def __len__(self) -> int:
+        return len(self._pairs) // self._job.batch_size
+
+    def __getitem__(self, number: int) -> tuple[Any, Any]:
+        size = self._job.batch_size
+        pairs = self._pairs.where(slice(number * size, (number + 1) * size))
+        left, right = (
+            np.stack([crop(self._paths[image], self._job) for image in side])
+            for side in (pairs.left, pairs.right)
+        )
+        return (left, right), pairs.genuine
+
+
+def py_dataset(job: Job) -> Iterator[Batch]:
+    """Let Keras's own adapter run the workers: what `fit` does, without a model."""
+    adapter = PyDatasetAdapter(Pairs(job, job.spec.variant == "processes"))
+    while True:
+        adapter.on_epoch_begin()
+        for (left, right), genuine in adapter.get_tf_dataset():
+            yield Batch(len(genuine), (left, right), genuine)
+        adapter.on_epoch_end()

@@ -1,0 +1,82 @@
+"""Rows of plain `tf.data`: the pipeline that tutorials teach, and the least there is to do."""
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from facepairs.bench.job import Batch, Job
+from facepairs.bench.machine import cores
+
+ARTICLE_BATCH, ARTICLE_PREFETCH = 10, 5
+LIMIT_IMAGES = 64  # decoded by one call
+
+
+def article(job: Job) -> Iterator[Batch]:
+    """Run the tutorials' pipeline with the batch and the buffer they use."""
+    return _article(job, ARTICLE_BATCH, None, ARTICLE_PREFETCH)
+
+
+def article_parallel(job: Job) -> Iterator[Batch]:
+    """Run the same with a parallel map, and this bench's batch."""
+    return _article(job, job.batch_size, tf.data.AUTOTUNE, tf.data.AUTOTUNE)
+
+
+def _article(job: Job, batch: int, parallel: int | None, ahead: int) -> Iterator[Batch]:
+    def generate() -> Iterator[tuple[str, str, bool]]:
+        for pairs in job.blocks():
+            for left, right, genuine in zip(pairs.left, pairs.right, pairs.genuine, strict=True):
+                yield job.paths[left], job.paths[right], genuine
+
+    def load(path: tf.Tensor) -> tf.Tensor:
+        image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
+        return tf.image.resize(image, (job.crop_px, job.crop_px)) / 255.0
+
+    path = tf.TensorSpec([], tf.string)
+    dataset = (
+        tf.data.Dataset.from_generator(
+            generate, output_signature=(path, path, tf.TensorSpec([], tf.bool))
+        )
+        .map(
+            lambda left, right, genuine: (load(left), load(right), genuine),
+            num_parallel_calls=parallel,
+        )
+        .batch(batch)
+        .prefetch(ahead)
+    )
+    for left, right, genuine in dataset:
+        yield Batch(len(genuine), (left, right), genuine)
+
+
+def limit(job: Job) -> Iterator[Batch]:
+    """Read and decode the same squares, and drop them: no labels, no batches, no resize.
+
+    Calls of `decode_and_crop_jpeg`, 64 unrolled in a graph without a loop or a branch, run side by
+    side on all cores; of each image one byte is kept, so that nothing can be left out. Paths and
+    squares are known beforehand.
+    """
+    order = np.resize(job.image_order, -(-job.image_order.size // LIMIT_IMAGES) * LIMIT_IMAGES)
+    with job.aside():
+        squares = job.squares(order, jpeg_only=True)
+    calls = len(order) // LIMIT_IMAGES
+    paths = tf.reshape(tf.constant([os.fsencode(job.paths[image]) for image in order]), (calls, -1))
+    windows = tf.constant(squares[:, [0, 1, 2, 2]].reshape(calls, LIMIT_IMAGES, 4))
+
+    def first_byte(path: tf.Tensor, window: tf.Tensor) -> tf.Tensor:
+        return tf.io.decode_and_crop_jpeg(
+            tf.io.read_file(path), window, channels=3, dct_method="INTEGER_ACCURATE"
+        )[0, 0, 0]
+
+    def decode(call: tf.Tensor) -> tf.Tensor:
+        images = zip(tf.unstack(paths[call]), tf.unstack(windows[call]), strict=True)
+        return tf.stack([first_byte(path, window) for path, window in images])
+
+    dataset = (
+        tf.data.Dataset.range(calls)
+        .repeat()
+        .map(decode, num_parallel_calls=cores(), deterministic=False)
+        .prefetch(cores())
+    )
+    for kept in dataset:
+        yield Batch(LIMIT_IMAGES // 2, kept, None)

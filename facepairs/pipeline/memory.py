@@ -1,0 +1,124 @@
+"""The `memory` store: every image decoded and cropped once, then whole batches gathered by number.
+
+The crops are one uint8[images, crop_px, crop_px, 3] array. With a path it is kept as an `.npy` file
+and memory-mapped, so that a second run starts at once and two runs share the pages.
+"""
+
+import contextlib
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from facepairs.atomic import temporary_beside
+from facepairs.data.index import FaceIndex
+from facepairs.errors import BadData
+from facepairs.pipeline.decode import batch_decoder, read_files
+from facepairs.pipeline.files import file_paths
+
+BUILD_BATCH = 64
+Crops = npt.NDArray[np.uint8]
+Progress = Callable[[int, int], None]
+
+
+def store_bytes(images: int, crop_px: int) -> int:
+    """Give the size of the array for so many images."""
+    return images * crop_px * crop_px * 3
+
+
+class MemoryStore:
+    """Decoded crops: uint8[images, crop_px, crop_px, 3], aligned to 64 bytes, not copied."""
+
+    def __init__(self, crops: Crops) -> None:
+        self.crop_px = int(crops.shape[1])
+        # A view, not a copy: the array may take a quarter of the machine's memory.
+        self._crops = tf.experimental.dlpack.from_dlpack(crops.__dlpack__())
+        if tf.config.list_logical_devices("GPU"):
+            # Where it does not fit beside the network, gathering stays with the processor.
+            with contextlib.suppress(tf.errors.ResourceExhaustedError), tf.device("/GPU:0"):
+                self._crops = tf.identity(self._crops)
+
+    @classmethod
+    def build(
+        cls,
+        index: FaceIndex,
+        frame_px: int,
+        crop_px: int,
+        path: Path | None = None,
+        progress: Progress | None = None,
+    ) -> "MemoryStore":
+        """Decode every image of an index, or map the `.npy` at `path` where an earlier run left it.
+
+        The caller names `path` after the index's fingerprint and the crop. Raises BadData that
+        names the first image that cannot be decoded, or a `path` that cannot be written.
+        """
+        shape = (len(index), crop_px, crop_px, 3)
+        if path is None:
+            # Pages of its own: TensorFlow crashes on memory that is not aligned to 64 bytes.
+            crops = np.frombuffer(mmap.mmap(-1, store_bytes(*shape[:2])), np.uint8).reshape(shape)
+            _fill(crops, index, frame_px, progress)
+            return cls(crops)
+        if not _is_whole(path, shape):
+            with _new_array(path, shape) as crops:
+                _fill(crops, index, frame_px, progress)
+        # Copy on write: TensorFlow takes writable memory only, and nobody writes.
+        return cls(np.load(path, mmap_mode="c", allow_pickle=False))
+
+    def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
+        """Leave int32[N] image numbers as they are: a dataset that held the array would copy it."""
+        return lambda numbers: numbers
+
+    def pixels(self, images: tf.Tensor) -> tf.Tensor:
+        """Gather int32[N] image numbers into uint8[N, crop_px, crop_px, 3] where the array is."""
+        return tf.gather(self._crops, images)
+
+
+def _is_whole(path: Path, shape: tuple[int, ...]) -> bool:
+    try:
+        stored = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return False
+    return bool(stored.shape == shape and stored.dtype == np.uint8)
+
+
+@contextlib.contextmanager
+def _new_array(path: Path, shape: tuple[int, ...]) -> Iterator[Crops]:
+    """Yield a memory-mapped array that becomes `path` when the block ends well."""
+    with temporary_beside(path) as temporary:
+        crops = np.lib.format.open_memmap(temporary, "w+", np.uint8, shape)
+        # Blocks are set aside first: a full disk would otherwise kill the process (SIGBUS).
+        with open(temporary, "r+b") as handle:
+            os.posix_fallocate(handle.fileno(), 0, os.fstat(handle.fileno()).st_size)
+        yield crops
+        crops.flush()
+
+
+def _fill(crops: Crops, index: FaceIndex, frame_px: int, progress: Progress | None) -> None:
+    paths = file_paths(index)
+    decode = batch_decoder(frame_px, crops.shape[1], BUILD_BATCH)
+    batches = (
+        tf.data.Dataset.from_tensor_slices(paths)
+        .batch(BUILD_BATCH)
+        .map(
+            lambda some: decode(read_files(some, BUILD_BATCH)),
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
+        .prefetch(2)
+    )
+    done = 0
+    try:
+        for batch in batches:
+            crops[done : done + len(batch)] = batch.numpy()
+            done += len(batch)
+            if progress:
+                progress(done, len(crops))
+    except tf.errors.OpError:
+        raise BadData(
+            f"one of {index.path(done)} and the {BUILD_BATCH - 1} images after it cannot be "
+            f"decoded; find it with: facepairs data check {index.root}"
+        ) from None

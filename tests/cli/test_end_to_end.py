@@ -1,0 +1,334 @@
+"""The main job through the real command line: train, evaluate, verify, resume, refuse."""
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from facepairs.data.synth import synth_faces
+
+SMALL = """
+epochs = 2
+pairs_per_epoch = 512
+batch_size = 32
+calibration_pairs = 200
+calibration_share = 0.25
+test_share = 0.25
+"""
+
+
+def facepairs(*arguments, check=None, **options):
+    done = subprocess.run(
+        [sys.executable, "-m", "facepairs", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    if check is not None:
+        assert done.returncode == check, done.stderr
+    return done
+
+
+@pytest.fixture(scope="session")
+def settings(tmp_path_factory):
+    path = tmp_path_factory.mktemp("settings") / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture(scope="session")
+def run(faces, settings, tmp_path_factory):
+    """A short training, and what it printed."""
+    out = tmp_path_factory.mktemp("runs") / "run"
+    done = facepairs("train", faces, "--out", out, "--config", settings, "--json", check=0)
+    return out, json.loads(done.stdout), done.stderr
+
+
+def test_training_leaves_a_whole_run_folder(run):
+    out, report, told = run
+    assert {p.name for p in out.iterdir()} == {
+        "bundle", "checkpoint.npz", "config.toml", "history.json", "log.txt", "tensorboard",
+    }  # fmt: skip
+    assert report["epochs"] == 2
+    assert report["bundle"] == str(out / "bundle")
+    assert sum(report["people"].values()) == 24
+    assert "epoch 2/2" in told
+    history = json.loads((out / "history.json").read_text())
+    assert [row["epoch"] for row in history] == [1, 2]
+    assert all(0 <= row["val_auc"] <= 1 and row["pairs_per_s"] > 0 for row in history)
+    assert {p.name for p in (out / "bundle").iterdir()} == {
+        "MODEL_CARD.md", "identities.json", "manifest.json", "model.keras", "network.onnx",
+    }  # fmt: skip
+
+
+def test_tensorboard_has_scalars_and_the_grid(run):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(run[0] / "tensorboard"), size_guidance={"tensors": 0})
+    events.Reload()
+    tags = set(events.Tags()["tensors"])
+    assert {"loss", "val_auc", "learning_rate", "pairs_per_s", "input_wait"} <= tags
+    assert "training pairs" in tags
+    assert len(events.Tensors("loss")) == 2
+
+
+def test_evaluation_is_on_people_the_bundle_does_not_know(run, faces, tmp_path):
+    scores = tmp_path / "scores.csv"
+    done = facepairs("evaluate", run[0] / "bundle", faces, "--scores", scores, "--json", check=0)
+    summary = json.loads(done.stdout)
+    for key in ("accuracy", "threshold", "auc", "eer", "tar_at_far", "genuine_pairs",
+                "impostor_pairs", "schema"):  # fmt: skip
+        assert key in summary
+    assert summary["people"] == run[1]["people"]["test"]
+    assert summary["pairs_with_known_people"] == 0
+    assert summary["genuine_pairs"] == 6 * summary["people"]
+    alone = json.loads(facepairs("evaluate", "--scores", scores, "--json", check=0).stdout)
+    assert alone["auc"] == pytest.approx(summary["auc"])
+    given = facepairs(
+        "evaluate", "--scores", scores, "--threshold", summary["threshold"], "--json", check=0
+    )
+    assert json.loads(given.stdout)["accuracy"] == pytest.approx(summary["accuracy"])
+
+
+def test_known_people_are_told(run, faces, tmp_path):
+    people = sorted(p.name for p in faces.iterdir())
+    rows = [f"{p}/{p}_0001.jpg,{p}/{p}_0002.jpg,1" for p in people]
+    rows += [f"{p}/{p}_0001.jpg,{q}/{q}_0001.jpg,0" for p, q in itertools.pairwise(people)]
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("\n".join(["left,right,genuine", *rows]) + "\n", encoding="utf-8")
+    done = facepairs("evaluate", run[0] / "bundle", faces, "--pairs", pairs, "--json", check=0)
+    assert "the figures flatter" in done.stderr
+    assert json.loads(done.stdout)["pairs_with_known_people"] > 0
+
+
+def test_verify_gives_verdict_exit_code_and_json(run, faces):
+    folder = sorted(faces.iterdir())[0]
+    one, other = sorted(folder.iterdir())[:2]
+    model = ("--model", run[0] / "bundle")
+    done = facepairs("verify", one, other, *model, "--json")
+    verdict = json.loads(done.stdout)
+    assert set(verdict) == {
+        "same", "probability", "score", "threshold", "left", "right", "model", "schema",
+    }  # fmt: skip
+    assert done.returncode == (0 if verdict["same"] else 1)
+    assert verdict["same"] == (verdict["score"] >= verdict["threshold"])
+    assert verdict["same"] == (verdict["probability"] >= 0.5)
+    back = json.loads(facepairs("verify", other, one, *model, "--json").stdout)
+    assert back["score"] == verdict["score"]
+    itself = facepairs("verify", one, one, *model)
+    assert "verdict" in itself.stdout
+
+
+def test_verification_never_loads_tensorflow(run, faces):
+    code = (
+        "import sys; from facepairs.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'tensorflow', 'keras', 'sklearn', 'rich', 'matplotlib'} & set(sys.modules)\n"
+        "print('HEAVY', sorted(heavy), file=sys.stderr)"
+    )
+    one, other = sorted(sorted(faces.iterdir())[0].iterdir())[:2]
+    for arguments in (
+        ["--help"],
+        ["train", "--help"],
+        ["verify", str(one), str(other), "--model", str(run[0] / "bundle")],
+        ["info", str(run[0] / "bundle")],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+        )
+        assert done.stderr.endswith("HEAVY []\n")
+
+
+def test_the_two_decoders_score_alike(run, faces):
+    import keras
+
+    from facepairs.data.index import FaceIndex
+    from facepairs.pipeline.files import FileStore
+    from facepairs.verification.verifier import Verifier
+
+    index = FaceIndex.scan(faces)
+    verifier = Verifier.load(run[0] / "bundle")
+    framing = verifier.bundle.framing
+    store = FileStore(index, framing.frame_px, framing.crop_px)
+    pixels = store.loader(len(index))(np.arange(len(index), dtype=np.int32))
+    model = keras.saving.load_model(run[0] / "bundle" / "model.keras", safe_mode=True)
+    left, right = np.arange(0, 40), np.arange(40, 80)
+    trained = np.asarray(model([pixels.numpy()[left], pixels.numpy()[right]])).reshape(-1)
+    paths = [index.path(i) for i in range(len(index))]
+    assert verifier.score_images(paths, left, right) == pytest.approx(trained, abs=0.01)
+
+
+def test_the_same_seed_gives_the_same_run(run, faces, settings, tmp_path):
+    again = facepairs(
+        "train", faces, "--out", tmp_path / "again", "--config", settings, "--json",
+        "--store", "files", check=0,
+    )  # fmt: skip
+    assert json.loads(again.stdout)["threshold"] == run[1]["threshold"]
+    assert weights(tmp_path / "again") == weights(run[0])
+
+
+def weights(out: Path) -> list[bytes]:
+    with np.load(out / "checkpoint.npz") as archive:
+        return [archive[name].tobytes() for name in sorted(archive.files) if name != "state"]
+
+
+def test_ctrl_c_saves_and_resume_ends_at_the_same_weights(run, faces, settings, tmp_path):
+    out = tmp_path / "stopped"
+    training = subprocess.Popen(
+        [sys.executable, "-m", "facepairs", "train", str(faces), "--out", str(out),
+         "--config", str(settings)],
+        stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert training.stderr is not None
+    for line in training.stderr:
+        if line.startswith("epoch 1/2"):
+            training.send_signal(signal.SIGINT)
+            break
+    told = training.stderr.read()
+    training.stderr.close()
+    assert training.wait(timeout=60) == 130, told
+    assert "--resume" in told
+    assert not (out / "bundle").exists()
+    assert not (out / "run.lock").exists()
+    facepairs("train", faces, "--out", out, "--resume", check=0)
+    assert weights(out) == weights(run[0])
+    assert (out / "bundle" / "manifest.json").is_file()
+
+
+def test_a_run_in_use_and_a_finished_one_are_not_overwritten(run, faces, settings, tmp_path):
+    done = facepairs("train", faces, "--out", run[0], "--config", settings, check=2)
+    assert "--resume" in done.stderr
+    (tmp_path / "run.lock").write_text(f"{os.getpid()}\n")
+    done = facepairs("train", faces, "--out", tmp_path, "--config", settings, check=2)
+    assert f"in use by process {os.getpid()}" in done.stderr
+
+
+@pytest.fixture
+def spoiled(tmp_path):
+    """Everything that can be wrong with a folder of faces."""
+    root = tmp_path / "spoiled"
+    synth_faces(root, people=40, images=3, seed=1)
+    people = sorted(root.iterdir())
+    photos = [sorted(p.iterdir()) for p in people]
+    photos[0][0].write_bytes(photos[0][0].read_bytes()[:2000])
+    photos[1][0].write_text("this is text\n")
+    photos[2][0].write_bytes(b"")
+    (root / "Nobody_Here").mkdir()
+    (root / "Loop").symlink_to(root)
+    photos[4][0].write_bytes(photos[3][0].read_bytes())
+    for extra in photos[5][1:]:
+        extra.unlink()
+    return root, people, photos
+
+
+def test_the_doctor_names_everything_and_training_refuses(spoiled, settings, tmp_path):
+    root, people, photos = spoiled
+    done = facepairs("data", "check", root, "--json", check=1)
+    report = json.loads(done.stdout)
+    named = {(f["kind"], path) for f in report["findings"] for path in f["paths"]}
+    paths = {path for _, path in named}
+    for photo in (photos[0][0], photos[1][0], photos[2][0], photos[3][0], photos[4][0]):
+        assert f"{photo.parent.name}/{photo.name}" in paths
+    assert {"Nobody_Here", "Loop"} <= paths
+    assert not any(people[5].name in path for path in paths)  # one photo is normal
+    assert facepairs("data", "check", root, check=1).stdout.count("error") >= 4
+
+    out = tmp_path / "run"
+    done = facepairs("train", root, "--out", out, "--config", settings, check=2)
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert str(photos[0][0]) in done.stderr
+    assert "facepairs data check" in done.stderr
+    assert not (out / "config.toml").exists()
+    done = facepairs(
+        "train",
+        root,
+        "--out",
+        out,
+        "--config",
+        settings,
+        "--skip-bad",
+        "--model",
+        "pixels",
+        check=0,
+    )
+    assert "3 unreadable or unsupported files skipped" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["train", "{tmp}/nowhere"], "No such file"),
+        (["train", "{faces}", "--model", "resnet"], "model is 'resnet'"),
+        (["train", "{faces}", "--epochs", "x"], "--epochs"),
+        (["train", "{faces}", "--protocol", "view1"], "--lists"),
+        (["train", "{faces}", "--resume", "--out", "{tmp}/none"], "nothing to resume"),
+        (["train", "{faces}", "--config", "{tmp}/none.toml"], "No such file"),
+        (["verify", "a.jpg", "b.jpg"], "--model"),
+        (["verify", "a.jpg", "b.jpg", "--model", "{tmp}"], "manifest.json"),
+        (["evaluate"], "--scores"),
+        (["evaluate", "--scores", "{tmp}/none.csv"], "No such file"),
+        (["evaluate", "{tmp}/none", "{faces}"], "no such folder"),
+        (["info", "{tmp}"], "manifest.json"),
+        (["data", "check", "{tmp}/nowhere"], "No such file"),
+        (["data", "synth", "{faces}", "--people", "2"], "{faces}"),
+        (["data", "fetch", "mnist", "{tmp}"], "mnist"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_mistakes_get_one_line_and_exit_code_2(arguments, why, faces, tmp_path):
+    filled = [a.format(tmp=tmp_path, faces=faces) for a in arguments]
+    done = facepairs(*filled, check=2)
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert why.format(faces=faces) in done.stderr
+    if filled[0] != "data" or filled[1] == "fetch":
+        done = facepairs(*filled, "--json", check=2)
+        error = json.loads(done.stdout)["error"]
+        assert set(error) == {"kind", "message"}
+
+
+def test_verify_names_the_image_that_cannot_be_read(run, faces, tmp_path):
+    good = next(next(faces.iterdir()).iterdir())
+    model = ("--model", run[0] / "bundle")
+    done = facepairs("verify", good, tmp_path / "none.jpg", *model, "--json", check=2)
+    assert json.loads(done.stdout)["error"]["kind"] == "image"
+    (tmp_path / "text.jpg").write_text("text")
+    done = facepairs("verify", tmp_path / "text.jpg", good, *model, check=2)
+    assert "text.jpg" in done.stderr
+
+
+def test_every_format_is_verified(run, faces, tmp_path):
+    photo = sorted(next(faces.iterdir()).iterdir())[0]
+    image = Image.open(photo)
+    model = ("--model", run[0] / "bundle")
+    kinds = {
+        "a.png": image,
+        "b.webp": image,
+        "c.bmp": image,
+        "gray.jpg": image.convert("L"),
+        "palette.png": image.quantize(64),
+        "alpha.png": image.convert("RGBA"),
+        "cmyk.jpg": image.convert("CMYK"),
+    }
+    for name, kind in kinds.items():
+        kind.save(tmp_path / name, **({"lossless": True} if name.endswith("webp") else {}))
+        verdict = json.loads(facepairs("verify", photo, tmp_path / name, *model, "--json").stdout)
+        if name in ("a.png", "b.webp", "c.bmp", "alpha.png"):
+            same = json.loads(facepairs("verify", photo, photo, *model, "--json").stdout)
+            assert verdict["score"] == pytest.approx(same["score"], abs=1e-5)
+
+
+def test_help_has_an_example_for_every_command():
+    for command in ([], ["train"], ["evaluate"], ["verify"], ["info"], ["data", "check"],
+                    ["data", "synth"], ["data", "fetch"]):  # fmt: skip
+        assert "Example: facepairs" in facepairs(*command, "--help", check=0).stdout

@@ -1,0 +1,51 @@
+"""Pair lists as CSV: what is right is read, what is not is quoted."""
+
+import pytest
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.pairs import PairList, read_pairs_csv
+from facepairs.errors import BadData
+
+INDEX = FaceIndex.from_listing(["A/1.jpg", "A/2.jpg", "B, the 2nd/1.jpg"])
+
+
+def read(tmp_path, text):
+    path = tmp_path / "pairs.csv"
+    path.write_text(text, encoding="utf-8")
+    return read_pairs_csv(path, INDEX)
+
+
+def test_rows_are_read(tmp_path):
+    pairs = read(
+        tmp_path,
+        'left,right,genuine,fold\nA/1.jpg,./A/2.jpg,genuine,3\nA/1.jpg,"B, the 2nd/1.jpg",0,\n',
+    )
+    assert pairs.left.tolist() == [0, 0]
+    assert pairs.right.tolist() == [1, 2]
+    assert pairs.genuine.tolist() == [True, False]
+    assert pairs.fold.tolist() == [3, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("left,right\nA/1.jpg,A/2.jpg\n", "line 1: no column genuine"),
+        ("left,right,genuine\nA/1.jpg,A/9.jpg,1\n", "line 2: no image 'A/9.jpg'"),
+        ("left,right,genuine\nA/1.jpg,A/2.jpg,maybe\n", "line 2: genuine is 'maybe'"),
+        ("left,right,genuine\nA/1.jpg,A/2.jpg\n", "line 2: expected 3 cells"),
+        ("left,right,genuine\nA/1.jpg,A/2.jpg,1,9\n", "line 2: expected 3 cells"),
+        ("left,right,genuine,fold\nA/1.jpg,A/2.jpg,1,x\n", "line 2: invalid literal"),
+        ("left,right,genuine\n", "no pairs"),
+        ("", "no column"),
+    ],
+)
+def test_bad_rows_are_quoted(tmp_path, text, why):
+    with pytest.raises(BadData, match=why):
+        read(tmp_path, text)
+
+
+def test_a_list_is_cut_by_mask_and_slice():
+    pairs = PairList.of([0, 1, 2], [2, 0, 1], [True, False, True], 4)
+    assert pairs.where(pairs.genuine).left.tolist() == [0, 2]
+    assert pairs.where(slice(1, None)).fold.tolist() == [4, 4]
+    assert pairs.images().tolist() == [0, 1, 2]

@@ -1,0 +1,127 @@
+"""The networks: symmetric, of any size, and the same in Keras and ONNX."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from facepairs.models.augment import RandomFace
+from facepairs.models.export import export_onnx, keras_bytes
+from facepairs.models.network import build_network
+
+
+def images(count, px, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (count, px, px, 3), np.uint8)
+
+
+@pytest.mark.parametrize("name", ["difference", "pixels"])
+@pytest.mark.parametrize(("crop", "px"), [(112, 64), (112, 112), (112, 224), (80, 100)])
+def test_scores_are_symmetric_at_any_size(name, crop, px):
+    network = build_network(name, crop, px, augment=1.0)
+    left, right = images(3, crop, 1), images(3, crop, 2)
+    forth = np.asarray(network.scores(np.concatenate([left, right])))
+    back = np.asarray(network.scores(np.concatenate([right, left])))
+    assert forth.shape == (3,)
+    assert np.array_equal(forth, back)
+
+
+def test_the_difference_network_has_the_articles_layers():
+    head = build_network("difference", 112, 112, augment=0.0).head
+    convolutions = [layer for layer in head.layers if isinstance(layer, keras.layers.Conv2D)]
+    assert [layer.filters for layer in convolutions] == [20, 40, 60, 80, 100]
+    assert all(layer.kernel_size == (3, 3) for layer in convolutions)
+    assert [layer.units for layer in head.layers if isinstance(layer, keras.layers.Dense)] == [
+        200,
+        1,
+    ]
+
+
+def test_pixel_scores_are_minus_the_rms_difference():
+    network = build_network("pixels", 64, 64, augment=0.0)
+    a, b = images(1, 64, 1), images(1, 64, 2)
+    expected = -np.sqrt(np.mean((a / 255.0 - b / 255.0) ** 2))
+    assert float(network.scores(np.concatenate([a, b]))[0]) == pytest.approx(expected, rel=1e-5)
+    assert float(network.scores(np.concatenate([a, a]))[0]) == 0
+    assert not network.trainable
+
+
+@pytest.mark.parametrize(("name", "px"), [("difference", 64), ("pixels", 112)])
+def test_onnx_says_what_keras_says(name, px):
+    import onnxruntime
+
+    network = build_network(name, 112, px, augment=1.0)
+    data, difference = export_onnx(network.inference_model(), "score")
+    assert difference < 1e-5
+    session = onnxruntime.InferenceSession(data)
+    assert [node.name for node in session.get_inputs()] == ["left", "right"]
+    left, right = images(5, 112, 3), images(5, 112, 4)
+    (got,) = session.run(["score"], {"left": left, "right": right})
+    expected = np.asarray(network.scores(np.concatenate([left, right])))
+    assert got.reshape(-1) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_keras_file_loads_in_safe_mode_without_our_code(tmp_path):
+    model = build_network("difference", 112, 64, augment=1.0).inference_model()
+    path = tmp_path / "model.keras"
+    path.write_bytes(keras_bytes(model))
+    loaded = keras.saving.load_model(path, safe_mode=True)
+    pair = [images(2, 112, 1), images(2, 112, 2)]
+    assert np.asarray(loaded(pair)) == pytest.approx(np.asarray(model(pair)), abs=1e-6)
+
+
+def test_unknown_names_and_sizes_are_refused():
+    for name, px in (("resnet", 64), ("difference", 63), ("difference", 225)):
+        with pytest.raises(ValueError, match="known"):
+            build_network(name, 112, px, augment=0.0)
+
+
+def drawn(layer, pixels, step):
+    layer.set_step(7, step)
+    return np.asarray(layer(pixels, training=True))
+
+
+@pytest.mark.parametrize(("strength", "erase"), [(0.0, 0.0), (1.0, 0.0), (2.0, 0.3)])
+def test_augmentation_is_a_function_of_seed_and_step(strength, erase):
+    pixels = images(6, 64).astype("float32") / 255
+    layer = RandomFace(strength, erase)
+    first = drawn(layer, pixels, 3)
+    assert np.array_equal(first, drawn(layer, pixels, 3))
+    assert not np.array_equal(first, drawn(layer, pixels, 4))
+    assert np.array_equal(first, drawn(RandomFace(strength, erase), pixels, 3))
+    assert first.min() >= 0
+    assert first.max() <= 1
+
+
+def test_each_image_is_changed_on_its_own_and_none_at_inference():
+    one = images(1, 64).astype("float32") / 255
+    layer = RandomFace(1.0)
+    many = drawn(layer, np.repeat(one, 16, axis=0), 0)
+    assert len({image.tobytes() for image in many}) == 16
+    assert np.array_equal(np.asarray(layer(one)), one)
+
+
+def test_strength_zero_only_mirrors():
+    one = images(1, 64).astype("float32") / 255
+    many = drawn(RandomFace(0.0), np.repeat(one, 32, axis=0), 0)
+    kinds = {image.tobytes() for image in many}
+    assert kinds == {one[0].tobytes(), np.ascontiguousarray(one[0, :, ::-1]).tobytes()}
+
+
+def test_a_small_shift_moves_the_picture_not_the_brightness():
+    ramp = np.tile(np.linspace(0.2, 0.8, 64, dtype="float32")[None, None, :, None], (8, 64, 1, 3))
+    layer = RandomFace(1.0)
+    assert drawn(layer, ramp, 1).mean() == pytest.approx(0.5, abs=0.08)
+
+
+def test_augmentation_is_the_same_inside_a_graph():
+    pixels = images(4, 64).astype("float32") / 255
+    layer = RandomFace(1.0)
+
+    @tf.function
+    def step(number):
+        layer.set_step(tf.constant(7, tf.int64), number)
+        return layer(pixels, training=True)
+
+    assert np.asarray(step(tf.constant(3, tf.int64))) == pytest.approx(
+        drawn(layer, pixels, 3), abs=1e-5
+    )

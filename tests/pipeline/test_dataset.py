@@ -1,0 +1,123 @@
+"""The stores give the same pixels for the same pairs, in the sampler's order."""
+
+import io
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.sampler import PairSampler
+from facepairs.errors import BadData
+from facepairs.pipeline.dataset import make_dataset
+from facepairs.pipeline.decode import batch_decoder, crop_decoder
+from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.memory import MemoryStore
+from facepairs.verification.image import Framing, load_crop
+
+FRAME, CROP = 250, 112
+
+
+def encoded(form="JPEG", size=(250, 250), mode="RGB", seed=0):
+    rng = np.random.default_rng(seed)
+    small = rng.integers(0, 256, (9, 9, 3), np.uint8)
+    image = Image.fromarray(small).resize(size, Image.Resampling.BICUBIC).convert(mode)
+    buffer = io.BytesIO()
+    image.save(buffer, form)
+    return buffer.getvalue()
+
+
+def stores(index, tmp_path):
+    yield FileStore(index, FRAME, CROP)
+    yield MemoryStore.build(index, FRAME, CROP)
+    yield MemoryStore.build(index, FRAME, CROP, tmp_path / "store.npy")
+
+
+def test_every_store_gives_the_samplers_pairs_and_the_files_pixels(faces, tmp_path):
+    index = FaceIndex.scan(faces)
+    sampler = PairSampler(index.first, range(len(index.people)), 3)
+    block = sampler.block(0, 0, 20)  # two whole batches and a short one
+    framing = Framing(FRAME, CROP)
+    for store in stores(index, tmp_path):
+        batches = list(make_dataset(store, lambda: iter([block]), 8))
+        assert [len(batch["genuine"]) for batch in batches] == [8, 8, 4]
+        genuine = np.concatenate([batch["genuine"].numpy() for batch in batches])
+        assert np.array_equal(genuine, block.genuine)
+        at = 0
+        for batch in batches:
+            pixels = store.pixels(batch["images"]).numpy()
+            count = len(batch["genuine"])
+            assert pixels.shape == (2 * count, CROP, CROP, 3)
+            assert pixels.dtype == np.uint8
+            for k in (0, count - 1):
+                for side, ids in ((0, block.left), (count, block.right)):
+                    expected = load_crop(index.path(int(ids[at + k])), framing)
+                    assert np.array_equal(pixels[side + k], expected)
+            at += count
+
+
+@pytest.mark.parametrize("count", [3, 8])
+@pytest.mark.parametrize("size", [(250, 250), (300, 200), (112, 150), (64, 64)])
+def test_fast_and_general_decoding_agree(size, count):
+    data = [encoded(size=size, seed=i) for i in range(count)]
+    fast = batch_decoder(FRAME, CROP, 8)(tf.constant(data)).numpy()
+    one = crop_decoder(FRAME, CROP)
+    assert np.array_equal(fast, np.stack([one(tf.constant(d)).numpy() for d in data]))
+
+
+def test_mixed_formats_and_sizes_in_one_batch():
+    data = [
+        encoded("PNG", (250, 250), seed=1),
+        encoded("JPEG", (180, 320), seed=2),
+        encoded("BMP", (250, 250), seed=3),
+        encoded("JPEG", (250, 250), "L", seed=4),
+    ]
+    decode = batch_decoder(FRAME, CROP, 4)
+    eager = decode(tf.constant(data)).numpy()
+    (traced,) = tf.data.Dataset.from_tensors(tf.constant(data)).map(decode)
+    assert np.array_equal(eager, traced.numpy())
+    for image, source in zip(eager, data, strict=True):
+        expected = load_crop(source, Framing(FRAME, CROP)).astype(int)
+        assert np.abs(image.astype(int) - expected).mean() < 1.0
+
+
+def test_many_images_are_decoded_in_chunks():
+    data = [encoded(seed=i % 5) for i in range(260)]
+    crops = batch_decoder(FRAME, CROP, 260)(tf.constant(data)).numpy()
+    assert np.array_equal(crops[:5], crops[255:])
+    assert not np.array_equal(crops[0], crops[1])
+
+
+def test_a_damaged_image_stops_with_tensorflows_error():
+    decode = batch_decoder(FRAME, CROP, 2)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        decode(tf.constant([encoded(), b"no image"]))
+
+
+def test_the_array_is_kept_and_mapped_again(faces, tmp_path):
+    index = FaceIndex.scan(faces)
+    path = tmp_path / "store.npy"
+    seen = []
+    MemoryStore.build(index, FRAME, CROP, path, lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (len(index), len(index))
+    assert [p.name for p in tmp_path.iterdir()] == ["store.npy"]
+    changed = path.stat().st_mtime_ns
+    again = MemoryStore.build(index, FRAME, CROP, path, lambda *_: pytest.fail("built anew"))
+    assert path.stat().st_mtime_ns == changed
+    assert np.array_equal(
+        again.pixels(tf.constant([5])).numpy()[0], load_crop(index.path(5), Framing(FRAME, CROP))
+    )
+    path.write_bytes(path.read_bytes()[:-1])  # cut: built anew, not trusted
+    whole = MemoryStore.build(index, FRAME, CROP, path)
+    assert whole.pixels(tf.constant([len(index) - 1])).numpy().any()
+
+
+def test_an_image_that_cannot_be_decoded_is_named_and_nothing_stays(tmp_path):
+    for name, data in (("A/1.jpg", encoded()), ("A/2.jpg", b"text"), ("B/1.jpg", encoded())):
+        (tmp_path / "faces" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "faces" / name).write_bytes(data)
+    index = FaceIndex.scan(tmp_path / "faces")
+    with pytest.raises(BadData, match="facepairs data check"):
+        MemoryStore.build(index, FRAME, CROP, tmp_path / "store.npy")
+    assert [p.name for p in tmp_path.iterdir()] == ["faces"]

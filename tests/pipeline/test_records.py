@@ -1,0 +1,486 @@
+"""The pair cache: the sampler's own sequence, the same pixels as files, and no damage unseen."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.pairs import PairList
+from facepairs.data.sampler import PairSampler
+from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
+from facepairs.pipeline.dataset import make_dataset
+from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.record_build import build_cache, people_digest, sampled
+from facepairs.pipeline.record_check import MANIFEST, check_cache, count_records, read_manifest
+from facepairs.pipeline.records import RecordStore
+
+FRAME_PX, CROP_PX = 40, 24
+PAIRS, SHARDS, SEED, SHARE = 70, 4, 3, 0.4
+SHARD = "pairs-00001-of-00004.tfrecord"
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and limits")
+
+
+def draw(path: Path, seed: int, size: tuple[int, int] = (FRAME_PX, FRAME_PX)) -> None:
+    coarse = np.random.default_rng(seed).integers(0, 256, (5, 5, 3), dtype=np.uint8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC).save(path, quality=90)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> FaceIndex:
+    """Eight people with one to three photos; one is a PNG, one larger than the others."""
+    root = tmp_path_factory.mktemp("records") / "faces"
+    for person in range(8):
+        for photo in range(1 + person % 3):
+            draw(root / f"Pérson_{person}" / f"{photo}.jpg", 10 * person + photo)
+    draw(root / "Zed" / "1.png", 991)
+    draw(root / "Zed" / "2.jpg", 992, (60, 50))
+    return FaceIndex.scan(root)
+
+
+def build(out: Path, index: FaceIndex, **changes: object) -> Path:
+    options = {
+        "seed": SEED,
+        "genuine_share": SHARE,
+        "shards": SHARDS,
+        "frame_px": FRAME_PX,
+        "crop_px": CROP_PX,
+    }
+    people = range(1, len(index.people))
+    build_cache(out, index, people, PAIRS, **{**options, **changes})
+    return out
+
+
+@pytest.fixture(scope="module")
+def caches(index: FaceIndex, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("caches")
+    return {kind: build(root / kind, index, encoding=kind) for kind in ("jpeg", "raw")}
+
+
+@pytest.fixture
+def cache(caches: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(caches["jpeg"], tmp_path / "cache"))
+
+
+def sampler(index: FaceIndex) -> PairSampler:
+    return PairSampler(index.first, range(1, len(index.people)), SEED, SHARE)
+
+
+def expected(index: FaceIndex) -> PairList:
+    (block,) = sampled(sampler(index), PAIRS)
+    return block
+
+
+def records(folder: Path) -> list[dict[str, tf.train.Feature]]:
+    dataset = tf.data.TFRecordDataset(sorted(map(str, folder.glob("*.tfrecord"))))
+    return [
+        dict(tf.train.Example.FromString(item).features.feature)
+        for item in dataset.as_numpy_iterator()
+    ]
+
+
+def drawn(dataset: tf.data.Dataset, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Join batches to uint8[N, 2, side, side, 3] and bool[N]."""
+    batches = list(islice(dataset.as_numpy_iterator(), count))
+    pairs = [np.stack(np.split(b["images"], 2), axis=1) for b in batches]
+    return np.concatenate(pairs), np.concatenate([b["genuine"] for b in batches])
+
+
+def test_shards_in_order_are_the_samplers_sequence(index, caches):
+    wanted = expected(index)
+    for folder in caches.values():
+        rows = records(folder)
+        for name, column in (("left_id", wanted.left), ("right_id", wanted.right)):
+            assert [row[name].int64_list.value[0] for row in rows] == column.tolist()
+        assert [row["genuine"].int64_list.value[0] for row in rows] == wanted.genuine.tolist()
+        counts = [count_records(path) for path in sorted(folder.glob("*.tfrecord"))]
+        assert counts == [17, 18, 17, 18]
+
+
+def test_blocks_follow_one_another_without_a_gap(index):
+    blocks = list(sampled(sampler(index), 2500))
+    assert [len(block) for block in blocks] == [1024, 1024, 452]
+    for number, block in enumerate(blocks):
+        whole = sampler(index).block(0, number, 1024)
+        assert np.array_equal(block.left, whole.left[: len(block)])
+
+
+def test_jpeg_holds_the_files_own_bytes(index, caches):
+    for row in records(caches["jpeg"]):
+        for side in ("left", "right"):
+            path = index.path(row[f"{side}_id"].int64_list.value[0])
+            assert row[side].bytes_list.value[0] == path.read_bytes()
+
+
+@pytest.mark.parametrize("batch_size", [16, 64])
+def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
+    files = make_dataset(
+        FileStore(index, FRAME_PX, CROP_PX), lambda: iter([expected(index)]), batch_size
+    )
+    images, genuine = drawn(files)
+    assert images.shape == (PAIRS, 2, CROP_PX, CROP_PX, 3)
+    for folder in caches.values():
+        got, labels = drawn(RecordStore.open(folder).batches(batch_size, None, repeat=False))
+        assert got.dtype == np.uint8
+        assert np.array_equal(got, images)
+        assert np.array_equal(labels, genuine)
+
+
+def test_a_batch_has_the_same_types_as_from_files(index, caches):
+    files = make_dataset(FileStore(index, FRAME_PX, CROP_PX), lambda: iter([]), 16)
+    for folder in caches.values():
+        ours = RecordStore.open(folder).batches(16, 1, repeat=True).element_spec
+        for name, spec in files.element_spec.items():
+            assert ours[name].dtype == spec.dtype
+            assert spec.is_compatible_with(tf.TensorSpec(ours[name].shape, spec.dtype))
+
+
+def keys(dataset: tf.data.Dataset, count: int) -> list[bytes]:
+    images, genuine = drawn(dataset, count)
+    return [pair.tobytes() + label.tobytes() for pair, label in zip(images, genuine, strict=True)]
+
+
+def test_shuffling_is_a_function_of_seed_and_pass(caches):
+    store = RecordStore.open(caches["raw"])
+    steps = PAIRS // 8
+    tf.random.set_seed(1)
+    run = keys(store.batches(8, 5, repeat=True), 2 * steps)
+    tf.random.set_seed(2)
+    assert run == keys(store.batches(8, 5, repeat=True), 2 * steps)
+    assert run[: steps * 8] != run[steps * 8 :]
+    assert run != keys(store.batches(8, 6, repeat=True), 2 * steps)
+    in_order = keys(store.batches(8, None, repeat=False), 99)
+    one_pass = keys(store.batches(8, 5, repeat=False), 99)
+    assert len(one_pass) == PAIRS
+    assert sorted(one_pass) == sorted(in_order)
+    assert one_pass != in_order
+    assert one_pass[: steps * 8] == run[: steps * 8]
+
+
+@pytest.mark.parametrize("seed", [None, 5, 2**31 - 2, 2**31 - 1])
+def test_going_on_at_any_step_gives_the_same_batches(caches, seed):
+    store = RecordStore.open(caches["raw"])
+    steps = PAIRS // 8
+    whole = keys(store.batches(8, seed, repeat=True), 2 * steps + 3)
+    for start in (1, steps, steps + 3, 2 * steps):
+        rest = keys(store.batches(8, seed, True, start_step=start), 2 * steps + 3 - start)
+        assert rest == whole[8 * start :]
+
+
+def test_repeating_drops_the_short_batch_only(caches):
+    store = RecordStore.open(caches["raw"])
+    repeated = islice(store.batches(32, None, repeat=True).as_numpy_iterator(), 5)
+    assert [len(batch["genuine"]) for batch in repeated] == [32] * 5
+    once = store.batches(32, None, repeat=False).as_numpy_iterator()
+    assert [len(batch["genuine"]) for batch in once] == [32, 32, 6]
+    with pytest.raises(BadConfig, match="70 pairs, too few for a batch of 71"):
+        store.batches(71, None, repeat=True)
+
+
+def test_the_same_arguments_give_the_same_bytes(index, caches, tmp_path):
+    for kind, folder in caches.items():
+        again = build(tmp_path / kind, index, encoding=kind)
+        for path in folder.iterdir():
+            assert (again / path.name).read_bytes() == path.read_bytes()
+
+
+def test_the_manifest_says_which_pairs_they_are(index, caches):
+    table = json.loads((caches["jpeg"] / MANIFEST).read_text())
+    assert table["version"] == 1
+    assert (table["pairs"], table["encoding"]) == (PAIRS, "jpeg")
+    assert (table["seed"], table["genuine_share"]) == (SEED, SHARE)
+    assert (table["frame_px"], table["crop_px"]) == (FRAME_PX, CROP_PX)
+    assert table["index_fingerprint"] == index.fingerprint
+    assert table["people_digest"] == people_digest(index, range(1, len(index.people)))
+    assert [shard["pairs"] for shard in table["shards"]] == [17, 18, 17, 18]
+
+
+def test_default_shards_and_progress(index, tmp_path):
+    seen: list[tuple[int, int]] = []
+    build_cache(
+        tmp_path / "c",
+        index,
+        range(9),
+        2100,
+        frame_px=FRAME_PX,
+        crop_px=CROP_PX,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert RecordStore.open(tmp_path / "c").pairs == 2100
+    assert len(list((tmp_path / "c").glob("*-of-00002.tfrecord"))) == 2
+    assert seen[0] == (100, 2100)
+    assert seen[-1] == (2100, 2100)
+
+
+def test_a_whole_cache_has_no_problem(caches):
+    for folder in caches.values():
+        assert check_cache(folder) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0, 1, exclude_max=True), st.integers(0, 7))
+def test_any_changed_bit_of_a_shard_is_found(caches, place, bit):
+    path = caches["jpeg"] / SHARD
+    data = path.read_bytes()
+    at = int(place * len(data))
+    try:
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
+        (problem,) = check_cache(caches["jpeg"])
+        assert SHARD in problem
+        assert "SHA-256" in problem
+    finally:
+        path.write_bytes(data)
+
+
+def test_any_changed_byte_of_the_manifest_is_found(cache):
+    path = cache / MANIFEST
+    data = path.read_bytes()
+    for at in range(len(data)):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
+        (problem,) = check_cache(cache)
+        assert MANIFEST in problem
+    with pytest.raises(BadData, match=MANIFEST):
+        RecordStore.open(cache)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.binary(max_size=80)
+    | st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(st.sampled_from(["format", "version", "shards", "pairs"]), inner)
+        ),
+    ).map(lambda value: json.dumps(value).encode())
+)
+def test_nonsense_in_the_manifest_is_one_clear_error(caches, tmp_path_factory, data):
+    folder = tmp_path_factory.getbasetemp() / "nonsense"
+    folder.mkdir(exist_ok=True)
+    (folder / MANIFEST).write_bytes(data)
+    with pytest.raises(BadData, match=MANIFEST):
+        read_manifest(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "version is 2; this facepairs reads 1"),
+        ({"format": "other"}, "not a pair cache"),
+        ({"shards": None}, "lists no shards"),
+        ({"pairs": "70"}, "pairs is '70'"),
+        ({"pairs": 71}, "contradict"),
+        ({"shards": [{"name": "../x", "pairs": 70, "bytes": 1, "sha256": ""}]}, "numbered"),
+        ({"shards": [{"name": "x"}]}, "must have name, pairs, bytes, sha256"),
+    ],
+)
+def test_what_is_wrong_with_a_manifest_is_said(cache, change, message):
+    table = json.loads((cache / MANIFEST).read_text())
+    (cache / MANIFEST).write_text(json.dumps(table | change))
+    with pytest.raises(BadData, match=message):
+        RecordStore.open(cache)
+
+
+def test_deep_nesting_is_no_crash(cache):
+    (cache / MANIFEST).write_text("[" * 200_000)
+    assert MANIFEST in check_cache(cache)[0]
+
+
+def boundaries(data: bytes) -> Iterator[int]:
+    at = 0
+    while at < len(data):
+        yield at
+        at += 16 + int.from_bytes(data[at : at + 8], "little")
+
+
+def test_a_cut_between_two_records_is_found(cache):
+    path = cache / SHARD
+    data = path.read_bytes()
+    for number, at in enumerate(boundaries(data)):
+        path.write_bytes(data[:at])
+        (problem,) = check_cache(cache)
+        assert f"{at:,} bytes with {number} whole records" in problem
+        with pytest.raises(BadData, match=f"{SHARD}: {at:,} bytes, not"):
+            RecordStore.open(cache)
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_a_pass_of_another_length_raises(cache, seed):
+    store = RecordStore.open(cache)
+    path = cache / SHARD
+    data = path.read_bytes()
+    *_, last = boundaries(data)
+    path.write_bytes(data[:last])
+    with pytest.raises(tf.errors.FailedPreconditionError, match="70"):
+        drawn(store.batches(8, seed, repeat=False))
+    path.write_bytes(data + data[last:])
+    with pytest.raises(tf.errors.FailedPreconditionError, match="70"):
+        drawn(store.batches(8, seed, repeat=True), 20)
+
+
+def test_missing_extra_and_odd_files_are_found(cache):
+    (cache / SHARD).rename(cache / "pairs-00009-of-00004.tfrecord")
+    (cache / "pairs-00003-of-00004.tfrecord").unlink()
+    (cache / "pairs-00003-of-00004.tfrecord").mkdir()
+    (cache / ".hidden").touch()
+    assert check_cache(cache) == [
+        f"{cache / SHARD}: missing",
+        f"{cache}/pairs-00003-of-00004.tfrecord: not a file",
+        f"{cache}/pairs-00009-of-00004.tfrecord: not listed in manifest.json",
+    ]
+    with pytest.raises(BadData, match=rf"{SHARD}: missing \(and 2 more\).*facepairs cache check"):
+        RecordStore.open(cache)
+
+
+def test_no_manifest_and_no_folder(cache, tmp_path):
+    (cache / MANIFEST).unlink()
+    assert MANIFEST in check_cache(cache)[0]
+    with pytest.raises(BadData, match="no such folder"):
+        check_cache(tmp_path / "absent")
+    with pytest.raises(BadData, match="no such folder"):
+        RecordStore.open(tmp_path / "absent")
+
+
+def test_a_stale_cache_is_refused_with_the_command(index, caches):
+    store = RecordStore.open(caches["jpeg"])
+    fits = {
+        "index_fingerprint": index.fingerprint,
+        "people_digest": people_digest(index, range(1, len(index.people))),
+        "seed": SEED,
+        "genuine_share": SHARE,
+        "frame_px": FRAME_PX,
+        "crop_px": CROP_PX,
+    }
+    store.matches(**fits, rebuild="")
+    for change, message in (
+        ({"index_fingerprint": "0" * 64}, "the folder of faces is another or has changed"),
+        ({"people_digest": people_digest(index, range(3))}, "other people"),
+        ({"seed": 4}, "seed is 3, not 4"),
+        ({"genuine_share": 0.5}, "genuine_share is 0.4, not 0.5"),
+        ({"frame_px": 41}, "frame_px is 40, not 41"),
+        ({"crop_px": 25}, "crop_px is 24, not 25"),
+    ):
+        with pytest.raises(BadData, match=f"{message}.*; build the cache anew with: make it so"):
+            store.matches(**{**fits, **change}, rebuild="make it so")
+
+
+def test_only_a_cache_is_replaced(index, cache, tmp_path):
+    build(cache, index, seed=9)
+    assert read_manifest(cache).seed == 9
+    (tmp_path / "empty").mkdir()
+    build(tmp_path / "empty", index)
+    photos = tmp_path / "photos"
+    draw(photos / "Ann" / "1.jpg", 1)
+    (cache / "notes.txt").touch()
+    (tmp_path / "file").touch()
+    for place in (photos, cache, tmp_path / "file"):
+        with pytest.raises(BadData, match=str(place)):
+            build(place, index)
+    assert (photos / "Ann" / "1.jpg").is_file()
+    assert (cache / "notes.txt").is_file()
+
+
+def test_what_cannot_be_is_refused(index, tmp_path):
+    out = tmp_path / "c"
+    for change, message in (
+        ({"shards": 0}, "shards is 0; use 1 to 70"),
+        ({"shards": 71}, "shards is 71"),
+        ({"encoding": "webp"}, "one of jpeg, raw"),
+        ({"seed": -1}, "seed"),
+    ):
+        with pytest.raises(BadConfig, match=message):
+            build(out, index, **change)
+    with pytest.raises(BadConfig, match="pairs is 0"):
+        build_cache(out, index, range(3), 0)
+    with pytest.raises(NotEnough, match="2 people"):
+        build_cache(out, index, [1], 10)
+    for kind in ("jpeg", "raw"):
+        with pytest.raises(BadData, match=r"GB, and .* GB are free there"):
+            build_cache(out, index, range(9), 10**12, encoding=kind)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_changed_or_went_is_named(tmp_path):
+    root = tmp_path / "faces"
+    for name in ("A/1", "B/1", "B/2", "C/1"):
+        draw(root / f"{name}.jpg", len(name))
+    index = FaceIndex.scan(root)
+    (root / "B" / "2.jpg").write_bytes(b"\xff\xd8\xff not an image")
+    with pytest.raises(BadData, match=r"B/2\.jpg: changed since"):
+        build(tmp_path / "c", index)
+    with pytest.raises(BadImage, match=r"B/2\.jpg: TensorFlow cannot decode it"):
+        build(tmp_path / "c", FaceIndex.scan(root), encoding="raw")
+    (root / "B" / "2.jpg").unlink()
+    with pytest.raises(BadData, match=r"B/2\.jpg: No such file"):
+        build(tmp_path / "c", index)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["faces"]
+
+
+def test_ctrl_c_leaves_nothing(index, tmp_path):
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    for kind in ("jpeg", "raw"):
+        with pytest.raises(KeyboardInterrupt):
+            build(tmp_path / kind, index, encoding=kind, progress=interrupt)
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_posix
+def test_a_full_disk_is_one_clear_error(index, tmp_path):
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(BadData, match="free space"):
+            build(tmp_path / "c", index, encoding="raw")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from facepairs.data.index import FaceIndex
+from facepairs.pipeline.record_build import build_cache
+
+def hold(done, total):
+    print("writing", flush=True)
+    time.sleep(60)
+
+build_cache(Path(sys.argv[1]), FaceIndex.scan(sys.argv[2]), range(9), 500, shards=5, progress=hold)
+"""
+
+
+@needs_posix
+def test_a_kill_leaves_no_cache_and_the_next_build_sweeps(index, tmp_path):
+    out = tmp_path / "cache"
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(out), str(index.root)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writing\n"
+        process.send_signal(signal.SIGKILL)
+    assert not out.exists()
+    assert len(list(tmp_path.iterdir())) == 1  # what was being written, under a temporary name
+    build(out, index)
+    assert list(tmp_path.iterdir()) == [out]
+    assert check_cache(out) == []

@@ -1,0 +1,45 @@
+"""TrainConfig checks itself and survives TOML."""
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from facepairs.config import TrainConfig, from_table, load_config
+from facepairs.errors import BadConfig
+
+
+@given(st.integers(0, 2**31 - 1), st.floats(0, 1), st.integers(64, 224), st.booleans())
+def test_toml_round_trip(seed, share, image_size, skip):
+    config = TrainConfig(seed=seed, genuine_share=share, image_size=image_size, skip_bad=skip)
+    assert from_table(tomllib.loads(config.to_toml()), "text") == config
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ({"model": "resnet"}, "model is 'resnet'; use one of difference, pixels"),
+        ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
+        ({"epochs": "3"}, "epochs is '3'; it must be of type int"),
+        ({"epochs": True}, "epochs is True; it must be of type int"),
+        ({"minutes": float("nan")}, "minutes is nan"),
+        ({"image_size": 63}, "image_size is 63; use a number from 64 to 224"),
+        ({"crop_px": 300}, "crop_px is 300; use a number from 16 to 250"),
+        ({"calibration_share": 0.6, "test_share": 0.6}, "leave nobody to train on"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(table, why):
+    with pytest.raises(BadConfig, match=why):
+        from_table(table, "file.toml")
+
+
+def test_files_that_are_no_configuration(tmp_path):
+    with pytest.raises(BadConfig, match="No such file"):
+        load_config(tmp_path / "none.toml")
+    path = tmp_path / "bad.toml"
+    path.write_text("epochs = = 3")
+    with pytest.raises(BadConfig, match="not TOML"):
+        load_config(path)
+    path.write_text("seed = 7\nminutes = 2\n")
+    assert load_config(path) == TrainConfig(seed=7, minutes=2.0)

@@ -1,0 +1,112 @@
+"""Training resumes at any step as if it had never stopped, and says what it does."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from facepairs.data.sampler import PairSampler
+from facepairs.errors import BadRun
+from facepairs.training.callbacks import clock, collapse, pair_grid
+from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
+from facepairs.training.loop import Schedule, training_blocks
+
+
+@pytest.mark.parametrize("start", [0, 3, 10, 17, 20, 41])
+def test_pairs_do_not_depend_on_where_a_run_starts(start):
+    sampler = PairSampler(np.arange(0, 61, 3), range(20), seed=1)
+
+    def pairs(first):
+        blocks = training_blocks(sampler, 100, 20, first)  # an epoch is two blocks, one cut short
+        flat = itertools.chain.from_iterable(
+            zip(b.left.tolist(), b.right.tolist(), strict=True) for b in blocks
+        )
+        return list(itertools.islice(flat, (60 - first) * 100))
+
+    assert pairs(start) == pairs(0)[start * 100 :]
+
+
+def test_blocks_hold_whole_batches():
+    sampler = PairSampler(np.arange(0, 61, 3), range(20), seed=1)
+    blocks = itertools.islice(training_blocks(sampler, 64, 50, 7), 12)
+    assert all(len(block) % 64 == 0 for block in blocks)
+
+
+def test_the_first_epoch_does_not_know_how_many_follow():
+    short, long = Schedule(2, 100, 1e-3), Schedule(50, 100, 1e-3)
+    rates = [[s.learning_rate(step) for step in range(100)] for s in (short, long)]
+    assert rates[0] == rates[1]
+    assert rates[0][0] < rates[0][49] == pytest.approx(1e-3)
+    assert long.learning_rate(long.steps - 1) < 2e-5
+    assert long.learning_rate(100) > long.learning_rate(2500) > long.learning_rate(4999)
+
+
+def variables(*shapes):
+    import keras
+
+    return [keras.Variable(np.random.default_rng(i).random(s)) for i, s in enumerate(shapes)]
+
+
+def test_checkpoints_come_back_exactly(tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    saved = variables((3, 4), (), (2,))
+    values = [np.asarray(v).copy() for v in saved]
+    save_checkpoint(path, saved, {"step": 5, "who": "Zoë"})
+    for variable in saved:
+        variable.assign(variable * 0)
+    assert load_checkpoint(path, saved) == {"step": 5, "who": "Zoë"}
+    assert all(np.array_equal(np.asarray(v), w) for v, w in zip(saved, values, strict=True))
+
+
+def test_every_truncation_and_many_flips_of_a_checkpoint_are_found(tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    saved = variables((3, 4), (2,))
+    save_checkpoint(path, saved, {"step": 5})
+    whole = path.read_bytes()
+    values = [np.asarray(v).copy() for v in saved]
+    for cut in range(0, len(whole), 37):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(BadRun, match="damaged"):
+            load_checkpoint(path, saved)
+    silent = 0
+    for at in range(0, len(whole), 11):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        try:
+            state = load_checkpoint(path, saved)
+        except BadRun:
+            continue
+        # Bytes that carry nothing (times, attributes) may flip; values may not.
+        silent += 1
+        assert state == {"step": 5}
+        assert all(np.array_equal(np.asarray(v), w) for v, w in zip(saved, values, strict=True))
+    assert silent < len(range(0, len(whole), 11)) / 2
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    save_checkpoint(path, variables((3, 4)), {})
+    with pytest.raises(BadRun, match="another model"):
+        load_checkpoint(path, variables((4, 3)))
+
+
+def test_collapse_is_named():
+    assert "alike" in collapse(1e-5, 0.9)
+    assert "alike" in collapse(float("nan"), 0.9)
+    assert "coin" in collapse(1.0, 0.51)
+    assert collapse(1.0, 0.8) == ""
+
+
+def test_clock_reads_well():
+    assert [clock(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]
+
+
+def test_the_grid_shows_every_pair_with_its_label():
+    seen = np.zeros((8, 64, 64, 3), np.float32)
+    seen[4:] = 1.0
+    grid = pair_grid(seen, np.array([True, False, True, False]))
+    assert grid.shape == (2 * 64 + 18, 4 * 68, 3)
+    assert grid[40, 30].tolist() == [0, 0, 0]
+    assert grid[110, 30].tolist() == [255, 255, 255]
+    label = grid[:16]
+    assert (label[:, :68, 1] > label[:, :68, 0] + 20).any()  # green: genuine
+    assert (label[:, 68:136, 0] > label[:, 68:136, 1] + 20).any()  # red: impostor
