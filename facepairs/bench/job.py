@@ -50,6 +50,11 @@ class Batch(NamedTuple):
     genuine: Any
 
 
+def pair_count(batch_size: int) -> int:
+    """How many pairs go round: whole batches of 8 blocks of 1,024."""
+    return BLOCK_PAIRS * BLOCKS // batch_size * batch_size
+
+
 class Job:
     """The pairs to load: the first 8,192 of the sampler's epoch 0, over and over.
 
@@ -68,7 +73,7 @@ class Job:
     def draw(self) -> PairList:
         """Draw the pairs anew: the sampler is part of what a row costs."""
         blocks = [self._sampler.block(0, number, BLOCK_PAIRS) for number in range(BLOCKS)]
-        whole = BLOCK_PAIRS * BLOCKS // self.batch_size * self.batch_size
+        whole = pair_count(self.batch_size)
         return PairList.of(
             *(
                 np.concatenate([getattr(block, name) for block in blocks])[:whole]

@@ -45,5 +45,5 @@ def describe() -> dict[str, Any]:
         "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "os": platform.platform(),
         "python": platform.python_version(),
-        **_versions(),
+        "versions": _versions(),
     }

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from facepairs.bench.job import CONSTANT
+from facepairs.bench.job import CONSTANT, SEED, pair_count
 from facepairs.bench.machine import describe
 from facepairs.bench.rows import BASE, LIMIT, ROWS
 from facepairs.bench.run import FRAME_PX, Line, Results
@@ -28,6 +28,8 @@ def to_json(results: Results, command: str) -> dict[str, Any]:
             "model": options.model,
             "images": results.images,
             "people": results.people,
+            "pairs": pair_count(options.batch_size),
+            "seed": SEED,
             "page_cache": results.page_cache,
             "load_average_before": results.load_average,
             "interrupted": results.interrupted,

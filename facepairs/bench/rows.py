@@ -55,7 +55,10 @@ def _torch(workers: int) -> Row:
 
 
 ROWS = {
-    "pil": Row("pillow_rows:pil", "generator: Pillow, whole image resized, float32, stacked"),
+    "pil": Row(
+        "pillow_rows:pil",
+        "generator: Pillow, whole image (as tutorials do), resized, float32, stacked",
+    ),
     "pil-draft": Row("pillow_rows:pil_draft", "generator: Pillow, crop straight into uint8"),
     "keras-pydataset": Row(
         "keras_rows:py_dataset",
@@ -65,7 +68,7 @@ ROWS = {
     **{f"torch-{workers}": _torch(workers) for workers in sorted({0, 2, cores()})},
     "article": Row(
         "tensorflow_rows:article",
-        "tf.data as tutorials have it: a pair at a time, whole image resized, float32, batch 10",
+        "tf.data as tutorials do: a pair at a time, whole image resized, float32, batch 10",
     ),
     "article-parallel": Row(
         "tensorflow_rows:article_parallel", "the same with AUTOTUNE and this bench's batch"
@@ -73,14 +76,21 @@ ROWS = {
     "dali-cpu": Row(
         "dali_rows:dali", f"NVIDIA DALI on the CPU, {cores()} threads", needs="nvidia.dali"
     ),
-    "files": Row("store_rows:stored", "facepairs: files decoded when needed"),
+    "files": Row("store_rows:stored", "facepairs: images decoded when needed"),
     "tfrecord-jpeg": Row(
-        "store_rows:stored", "facepairs: pair cache of the files' bytes", built=True
+        "store_rows:stored",
+        "facepairs: cache of these pairs, the files' bytes, read in order",
+        built=True,
     ),
-    "tfrecord-raw": Row("store_rows:stored", "facepairs: pair cache of crops", built=True),
-    "memory": Row("store_rows:stored", "facepairs: crops decoded once", built=True),
+    "tfrecord-raw": Row(
+        "store_rows:stored", "facepairs: cache of these pairs, as crops, read in order", built=True
+    ),
+    "memory": Row(
+        "store_rows:stored", "facepairs: crops decoded once and mapped into memory", built=True
+    ),
     "limit": Row(
-        "tensorflow_rows:limit", "the same squares decoded on all cores and dropped: no batches"
+        "tensorflow_rows:limit",
+        "files read and squares decoded on all cores, and dropped: no batches, no labels",
     ),
 }
 

@@ -9,6 +9,7 @@ import tensorflow as tf
 from facepairs.bench.job import CONSTANT, SEED, Job
 from facepairs.bench.store_rows import opened
 from facepairs.config import TrainConfig
+from facepairs.errors import BadConfig
 from facepairs.models.network import build_network
 from facepairs.training.loop import Progress, Schedule, TrainLoop
 
@@ -29,6 +30,8 @@ def train_steps(job: Job) -> Steps:
     keras.utils.set_random_seed(SEED)
     config = TrainConfig()
     network = build_network(job.spec.model, job.crop_px, config.image_size, config.augment)
+    if not network.trainable:
+        raise BadConfig(f"{job.spec.model} has nothing to train; use --model difference")
     constant = job.spec.name == CONSTANT
     store, batches = opened(job, "files" if constant else job.spec.name, SEED)
     if constant:
@@ -42,6 +45,11 @@ def train_steps(job: Job) -> Steps:
     callbacks = keras.callbacks.CallbackList([], model=None)
     loop.run(batches, Schedule(1, WARM_UP_STEPS, config.learning_rate), callbacks, then_measure)
     report = loop.progress.history[-1]
+    return Steps(report["pairs_per_s"] / job.batch_size, report["input_wait"], _device())
+
+
+def _device() -> str:
     gpus = tf.config.list_physical_devices("GPU")
-    device = tf.config.experimental.get_device_details(gpus[0])["device_name"] if gpus else "CPU"
-    return Steps(report["pairs_per_s"] / job.batch_size, report["input_wait"], device)
+    if not gpus:
+        return "CPU"
+    return str(tf.config.experimental.get_device_details(gpus[0]).get("device_name", "GPU"))

@@ -73,6 +73,8 @@ def _print(report: dict[str, Any]) -> None:
         [
             ("machine", f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB"),
             ("images", f"{settings['images']:,} of {settings['people']:,} people"),
+            ("pairs", f"{settings['pairs']:,} again and again, {settings['batch_size']} a batch"),
+            ("crop", f"centre {settings['crop_px']} of {settings['frame_px']} pixels"),
             ("page cache", settings["page_cache"]),
         ]
     )

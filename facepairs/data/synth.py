@@ -21,17 +21,16 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFilter
 
 from facepairs.atomic import atomic_folder
-from facepairs.data.drawing import (
+from facepairs.data.appearance import (
     FRAME_PX,
     SUPERSAMPLING,
     Canvas,
     Identity,
     Points,
     Shot,
-    draw,
     hue,
-    relief,
 )
+from facepairs.data.drawing import draw, relief
 from facepairs.data.sampler import raw_words, unit
 from facepairs.errors import BadConfig, BadData
 

@@ -109,7 +109,6 @@ class RecordStore:
         # A shard cut between two records ends without an error, so the count is checked.
         counted = tf.data.experimental.assert_cardinality(self.pairs)
 
-        @tf.autograph.experimental.do_not_convert
         def one_pass(number: tf.Tensor) -> tf.data.Dataset:
             if shuffle_seed is None:
                 records = tf.data.TFRecordDataset(shards, buffer_size=READ_BYTES)
@@ -123,7 +122,7 @@ class RecordStore:
 
         return (
             tf.data.Dataset.range(first, tf.int64.max if repeat else first + 1)
-            .flat_map(one_pass)
+            .flat_map(tf.autograph.experimental.do_not_convert(one_pass))
             .map(self._decoder(batch_size), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
             .prefetch(tf.data.AUTOTUNE)
         )

@@ -1,5 +1,6 @@
 import io
 import math
+import os
 import subprocess
 import sys
 import unicodedata
@@ -10,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
 from facepairs.data import synth
-from facepairs.data.drawing import Canvas, Identity, Shot, draw
+from facepairs.data.appearance import Identity, Shot
+from facepairs.data.drawing import draw
 from facepairs.data.index import FaceIndex
 from facepairs.data.synth import draw_face, identity_of, name_of, shot_of, synth_faces
 from facepairs.errors import BadConfig, BadData
@@ -51,8 +53,9 @@ def test_parameters_lie_in_their_ranges(seed: int, person: int, photo: int) -> N
 
 
 def test_bell_parameters_gather_in_the_middle_and_others_do_not() -> None:
-    yaw = np.array([shot_of(1, 0, i).yaw_degrees for i in range(2_000)]) / 17
-    light = np.array([shot_of(1, 0, i).light_x for i in range(2_000)])
+    shots = [shot_of(1, 0, i) for i in range(2_000)]
+    yaw = np.array([shot.yaw_degrees for shot in shots]) / 17
+    light = np.array([shot.light_x for shot in shots])
     assert abs(yaw.mean()) < 0.05
     assert abs(light.mean()) < 0.05
     assert yaw.std() == pytest.approx(6**-0.5, abs=0.02)  # triangular
@@ -69,19 +72,6 @@ def test_names_are_unique_and_fit_for_folders() -> None:
     assert all(unicodedata.is_normalized("NFC", name) and name.count("_") == 1 for name in names)
     assert all(name.replace("_", "").isalpha() for name in names)
     assert 0 < sum(not name.isascii() for name in names) < len(names) / 5
-
-
-@settings(max_examples=200)
-@given(SEEDS, PEOPLE, PHOTOS)
-def test_eyes_and_mouth_lie_in_the_middle_112_pixels(seed: int, person: int, photo: int) -> None:
-    who, shot = identity_of(seed, person), shot_of(seed, person, photo)
-    canvas = Canvas(who, shot, Image.new("RGB", (250, 250)))
-    eye = who.eye_distance + who.eye_half_width
-    right = [(eye, who.eye_height), (who.mouth_half_width, who.mouth_height)]
-    corners = right + [(-x, y) for x, y in right]
-    placed = canvas.at(corners)
-    assert (placed > 69).all()
-    assert (placed < 181).all()
 
 
 @pytest.mark.parametrize("size_px", [32, 101, 250])
@@ -156,36 +146,44 @@ def test_more_people_or_photos_leave_the_others_as_they_were(tmp_path: Path) -> 
 
 
 def test_numbers_of_photos_come_from_the_range(tmp_path: Path) -> None:
-    synth_faces(tmp_path / "a", 20, (1, 3), 3, size_px=32)
-    synth_faces(tmp_path / "b", 10, (1, 3), 3, size_px=32)
+    synth_faces(tmp_path / "a", 10, (1, 3), 3, size_px=32)
+    synth_faces(tmp_path / "b", 5, (1, 3), 3, size_px=32)
     assert set(FaceIndex.scan(tmp_path / "a").image_counts.tolist()) == {1, 2, 3}
     assert contents(tmp_path / "b").items() <= contents(tmp_path / "a").items()
 
 
+@pytest.fixture
+def early_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes from 17 photos on, however many cores there are."""
+    monkeypatch.setattr(synth, "POOL_FROM_PHOTOS", 16)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("early_pool")
 def test_drawing_in_processes_gives_the_same_bytes(tmp_path: Path) -> None:
-    ticks: list[tuple[int, int]] = []
-    people = 1 + synth.POOL_FROM_PHOTOS // 8
-    synth_faces(
-        tmp_path / "pool", people, 8, 1, size_px=32, progress=lambda *tick: ticks.append(tick)
-    )
-    synth_faces(tmp_path / "serial", 4, 8, 1, size_px=32)
-    pool = contents(tmp_path / "pool")
-    assert len(pool) == people * 8
-    assert ticks == sorted(ticks)
-    assert ticks[-1] == (people * 8, people * 8)
-    assert contents(tmp_path / "serial").items() <= pool.items()
+    ticks: dict[int, list[tuple[int, int]]] = {9: [], 8: []}
+    for people, seen in ticks.items():
+        out = tmp_path / str(people)
+        synth_faces(out, people, 2, 1, 32, progress=lambda *tick, seen=seen: seen.append(tick))
+    # Processes report a person at a time, this one a photo: so both ways were taken.
+    assert ticks[9] == [(done, 18) for done in range(2, 19, 2)]
+    assert ticks[8] == [(done, 16) for done in range(1, 17)]
+    pool, serial = contents(tmp_path / "9"), contents(tmp_path / "8")
+    assert (len(pool), len(serial)) == (18, 16)
+    assert serial.items() <= pool.items()
 
 
 def test_a_script_without_a_main_guard_gets_its_faces_too(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "from pathlib import Path\n"
-        "from facepairs.data.synth import synth_faces\n"
-        f"synth_faces(Path({str(tmp_path / 'faces')!r}), 26, 8, 1, size_px=32)\n",
+        "from facepairs.data import synth\n"
+        "synth.POOL_FROM_PHOTOS = 1\n"
+        f"synth.synth_faces(Path({str(tmp_path / 'faces')!r}), 5, 2, 1, size_px=32)\n",
         encoding="utf-8",
     )
     subprocess.run([sys.executable, script], check=True, capture_output=True, timeout=120)
-    assert len(contents(tmp_path / "faces")) == 208
+    assert len(contents(tmp_path / "faces")) == 10
     assert sorted(p.name for p in tmp_path.iterdir()) == ["faces", "script.py"]
 
 
@@ -241,11 +239,12 @@ def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
     assert len(contents(tmp_path / "faces")) == 1
 
 
+@pytest.mark.usefixtures("early_pool")
 def test_a_stop_half_way_leaves_nothing(tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    for people in (2, 30):  # in this process, and in several
+    for people in (2, 9):  # in this process, and in several
         with pytest.raises(KeyboardInterrupt):
-            synth_faces(tmp_path / "faces", people, 8, 1, size_px=32, progress=stop)
+            synth_faces(tmp_path / "faces", people, 2, 1, size_px=32, progress=stop)
         assert list(tmp_path.iterdir()) == []

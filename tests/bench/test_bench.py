@@ -1,0 +1,312 @@
+import colorsys
+import importlib.util
+import json
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from facepairs.bench import steps
+from facepairs.bench.job import SEED, Batch, Job, Skip, Spec, pair_count
+from facepairs.bench.meter import LEAST_BATCHES, WARM_UP_BATCHES, measure
+from facepairs.bench.plot import check_plot, write_plot
+from facepairs.bench.processes import run_worker
+from facepairs.bench.report import aligned, row_table, to_json, training_table
+from facepairs.bench.rows import ROWS, Row, choose
+from facepairs.bench.run import Line, Options, Results
+from facepairs.data.sampler import PairSampler
+from facepairs.errors import BadConfig
+
+PEOPLE, PHOTOS, BATCH = 10, 4, 8
+IN_PROCESS = [name for name in ROWS if name != "torch-2"]  # forking within pytest is another matter
+
+
+def colour(image: int) -> tuple[int, int, int]:
+    """One of 40 colours that are easily told apart."""
+    turn, light = divmod(image, 2)
+    return tuple(round(255 * c) for c in colorsys.hls_to_rgb(turn / 20, 0.3 + 0.3 * light, 1.0))
+
+
+COLOURS = np.array([colour(image) for image in range(PEOPLE * PHOTOS)], float)
+
+
+@pytest.fixture(scope="module")
+def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("bench") / "faces"
+    for image in range(PEOPLE * PHOTOS):
+        path = root / f"Person_{image // PHOTOS}" / f"photo_{image % PHOTOS}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (250, 250), colour(image)).save(path, quality=95)
+    return root
+
+
+@pytest.fixture
+def spec(faces: Path, tmp_path: Path) -> Spec:
+    return Spec("row", "pil", str(faces), BATCH, 250, 112, cache=str(tmp_path / "store"))
+
+
+def images_in(batch: Batch) -> tuple[list[int], list[int]]:
+    """Which images a batch shows, told by their colours."""
+    images = batch.images
+    if isinstance(images, tuple):
+        images = np.concatenate([np.asarray(side) for side in images])
+    pixels = np.asarray(images)
+    assert pixels.shape == (2 * batch.pairs, 112, 112, 3)
+    centre = pixels[:, 56, 56].astype(float) * (1 if pixels.dtype == np.uint8 else 255)
+    distance = np.abs(centre[:, None] - COLOURS).sum(axis=2)
+    assert distance.min(axis=1).max() < 12
+    found = distance.argmin(axis=1).tolist()
+    return found[: batch.pairs], found[batch.pairs :]
+
+
+def test_colours_are_apart() -> None:
+    apart = np.abs(COLOURS[:, None] - COLOURS).sum(axis=2) + 1000 * np.eye(len(COLOURS))
+    assert apart.min() > 24
+
+
+@pytest.mark.parametrize("name", [name for name in IN_PROCESS if name != "limit"])
+def test_all_rows_give_the_same_pairs_in_the_same_order(name: str, spec: Spec) -> None:
+    row = ROWS[name]
+    if row.missing():
+        pytest.skip(row.missing())
+    job = Job(replace(spec, name=name, variant=row.variants[0]))
+    if row.built:
+        from facepairs.bench.store_rows import build
+
+        build(job)
+    batches = row.load()(job)
+    done = 0
+    for batch in (next(batches), next(batches)):
+        pairs = job.pairs.where(slice(done, done + batch.pairs))
+        left, right = images_in(batch)
+        assert left == pairs.left.tolist()
+        assert right == pairs.right.tolist()
+        assert np.asarray(batch.genuine).astype(bool).tolist() == pairs.genuine.tolist()
+        done += batch.pairs
+    batches.close()
+
+
+def test_limit_decodes_the_same_images(spec: Spec) -> None:
+    job = Job(spec)
+    batch = next(ROWS["limit"].load()(job))
+    assert batch.pairs == 32
+    shown = np.resize(job.image_order, 64)
+    assert np.abs(np.asarray(batch.images).astype(int) - COLOURS[shown, 0]).max() < 5
+
+
+def test_limit_is_skipped_without_jpegs(spec: Spec, tmp_path: Path) -> None:
+    for image in range(4):
+        folder = tmp_path / "png" / f"P{image // 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (50, 50)).save(folder / f"{image}.png")
+    with pytest.raises(Skip, match="JPEG"):
+        next(ROWS["limit"].load()(Job(replace(spec, data=str(tmp_path / "png")))))
+
+
+@pytest.mark.parametrize("batch_size", [2, 64, 100, 1000, 4096])
+def test_the_pairs_are_the_sampler_s_whatever_the_batch(spec: Spec, batch_size: int) -> None:
+    job = Job(replace(spec, batch_size=batch_size))
+    sampler = PairSampler(job.index.first, job.people, SEED)
+    drawn = np.concatenate([sampler.block(0, number, 1024).left for number in range(8)])
+    count = pair_count(batch_size)
+    assert len(job.pairs) == count
+    assert count % batch_size == 0
+    assert 8192 - count < batch_size
+    assert job.pairs.left.tolist() == drawn[:count].tolist()
+    batches = job.batches()
+    for number in (0, 1):
+        pairs = next(batches)
+        order = np.concatenate([pairs.left, pairs.right])
+        assert order.tolist() == job.image_order[number % len(job.image_order)].tolist()
+
+
+def test_pillow_rows_cut_the_window_that_training_cuts(spec: Spec, tmp_path: Path) -> None:
+    from facepairs.bench.pillow_rows import crop
+    from facepairs.verification.image import Framing, load_crop
+
+    ramp = np.add.outer(np.arange(250), np.arange(300)) % 256
+    path = tmp_path / "ramp.png"
+    Image.fromarray(np.stack([ramp] * 3, axis=2).astype(np.uint8)).save(path)
+    assert (crop(str(path), Job(spec)) == load_crop(path, Framing(250, 112))).all()
+
+
+def test_measure_counts_after_the_warm_up(spec: Spec) -> None:
+    taken = []
+
+    def row(job: Job) -> Any:
+        with job.aside():
+            time.sleep(0.2)
+        while True:
+            taken.append(time.sleep(0.002))
+            yield Batch(4, None, None)
+
+    result = measure(row, Job(spec), seconds=0.01)
+    assert len(taken) == 1 + WARM_UP_BATCHES + LEAST_BATCHES
+    assert 0 < result.pairs_per_s <= 4 / 0.002
+    assert 0 < result.first_batch_s < 0.2
+    assert 0 <= result.cpu_s_per_1k_pairs < 100
+    assert result.peak_rss_mb >= 0
+
+
+def test_a_row_needs_its_package() -> None:
+    assert Row("x:y", "", needs="no_such_package").missing() == "no_such_package is not installed"
+    assert Row("x:y", "", needs="no_such.package").missing() == "no_such.package is not installed"
+    assert not Row("x:y", "", needs="PIL.Image").missing()
+    assert bool(ROWS["torch-0"].missing()) == (importlib.util.find_spec("torch") is None)
+
+
+def test_choose() -> None:
+    assert choose(None) == list(ROWS)
+    assert choose("files, pil,files") == ["files", "pil"]
+    with pytest.raises(BadConfig, match=r"unknown row 'tfrecrd-raw'; did you mean 'tfrecord-raw'"):
+        choose("pil,tfrecrd-raw")
+    with pytest.raises(BadConfig, match="known: pil"):
+        choose("zzz")
+    with pytest.raises(BadConfig, match="no rows"):
+        choose(" ,")
+
+
+def test_worker_reports_what_breaks(spec: Spec) -> None:
+    missing = run_worker(replace(spec, data=spec.data + "/none"), 60)
+    assert list(missing) == ["failed"]
+    assert "No such file" in missing["failed"]
+    assert run_worker(replace(spec, task="other", name="zz"), 60)["failed"] == "KeyError: 'zz'"
+
+
+def test_worker_that_is_not_done_is_ended(spec: Spec) -> None:
+    assert run_worker(replace(spec, seconds=60), 2.0) == {"failed": "no result after 2 s"}
+
+
+def run(rate: float, **more: float) -> dict[str, Any]:
+    figures = {"cpu_s_per_1k_pairs": 0.5, "first_batch_s": 0.1, "peak_rss_mb": 20.0}
+    return {"pairs_per_s": rate, **figures, **more}
+
+
+def test_only_the_fastest_variant_goes_on() -> None:
+    line = Line("keras-pydataset", ["threads", "processes"])
+    line.add("threads", run(10.0))
+    line.add("processes", run(20.0))
+    line.settle()
+    line.settle()
+    assert line.running == ["processes"]
+    line = Line("keras-pydataset", ["threads", "processes"])
+    line.add("processes", {"failed": "broken"})
+    line.add("threads", run(10.0))
+    line.settle()
+    assert line.running == ["threads"]
+    assert not line.ended
+    line.add("threads", {"failed": "broken too"})
+    line.settle()
+    assert line.failed == "broken too"
+    assert line.ended
+
+
+def results() -> Results:
+    options = Options(Path("x"), ["pil"], 3, 5.0, 64, 112, "difference", True)
+    rows = [
+        Line("pil", [""], runs={"": [run(100.0), run(90.0), run(120.0)]}),
+        Line("torch-0", [""], skipped="torch is not installed"),
+        Line("memory", [""], build_s=2.0, disk_mb=40.0, runs={"": [run(20_000.0)]}),
+        Line("files", [""], runs={"": [run(1.0)]}, failed="ValueError: no"),
+        Line(
+            "keras-pydataset",
+            ["threads"],
+            runs={"threads": [run(250.0), run(260.0)], "processes": [run(50.0)]},
+        ),
+        Line("limit", [""], runs={"": [run(1000.0)]}),
+    ]
+    step = {"steps_per_s": 8.0, "input_wait_share": 0.01, "device": "CPU"}
+    training = [
+        Line("memory", [""], runs={"": [step, {**step, "steps_per_s": 6.0}]}),
+        Line("constant", [""], runs={"": [{**step, "input_wait_share": 0.0}]}),
+    ]
+    return Results(options, 40, 10, "warm", 0.1, rows, training)
+
+
+def test_report_has_medians_ranges_and_ratios() -> None:
+    report = to_json(results(), "facepairs bench x")
+    rows = {row["name"]: row for row in report["rows"]}
+    pil = rows["pil"]
+    assert (pil["pairs_per_s"], pil["pairs_per_s_min"], pil["pairs_per_s_max"]) == (100, 90, 120)
+    assert pil["x_pil"] == 1
+    assert pil["share_of_limit"] == 0.1
+    assert pil["disk_mb"] is None
+    assert rows["memory"]["x_pil"] == 200
+    assert (rows["memory"]["disk_mb"], rows["memory"]["build_s"]) == (40, 2)
+    assert rows["torch-0"]["skipped"] == "torch is not installed"
+    assert rows["files"]["failed"] == "ValueError: no"
+    assert rows["files"]["pairs_per_s"] is None
+    assert rows["keras-pydataset"]["pairs_per_s"] == 255
+    assert "with threads (first round: threads 250, processes 50" in rows["keras-pydataset"]["note"]
+    (memory, constant) = report["training"]
+    assert memory["steps_per_s"] == 7
+    assert memory["ceiling_steps_per_s"] == constant["steps_per_s"] == 8
+    json.dumps(report, allow_nan=False)
+
+
+def test_tables_in_full() -> None:
+    report = to_json(results(), "")
+    assert row_table(report["rows"]) == [
+        "pipeline         pairs/s        min-max  x pil  of limit  CPU s/1k  first s  RSS MB"
+        "  disk MB  build s",
+        "pil                  100         90-120    1.0       10%     0.500     0.10      20",
+        "torch-0          skipped: torch is not installed",
+        "memory            20,000  20,000-20,000  200.0    2,000%     0.500     0.10      20"
+        "       40      2.0",
+        "files            failed: ValueError: no",
+        "keras-pydataset      255        250-260    2.5       26%     0.500     0.10      20",
+        "limit              1,000    1,000-1,000   10.0      100%     0.500     0.10      20",
+    ]
+    assert training_table(report["training"]) == [
+        "training from  steps/s    min-max  input wait  of ceiling",
+        "memory            7.00  6.00-8.00        1.0%         88%",
+        "constant          8.00  8.00-8.00        0.0%        100%",
+    ]
+
+
+def test_aligned_keeps_a_lone_text_out_of_the_columns() -> None:
+    lines = aligned(
+        [["a", "b", "c"], ["long name", "skipped: a very long reason"], ["x", "1", "2"]]
+    )
+    assert lines == ["a          b  c", "long name  skipped: a very long reason", "x          1  2"]
+
+
+def test_plot(tmp_path: Path) -> None:
+    out = tmp_path / "rows.png"
+    check_plot(out)
+    write_plot(out, to_json(results(), ""))
+    with Image.open(out) as image:
+        assert image.format == "PNG"
+        assert image.width > 500
+    with pytest.raises(BadConfig, match="png"):
+        check_plot(tmp_path / "rows.txt")
+
+
+def test_training_steps_are_measured_by_the_loop(
+    spec: Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "WARM_UP_STEPS", 2)
+    monkeypatch.setattr(steps, "STEPS", 3)
+    job = Job(replace(spec, task="training", name="files", model="difference"))
+    result = steps.train_steps(job)
+    assert result.steps_per_s > 0
+    assert 0 <= result.input_wait_share < 1
+    assert result.device
+    with pytest.raises(BadConfig, match="nothing to train"):
+        steps.train_steps(Job(replace(job.spec, model="pixels")))
+
+
+def test_the_parent_needs_no_tensorflow() -> None:
+    import subprocess
+    import sys
+
+    code = "import facepairs.bench.run, facepairs.bench.report, sys; print('tensorflow' in sys.modules)"
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ}
+    )
+    assert out.stdout.strip() == "False"

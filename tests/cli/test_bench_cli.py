@@ -1,0 +1,168 @@
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+COMMAND = [sys.executable, "-m", "facepairs", "bench"]
+ROW_KEYS = {
+    "name",
+    "pairs_per_s",
+    "pairs_per_s_min",
+    "pairs_per_s_max",
+    "x_pil",
+    "share_of_limit",
+    "cpu_s_per_1k_pairs",
+    "first_batch_s",
+    "peak_rss_mb",
+    "disk_mb",
+    "build_s",
+    "skipped",
+    "failed",
+    "note",
+}
+STEP_KEYS = {
+    "store",
+    "steps_per_s",
+    "steps_per_s_min",
+    "steps_per_s_max",
+    "input_wait_share",
+    "ceiling_steps_per_s",
+    "device",
+    "failed",
+}
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("cli") / "photos"
+    for person in range(10):
+        (root / f"P{person}").mkdir(parents=True)
+        for photo in range(4):
+            Image.linear_gradient("L").rotate(9 * person + photo).convert("RGB").resize(
+                (100, 80)
+            ).save(root / f"P{person}" / f"{photo}.jpg")
+    return root
+
+
+def bench(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=200
+    )
+
+
+def test_bench_prints_a_table_and_writes_json_and_a_plot(photos: Path, tmp_path: Path) -> None:
+    out, plot = tmp_path / "new" / "bench.json", tmp_path / "bench.png"
+    done = bench(
+        *(photos, "--rows", "pil,pil-draft,torch-0,files", "--repeats", 2, "--seconds", 0.2),
+        *("--batch-size", 4, "--image-size", 32, "--no-training", "--json", out, "--plot", plot),
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(out.read_text())
+    assert set(report) == {"schema", "machine", "settings", "rows", "training"}
+    assert report["schema"] == 1
+    assert report["training"] == []
+    machine, settings = report["machine"], report["settings"]
+    assert machine["cores"] >= 1
+    assert {"tensorflow", "keras", "numpy", "pillow"} <= set(machine["versions"])
+    assert (settings["images"], settings["people"], settings["repeats"]) == (40, 10, 2)
+    assert settings["page_cache"] == "warm"
+    assert settings["command"].startswith("facepairs bench ")
+    rows = {row["name"]: row for row in report["rows"]}
+    assert list(rows) == ["pil", "pil-draft", "torch-0", "files"]
+    assert all(set(row) == ROW_KEYS for row in report["rows"])
+    assert rows["pil"]["x_pil"] == 1
+    for name in ("pil", "pil-draft", "files"):
+        row = rows[name]
+        assert 0 < row["pairs_per_s_min"] <= row["pairs_per_s"] <= row["pairs_per_s_max"]
+        assert row["failed"] is row["skipped"] is row["share_of_limit"] is None
+        assert f"\n{name} " in done.stdout
+    if importlib.util.find_spec("torch") is None:
+        assert rows["torch-0"]["skipped"] == "torch is not installed"
+        assert rows["torch-0"]["pairs_per_s"] is None
+    assert "round 2 of 2: files: " in done.stderr
+    with Image.open(plot) as image:
+        assert image.format == "PNG"
+
+
+@pytest.mark.slow
+def test_bench_of_every_store_and_the_training_loop(photos: Path, tmp_path: Path) -> None:
+    out = tmp_path / "bench.json"
+    names = ["files", "tfrecord-jpeg", "tfrecord-raw", "memory", "keras-pydataset", "limit"]
+    done = bench(
+        *(photos, "--rows", ",".join(names), "--repeats", 1, "--seconds", 0.2),
+        *("--batch-size", 4, "--image-size", 32, "--json", out),
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(out.read_text())
+    assert all(row["pairs_per_s"] > 0 for row in report["rows"])
+    sizes = [row["disk_mb"] for row in report["rows"] if row["name"] in names[1:4]]
+    assert min(sizes) > 0
+    stores = [row["store"] for row in report["training"]]
+    assert stores == ["files", "memory", "tfrecord-jpeg", "tfrecord-raw", "constant"]
+    for row in report["training"]:
+        assert set(row) == STEP_KEYS
+        assert row["steps_per_s"] > 0
+        assert 0 <= row["input_wait_share"] < 1
+
+
+def test_a_row_that_fails_is_a_line_and_exit_code_1(tmp_path: Path) -> None:
+    for name in ("A/1.jpg", "A/2.jpg", "B/1.jpg", "B/2.jpg"):
+        path = tmp_path / "junk" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"no image")
+    done = bench(tmp_path / "junk", "--rows", "pil", "--repeats", 2, "--no-training")
+    assert done.returncode == 1
+    assert "\npil       failed: UnidentifiedImageError: " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--rows", "pil,fils"), "unknown row 'fils'; did you mean 'files'?"),
+        (("--model", "resnet"), "model is 'resnet'; use one of difference"),
+        (("--plot", "bench.doc"), "use a name that ends in .png"),
+        (("--repeats", "0"), "--repeats"),
+    ],
+)
+def test_mistakes_are_one_line(photos: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = bench(photos, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
+    done = bench(tmp_path / "none", "--rows", "pil")
+    assert done.returncode == 2
+    assert f"{tmp_path}/none: No such file" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")
+def test_ctrl_c_shows_what_was_measured(photos: Path, tmp_path: Path) -> None:
+    out = tmp_path / "bench.json"
+    arguments = ["--rows", "pil,pil-draft", "--repeats", "90", "--seconds", "0.2", "--json", out]
+    process = subprocess.Popen(
+        [*COMMAND, photos, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert process.stderr is not None
+    while "pil: " not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "\npil " in stdout
+    report = json.loads(out.read_text())
+    assert report["settings"]["interrupted"]
+    assert report["rows"][0]["pairs_per_s"] > 0
+    assert not list(tmp_path.glob("facepairs-bench-*"))

@@ -1,0 +1,187 @@
+"""`facepairs cache build | check`, and the training that a cache is opened for."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from facepairs.cli.main import main
+from facepairs.config import TrainConfig, load_config
+from facepairs.data.index import FaceIndex
+from facepairs.errors import BadConfig, BadData
+from facepairs.training.cache import cached_batches, open_training_cache
+from facepairs.training.people import choose_people
+
+FILES = {"manifest.json", "pairs-00000-of-00002.tfrecord", "pairs-00001-of-00002.tfrecord"}
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixteen people with two photos each, in a folder whose name has a space."""
+    root = tmp_path_factory.mktemp("cache") / "my photos"
+    for person in range(16):
+        for photo in range(2):
+            path = root / f"Person_{person:02}" / f"{photo}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            colours = np.random.default_rng([person, photo]).integers(0, 256, (4, 4, 3), np.uint8)
+            Image.fromarray(colours).resize((50, 50)).save(path)
+    return root
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text("frame_px = 50\ncrop_px = 20\n")
+    return path
+
+
+def run(*words: object) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main([str(word) for word in words])
+    assert isinstance(caught.value.code, int)
+    return caught.value.code
+
+
+def build(photos: Path, out: Path, *words: object) -> int:
+    return run("cache", "build", photos, out, "--pairs", 40, "--shards", 2, *words)
+
+
+def test_build_then_check(photos, tmp_path, capsys):
+    out = tmp_path / "cache"
+    assert build(photos, out) == 0
+    printed = capsys.readouterr()
+    assert f"cache  {out}\npairs  40 in 2 shards, jpeg\nsize   0.1 MB\n" == printed.out
+    assert printed.err == ""
+    assert {path.name for path in out.iterdir()} == FILES
+    assert run("cache", "check", out) == 0
+    assert capsys.readouterr().out == "ok\n"
+
+
+def test_json(photos, tmp_path, settings, capsys):
+    out = tmp_path / "cache"
+    assert build(photos, out, "--encoding", "raw", "--config", settings, "--json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["schema"] == 1
+    assert made["out"] == str(out)
+    assert made["bytes"] == sum(path.stat().st_size for path in out.glob("*.tfrecord"))
+    assert made["manifest"] == json.loads((out / "manifest.json").read_text())
+    assert made["manifest"]["crop_px"] == 20
+    assert run("cache", "check", out, "--json") == 0
+    report = {"out": str(out), "ok": True, "problems": [], "schema": 1}
+    assert json.loads(capsys.readouterr().out) == report
+
+
+def test_check_prints_a_line_a_problem_and_exits_1(photos, tmp_path, capsys):
+    out = tmp_path / "cache"
+    build(photos, out)
+    cut, lost = out / "pairs-00000-of-00002.tfrecord", out / "pairs-00001-of-00002.tfrecord"
+    cut.write_bytes(cut.read_bytes()[:-1])
+    lost.unlink()
+    capsys.readouterr()
+    assert run("cache", "check", out) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(f"{cut}: ")
+    assert "19 whole records" in lines[0]
+    assert lines[1] == f"{lost}: missing"
+    assert run("cache", "check", out, "--json") == 1
+    assert json.loads(capsys.readouterr().out)["problems"] == lines
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--pairs", 0), "pairs is 0"),
+        (("--shards", 41), "shards is 41"),
+        (("--seed", -1), "seed is -1"),
+        (("--config", "absent.toml"), "absent.toml: No such file"),
+        (("--encoding", "webp"), "'webp' is not one of"),
+        (("--protocol", "view1", "--lists", "absent"), "absent"),
+        (("--pairs", 10**12), "GB are free there"),
+    ],
+)
+def test_bad_requests_are_one_line(photos, tmp_path, capsys, words, message):
+    assert build(photos, tmp_path / "cache", *words) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error.startswith("facepairs: error: ")
+    assert message in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_photos_are_safe(photos, capsys):
+    before = sorted(photos.rglob("*"))
+    for place in (photos, photos / "Person_00", photos / "cache"):
+        assert build(photos, place) == 2
+    assert build(photos / "Person_00", photos) == 2
+    assert sorted(photos.rglob("*")) == before
+    assert run("cache", "check", photos / "nowhere") == 2
+    assert "no such folder" in capsys.readouterr().err
+
+
+def test_check_does_without_tensorflow(photos, tmp_path):
+    build(photos, tmp_path / "cache")
+    code = (
+        "import sys\nfrom facepairs.cli.main import main\n"
+        "try: main(sys.argv[1:])\nfinally: assert 'tensorflow' not in sys.modules\n"
+    )
+    words = [sys.executable, "-c", code, "cache", "check", str(tmp_path / "cache")]
+    assert subprocess.run(words, check=True, capture_output=True).stdout == b"ok\n"
+
+
+def opened(photos: Path, out: Path, config: TrainConfig, file: Path | None = None):
+    index = FaceIndex.scan(photos)
+    return open_training_cache(out, index, choose_people(index, config), config, file)
+
+
+def test_a_cache_opens_for_the_training_that_it_was_built_for(photos, tmp_path, settings):
+    out = tmp_path / "cache"
+    build(photos, out, "--config", settings, "--seed", 4)
+    config = load_config(settings).replace(seed=4)
+    assert opened(photos, out, config).pairs == 40
+
+
+def test_the_command_in_the_refusal_mends_it(photos, tmp_path, settings):
+    out = tmp_path / "cache"
+    build(photos, out, "--encoding", "raw")
+    config = load_config(settings).replace(seed=5, skip_bad=True)
+    with pytest.raises(BadData, match=r"other people; seed is 0, not 5; frame_px") as caught:
+        opened(photos, out, config, settings)
+    found = re.search("build the cache anew with: facepairs (.*)", str(caught.value))
+    assert found
+    assert run(*shlex.split(found.group(1))) == 0
+    store = opened(photos, out, config, settings)
+    assert (store.pairs, store.manifest.encoding, len(store.manifest.shards)) == (40, "raw", 2)
+
+
+def test_settings_without_a_file_or_option_are_named(photos, tmp_path):
+    out = tmp_path / "cache"
+    build(photos, out)
+    config = TrainConfig(crop_px=32, genuine_share=0.25)
+    wanted = r"--config FILE\.toml where it says genuine_share = 0\.25, crop_px = 32$"
+    with pytest.raises(BadData, match=wanted):
+        opened(photos, out, config)
+
+
+def test_batches_go_on_at_a_step_and_name_damage(photos, tmp_path, settings):
+    out = tmp_path / "cache"
+    build(photos, out, "--config", settings)
+    store = opened(photos, out, load_config(settings))
+    whole = [b["images"].numpy() for b in islice(cached_batches(store, 8, 1), 8)]
+    assert whole[0].shape == (16, 20, 20, 3)
+    rest = [b["images"].numpy() for b in islice(cached_batches(store, 8, 1, 6), 2)]
+    assert np.array_equal(whole[6:], rest)
+    with pytest.raises(BadConfig, match="too few for a batch of 64"):
+        next(cached_batches(store, 64, 1))
+    shard = out / "pairs-00001-of-00002.tfrecord"
+    data = shard.read_bytes()
+    shard.write_bytes(data[:500] + bytes([data[500] ^ 1]) + data[501:])
+    with pytest.raises(BadData, match=f"damaged .*; see: facepairs cache check {out}"):
+        list(islice(cached_batches(store, 8, 1), 8))
