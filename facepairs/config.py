@@ -15,7 +15,7 @@ from facepairs.errors import BadConfig
 
 MODELS = ("difference", "pixels")
 PROTOCOLS = ("heldout", "view1")
-STORES = ("auto", "files", "memory")
+STORES = ("auto", "files", "memory", "tfrecord")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class TrainConfig:
     augment: float = 1.0  # strength of random shift, scale, rotation and light; 0: mirror only
     learning_rate: float = 1e-3  # Adam's peak; half an epoch of warm-up, cosine from epoch 2 on
     store: str = "auto"  # where images come from while training
+    cache: str = ""  # folder made by `facepairs cache build`, for store tfrecord
     seed: int = 0  # of the split, the pairs, the weights and the augmentation
     calibration_share: float = 0.15  # people set aside for threshold and probability
     test_share: float = 0.15  # people set aside for `evaluate`; protocol view1 needs none
@@ -62,6 +63,11 @@ class TrainConfig:
         self._range("calibration_pairs", 20, 10**7)
         if self.calibration_share + self.test_share > 0.95:
             raise BadConfig("calibration_share and test_share leave nobody to train on; lower one")
+        if (self.store == "tfrecord") != bool(self.cache):
+            raise BadConfig(
+                "store tfrecord and a cache go together: --store tfrecord --cache DIR, with DIR "
+                "made by: facepairs cache build DATA DIR --pairs N"
+            )
 
     def _choice(self, name: str, allowed: tuple[str, ...]) -> None:
         if getattr(self, name) not in allowed:

@@ -10,7 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-PEOPLE, PHOTOS, SEED, MINUTES = 400, 8, 1, 2.5
+PEOPLE, PHOTOS, SEED = 400, 8, 1
+SETTINGS = Path(__file__).with_name("demo.toml")
 
 
 def facepairs(*arguments: object, allowed: tuple[int, ...] = (0,)) -> str:
@@ -40,7 +41,7 @@ def main() -> None:
     if (run / "config.toml").exists():
         facepairs("train", faces, "--out", run, "--resume")
     else:
-        facepairs("train", faces, "--out", run, "--minutes", MINUTES, "--seed", SEED)
+        facepairs("train", faces, "--out", run, "--config", SETTINGS)
     facepairs("evaluate", run / "bundle", faces, "--scores", scores)
     for (left, right), kind in zip(
         one_pair_of_each_kind(scores), ("genuine", "impostor"), strict=True

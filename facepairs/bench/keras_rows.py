@@ -36,8 +36,9 @@ class Pairs(keras.utils.PyDataset):  # type: ignore[misc]
 def py_dataset(job: Job) -> Iterator[Batch]:
     """Let Keras's own adapter run the workers: what `fit` does, without a model."""
     adapter = PyDatasetAdapter(Pairs(job, job.spec.variant == "processes"))
+    dataset = adapter.get_tf_dataset()  # before any worker is forked, as in `fit`
     while True:
         adapter.on_epoch_begin()
-        for (left, right), genuine in adapter.get_tf_dataset():
+        for (left, right), genuine in dataset:
             yield Batch(len(genuine), (left, right), genuine)
         adapter.on_epoch_end()

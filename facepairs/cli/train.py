@@ -30,7 +30,12 @@ def train(
     image_size: Annotated[
         int | None, typer.Option(help="Side the network works at, 64 to 224 pixels. [default: 64]")
     ] = None,
-    store: Annotated[str | None, typer.Option(help="auto (default), files, memory.")] = None,
+    store: Annotated[
+        str | None, typer.Option(help="auto (default), files, memory or tfrecord.")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder made by `facepairs cache build`; for tfrecord.")
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Of split, pairs, weights, augmentation. [default: 0]")
     ] = None,
@@ -70,6 +75,7 @@ def train(
         "batch_size": batch_size,
         "image_size": image_size,
         "store": store,
+        "cache": str(cache) if cache else None,
         "seed": seed,
         "skip_bad": skip_bad or None,
     }
@@ -79,7 +85,7 @@ def train(
     quiet_tensorflow()
     from facepairs.training.train import train as run
 
-    report = run(index, split, out, settings, resume, say, ticker, tensorboard_images)
+    report = run(index, split, out, settings, resume, say, ticker, tensorboard_images, config)
     if json:
         print_json(report.to_json())
     elif not report.interrupted:

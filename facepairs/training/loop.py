@@ -7,7 +7,7 @@ functions of the seed and the step alone.
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,7 +129,7 @@ class TrainLoop:
 
     def run(
         self,
-        dataset: tf.data.Dataset,
+        dataset: Iterable[dict[str, tf.Tensor]],
         schedule: Schedule,
         callbacks: keras.callbacks.CallbackList,
         replan: Callable[[Schedule, Progress], Schedule],

@@ -1,7 +1,7 @@
 """`train`: from a folder of faces to a run folder with a verifier in it."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from facepairs.errors import BadRun
 from facepairs.evaluation.metrics import auc
 from facepairs.models.network import Network, build_network
 from facepairs.pipeline.dataset import Store, make_dataset
+from facepairs.pipeline.records import RecordStore
+from facepairs.training.cache import cached_batches, open_training_cache
 from facepairs.training.callbacks import CollapseAlarm, ProgressReport, TensorBoardLog, collapse
 from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
 from facepairs.training.finish import finish_bundle
@@ -61,6 +63,7 @@ def train(
     say: Say = lambda line: None,
     progress: Callable[[str], Tick] | None = None,
     images_in_tensorboard: bool = True,
+    config_file: Path | None = None,
 ) -> TrainReport:
     """Train, calibrate and write `out/bundle`.
 
@@ -69,10 +72,13 @@ def train(
     """
     tick = progress or (lambda label: lambda done, total: None)
     with RunFolder(out, resume) as run, stop_on_signal(say) as should_stop:
-        run.write_config(config)
+        cache = None
+        if config.store == "tfrecord":
+            cache = open_training_cache(Path(config.cache), index, split, config, config_file)
         run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
         store = open_store(index, config, out.parent, say, tick("decoding images"))
-        job = _Job(run, index, split, store, config, say)
+        run.write_config(config)
+        job = _Job(run, index, split, store, cache, config, say)
         job.restore()
         job.train(should_stop, images_in_tensorboard)
         if job.interrupted:
@@ -89,6 +95,7 @@ class _Job:
         index: FaceIndex,
         split: PeopleSplit,
         store: Store,
+        cache: RecordStore | None,
         config: TrainConfig,
         say: Say,
     ) -> None:
@@ -100,9 +107,10 @@ class _Job:
         self.pairs = distinct_pairs(
             index.first, split.calibration, config.calibration_pairs, config.seed
         )
-        self.store = store
+        self.store, self.cache = store, cache
         self.loop = TrainLoop(self.network, store, config.seed, self._validate, lambda: False)
-        steps = max(1, config.pairs_per_epoch // config.batch_size)
+        pairs = cache.pairs if cache else config.pairs_per_epoch
+        steps = max(1, pairs // config.batch_size)
         epochs = config.epochs if self.network.trainable else 0
         self.schedule = Schedule(epochs, steps, config.learning_rate)
         self.interrupted = False
@@ -149,12 +157,6 @@ class _Job:
         sampler = PairSampler(
             self.index.first, self.split.training, config.seed, config.genuine_share
         )
-        start = self.loop.progress.step
-        dataset = self._dataset(
-            lambda: training_blocks(
-                sampler, config.batch_size, self.schedule.steps_per_epoch, start
-            )
-        )
         self.loop.should_stop = should_stop
         alarm = CollapseAlarm(self._warn)
         extra = [
@@ -164,11 +166,22 @@ class _Job:
         extra += self._tensorboard(sampler) if images_in_tensorboard else []
         callbacks = keras.callbacks.CallbackList(extra, model=None)
         try:
-            self.loop.run(dataset, self.schedule, callbacks, self._after_epoch)
+            self.loop.run(self._batches(sampler), self.schedule, callbacks, self._after_epoch)
         except Stopped:
             self.interrupted = True
             self.save()
         self.warning = alarm.message
+
+    def _batches(self, sampler: PairSampler) -> Iterable[dict[str, Any]]:
+        """Give the training's batches from the step on where it stands."""
+        size, start = self.config.batch_size, self.loop.progress.step
+        if self.cache:
+            return cached_batches(self.cache, size, self.config.seed, start)
+        steps = self.schedule.steps_per_epoch
+        batches: Iterable[dict[str, Any]] = self._dataset(
+            lambda: training_blocks(sampler, size, steps, start)
+        )
+        return batches
 
     def _tensorboard(self, sampler: PairSampler) -> list[keras.callbacks.Callback]:
         block = sampler.block(0, 0, min(16, self.config.batch_size))

@@ -332,3 +332,18 @@ def test_help_has_an_example_for_every_command():
     for command in ([], ["train"], ["evaluate"], ["verify"], ["info"], ["data", "check"],
                     ["data", "synth"], ["data", "fetch"]):  # fmt: skip
         assert "Example: facepairs" in facepairs(*command, "--help", check=0).stdout
+
+
+def test_training_reads_a_cache_and_refuses_a_stale_one(faces, settings, tmp_path):
+    cache, out = tmp_path / "cache", tmp_path / "run"
+    facepairs("cache", "build", faces, cache, "--pairs", 320, "--config", settings, check=0)
+    train = ("train", faces, "--store", "tfrecord", "--cache", cache, "--config", settings)
+    done = facepairs(*train, "--out", out, "--epochs", 1, "--json", check=0)
+    assert json.loads(done.stdout)["bundle"]
+    manifest = json.loads((out / "bundle" / "manifest.json").read_text())
+    assert manifest["training"]["pairs"] == 320  # steps an epoch come from the cache's manifest
+    done = facepairs(*train, "--out", tmp_path / "stale", "--seed", 9, check=2)
+    assert "facepairs cache build" in done.stderr
+    assert not (tmp_path / "stale" / "config.toml").exists()
+    done = facepairs("train", faces, "--store", "tfrecord", check=2)
+    assert "--cache DIR" in done.stderr
