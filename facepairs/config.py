@@ -15,6 +15,7 @@ from facepairs.errors import BadConfig
 
 MODELS = ("difference", "pixels")
 PROTOCOLS = ("heldout", "view1")
+DEFAULT_EPOCHS = 30
 STORES = ("auto", "files", "memory", "tfrecord")
 
 
@@ -25,7 +26,7 @@ class TrainConfig:
     model: str = "difference"  # difference: the network; pixels: the baseline without weights
     protocol: str = "heldout"  # who is held out: a split of the people, or LFW's View 1 lists
     lists: str = ""  # folder of the official LFW lists, for protocol view1
-    epochs: int = 30  # passes of `pairs_per_epoch`; with `minutes` the most there may be
+    epochs: int = 0  # passes of `pairs_per_epoch`; 0: as many as `minutes` allow, or 30
     minutes: float = 0.0  # plan the epochs to fit in so many minutes of training; 0: no limit
     batch_size: int = 64  # pairs a step
     pairs_per_epoch: int = 12_800  # pairs drawn between two validations
@@ -68,6 +69,11 @@ class TrainConfig:
                 "store tfrecord and a cache go together: --store tfrecord --cache DIR, with DIR "
                 "made by: facepairs cache build DATA DIR --pairs N"
             )
+
+    @property
+    def most_epochs(self) -> int:
+        """How many epochs to train, or with `minutes` at most."""
+        return self.epochs or (100_000 if self.minutes else DEFAULT_EPOCHS)
 
     def _choice(self, name: str, allowed: tuple[str, ...]) -> None:
         if getattr(self, name) not in allowed:

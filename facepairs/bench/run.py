@@ -10,6 +10,7 @@ import psutil
 
 from facepairs.bench.job import CONSTANT, Job, Spec
 from facepairs.bench.machine import cores
+from facepairs.bench.meter import LEAST_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
 from facepairs.bench.rows import ROWS, STORES
 from facepairs.data.index import FaceIndex
@@ -108,10 +109,9 @@ def run_bench(options: Options, say: Say, progress: Tick) -> Results:
         ],
         [Line(name, [""]) for name in [*stores, CONSTANT] if stores],
     )
-    limit_s = 120 + 20 * options.seconds + len(index) / 50
     try:
         with tempfile.TemporaryDirectory(prefix="facepairs-bench-") as folder:
-            runner = _Runner(options, Path(folder), limit_s, say)
+            runner = _Runner(options, Path(folder), len(index), say)
             runner.build(results)
             runner.rounds(results.rows, "row", "pairs_per_s", "pairs/s")
             runner.rounds(results.training, "training", "steps_per_s", "steps/s")
@@ -149,8 +149,15 @@ def _warm(index: FaceIndex, progress: Tick) -> str:
 class _Runner:
     """Runs workers for the lines of a table and tells of each."""
 
-    def __init__(self, options: Options, folder: Path, limit_s: float, say: Say) -> None:
-        self.options, self.folder, self.limit_s, self.say = options, folder, limit_s, say
+    def __init__(self, options: Options, folder: Path, images: int, say: Say) -> None:
+        self.options, self.folder, self.say = options, folder, say
+        # A worker that hangs must end one day: libraries that fork may wait for themselves.
+        pairs = (WARM_UP_BATCHES + LEAST_BATCHES) * options.batch_size
+        self.limit_s = {
+            "build": 600 + images / 20,
+            "row": 90 + 12 * options.seconds + pairs / 50 + images / 1000,
+            "training": 900 + pairs / 20 + images / 1000,
+        }
 
     def _cache(self, name: str) -> str:
         known = name in ROWS and ROWS[name].built
@@ -160,7 +167,7 @@ class _Runner:
         self, task: Literal["build", "row", "training"], name: str, variant: str = ""
     ) -> dict[str, Any]:
         spec = _spec(self.options, task, name, variant=variant, cache=self._cache(name))
-        return run_worker(spec, self.limit_s)
+        return run_worker(spec, self.limit_s[task])
 
     def build(self, results: Results) -> None:
         """Build the stores that are kept on disk; a row whose store fails has failed."""

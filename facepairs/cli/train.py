@@ -22,7 +22,9 @@ def train(
         str | None, typer.Option(help="heldout (default: split by people) or view1 (LFW's lists).")
     ] = None,
     lists: Annotated[Path | None, typer.Option(help="Folder of the official LFW lists.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Epochs; with --minutes the most.")] = (None),
+    epochs: Annotated[
+        int | None, typer.Option(help="Epochs; with --minutes the most. [default: 30]")
+    ] = (None),
     minutes: Annotated[
         float | None, typer.Option(help="Plan the epochs to fit in so many minutes of training.")
     ] = None,

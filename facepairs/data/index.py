@@ -6,6 +6,7 @@ folder gives the same index on every machine. A million files take a few tens of
 
 import hashlib
 import os
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,9 +26,12 @@ class StringTable(Sequence[str]):
     """An immutable list of strings in one block of bytes (UTF-8, undecodable bytes kept)."""
 
     def __init__(self, strings: Iterable[str]) -> None:
-        encoded = [os.fsencode(s) for s in strings]
-        self._blob = b"".join(encoded)
-        self._ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
+        blob, ends = bytearray(), array("q")  # no list of a million objects in between
+        for string in strings:
+            blob += os.fsencode(string)
+            ends.append(len(blob))
+        self._blob = bytes(blob)
+        self._ends = np.array(ends, np.int64)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -140,7 +144,10 @@ class FaceIndex:
     @classmethod
     def from_listing(cls, names: Iterable[str], root: Path = Path()) -> "FaceIndex":
         """Index relative paths `Person/file.jpg` without looking at any file."""
-        split = (name.rsplit("/", 1) for name in sorted(names, key=lambda n: n.rsplit("/", 1)))
+        # NUL sorts before all that a name may hold: by person, then by file, without key objects.
+        rows = ["\0".join(name.rsplit("/", 1)) for name in names]
+        rows.sort()
+        split = (row.split("\0") for row in rows)
         return _build(root, ((who, file, -1) for who, file in split), ())
 
     @classmethod
@@ -165,8 +172,8 @@ def _build(
 ) -> FaceIndex:
     """Make the arrays from (person, file, size) rows that come sorted."""
     people: list[str] = []
-    counts: list[int] = []
-    sizes: list[int] = []
+    counts = array("q")
+    sizes = array("q")
 
     def files() -> Iterator[str]:
         for who, file, size in rows:
@@ -178,8 +185,9 @@ def _build(
             yield file
 
     table = StringTable(files())
-    first = np.concatenate([[0], np.cumsum(np.array(counts, np.int64))]).astype(np.int64)
-    person_of = np.repeat(np.arange(len(people), dtype=np.int32), counts)
+    per_person = np.array(counts, np.int64)
+    first = np.concatenate([[0], np.cumsum(per_person)]).astype(np.int64)
+    person_of = np.repeat(np.arange(len(people), dtype=np.int32), per_person)
     return FaceIndex(
         root, StringTable(people), table, person_of, first, np.array(sizes, np.int64), skipped
     )

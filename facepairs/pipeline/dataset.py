@@ -49,6 +49,12 @@ def make_dataset(store: Store, blocks: Blocks, batch_size: int) -> tf.data.Datas
                 yield np.concatenate([batch.left, batch.right]), batch.genuine
 
     load = store.loader(2 * batch_size)
+
+    # Nothing in it is Python control flow: AutoGraph would only slow tracing down.
+    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
+    def batch_of(images: tf.Tensor, genuine: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"images": load(images), "genuine": genuine}
+
     return (
         tf.data.Dataset.from_generator(
             generate,
@@ -56,7 +62,7 @@ def make_dataset(store: Store, blocks: Blocks, batch_size: int) -> tf.data.Datas
         )
         # One call a batch: a dataset element for each image would cost as much as its decoding.
         .map(
-            lambda images, genuine: {"images": load(images), "genuine": genuine},
+            batch_of,
             num_parallel_calls=tf.data.AUTOTUNE,
             deterministic=True,
         )

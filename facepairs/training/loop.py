@@ -41,8 +41,7 @@ class Schedule:
     def learning_rate(self, step: int) -> float:
         """Warm up over half an epoch, hold to the end of the first, fall as a cosine afterwards.
 
-        The first epoch does not depend on how many follow, so a run planned by its first epoch's
-        speed equals the one that was told the number.
+        The first epoch does not depend on how many follow: `--minutes` learns that by its speed.
         """
         warm = max(1, self.steps_per_epoch // 2)
         if step < self.steps_per_epoch:
@@ -109,8 +108,8 @@ class TrainLoop:
         self.optimizer.build(network.head.trainable_variables)
         self._loss = keras.losses.BinaryCrossentropy(from_logits=True)
         self._seed = tf.constant(seed, tf.int64)
-        self._compiled = tf.function(self._step)
-        self._score = tf.function(self._scores_of, reduce_retracing=True)
+        self._compiled = tf.function(self._step, autograph=False)
+        self._score = tf.function(self._scores_of, autograph=False, reduce_retracing=True)
 
     @property
     def variables(self) -> list[keras.Variable]:

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from facepairs.config import TrainConfig
+from facepairs.config import DEFAULT_EPOCHS, TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler, distinct_pairs
@@ -111,7 +111,9 @@ class _Job:
         self.loop = TrainLoop(self.network, store, config.seed, self._validate, lambda: False)
         pairs = cache.pairs if cache else config.pairs_per_epoch
         steps = max(1, pairs // config.batch_size)
-        epochs = config.epochs if self.network.trainable else 0
+        # With `minutes` this is planned anew after each epoch; the first does not depend on it.
+        epochs = min(config.most_epochs, DEFAULT_EPOCHS) if config.minutes else config.most_epochs
+        epochs = epochs if self.network.trainable else 0
         self.schedule = Schedule(epochs, steps, config.learning_rate)
         self.interrupted = False
         self.warning = ""
@@ -196,19 +198,24 @@ class _Job:
 
     def _after_epoch(self, schedule: Schedule, progress: Progress) -> Schedule:
         """Plan the epochs after the first, stop when time is up, save."""
-        minutes = self.config.minutes
         done = progress.step // schedule.steps_per_epoch
-        if minutes and done == 1:
-            fit = int(minutes * 60 / progress.seconds)
-            schedule = replace(schedule, epochs=max(1, min(schedule.epochs, fit)))
-        elif minutes and progress.seconds > minutes * 60 * 1.05 and done < schedule.epochs:
-            self._warn(f"{minutes:g} minutes are over after {done} of {schedule.epochs} epochs")
-            schedule = replace(schedule, epochs=done)
+        if self.config.minutes:
+            schedule = replace(schedule, epochs=self._fitting(done, progress))
         self.schedule = schedule
         self.save()
         row = progress.history[-1]
         self.run.log(" ".join(f"{key}={value:.6g}" for key, value in row.items()))
         return schedule
+
+    def _fitting(self, done: int, progress: Progress) -> int:
+        """Plan anew how many epochs the minutes hold, at the speed of the last three.
+
+        A machine that slows down thus still ends with a low learning rate, in time.
+        """
+        times = [0.0, *(row["seconds"] for row in progress.history)][-4:]
+        epoch_s = (times[-1] - times[0]) / (len(times) - 1)
+        left = max(0.0, self.config.minutes * 60 - progress.seconds)
+        return max(done, min(self.config.most_epochs, done + int(left / epoch_s)))
 
     def _validate(self) -> dict[str, float]:
         pairs = _validation(self.pairs)
