@@ -13,17 +13,22 @@ from typing import Any
 
 from facepairs.errors import BadConfig
 
-MODELS = ("difference", "pixels")
+MODELS = ("siamese", "difference", "pixels")
 PROTOCOLS = ("heldout", "view1")
 DEFAULT_EPOCHS = 30
 STORES = ("auto", "files", "memory", "tfrecord")
+
+
+RECIPES: dict[str, dict[str, Any]] = {  # what a model is trained with unless told otherwise
+    "siamese": {"batch_size": 128, "learning_rate": 2e-3},
+}
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """The settings of a run; the comment beside a field is its documentation."""
 
-    model: str = "difference"  # difference: the network; pixels: the baseline without weights
+    model: str = "difference"  # siamese: one tower for both; difference; pixels: no weights
     protocol: str = "heldout"  # who is held out: a split of the people, or LFW's View 1 lists
     lists: str = ""  # folder of the official LFW lists, for protocol view1
     epochs: int = 0  # passes of `pairs_per_epoch`; 0: as many as `minutes` allow, or 30
@@ -93,7 +98,11 @@ class TrainConfig:
 
     def replace(self, **changes: Any) -> "TrainConfig":
         """Give a copy with some fields changed, checked again; unknown names raise BadConfig."""
-        return from_table({**dataclasses.asdict(self), **changes}, "options")
+        table = dataclasses.asdict(self)
+        if "model" in changes:  # another model brings its own recipe for what is still default
+            defaults = dataclasses.asdict(from_table({"model": self.model}, "defaults"))
+            table = {name: value for name, value in table.items() if value != defaults[name]}
+        return from_table({**table, **changes}, "options")
 
 
 def from_table(table: dict[str, Any], source: str) -> TrainConfig:
@@ -110,7 +119,7 @@ def from_table(table: dict[str, Any], source: str) -> TrainConfig:
         if type(plain) is not wanted:
             raise BadConfig(f"{source}: {name} is {value!r}; it must be of type {wanted.__name__}")
         values[name] = plain
-    return TrainConfig(**values)
+    return TrainConfig(**{**RECIPES.get(values.get("model", TrainConfig.model), {}), **values})
 
 
 def load_config(path: Path) -> TrainConfig:

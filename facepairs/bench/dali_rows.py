@@ -28,9 +28,11 @@ def dali(job: Job) -> Iterator[Batch]:
         data, label = fn.readers.file(files=files, labels=labels, prefetch_queue_depth=2)
         if len(squares) == 1 and squares[0, 2] == job.crop_px:
             top, left, side = squares[0].tolist()
-            return fn.decoders.image_slice(data, start=(top, left), shape=(side, side)), label
+            return fn.decoders.image_slice(
+                data, start=(top, left), shape=(side, side), axis_names="HW"
+            ), label
         start, shape = _square(fn.peek_image_shape(data), job.crop_px / job.frame_px)
-        crops = fn.decoders.image_slice(data, start=start, shape=shape)
+        crops = fn.decoders.image_slice(data, start=start, shape=shape, axis_names="HW")
         return fn.resize(crops, size=(job.crop_px, job.crop_px), antialias=True), label
 
     pipeline = graph()

@@ -28,7 +28,7 @@ class Steps:
 def train_steps(job: Job) -> Steps:
     """Run `TrainLoop` for 10 steps, then for the 50 whose own report is given."""
     keras.utils.set_random_seed(SEED)
-    config = TrainConfig()
+    config = TrainConfig().replace(model=job.spec.model)
     network = build_network(job.spec.model, job.crop_px, config.image_size, config.augment)
     if not network.trainable:
         raise BadConfig(f"{job.spec.model} has nothing to train; use --model difference")

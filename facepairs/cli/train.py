@@ -16,7 +16,7 @@ def train(
         Path | None, typer.Option(help="Run folder; its bundle/ is the verifier. [default: runs/…]")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="difference (default), or the baseline pixels.")
+        str | None, typer.Option(help="difference (default), siamese, or the baseline pixels.")
     ] = None,
     protocol: Annotated[
         str | None, typer.Option(help="heldout (default: split by people) or view1 (LFW's lists).")
@@ -28,7 +28,9 @@ def train(
     minutes: Annotated[
         float | None, typer.Option(help="Plan the epochs to fit in so many minutes of training.")
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Pairs a step. [default: 64]")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Pairs a step. [default: 64, siamese 128]")
+    ] = None,
     image_size: Annotated[
         int | None, typer.Option(help="Side the network works at, 64 to 224 pixels. [default: 64]")
     ] = None,

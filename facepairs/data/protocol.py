@@ -153,11 +153,10 @@ def _pairs(
 
 def _image(lines: _Lines, index: FaceIndex, name: str, number: str) -> int:
     stem = f"{name}/{name}_{lines.number(number):04d}"
-    for suffix in READABLE:
-        image = index.find(stem + suffix)
-        if image is not None:
-            return image
-    lines.fail(f"no image {index.root / stem}.jpg")
+    found = [image for suffix in READABLE if (image := index.find(stem + suffix)) is not None]
+    if not found:
+        lines.fail(f"no image {index.root / stem}.jpg")
+    return found[0]
 
 
 def list_path(lists: Path | None, name: str) -> Path:

@@ -11,6 +11,7 @@ genuine pairs of LFW.
 """
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from facepairs.data.pairs import PairList
 from facepairs.errors import BadConfig, NotEnough
 
 WORDS_A_PAIR = 5
+BLOCK_PAIRS = 1024
 MAX_SEED = 2**63 - 1
 
 
@@ -45,6 +47,14 @@ def _other(
     """Draw from 0 … count-1 without `first`."""
     second = _pick(u, np.asarray(count) - 1)
     return second + (second >= first)
+
+
+class Sampler(Protocol):
+    """What training draws its pairs from."""
+
+    def block(self, epoch: int, block: int, size: int) -> PairList:
+        """Give the first `size` pairs of a block: a pure function of the three numbers."""
+        ...
 
 
 class PairSampler:
@@ -115,6 +125,55 @@ class PairSampler:
         while True:
             yield self.block(epoch, block, size)
             block += 1
+
+
+class DistinctPeopleSampler:
+    """Draws genuine pairs so that no person occurs twice in a batch: what in-batch losses need.
+
+    A pass shows every person once, in a new order; people that do not fill a last batch wait for
+    the next pass. A person with one photo gives that photo twice: only here may an image meet
+    itself, and training then augments the two differently. `batch_size` is at most the number of
+    people; blocks are of `block_pairs(batch_size)` pairs. Raises NotEnough where nobody has two
+    photos.
+    """
+
+    def __init__(
+        self, first: npt.NDArray[np.int64], people: npt.ArrayLike, seed: int, batch_size: int
+    ) -> None:
+        self._first = first
+        self._counts = np.diff(first)
+        self.people = np.unique(np.asarray(people, np.int64))
+        self.batch_size = min(batch_size, len(self.people))
+        self.seed = seed
+        if not (self._counts[self.people] >= 2).any() or len(self.people) < 2:
+            raise NotEnough(
+                f"training needs 2 people or more, and one with 2 photos; of {len(self.people)} "
+                "people none has; add photos"
+            )
+
+    def block(self, epoch: int, block: int, size: int) -> PairList:
+        """Give `size` genuine pairs, a multiple of the batch size, as PairSampler.block does."""
+        per_block = block_pairs(self.batch_size) // self.batch_size
+        batches = range(block * per_block, block * per_block + -(-size // self.batch_size))
+        person = np.concatenate([self._batch(epoch, batch) for batch in batches])[:size]
+        u = unit(raw_words(self.seed, 2, epoch, block, 2 * size).reshape(size, 2).T)
+        count = self._counts[person]
+        left = _pick(u[0], count)
+        right = np.where(count > 1, _other(left, u[1], np.maximum(count, 2)), left)
+        first = self._first[person]
+        return PairList.of(first + left, first + right, np.ones(size, bool))
+
+    def _batch(self, epoch: int, batch: int) -> npt.NDArray[np.int64]:
+        """Give the people of one batch: a slice of its pass's order."""
+        in_a_pass = len(self.people) // self.batch_size
+        turn, slot = divmod(batch, in_a_pass)
+        order = np.argsort(raw_words(self.seed, 1, epoch, turn, len(self.people)), kind="stable")
+        return self.people[order[slot * self.batch_size : (slot + 1) * self.batch_size]]
+
+
+def block_pairs(batch_size: int) -> int:
+    """Give the size of a training block: about 1,024 pairs, whole batches."""
+    return batch_size * max(1, BLOCK_PAIRS // batch_size)
 
 
 def distinct_pairs(

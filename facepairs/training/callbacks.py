@@ -108,7 +108,7 @@ def collapse(spread: float, auc: float) -> str:
 class TensorBoardLog(keras.callbacks.Callback):  # type: ignore[misc]
     """Scalars each epoch, and a grid of training pairs as the network sees them."""
 
-    SCALARS = ("loss", "val_auc", "val_loss", "learning_rate", "pairs_per_s", "input_wait")
+    SCALARS = ("loss", "val_auc", "learning_rate", "pairs_per_s", "input_wait")
 
     def __init__(
         self, folder: str, network: Network, pixels: tf.Tensor, genuine: tf.Tensor, seed: int

@@ -39,7 +39,7 @@ def finish_bundle(
     Raises NotEnough when the calibration pairs cannot carry a threshold.
     """
     model = network.inference_model()
-    onnx, parity = export_onnx(model, "score")
+    onnx, parity = export_onnx(model, network.output)
     hashes, identities = identity_lists(
         *([index.people[int(person)] for person in part] for part in people)
     )
@@ -49,8 +49,8 @@ def finish_bundle(
         "framing": {"frame_px": frame_px, "crop_px": network.crop_px},
         "network": {
             "file": NETWORK,
-            "inputs": ["left", "right"],
-            "output": "score",
+            "inputs": list(network.inputs),
+            "output": network.output,
             "image_px": network.image_px,
             "parity_with_keras": parity,
         },

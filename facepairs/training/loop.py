@@ -17,11 +17,10 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.pairs import PairList
-from facepairs.data.sampler import PairSampler
+from facepairs.data.sampler import Sampler, block_pairs
 from facepairs.models.network import Network
 from facepairs.pipeline.dataset import Store
 
-BLOCK_PAIRS = 1024
 FLOOR = 0.01  # of the peak: where the learning rate ends
 
 
@@ -51,23 +50,23 @@ class Schedule:
 
 
 def training_blocks(
-    sampler: PairSampler, batch_size: int, steps_per_epoch: int, start_step: int
+    sampler: Sampler, batch_size: int, steps_per_epoch: int, start_step: int
 ) -> Iterator[PairList]:
     """Yield the pairs of a run from `start_step` on, epoch after epoch, in blocks.
 
     Every block holds a multiple of `batch_size` pairs; the pairs do not depend on `start_step`.
     """
-    block_pairs = batch_size * max(1, BLOCK_PAIRS // batch_size)
+    whole = block_pairs(batch_size)
     epoch_pairs = steps_per_epoch * batch_size
     epoch, step = divmod(start_step, steps_per_epoch)
     position = step * batch_size
     while True:
         while position < epoch_pairs:
-            number, skip = divmod(position, block_pairs)
-            size = min(block_pairs, epoch_pairs - number * block_pairs)
+            number, skip = divmod(position, whole)
+            size = min(whole, epoch_pairs - number * whole)
             block = sampler.block(epoch, number, size)
             yield block.where(slice(skip, None))
-            position = number * block_pairs + size
+            position = number * whole + size
         epoch, position = epoch + 1, 0
 
 
@@ -106,7 +105,6 @@ class TrainLoop:
         self.progress = Progress()
         self.optimizer = keras.optimizers.Adam(1e-3)
         self.optimizer.build(network.head.trainable_variables)
-        self._loss = keras.losses.BinaryCrossentropy(from_logits=True)
         self._seed = tf.constant(seed, tf.int64)
         self._compiled = tf.function(self._step, autograph=False)
         self._score = tf.function(self._scores_of, autograph=False, reduce_retracing=True)
@@ -120,8 +118,7 @@ class TrainLoop:
         self.network.augment.set_step(self._seed, step)
         genuine = tf.cast(batch["genuine"], tf.float32)
         with tf.GradientTape() as tape:
-            images = self.store.pixels(batch["images"])
-            loss = self._loss(genuine, self.network.scores(images, training=True))
+            loss = self.network.loss(self.store.pixels(batch["images"]), genuine)
         weights = self.network.head.trainable_variables
         self.optimizer.apply(tape.gradient(loss, weights), weights)
         return loss

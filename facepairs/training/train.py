@@ -12,7 +12,7 @@ import numpy as np
 from facepairs.config import DEFAULT_EPOCHS, TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.data.sampler import PairSampler, distinct_pairs
+from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler, distinct_pairs
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadRun
 from facepairs.evaluation.metrics import auc
@@ -100,6 +100,8 @@ class _Job:
         say: Say,
     ) -> None:
         keras.utils.set_random_seed(config.seed)
+        if config.model == "siamese" and len(split.training) < config.batch_size:
+            config = config.replace(batch_size=len(split.training))  # a person once a batch
         self.run, self.index, self.split, self.config, self.say = run, index, split, config, say
         self.network: Network = build_network(
             config.model, config.crop_px, config.image_size, config.augment
@@ -156,9 +158,7 @@ class _Job:
         if self.loop.progress.step >= self.schedule.steps:
             return
         config = self.config
-        sampler = PairSampler(
-            self.index.first, self.split.training, config.seed, config.genuine_share
-        )
+        sampler = self._sampler()
         self.loop.should_stop = should_stop
         alarm = CollapseAlarm(self._warn)
         extra = [
@@ -174,7 +174,13 @@ class _Job:
             self.save()
         self.warning = alarm.message
 
-    def _batches(self, sampler: PairSampler) -> Iterable[dict[str, Any]]:
+    def _sampler(self) -> Sampler:
+        first, people, config = self.index.first, self.split.training, self.config
+        if self.network.kind == "embedding":
+            return DistinctPeopleSampler(first, people, config.seed, config.batch_size)
+        return PairSampler(first, people, config.seed, config.genuine_share)
+
+    def _batches(self, sampler: Sampler) -> Iterable[dict[str, Any]]:
         """Give the training's batches from the step on where it stands."""
         size, start = self.config.batch_size, self.loop.progress.step
         if self.cache:
@@ -185,7 +191,7 @@ class _Job:
         )
         return batches
 
-    def _tensorboard(self, sampler: PairSampler) -> list[keras.callbacks.Callback]:
+    def _tensorboard(self, sampler: Sampler) -> list[keras.callbacks.Callback]:
         block = sampler.block(0, 0, min(16, self.config.batch_size))
         (sample,) = self._dataset(lambda: iter([block]))
         folder, pixels = str(self.run.tensorboard_path), self.store.pixels(sample["images"])
@@ -220,10 +226,8 @@ class _Job:
     def _validate(self) -> dict[str, float]:
         pairs = _validation(self.pairs)
         score = self.loop.scores(self._validation_set)
-        logit = np.where(pairs.genuine, -score, score)
         return {
             "val_auc": auc(pairs.genuine, score),
-            "val_loss": float(np.mean(np.logaddexp(0, logit))),
             "val_score_spread": float(np.std(score)),
         }
 

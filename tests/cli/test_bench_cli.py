@@ -125,7 +125,7 @@ def test_a_row_that_fails_is_a_line_and_exit_code_1(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--rows", "pil,fils"), "unknown row 'fils'; did you mean 'files'?"),
-        (("--model", "resnet"), "model is 'resnet'; use one of difference"),
+        (("--model", "resnet"), "model is 'resnet'; use one of "),
         (("--plot", "bench.doc"), "use a name that ends in .png"),
         (("--repeats", "0"), "--repeats"),
     ],

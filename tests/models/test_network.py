@@ -14,7 +14,7 @@ def images(count, px, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (count, px, px, 3), np.uint8)
 
 
-@pytest.mark.parametrize("name", ["difference", "pixels"])
+@pytest.mark.parametrize("name", ["siamese", "difference", "pixels"])
 @pytest.mark.parametrize(("crop", "px"), [(112, 64), (112, 112), (112, 224), (80, 100)])
 def test_scores_are_symmetric_at_any_size(name, crop, px):
     network = build_network(name, crop, px, augment=1.0)
