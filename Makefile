@@ -13,6 +13,7 @@ help:
 	@echo "make train      train on DATA=folder into OUT=run"
 	@echo "make test       linters, types, import rules and the fast tests"
 	@echo "make test-slow  the slow tests"
+	@echo "make bench      input pipelines and training step on DATA=folder"
 	@echo "make quality    linters, types and import rules alone"
 	@echo "make style      mend what the linters can"
 
@@ -35,6 +36,10 @@ train: $(VENV)/.runs
 
 test: quality
 	$(BIN)/python -m pytest -q
+
+bench: $(VENV)/.runs
+	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder" >&2; exit 2; }
+	$(BIN)/facepairs bench $(DATA)
 
 test-slow: $(VENV)/.develops
 	$(BIN)/python -m pytest -q -m slow

@@ -16,6 +16,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from facepairs.pipeline.allocator import keep_freed_memory
+
 WARM_UP_STEPS, SECONDS = 5, 8.0
 ENGINES = ("tensorflow", "torch-eager", "torch-channels-last")
 
@@ -76,6 +78,7 @@ def torch_step(px: int, batch: int, channels_last: bool) -> Callable[[], object]
 
 
 def pairs_per_s(engine: str, px: int, batch: int) -> float:
+    keep_freed_memory()  # as facepairs trains; PyTorch is given the same
     step = (
         tensorflow_step(px, batch)
         if engine == "tensorflow"

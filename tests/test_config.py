@@ -19,7 +19,7 @@ def test_toml_round_trip(seed, share, image_size, skip):
 @pytest.mark.parametrize(
     ("table", "why"),
     [
-        ({"model": "resnet"}, "model is 'resnet'; use one of difference, pixels"),
+        ({"model": "resnet"}, "model is 'resnet'; use one of siamese, difference, pixels"),
         ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
         ({"epochs": "3"}, "epochs is '3'; it must be of type int"),
         ({"epochs": True}, "epochs is True; it must be of type int"),
@@ -43,3 +43,18 @@ def test_files_that_are_no_configuration(tmp_path):
         load_config(path)
     path.write_text("seed = 7\nminutes = 2\n")
     assert load_config(path) == TrainConfig(seed=7, minutes=2.0)
+
+
+def test_a_model_brings_its_recipe_unless_told_otherwise():
+    assert from_table({"model": "siamese"}, "t").batch_size == 128
+    assert from_table({"model": "siamese", "batch_size": 16}, "t").batch_size == 16
+    assert from_table({"model": "difference"}, "t").batch_size == 64
+    base = from_table({"batch_size": 32, "model": "difference"}, "t")
+    assert base.replace(model="siamese").batch_size == 32
+    assert from_table({"model": "difference"}, "t").replace(model="siamese").batch_size == 128
+
+
+def test_a_cache_and_its_store_go_together():
+    for table in ({"store": "tfrecord"}, {"cache": "folder"}):
+        with pytest.raises(BadConfig, match="--store tfrecord --cache DIR"):
+            from_table(table, "t")

@@ -35,6 +35,17 @@ class Store(Protocol):
         ...
 
 
+@tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
+def _batches(images: tf.Tensor, genuine: tf.Tensor) -> tf.data.Dataset:
+    return tf.data.Dataset.from_tensor_slices((images, genuine))
+
+
+def _rows(block: PairList, batches: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """Lay a block out as a row a batch: int32[batches, 2·B] lefts then rights, bool[batches, B]."""
+    sides = [side.reshape(batches, -1) for side in (block.left, block.right)]
+    return np.concatenate(sides, axis=1), block.genuine.reshape(batches, -1)
+
+
 def make_dataset(store: Store, blocks: Blocks, batch_size: int) -> tf.data.Dataset:
     """Build batches from `blocks`, pair lists that come one after the other, in their order.
 
@@ -44,9 +55,11 @@ def make_dataset(store: Store, blocks: Blocks, batch_size: int) -> tf.data.Datas
 
     def generate() -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]]:
         for block in blocks():
-            for start in range(0, len(block), batch_size):
-                batch = block.where(slice(start, start + batch_size))
-                yield np.concatenate([batch.left, batch.right]), batch.genuine
+            whole = len(block) // batch_size
+            if whole:
+                yield _rows(block.where(slice(0, whole * batch_size)), whole)
+            if whole * batch_size < len(block):
+                yield _rows(block.where(slice(whole * batch_size, None)), 1)
 
     load = store.loader(2 * batch_size)
 
@@ -58,8 +71,13 @@ def make_dataset(store: Store, blocks: Blocks, batch_size: int) -> tf.data.Datas
     return (
         tf.data.Dataset.from_generator(
             generate,
-            output_signature=(tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.bool)),
+            output_signature=(
+                tf.TensorSpec([None, None], tf.int32),
+                tf.TensorSpec([None, None], tf.bool),
+            ),
         )
+        # Python hands over a block at a time; cutting it into batches is C++.
+        .flat_map(_batches)
         # One call a batch: a dataset element for each image would cost as much as its decoding.
         .map(
             batch_of,

@@ -17,6 +17,7 @@ from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadRun
 from facepairs.evaluation.metrics import auc
 from facepairs.models.network import Network, build_network
+from facepairs.pipeline.allocator import keep_freed_memory
 from facepairs.pipeline.dataset import Store, make_dataset
 from facepairs.pipeline.records import RecordStore
 from facepairs.training.cache import cached_batches, open_training_cache
@@ -71,6 +72,7 @@ def train(
     FacepairsError for whatever the user can mend.
     """
     tick = progress or (lambda label: lambda done, total: None)
+    keep_freed_memory()
     with RunFolder(out, resume) as run, stop_on_signal(say) as should_stop:
         cache = None
         if config.store == "tfrecord":

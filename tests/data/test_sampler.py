@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from facepairs.data.sampler import PairSampler, distinct_pairs
+from facepairs.data.sampler import (
+    DistinctPeopleSampler,
+    PairSampler,
+    block_pairs,
+    distinct_pairs,
+)
 from facepairs.errors import BadConfig, NotEnough
 
 COUNTS = st.lists(st.integers(1, 6), min_size=2, max_size=30).filter(lambda c: max(c) >= 2)
@@ -114,3 +119,40 @@ def test_distinct_pairs_are_distinct_and_balanced_as_far_as_they_exist(counts, p
     assert drawn.genuine.sum() == min(half, possible)
     owner = person_of(counts)
     assert np.array_equal(owner[drawn.left] == owner[drawn.right], drawn.genuine)
+
+
+@given(COUNTS, st.integers(2, 12), st.integers(0, 99))
+def test_in_batch_pairs_show_a_person_once_a_batch(counts, batch, seed):
+    sampler = DistinctPeopleSampler(firsts(counts), range(len(counts)), seed, batch)
+    size = block_pairs(sampler.batch_size)
+    pairs = sampler.block(1, 2, size)
+    owner = person_of(counts)
+    assert pairs.genuine.all()
+    assert np.array_equal(owner[pairs.left], owner[pairs.right])
+    people = owner[pairs.left].reshape(-1, sampler.batch_size)
+    assert all(len(set(row)) == sampler.batch_size for row in people.tolist())
+    several = np.array(counts)[owner[pairs.left]] > 1
+    assert (pairs.left != pairs.right)[several].all()
+    assert (pairs.left == pairs.right)[~several].all()
+
+
+def test_a_pass_shows_everyone_and_the_next_one_in_another_order():
+    sampler = DistinctPeopleSampler(firsts([3] * 64), range(64), 0, 16)
+    people = person_of([3] * 64)[sampler.block(0, 0, 1024).left].reshape(16, 64)
+    assert all(set(row) == set(range(64)) for row in people.tolist())
+    assert len({tuple(row) for row in people.tolist()}) == 16
+
+
+def test_in_batch_blocks_are_functions_of_their_numbers():
+    one, other = (DistinctPeopleSampler(firsts([2] * 50), range(50), 7, 20) for _ in range(2))
+    ahead = one.block(3, 4, block_pairs(20))
+    one.block(0, 0, 20)
+    again = other.block(3, 4, block_pairs(20))
+    assert np.array_equal(ahead.left, again.left)
+    assert np.array_equal(ahead.right, again.right)
+    assert np.array_equal(other.block(3, 4, 40).left, again.left[:40])
+
+
+def test_in_batch_sampling_needs_somebody_with_two_photos():
+    with pytest.raises(NotEnough, match="2 photos"):
+        DistinctPeopleSampler(firsts([1, 1, 1]), range(3), 0, 2)

@@ -45,6 +45,29 @@ def test_pixel_scores_are_minus_the_rms_difference():
     assert not network.trainable
 
 
+def test_the_tower_embeds_on_the_unit_sphere_and_ignores_mirroring():
+    network = build_network("siamese", 112, 64, augment=1.0)
+    model = network.inference_model()
+    faces = images(4, 112, 1)
+    embedding = np.asarray(model(faces))
+    assert embedding.shape == (4, 256)
+    assert np.linalg.norm(embedding, axis=1) == pytest.approx(1, abs=1e-5)
+    assert np.asarray(model(faces[:, :, ::-1])) == pytest.approx(embedding, abs=1e-4)
+    scores = np.asarray(network.scores(np.concatenate([faces, faces])))
+    assert scores == pytest.approx(1, abs=1e-5)
+
+
+def test_the_exported_tower_embeds_as_keras_does():
+    import onnxruntime
+
+    model = build_network("siamese", 112, 64, augment=1.0).inference_model()
+    data, difference = export_onnx(model, "embedding")
+    assert difference < 1e-5
+    faces = images(3, 112, 2)
+    (got,) = onnxruntime.InferenceSession(data).run(["embedding"], {"image": faces})
+    assert got == pytest.approx(np.asarray(model(faces)), abs=1e-4)
+
+
 @pytest.mark.parametrize(("name", "px"), [("difference", 64), ("pixels", 112)])
 def test_onnx_says_what_keras_says(name, px):
     import onnxruntime
