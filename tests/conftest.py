@@ -10,7 +10,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 @pytest.fixture(scope="session")
 def lfw() -> Path:
-    """The folder with lfw-deepfunneled/ and the official lists; its tests are skipped without it."""
+    """The folder with lfw-deepfunneled/ and the official lists; tests skip without it."""
     folder = os.environ.get("FACEPAIRS_LFW", "")
     if not (Path(folder) / "lfw-deepfunneled").is_dir() or not folder:
         pytest.skip(

@@ -1,4 +1,4 @@
-"""The sampler's promises: a pure function of its numbers, people first, never an image with itself."""
+"""The sampler: a pure function of its numbers, people first, never an image with itself."""
 
 import numpy as np
 import pytest
