@@ -40,6 +40,7 @@ class TrainConfig:
     frame_px: int = 250  # the crop is crop_px of every frame_px of the image's shorter side …
     crop_px: int = 112  # … and is stored at crop_px: LFW's face without its surroundings
     augment: float = 1.0  # strength of random shift, scale, rotation and light; 0: mirror only
+    erase: float = 0.0  # side of a square grayed out in half of the training images, as a share
     learning_rate: float = 1e-3  # Adam's peak; half an epoch of warm-up, cosine from epoch 2 on
     store: str = "auto"  # where images come from while training
     cache: str = ""  # folder made by `facepairs cache build`, for store tfrecord
@@ -62,6 +63,7 @@ class TrainConfig:
         self._range("frame_px", 16, 4096)
         self._range("crop_px", 16, min(self.frame_px, 1024))
         self._range("augment", 0, 2)
+        self._range("erase", 0, 1)
         self._range("learning_rate", 1e-8, 10)
         self._range("seed", 0, 2**31 - 1)
         self._range("calibration_share", 0.01, 0.9)

@@ -46,7 +46,7 @@ def main() -> None:
     for (left, right), kind in zip(
         one_pair_of_each_kind(scores), ("genuine", "impostor"), strict=True
     ):
-        print(f"\nA {kind} pair of people the model has never seen:", end="")
+        print(f"\nOne {kind} pair of people the model has never seen:", end="")
         facepairs("verify", faces / left, faces / right, "--model", run / "bundle", allowed=(0, 1))
     auc = json.loads(
         subprocess.run(

@@ -106,7 +106,7 @@ class _Job:
             config = config.replace(batch_size=len(split.training))  # a person once a batch
         self.run, self.index, self.split, self.config, self.say = run, index, split, config, say
         self.network: Network = build_network(
-            config.model, config.crop_px, config.image_size, config.augment
+            config.model, config.crop_px, config.image_size, config.augment, config.erase
         )
         self.pairs = distinct_pairs(
             index.first, split.calibration, config.calibration_pairs, config.seed
