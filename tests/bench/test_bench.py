@@ -95,8 +95,10 @@ def test_limit_decodes_the_same_images(spec: Spec) -> None:
     job = Job(spec)
     batch = next(ROWS["limit"].load()(job))
     assert batch.pairs == 32
-    shown = np.resize(job.image_order, 64)
-    assert np.abs(np.asarray(batch.images).astype(int) - COLOURS[shown, 0]).max() < 5
+    calls = -(-job.image_order.size // 64)  # they run side by side, so any may be the first
+    expected = COLOURS[np.resize(job.image_order, (calls, 64)), 0]
+    off = np.abs(np.asarray(batch.images).astype(int) - expected).max(axis=1)
+    assert off.min() < 5
 
 
 def test_limit_is_skipped_without_jpegs(spec: Spec, tmp_path: Path) -> None:
