@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+RATIOS = (1, 2, 4, 8)  # by which libjpeg can shrink while it decodes
 CHUNK = 128  # images decoded by one run of an unrolled graph: more make tracing slow
 
 Decoder = Callable[[tf.Tensor], tf.Tensor]
@@ -22,8 +23,17 @@ def _window(height: tf.Tensor, width: tf.Tensor, share: float) -> tf.Tensor:
     return tf.stack([(height - side) // 2, (width - side) // 2, side, side])
 
 
-def _decode_jpeg(data: tf.Tensor, window: tf.Tensor) -> tf.Tensor:
-    return tf.io.decode_and_crop_jpeg(data, window, channels=3, dct_method="INTEGER_ACCURATE")
+def _decode_jpeg(data: tf.Tensor, window: tf.Tensor, ratio: int = 1) -> tf.Tensor:
+    """Decode what lies in the window; `ratio` 2, 4 or 8 lets libjpeg shrink it on the way."""
+    shrunk = tf.cast(tf.round(window / ratio), tf.int32) if ratio > 1 else window
+    return tf.io.decode_and_crop_jpeg(
+        data, shrunk, channels=3, ratio=ratio, dct_method="INTEGER_ACCURATE"
+    )
+
+
+def _shrinkable(side: tf.Tensor, crop_px: int, ratio: int) -> tf.Tensor:
+    """Whether twice the pixels that are needed are left, so that resizing still averages."""
+    return side >= 2 * crop_px * ratio
 
 
 def _resized(crops: tf.Tensor, crop_px: int) -> tf.Tensor:
@@ -45,7 +55,10 @@ def crop_decoder(frame_px: int, crop_px: int) -> Decoder:
 
     def from_jpeg(data: tf.Tensor) -> tf.Tensor:
         shape = tf.image.extract_jpeg_shape(data)
-        return _decode_jpeg(data, _window(shape[0], shape[1], share))
+        window = _window(shape[0], shape[1], share)
+        halvings = [tf.cast(_shrinkable(window[2], crop_px, r), tf.int32) for r in RATIOS[1:]]
+        cases = [lambda ratio=ratio: _decode_jpeg(data, window, ratio) for ratio in RATIOS]
+        return tf.switch_case(tf.add_n(halvings), cases)
 
     def from_other(data: tf.Tensor) -> tf.Tensor:
         image = tf.io.decode_image(data, channels=3, expand_animations=False)
@@ -82,7 +95,10 @@ def batch_decoder(frame_px: int, crop_px: int, images: int) -> Decoder:
             pixels = tf.TensorSpec((None, None, 3), tf.uint8)
             return _resized(_each(lambda file: _decode_jpeg(file, window), data, pixels), crop_px)
 
-        return tf.cond(alike(shapes[:, :2]), same_size, lambda: slow(data))
+        side = _window(shapes[0, 0], shapes[0, 1], share)[2]
+        small = tf.logical_not(_shrinkable(side, crop_px, RATIOS[1]))
+        usual = tf.logical_and(alike(shapes[:, :2]), small)
+        return tf.cond(usual, same_size, lambda: slow(data))
 
     def slow(data: tf.Tensor) -> tf.Tensor:
         return tf.map_fn(one, data, fn_output_signature=crop)

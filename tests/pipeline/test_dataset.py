@@ -66,6 +66,14 @@ def test_fast_and_general_decoding_agree(size, count):
     assert np.array_equal(fast, np.stack([one(tf.constant(d)).numpy() for d in data]))
 
 
+@pytest.mark.parametrize("size", [(999, 1003), (1000, 1400), (2100, 2000), (4100, 4300)])
+def test_large_photos_are_shrunk_while_decoded_as_verification_does(size):
+    data = encoded(size=size, seed=1)
+    crop = batch_decoder(FRAME, CROP, 2)(tf.constant([data, data])).numpy()[1]
+    expected = load_crop(data, Framing(FRAME, CROP)).astype(int)
+    assert np.abs(crop.astype(int) - expected).mean() < 1.5
+
+
 def test_mixed_formats_and_sizes_in_one_batch():
     data = [
         encoded("PNG", (250, 250), seed=1),
