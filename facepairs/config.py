@@ -13,32 +13,58 @@ from typing import Any
 
 from facepairs.errors import BadConfig
 
-MODELS = ("siamese", "difference", "pixels")
+MODELS = ("siamese", "siamese-conv", "difference", "pixels", "eigenfaces")
 PROTOCOLS = ("heldout", "view1")
+EMBEDDINGS = ("siamese", "siamese-conv")  # learnt from genuine pairs of distinct people
 DEFAULT_EPOCHS = 30
 STORES = ("auto", "files", "memory", "tfrecord")
-
-
-RECIPES: dict[str, dict[str, Any]] = {  # what a model is trained with unless told otherwise
-    "siamese": {"batch_size": 128, "learning_rate": 2e-3},
+SAMPLERS = ("auto", "article")
+LOSSES: dict[str, tuple[str, ...]] = {  # what each can be told
+    "in-batch": ("temperature",),
+    "supervised": ("temperature",),
+    "margin": ("margin",),
+    "triplet": ("margin",),
+    "triplet-hard": ("margin",),
+    "cross-entropy": ("temperature",),
+    "cosface": ("temperature", "margin", "singletons"),
+    "arcface": ("temperature", "margin", "singletons"),
 }
+SINGLETONS = ("classes", "negatives", "left-out")
+
+
+SMALL: dict[str, Any] = {"image_size": 64, "crop_px": 112, "pairs_per_epoch": 12_800}
+RECIPES: dict[str, dict[str, Any]] = {  # of models other than TrainConfig's own
+    "siamese-conv": {**SMALL, "batch_size": 128, "learning_rate": 2e-3, "several_share": 0.0},
+    "difference": {**SMALL, "batch_size": 64},
+    "pixels": {**SMALL, "batch_size": 64},
+    "eigenfaces": {**SMALL, "batch_size": 64},
+}
+# … and with `init`: the weights are good already, and few people should move them a little only.
+FINE_TUNING: dict[str, Any] = {"learning_rate": 3e-4, "epochs": 4, "pairs_per_epoch": 3_200}
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """The settings of a run; the comment beside a field is its documentation."""
 
-    model: str = "difference"  # siamese: one tower for both; difference; pixels: no weights
+    model: str = "siamese"  # siamese-conv: learnt from pixels on; difference; pixels; eigenfaces
     protocol: str = "heldout"  # who is held out: a split of the people, or LFW's View 1 lists
     lists: str = ""  # folder of the official LFW lists, for protocol view1
+    init: str = ""  # bundle whose weights training starts from, or default: the package's own
     epochs: int = 0  # passes of `pairs_per_epoch`; 0: as many as `minutes` allow, or 30
     minutes: float = 0.0  # plan the epochs to fit in so many minutes of training; 0: no limit
-    batch_size: int = 64  # pairs a step
-    pairs_per_epoch: int = 12_800  # pairs drawn between two validations
+    batch_size: int = 256  # pairs a step
+    pairs_per_epoch: int = 6_656  # pairs drawn between two validations
     genuine_share: float = 0.5  # chance that a training pair shows one person
-    image_size: int = 64  # side in pixels that the network works at, 64 to 224
+    several_share: float = 0.75  # of a siamese batch: people with several photos; 0: as they come
+    sampler: str = "auto"  # the model's own; article: for comparison only, see data/article.py
+    loss: str = "in-batch"  # what a siamese model learns from; see models/losses
+    temperature: float = 0.1  # cosines are divided by it; where cross-entropy learns it, its start
+    margin: float = 0.0  # between partners and others; 0: the loss's own
+    singletons: str = "classes"  # people with one photo, to cosface and arcface; or see SINGLETONS
+    image_size: int = 128  # side in pixels that the network works at, 64 to 224
     frame_px: int = 250  # the crop is crop_px of every frame_px of the image's shorter side …
-    crop_px: int = 112  # … and is stored at crop_px: LFW's face without its surroundings
+    crop_px: int = 128  # … and is stored at crop_px: LFW's face without its surroundings
     augment: float = 1.0  # strength of random shift, scale, rotation and light; 0: mirror only
     erase: float = 0.0  # side of a square grayed out in half of the training images, as a share
     learning_rate: float = 1e-3  # Adam's peak; half an epoch of warm-up, cosine from epoch 2 on
@@ -54,21 +80,31 @@ class TrainConfig:
         self._choice("model", MODELS)
         self._choice("protocol", PROTOCOLS)
         self._choice("store", STORES)
+        self._choice("sampler", SAMPLERS)
+        self._choice("loss", tuple(LOSSES))
+        self._choice("singletons", SINGLETONS)
         self._range("epochs", 0, 100_000)
         self._range("minutes", 0, 100_000)
         self._range("batch_size", 2, 4096)
         self._range("pairs_per_epoch", self.batch_size, 10**9)
         self._range("genuine_share", 0, 1)
+        self._range("several_share", 0, 1)
+        self._range("temperature", 1e-3, 10)
+        self._range("margin", 0, 2)
         self._range("image_size", 64, 224)
         self._range("frame_px", 16, 4096)
         self._range("crop_px", 16, min(self.frame_px, 1024))
+        if self.model == "siamese" and (self.image_size < 96 or self.image_size % 16):
+            raise BadConfig(
+                f"image_size is {self.image_size}; siamese needs a multiple of 16 from 96 on"
+            )
         self._range("augment", 0, 2)
         self._range("erase", 0, 1)
         self._range("learning_rate", 1e-8, 10)
         self._range("seed", 0, 2**31 - 1)
         self._range("calibration_share", 0.01, 0.9)
         self._range("test_share", 0, 0.9)
-        self._range("calibration_pairs", 20, 10**7)
+        self._range("calibration_pairs", 40, 10**7)
         if self.calibration_share + self.test_share > 0.95:
             raise BadConfig("calibration_share and test_share leave nobody to train on; lower one")
         if (self.store == "tfrecord") != bool(self.cache):
@@ -76,6 +112,44 @@ class TrainConfig:
                 "store tfrecord and a cache go together: --store tfrecord --cache DIR, with DIR "
                 "made by: facepairs cache build DATA DIR --pairs N"
             )
+        if self.model == "siamese" and self.cache:
+            raise BadConfig(
+                "siamese learns from descriptors of each image, and a cache of pairs has none; use "
+                "--store files or memory, or --model siamese-conv"
+            )
+        if self.sampler == "article" and (self.model, self.cache) != ("difference", ""):
+            raise BadConfig(
+                "sampler article is for comparison only: it goes with model difference and no cache"
+            )
+        self._check_loss()
+
+    def _check_loss(self) -> None:
+        changed = [name for name in self.loss_settings if self._changed(name)]
+        if changed and self.model not in EMBEDDINGS:
+            users, value = " and ".join(EMBEDDINGS), getattr(self, changed[0])
+            raise BadConfig(
+                f"{changed[0]} {value} is for model {users}, not {self.model}; leave it out"
+            )
+        for name in changed:
+            if name != "loss" and name not in LOSSES[self.loss]:
+                users = ", ".join(loss for loss, names in LOSSES.items() if name in names)
+                raise BadConfig(f"loss {self.loss} has no {name}; leave it out or use {users}")
+        if self.cache and "singletons" in LOSSES[self.loss]:
+            raise BadConfig(
+                f"loss {self.loss} must know who each image shows, and a cache of pairs does not "
+                "say; use --store files or memory, or another loss"
+            )
+
+    def _changed(self, name: str) -> bool:
+        """Whether a setting is another than the model's recipe or the default has it."""
+        default = RECIPES.get(self.model, {}).get(name, getattr(TrainConfig, name))
+        return bool(getattr(self, name) != default)
+
+    @property
+    def loss_settings(self) -> dict[str, Any]:
+        """The loss and what it is told, as `build_network` takes them."""
+        names = ("loss", "temperature", "margin", "singletons")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def most_epochs(self) -> int:
@@ -101,9 +175,11 @@ class TrainConfig:
     def replace(self, **changes: Any) -> "TrainConfig":
         """Give a copy with some fields changed, checked again; unknown names raise BadConfig."""
         table = dataclasses.asdict(self)
-        if "model" in changes:  # another model brings its own recipe for what is still default
-            defaults = dataclasses.asdict(from_table({"model": self.model}, "defaults"))
+        if {"model", "init"} & changes.keys():  # they bring a recipe for what is still default
+            fixed = {"model": self.model, "init": self.init}
+            defaults = dataclasses.asdict(from_table(fixed, "defaults"))
             table = {name: value for name, value in table.items() if value != defaults[name]}
+            table |= fixed
         return from_table({**table, **changes}, "options")
 
 
@@ -121,16 +197,23 @@ def from_table(table: dict[str, Any], source: str) -> TrainConfig:
         if type(plain) is not wanted:
             raise BadConfig(f"{source}: {name} is {value!r}; it must be of type {wanted.__name__}")
         values[name] = plain
-    return TrainConfig(**{**RECIPES.get(values.get("model", TrainConfig.model), {}), **values})
+    recipe = dict(RECIPES.get(values.get("model", TrainConfig.model), {}))
+    if values.get("init"):
+        recipe |= FINE_TUNING
+    return TrainConfig(**{**recipe, **values})
 
 
 def load_config(path: Path) -> TrainConfig:
     """Read a TOML file; raise BadConfig with the file's name where it cannot be used."""
+    return from_table(read_table(path), str(path))
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """Read a TOML file's settings as they stand there, unchecked."""
     try:
         with open(path, "rb") as handle:
-            table = tomllib.load(handle)
+            return tomllib.load(handle)
     except OSError as error:
         raise BadConfig(f"{path}: {error.strerror}; give a TOML file with --config") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadConfig(f"{path}: not TOML: {error}") from None
-    return from_table(table, str(path))

@@ -1,6 +1,6 @@
 """What makes the training step faster on this machine, and what does not.
 
-    python scripts/step_speed.py DATA [--image-size 64] [--repeats 3]
+    python scripts/step_speed.py DATA [--model siamese-conv] [--image-size 64] [--repeats 3]
 
 Each variant runs the training loop's own step on batches from the `memory` store in a process of
 its own; variants take turns. Prints the median and range of pairs a second, as ratios to the first.
@@ -15,9 +15,10 @@ import time
 from pathlib import Path
 
 WARM_UP_STEPS, SECONDS = 5, 8.0
+FIRST = "as shipped"
 # name → environment, keyword arguments of `measure`
 VARIANTS: dict[str, tuple[dict[str, str], dict[str, int]]] = {
-    "as shipped (batch 64)": ({}, {}),
+    FIRST: ({}, {}),
     "oneDNN off": ({"TF_ENABLE_ONEDNN_OPTS": "0"}, {}),
     "intra-op threads 1": ({}, {"intra": 1}),
     "inter-op threads 1": ({}, {"inter": 1}),
@@ -25,8 +26,7 @@ VARIANTS: dict[str, tuple[dict[str, str], dict[str, int]]] = {
     "XLA (jit_compile)": ({}, {"jit": 1}),
     "8 steps an execution": ({}, {"together": 8}),
     "bfloat16 compute": ({}, {"bfloat16": 1}),
-    "batch 32": ({}, {"batch": 32}),
-    "batch 128": ({}, {"batch": 128}),
+    "batch 64": ({}, {"batch": 64}),
     "batch 256": ({}, {"batch": 256}),
     "no augmentation": ({}, {"plain": 1}),
 }
@@ -34,6 +34,7 @@ VARIANTS: dict[str, tuple[dict[str, str], dict[str, int]]] = {
 
 def measure(
     data: Path,
+    model: str,
     px: int,
     intra: int = 0,
     inter: int = 0,
@@ -41,15 +42,16 @@ def measure(
     jit: int = 0,
     together: int = 1,
     bfloat16: int = 0,
-    batch: int = 64,
+    batch: int = 0,
     plain: int = 0,
 ) -> float:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import keras
     import tensorflow as tf
 
+    from facepairs.config import TrainConfig
     from facepairs.data.index import FaceIndex
-    from facepairs.data.sampler import PairSampler
+    from facepairs.data.sampler import DistinctPeopleSampler
     from facepairs.models.network import build_network
     from facepairs.pipeline.dataset import make_dataset
     from facepairs.pipeline.memory import MemoryStore
@@ -61,13 +63,14 @@ def measure(
         keras.mixed_precision.set_global_policy("mixed_bfloat16")
     index = FaceIndex.scan(data).without(range(2000, 10**7))
     store = MemoryStore.build(index, 250, 112)
-    sampler = PairSampler(index.first, range(len(index.people)), 0)
+    batch = batch or TrainConfig().replace(model=model).batch_size
+    sampler = DistinctPeopleSampler(index.first, range(len(index.people)), 0, batch)
     dataset = make_dataset(store, lambda: training_blocks(sampler, batch, 10**6, 0), batch)
     if private:
         options = tf.data.Options()
         options.threading.private_threadpool_size = private
         dataset = dataset.with_options(options)
-    network = build_network("difference", 112, px, 0.0 if plain else 1.0)
+    network = build_network(model, 112, px, 0.0 if plain else 1.0)
     loop = TrainLoop(network, store, 0, validate=dict, should_stop=lambda: False)
     if together > 1:
         dataset = dataset.batch(together)
@@ -93,26 +96,28 @@ def measure(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
+    parser.add_argument("--model", default="siamese-conv")
     parser.add_argument("--image-size", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--variant", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.variant:
-        print(measure(given.data, given.image_size, **VARIANTS[given.variant][1]))
+        print(measure(given.data, given.model, given.image_size, **VARIANTS[given.variant][1]))
         return
     found: dict[str, list[float]] = {name: [] for name in VARIANTS}
     for _ in range(given.repeats):
         for name, (environment, _) in VARIANTS.items():
             command = [sys.executable, __file__, str(given.data), "--variant", name]
             done = subprocess.run(
-                [*command, "--image-size", str(given.image_size)],
+                [*command, "--model", given.model, "--image-size", str(given.image_size)],
                 capture_output=True, text=True, check=False, env={**os.environ, **environment},
             )  # fmt: skip
             if done.returncode == 0:
                 found[name].append(float(done.stdout.splitlines()[-1]))
             else:
-                print(f"{name}: failed: {done.stderr.splitlines()[-1][:200]}", file=sys.stderr)
-    reference = statistics.median(found["as shipped (batch 64)"])
+                why = [line for line in done.stderr.splitlines() if "Error" in line]
+                print(f"{name}: failed: {why[-1][:300] if why else done.stderr}", file=sys.stderr)
+    reference = statistics.median(found[FIRST])
     for name, rates in found.items():
         if rates:
             middle = statistics.median(rates)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from facepairs.bench.job import CONSTANT, SEED, pair_count
-from facepairs.bench.machine import describe
 from facepairs.bench.rows import BASE, LIMIT, ROWS
 from facepairs.bench.run import FRAME_PX, Line, Results
+from facepairs.training.machine import describe
 
 FIGURES = ("pairs_per_s", "cpu_s_per_1k_pairs", "first_batch_s", "peak_rss_mb")
 

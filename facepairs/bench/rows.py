@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from facepairs.bench.job import Batch, Job
-from facepairs.bench.machine import cores
 from facepairs.errors import BadConfig
+from facepairs.training.machine import cores
 
 BASE, LIMIT = "pil", "limit"
 STORES = ("files", "memory", "tfrecord-jpeg", "tfrecord-raw")

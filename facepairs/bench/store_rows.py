@@ -6,7 +6,6 @@ from pathlib import Path
 import tensorflow as tf
 
 from facepairs.bench.job import SEED, Batch, Job
-from facepairs.pipeline.allocator import keep_freed_memory
 from facepairs.pipeline.dataset import Store, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
@@ -19,7 +18,6 @@ def opened(job: Job, name: str, shuffle_seed: int | None = None) -> tuple[Store,
 
     `shuffle_seed` is for the pair caches; `files` does their part of the step, which is none.
     """
-    keep_freed_memory()  # as training does
     path = Path(job.spec.cache)
     files = FileStore(job.index, job.frame_px, job.crop_px)
     if name.startswith("tfrecord"):

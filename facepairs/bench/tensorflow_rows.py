@@ -7,8 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from facepairs.bench.job import Batch, Job
-from facepairs.bench.machine import cores
-from facepairs.pipeline.allocator import keep_freed_memory
+from facepairs.training.machine import cores
 
 ARTICLE_BATCH, ARTICLE_PREFETCH = 10, 5
 LIMIT_IMAGES = 64  # decoded by one call
@@ -57,7 +56,6 @@ def limit(job: Job) -> Iterator[Batch]:
     side on all cores; of each image one byte is kept, so that nothing can be left out. Paths and
     squares are known beforehand.
     """
-    keep_freed_memory()  # as the stores have it
     order = np.resize(job.image_order, -(-job.image_order.size // LIMIT_IMAGES) * LIMIT_IMAGES)
     with job.aside():
         squares = job.squares(order, jpeg_only=True)

@@ -12,10 +12,12 @@ from typing import Any
 
 from facepairs.bench.job import Job, Skip, Spec
 from facepairs.errors import FacepairsError
+from facepairs.pipeline.allocator import keep_freed_memory
 
 
 def work(spec: Spec) -> dict[str, Any]:
     """Do a task; raises whatever the row raises."""
+    keep_freed_memory()  # as training does; every row has it, so that none is favoured
     if spec.task == "training":
         from facepairs.bench.steps import train_steps
 

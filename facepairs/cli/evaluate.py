@@ -11,7 +11,9 @@ EXAMPLE = "Example: facepairs evaluate run/bundle photos/ --scores scores.csv"
 
 
 def evaluate(
-    bundle: Annotated[Path | None, typer.Argument(help="Bundle to measure.")] = None,
+    bundle: Annotated[
+        str | None, typer.Argument(help="Bundle to measure; default is the one of the package.")
+    ] = None,
     data: Annotated[Path | None, typer.Argument(help="Folder of Person_Name/photo.jpg.")] = None,
     protocol: Annotated[
         str | None,

@@ -1,6 +1,5 @@
 """`facepairs info`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +13,7 @@ EXAMPLE = "Example: facepairs info run/bundle"
 
 
 def info(
-    bundle: Annotated[Path, typer.Argument(help="Bundle made by `facepairs train`.")],
+    bundle: Annotated[str, typer.Argument(help="Bundle made by `facepairs train`, or default.")],
     json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> None:
     """Show what a bundle is: model, training, threshold and its errors; checks every file's sum."""
@@ -46,15 +45,25 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
             f"{calibration.get('impostor_pairs', 0):,} impostor pairs of other people",
         ),
     ]
+    if "init" in training:
+        rows.insert(3, ("started from", f"a bundle made {training['init']['created']}"))
+    if "calibrated" in bundle.raw:
+        rows.append(("by", f"facepairs calibrate, on {bundle.raw['calibrated']['finished']}"))
+    view2 = bundle.results.get("view2")
+    if view2:
+        text = f"accuracy {view2['accuracy']:.4f} ± {view2['accuracy_standard_error']:.4f}"
+        rows.append(("LFW View 2", f"{text}, by the same recipe on other people"))
     if bundle.ece is not None:
         rows.append(("calibration error", f"{bundle.ece:.3f} (ECE, cross-fitted)"))
     for row in bundle.thresholds:
         text = row.get("reason") or ""
-        if row["threshold"] is not None:
+        if row.get("threshold") is not None:
+            text = f"threshold {row['threshold']:.4f}"
+        if "fmr_interval" in row:
             low, high = row["fmr_interval"]
-            text = (
-                f"threshold {row['threshold']:.4f}, FNMR {row['fnmr']:.3f} (FMR measured "
-                f"{row['measured_fmr']:.4f}, 95 % interval {low:.4f} to {high:.4f})"
+            text += (
+                f", FNMR {row['fnmr']:.3f} (FMR measured {row['measured_fmr']:.4f}, 95 % interval "
+                f"{low:.4f} to {high:.4f})"
             )
         rows.append((f"FMR {row['fmr']:g}", text))
     versions = ", ".join(f"{name} {version}" for name, version in bundle.versions.items())

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import typer
 
 import facepairs
-from facepairs.cli import bench, cache, data, evaluate, info, train, verify
+from facepairs.cli import bench, cache, calibrate, crossval, data, evaluate, info, train, verify
 from facepairs.cli.output import ERROR, INTERRUPTED, print_error
 from facepairs.errors import FacepairsError
 
@@ -27,6 +27,8 @@ app = typer.Typer(
 )
 app.command(epilog=train.EXAMPLE)(train.train)
 app.command(epilog=evaluate.EXAMPLE)(evaluate.evaluate)
+app.command(epilog=crossval.EXAMPLE)(crossval.crossval)
+app.command(epilog=calibrate.EXAMPLE)(calibrate.calibrate)
 app.command(epilog=verify.EXAMPLE)(verify.verify)
 app.command(epilog=info.EXAMPLE)(info.info)
 app.command(epilog=bench.EXAMPLE)(bench.bench)

@@ -16,7 +16,19 @@ def train(
         Path | None, typer.Option(help="Run folder; its bundle/ is the verifier. [default: runs/…]")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="difference (default), siamese, or the baseline pixels.")
+        str | None,
+        typer.Option(help="difference (default), siamese, or a baseline: pixels, eigenfaces."),
+    ] = None,
+    init: Annotated[
+        str | None,
+        typer.Option(help="Bundle to start from, with a gentler recipe; default: the package's."),
+    ] = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="What a siamese model learns from: in-batch (default), supervised, margin, "
+            "triplet, triplet-hard, cross-entropy, cosface or arcface."
+        ),
     ] = None,
     protocol: Annotated[
         str | None, typer.Option(help="heldout (default: split by people) or view1 (LFW's lists).")
@@ -72,6 +84,8 @@ def train(
         out = Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")
     given: dict[str, Any] = {
         "model": model,
+        "loss": loss,
+        "init": init,
         "protocol": protocol,
         "lists": str(lists) if lists else None,
         "epochs": epochs,

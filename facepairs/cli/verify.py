@@ -7,24 +7,25 @@ import typer
 
 from facepairs.cli.output import NEGATIVE, OK, print_json, print_rows
 
-EXAMPLE = "Example: facepairs verify a.jpg b.jpg --model run/bundle"
+EXAMPLE = "Example: facepairs verify a.jpg b.jpg"
 
 
 def verify(
     left: Annotated[Path, typer.Argument(metavar="A", help="One photo.")],
     right: Annotated[Path, typer.Argument(metavar="B", help="The other photo.")],
     model: Annotated[
-        Path | None,
-        typer.Option(help="Bundle made by `facepairs train`.", envvar="FACEPAIRS_MODEL"),
-    ] = None,
+        str,
+        typer.Option(
+            help="Bundle made by `facepairs train`; the word default is the one of the package.",
+            envvar="FACEPAIRS_MODEL",
+        ),
+    ] = "default",
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
     """Tell whether two photos show one person.
 
     Exit code 0: the same person, 1: different people, 2: an error.
     """
-    if model is None:
-        raise typer.BadParameter("give a bundle with --model RUN/bundle (made by facepairs train)")
     from facepairs.verification.verifier import Verifier
 
     verdict = Verifier.load(model).verify(left, right)
@@ -37,7 +38,7 @@ def verify(
                 "threshold": verdict.threshold,
                 "left": str(left),
                 "right": str(right),
-                "model": str(model),
+                "model": model,
                 "schema": 1,
             }
         )

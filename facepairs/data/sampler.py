@@ -127,18 +127,27 @@ class PairSampler:
             block += 1
 
 
+STREAMS = (1, 3)  # of the generator: people with several photos, people with one
+
+
 class DistinctPeopleSampler:
     """Draws genuine pairs so that no person occurs twice in a batch: what in-batch losses need.
 
-    A pass shows every person once, in a new order; people that do not fill a last batch wait for
-    the next pass. A person with one photo gives that photo twice: only here may an image meet
-    itself, and training then augments the two differently. `batch_size` is at most the number of
-    people; blocks are of `block_pairs(batch_size)` pairs. Raises NotEnough where nobody has two
+    `several_share` of a batch are people with two photos or more (0: as many as there are among
+    all). Either kind is gone through in passes, each in a new order; who does not fill a last batch
+    waits for the next pass. A person with one photo gives that photo twice: only here may an image
+    meet itself, and training then augments the two differently. `batch_size` is at most the number
+    of people; blocks are of `block_pairs(batch_size)` pairs. Raises NotEnough where nobody has two
     photos.
     """
 
     def __init__(
-        self, first: npt.NDArray[np.int64], people: npt.ArrayLike, seed: int, batch_size: int
+        self,
+        first: npt.NDArray[np.int64],
+        people: npt.ArrayLike,
+        seed: int,
+        batch_size: int,
+        several_share: float = 0.0,
     ) -> None:
         self._first = first
         self._counts = np.diff(first)
@@ -150,6 +159,11 @@ class DistinctPeopleSampler:
                 f"training needs 2 people or more, and one with 2 photos; of {len(self.people)} "
                 "people none has; add photos"
             )
+        several = self._counts[self.people] >= 2
+        share = several_share or float(several.mean())
+        fitting = max(round(share * self.batch_size), self.batch_size - int((~several).sum()))
+        self._kinds = [(self.people[several], min(fitting, int(several.sum())))]
+        self._kinds.append((self.people[~several], self.batch_size - self._kinds[0][1]))
 
     def block(self, epoch: int, block: int, size: int) -> PairList:
         """Give `size` genuine pairs, a multiple of the batch size, as PairSampler.block does."""
@@ -164,11 +178,15 @@ class DistinctPeopleSampler:
         return PairList.of(first + left, first + right, np.ones(size, bool))
 
     def _batch(self, epoch: int, batch: int) -> npt.NDArray[np.int64]:
-        """Give the people of one batch: a slice of its pass's order."""
-        in_a_pass = len(self.people) // self.batch_size
-        turn, slot = divmod(batch, in_a_pass)
-        order = np.argsort(raw_words(self.seed, 1, epoch, turn, len(self.people)), kind="stable")
-        return self.people[order[slot * self.batch_size : (slot + 1) * self.batch_size]]
+        """Give the people of one batch: of either kind a slice of its pass's order."""
+        chosen = []
+        for kind, (people, wanted) in enumerate(self._kinds):
+            if wanted:
+                turn, slot = divmod(batch, len(people) // wanted)
+                words = raw_words(self.seed, STREAMS[kind], epoch, turn, len(people))
+                order = np.argsort(words, kind="stable")
+                chosen.append(people[order[slot * wanted : (slot + 1) * wanted]])
+        return np.concatenate(chosen)
 
 
 def block_pairs(batch_size: int) -> int:

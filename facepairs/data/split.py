@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.data.enough import LEAST_PAIRS, LEAST_PEOPLE
 from facepairs.data.index import FaceIndex
 from facepairs.errors import NotEnough
+
+LEAST_OTHERS = 2  # people with 2 photos or more to train on, and to test on
 
 
 @dataclass(frozen=True)
@@ -31,31 +34,64 @@ def split_people(
     """Deal people out by a keyed hash of their names, whatever their order or number of photos.
 
     Shares are of the people with two photos or more and of the others separately, so that each part
-    can form genuine pairs. Raises NotEnough when a part that is asked for cannot: training,
-    calibration and test need two people with two photos each.
+    can form genuine pairs. In a small folder calibration gets more than its share: as many people
+    as it takes to say anything (`data.enough`). Raises NotEnough, with the numbers, when nobody is
+    then left for a part that is asked for: training and test need two people with two photos each.
     """
     allowed = np.unique(np.asarray(people, np.int64))
-    several = index.image_counts[allowed] >= 2
+    counts = index.image_counts[allowed]
+    several, single = (
+        sorted(group.tolist(), key=lambda p: _rank(index.people[p], seed))
+        for group in (allowed[counts >= 2], allowed[counts < 2])
+    )
+    people_left = len(several) - LEAST_OTHERS  # once training has its people
+    fewest_test = LEAST_OTHERS if test_share > 0 else 0
+    calibration = min(_share(len(several), calibration_share), people_left - fewest_test)
+    calibration = max(calibration, _least(index, several))
+    test = min(_share(len(several), test_share), people_left - calibration)
+    test = max(test, fewest_test)
+    if people_left < calibration + test:
+        raise NotEnough(_too_few(index, several, calibration, test))
     parts: list[list[int]] = [[], [], []]
-    for group in (allowed[several], allowed[~several]):
-        order = sorted(group.tolist(), key=lambda p: _rank(index.people[p], seed))
-        calibration = _share(len(order), calibration_share)
-        test = _share(len(order), test_share)
-        parts[1] += order[:calibration]
-        parts[2] += order[calibration : calibration + test]
-        parts[0] += order[calibration + test :]
-    split = PeopleSplit(*(np.array(sorted(part), np.int64) for part in parts))
-    shares = (1.0, calibration_share, test_share)
-    for name, part, share in zip(
-        ("training", "calibration", "test"), vars(split).values(), shares, strict=True
-    ):
-        with_pairs = int((index.image_counts[part] >= 2).sum())
-        if share > 0 and with_pairs < 2:
-            raise NotEnough(
-                f"{index.root}: only {with_pairs} people with 2 photos or more would be left for "
-                f"{name}; facepairs needs about 20 such people, and has {int(several.sum())}"
-            )
-    return split
+    _deal(parts, several, calibration, test)
+    _deal(parts, single, *(_share(len(single), share) for share in (calibration_share, test_share)))
+    return PeopleSplit(*(np.array(sorted(part), np.int64) for part in parts))
+
+
+def _deal(parts: list[list[int]], order: list[int], calibration: int, test: int) -> None:
+    parts[1] += order[:calibration]
+    parts[2] += order[calibration : calibration + test]
+    parts[0] += order[calibration + test :]
+
+
+def _least(index: FaceIndex, order: list[int]) -> int:
+    """Give how many of the people, in this order, calibration takes.
+
+    Where all of them fall short, further people are taken to bring one pair each.
+    """
+    pairs = _pairs(index, order)
+    missing = LEAST_PAIRS - int(pairs.sum())
+    enough = (
+        len(order) + missing if missing > 0 else np.searchsorted(pairs.cumsum(), LEAST_PAIRS) + 1
+    )
+    return max(LEAST_PEOPLE, int(enough))
+
+
+def _pairs(index: FaceIndex, order: list[int]) -> npt.NDArray[np.int64]:
+    counts = index.image_counts[order]
+    pairs: npt.NDArray[np.int64] = counts * (counts - 1) // 2
+    return pairs
+
+
+def _too_few(index: FaceIndex, order: list[int], calibration: int, test: int) -> str:
+    """Say what is there and what is needed."""
+    return (
+        f"{index.root}: {len(order)} people have 2 photos or more and form "
+        f"{int(_pairs(index, order).sum())} genuine pairs; {calibration + test + LEAST_OTHERS} or "
+        f"more are needed: {calibration} to calibrate ({LEAST_PAIRS} genuine pairs of "
+        f"{LEAST_PEOPLE} people at least), {test} to test and {LEAST_OTHERS} to train on; add "
+        "people or photos"
+    )
 
 
 def _share(count: int, share: float) -> int:

@@ -30,7 +30,7 @@ class Evaluation:
 
 
 def evaluate_bundle(
-    path: Path,
+    path: Path | str,
     data: Path,
     protocol: str | None = None,
     lists: Path | None = None,
@@ -42,11 +42,13 @@ def evaluate_bundle(
 
     `pairs_csv` names the pairs; otherwise `protocol` does (`heldout`: people of `data` that the
     bundle neither trained nor calibrated on; `view1`: pairsDevTest.txt), by default the one that
-    the bundle was trained under. Raises BadData where a protocol's people are known to the bundle.
+    the bundle was trained under, else `heldout`. Raises BadData where a protocol's people are known
+    to the bundle.
     """
     bundle = Bundle.open(path)
     index = FaceIndex.scan(data)
-    protocol = protocol or str(bundle.training.get("protocol", "heldout"))
+    own = bundle.training.get("protocol")
+    protocol = protocol or (own if own in PROTOCOLS else "heldout")
     if protocol not in PROTOCOLS:
         raise BadData(f"protocol {protocol!r} is unknown; use one of {', '.join(PROTOCOLS)}")
     known = bundle.knows(list(index.people))

@@ -15,18 +15,24 @@ from keras import ops
 
 from facepairs.models.augment import RandomFace
 from facepairs.models.difference import difference_head
-from facepairs.models.losses import BinaryLogit, InBatchContrastive
+from facepairs.models.eigenfaces import eigenface_head
+from facepairs.models.fisher import DESCRIBE, PROJECT, fisher_tower
+from facepairs.models.losses import BinaryLogit, build_loss
 from facepairs.models.pixels import pixel_head
 from facepairs.models.prepare import prepare_layers
 from facepairs.models.tower import face_tower, with_mirror_image
 
 SMALLEST_PX, LARGEST_PX = 64, 224
-TEMPERATURE = 0.1
+DROPPED = 0.2  # of a vector's numbers, at each step
+IDENTITY = 64  # so many equal numbers of two vectors tell that they are one image's
 
 
 @dataclass(frozen=True)
 class Network(ABC):
-    """A model's parts: `prepare` (uint8 → float), `augment`, and `head` with the weights."""
+    """A model's parts: `prepare` (uint8 → float), `augment`, and `head` with the weights.
+
+    `objective` is what training lowers; it may have weights too, which are never exported.
+    """
 
     kind: ClassVar[Literal["pair", "embedding"]]
     inputs: ClassVar[tuple[str, ...]]
@@ -38,11 +44,22 @@ class Network(ABC):
     prepare: keras.Model
     augment: RandomFace
     head: keras.Model
+    objective: keras.Layer
 
     @property
     def trainable(self) -> bool:
         """Whether there is anything to learn."""
         return bool(self.head.trainable_variables)
+
+    @property
+    def variables(self) -> list[keras.Variable]:
+        """All that training keeps beside the optimizer's own, the head's first."""
+        return [*self.head.variables, *self.objective.variables]
+
+    @property
+    def trainable_variables(self) -> list[keras.Variable]:
+        """What the optimizer moves, the head's first."""
+        return [*self.head.trainable_variables, *self.objective.trainable_variables]
 
     def seen(self, images: Any, training: bool = False) -> Any:
         """Give the images as the network sees them: float32[2·B, image_px, image_px, 3]."""
@@ -53,12 +70,23 @@ class Network(ABC):
         """Score a batch laid out as lefts, then rights: uint8[2·B, …] → float32[B]."""
 
     @abstractmethod
-    def loss(self, images: Any, genuine: Any) -> Any:
-        """Give what training lowers: uint8[2·B, …] images, float32[B] labels → scalar."""
+    def loss(self, images: Any, genuine: Any, people: Any) -> Any:
+        """Give what training lowers: uint8[2·B, …], float32[B] labels, int32[2·B] people → scalar.
+
+        People trained on are numbered from 0; equal numbers are one person.
+        """
 
     @abstractmethod
     def inference_model(self) -> keras.Model:
         """Join the parts for export: uint8 `inputs`, one float32 `output`."""
+
+    def _prepared(self, face: Any) -> Any:
+        """Prepare an input of the exported network.
+
+        Keras's Resizing is in training unless told otherwise, and takes the layers that follow it
+        along: batch norm would then use each batch's own statistics.
+        """
+        return self.prepare(face, training=False)
 
     def _faces(self) -> list[keras.KerasTensor]:
         shape = (self.crop_px, self.crop_px, 3)
@@ -79,12 +107,12 @@ class PairNetwork(Network):
     def scores(self, images: Any) -> Any:
         return self._compare(self.seen(images), training=False)
 
-    def loss(self, images: Any, genuine: Any) -> Any:
-        return BinaryLogit()(self._compare(self.seen(images, True), training=True), genuine)
+    def loss(self, images: Any, genuine: Any, people: Any) -> Any:
+        return self.objective(self._compare(self.seen(images, True), training=True), genuine)
 
     def inference_model(self) -> keras.Model:
         sides = self._faces()
-        score = self.head([self.prepare(side) for side in sides])
+        score = self.head([self._prepared(side) for side in sides])
         return keras.Model(sides, score, name=self.name)
 
 
@@ -99,30 +127,73 @@ class EmbeddingNetwork(Network):
         left, right = ops.split(with_mirror_image(self.head, self.seen(images)), 2, axis=0)
         return ops.sum(left * right, axis=1)
 
-    def loss(self, images: Any, genuine: Any) -> Any:
+    def loss(self, images: Any, genuine: Any, people: Any) -> Any:
         embeddings = self.head(self.seen(images, training=True), training=True)
         left, right = ops.split(embeddings, 2, axis=0)
-        return InBatchContrastive(TEMPERATURE)(left, right, genuine)
+        return self.objective(left, right, genuine, *ops.split(people, 2, axis=0))
 
     def inference_model(self) -> keras.Model:
         (face,) = self._faces()
-        embedding = with_mirror_image(self.head, self.prepare(face))
+        embedding = with_mirror_image(self.head, self._prepared(face))
         return keras.Model(face, embedding, name=self.name)
 
 
+class DescribedNetwork(EmbeddingNetwork):
+    """A tower whose first part is fitted once and for all: training starts from its vectors.
+
+    In place of images it takes float16[N, 2, D], what `described` gives for an image and its mirror
+    image. Training draws one of the two for each image; scores use both.
+    """
+
+    def described(self, images: Any) -> Any:
+        """Give the vectors of uint8[N, …] images and of their mirror images: float16[N, 2, D]."""
+        describe, faces = self.head.get_layer(DESCRIBE), self.seen(images)
+        both = [describe(faces), describe(ops.flip(faces, axis=2))]
+        return ops.cast(ops.stack(both, axis=1), "float16")
+
+    def scores(self, images: Any) -> Any:
+        project, both = self.head.get_layer(PROJECT), ops.cast(images, "float32")
+        joined = ops.normalize(project(both[:, 0]) + project(both[:, 1]), axis=-1, order=2)
+        left, right = ops.split(joined, 2, axis=0)
+        return ops.sum(left * right, axis=1)
+
+    def loss(self, images: Any, genuine: Any, people: Any) -> Any:
+        source = self.augment.source
+        side = keras.random.uniform((ops.shape(images)[0],), seed=source) < 0.5
+        # Who has one photo meets its mirror image, never the very same vector.
+        left, right = ops.split(images[:, 0, :IDENTITY], 2, axis=0)
+        first, second = ops.split(side, 2, axis=0)
+        second = ops.where(ops.all(left == right, axis=1), ~first, second)
+        side = ops.concatenate([first, second], axis=0)[:, None]
+        drawn = ops.cast(ops.where(side, images[:, 0], images[:, 1]), "float32")
+        drawn = keras.random.dropout(drawn, DROPPED, seed=source)
+        embeddings = self.head.get_layer(PROJECT)(drawn)
+        left, right = ops.split(embeddings, 2, axis=0)
+        return self.objective(left, right, genuine, *ops.split(people, 2, axis=0))
+
+
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
-    "siamese": (EmbeddingNetwork, face_tower),
+    "siamese": (DescribedNetwork, fisher_tower),
+    "siamese-conv": (EmbeddingNetwork, face_tower),
     "difference": (PairNetwork, difference_head),
     "pixels": (PairNetwork, pixel_head),
+    "eigenfaces": (EmbeddingNetwork, eigenface_head),  # fitted by `training.eigenfaces`
 }
 
 
 def build_network(
-    name: str, crop_px: int, image_px: int, augment: float, erase: float = 0.0
+    name: str,
+    crop_px: int,
+    image_px: int,
+    augment: float,
+    erase: float = 0.0,
+    loss: str = "in-batch",
+    **loss_settings: Any,
 ) -> Network:
     """Build a model by name with fresh weights from Keras's global seed.
 
-    `image_px` 64 … 224. Raises ValueError for another name or size; configuration checks both.
+    `image_px` 64 … 224. `loss` and its settings, as `build_loss` takes them, are for embeddings.
+    Raises ValueError for another name or size; configuration checks both.
     """
     if name not in MODELS or not SMALLEST_PX <= image_px <= LARGEST_PX:
         raise ValueError(f"model {name!r} at {image_px} pixels; known: {', '.join(MODELS)}")
@@ -130,5 +201,10 @@ def build_network(
         [keras.Input((crop_px, crop_px, 3), dtype="uint8"), *prepare_layers(crop_px, image_px)],
         name="prepare",
     )
-    network, head = MODELS[name]
-    return network(name, crop_px, image_px, prepare, RandomFace(augment, erase), head(image_px))
+    network, make_head = MODELS[name]
+    head = make_head(image_px)  # before the objective: its weights are the same under any
+    objective: keras.Layer = BinaryLogit()
+    if network.kind == "embedding":
+        objective = build_loss(loss, head.output_shape[-1], **loss_settings)
+    augmentation = RandomFace(augment, erase)
+    return network(name, crop_px, image_px, prepare, augmentation, head, objective)

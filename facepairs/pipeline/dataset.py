@@ -1,10 +1,11 @@
 """One function from blocks of index pairs to a `tf.data.Dataset` of batches.
 
-A batch is `{"images": …, "genuine": bool[B]}`. The compiled step calls `store.pixels` on the images
-and gets uint8[2·B, crop_px, crop_px, 3]: the B left ones, then the B right ones, so that a Siamese
-tower takes the batch as it is and a difference takes two slices. For `files` and `tfrecord` the
-images are these pixels already; for `memory` they are int32[2·B] numbers, gathered where the store
-lies, on the device where there is one. Casting, resizing and augmentation follow in the same step
+A batch is `{"images": …, "genuine": bool[B]}`, and where it is asked for `"people": int32[2·B]`,
+who the images show. The compiled step calls `store.pixels` on the images and gets
+uint8[2·B, crop_px, crop_px, 3]: the B left ones, then the B right ones, so that a Siamese tower
+takes the batch as it is and a difference takes two slices. For `files` and `tfrecord` the images
+are these pixels already; for `memory` they are int32[2·B] numbers, gathered where the store lies,
+on the device where there is one. Casting, resizing and augmentation follow in the same step
 (`facepairs.models`).
 """
 
@@ -46,11 +47,29 @@ def _rows(block: PairList, batches: int) -> tuple[npt.NDArray[np.int32], npt.NDA
     return np.concatenate(sides, axis=1), block.genuine.reshape(batches, -1)
 
 
-def make_dataset(store: Store, blocks: Blocks, batch_size: int) -> tf.data.Dataset:
+def people_numbers(
+    person_of: npt.NDArray[np.int32], people: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int32]:
+    """Number some people from 0 in their order, an image at a time: int32[images]; others are -1.
+
+    `person_of` int32[images] is the index's, `people` int64[P] are distinct person numbers of it.
+    """
+    numbers = np.full(int(person_of.max(initial=-1)) + 1, -1, np.int32)
+    numbers[people] = np.arange(len(people), dtype=np.int32)
+    return numbers[person_of]
+
+
+def make_dataset(
+    store: Store,
+    blocks: Blocks,
+    batch_size: int,
+    people: npt.NDArray[np.int32] | None = None,
+) -> tf.data.Dataset:
     """Build batches from `blocks`, pair lists that come one after the other, in their order.
 
     Every block but the last must hold a multiple of `batch_size` pairs; the last batch may be
-    short. Raises tf.errors.InvalidArgumentError while iterating where an image cannot be decoded.
+    short. `people` int32[images], as `people_numbers` gives them, go along with the images. Raises
+    tf.errors.InvalidArgumentError while iterating where an image cannot be decoded.
     """
 
     def generate() -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]]:
@@ -66,7 +85,8 @@ def make_dataset(store: Store, blocks: Blocks, batch_size: int) -> tf.data.Datas
     # Nothing in it is Python control flow: AutoGraph would only slow tracing down.
     @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
     def batch_of(images: tf.Tensor, genuine: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"images": load(images), "genuine": genuine}
+        batch = {"images": load(images), "genuine": genuine}
+        return batch if people is None else {**batch, "people": tf.gather(people, images)}
 
     return (
         tf.data.Dataset.from_generator(

@@ -9,6 +9,7 @@ import mmap
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,8 +63,8 @@ class MemoryStore:
             crops = np.frombuffer(mmap.mmap(-1, store_bytes(*shape[:2])), np.uint8).reshape(shape)
             _fill(crops, index, frame_px, progress)
             return cls(crops)
-        if not _is_whole(path, shape):
-            with _new_array(path, shape) as crops:
+        if not is_whole(path, shape, np.uint8):
+            with new_array(path, shape, np.uint8) as crops:
                 _fill(crops, index, frame_px, progress)
         # Copy on write: TensorFlow takes writable memory only, and nobody writes.
         return cls(np.load(path, mmap_mode="c", allow_pickle=False))
@@ -77,19 +78,22 @@ class MemoryStore:
         return tf.gather(self._crops, images)
 
 
-def _is_whole(path: Path, shape: tuple[int, ...]) -> bool:
+def is_whole(path: Path, shape: tuple[int, ...], kind: npt.DTypeLike) -> bool:
+    """Tell whether `path` is an `.npy` file of this shape and dtype."""
     try:
         stored = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return False
-    return bool(stored.shape == shape and stored.dtype == np.uint8)
+    return bool(stored.shape == shape and stored.dtype == kind)
 
 
 @contextlib.contextmanager
-def _new_array(path: Path, shape: tuple[int, ...]) -> Iterator[Crops]:
+def new_array(
+    path: Path, shape: tuple[int, ...], kind: npt.DTypeLike
+) -> Iterator[npt.NDArray[Any]]:
     """Yield a memory-mapped array that becomes `path` when the block ends well."""
     with temporary_beside(path) as temporary:
-        crops = np.lib.format.open_memmap(temporary, "w+", np.uint8, shape)
+        crops = np.lib.format.open_memmap(temporary, "w+", kind, shape)
         # Blocks are set aside first: a full disk would otherwise kill the process (SIGBUS).
         with open(temporary, "r+b") as handle:
             os.posix_fallocate(handle.fileno(), 0, os.fstat(handle.fileno()).st_size)

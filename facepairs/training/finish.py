@@ -1,11 +1,12 @@
 """From trained weights to a bundle: export, then calibrate on held-out people as `verify` does.
 
 Calibration scores come from the exported network and from Pillow's decoding, not from training's
-TensorFlow, so that threshold and probability fit what a user will run.
+TensorFlow, so that threshold and probability fit what a user will run. Large weights are rounded to
+half precision first: the files halve, and Keras, ONNX and calibration speak of the same weights.
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ import numpy as np
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.evaluation.calibrate import calibrate
-from facepairs.models.export import export_onnx, keras_bytes
+from facepairs.models.export import export_onnx, keras_bytes, round_weights
 from facepairs.models.network import Network
-from facepairs.training.card import model_card
 from facepairs.verification.bundle import CARD, MODEL, NETWORK, Bundle, identity_lists, write_bundle
+from facepairs.verification.card import model_card
 from facepairs.verification.manifest import IDENTITIES
 from facepairs.verification.verifier import Verifier
 
@@ -33,15 +34,21 @@ def finish_bundle(
     people: tuple[np.ndarray, np.ndarray],
     training: dict[str, Any],
     progress: Tick | None = None,
+    *,
+    known: Iterable[str] = (),
+    given: dict[str, Any] | None = None,
 ) -> Bundle:
     """Write the bundle; `people` are the person numbers trained on and calibrated on.
 
+    `known` are hashes of people trained on elsewhere; `given` are fields of the manifest that
+    stand in for calibrating here. The network's weights are rounded in place (`round_weights`).
     Raises NotEnough when the calibration pairs cannot carry a threshold.
     """
+    round_weights(network.head)
     model = network.inference_model()
     onnx, parity = export_onnx(model, network.output)
     hashes, identities = identity_lists(
-        *([index.people[int(person)] for person in part] for part in people)
+        *([index.people[int(person)] for person in part] for part in people), known=(known, ())
     )
     manifest: dict[str, Any] = {
         "kind": network.kind,
@@ -58,20 +65,24 @@ def finish_bundle(
         "identities": identities,
     }
     files: dict[str, bytes | Path] = {NETWORK: onnx, IDENTITIES: hashes}
-    with tempfile.TemporaryDirectory() as folder:
-        draft = write_bundle(Path(folder) / "draft", manifest | _uncalibrated(), files)
-        score = Verifier(draft).score_images(
-            [index.path(i) for i in range(len(index))],
-            calibration_pairs.left,
-            calibration_pairs.right,
-            progress,
-        )
-    manifest |= calibrate(calibration_pairs.genuine, score)
+    manifest |= given or _calibrated(manifest, files, index, calibration_pairs, progress)
     files[MODEL] = keras_bytes(model)
     files[CARD] = model_card(manifest).encode()
     return write_bundle(out, manifest, files)
 
 
-def _uncalibrated() -> dict[str, Any]:
-    """Stand-ins for the draft that only computes scores."""
-    return {"calibration": {"scale": 1.0, "offset": 0.0}, "threshold": 0.0, "thresholds": []}
+def _calibrated(
+    manifest: dict[str, Any],
+    files: dict[str, bytes | Path],
+    index: FaceIndex,
+    pairs: PairList,
+    progress: Tick | None,
+) -> dict[str, Any]:
+    """Score the pairs with the exported network, as `verify` would, and fit what they give."""
+    stand_ins = {"calibration": {"scale": 1.0, "offset": 0.0}, "threshold": 0.0, "thresholds": []}
+    with tempfile.TemporaryDirectory() as folder:
+        draft = write_bundle(Path(folder) / "draft", manifest | stand_ins, files)
+        score = Verifier(draft).score_images(
+            [index.path(i) for i in range(len(index))], pairs.left, pairs.right, progress
+        )
+    return calibrate(pairs.genuine, score)

@@ -70,6 +70,14 @@ def training_blocks(
         epoch, position = epoch + 1, 0
 
 
+def _people(batch: dict[str, tf.Tensor]) -> tf.Tensor:
+    """Give who the images show, int32[2·B], or where nobody says: other people in every pair."""
+    if "people" in batch:
+        return batch["people"]
+    left = tf.range(tf.size(batch["genuine"]))
+    return tf.concat([left, tf.where(batch["genuine"], left, -1 - left)], axis=0)
+
+
 @dataclass
 class Progress:
     """Where a run stands; what is saved beside the weights."""
@@ -104,7 +112,7 @@ class TrainLoop:
         self.should_stop = should_stop
         self.progress = Progress()
         self.optimizer = keras.optimizers.Adam(1e-3)
-        self.optimizer.build(network.head.trainable_variables)
+        self.optimizer.build(network.trainable_variables)
         self._seed = tf.constant(seed, tf.int64)
         self._compiled = tf.function(self._step, autograph=False)
         self._score = tf.function(self._scores_of, autograph=False, reduce_retracing=True)
@@ -112,14 +120,15 @@ class TrainLoop:
     @property
     def variables(self) -> list[keras.Variable]:
         """All that a checkpoint must hold, in a fixed order."""
-        return [*self.network.head.variables, *self.optimizer.variables]
+        return [*self.network.variables, *self.optimizer.variables]
 
     def _step(self, batch: dict[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
         self.network.augment.set_step(self._seed, step)
         genuine = tf.cast(batch["genuine"], tf.float32)
         with tf.GradientTape() as tape:
-            loss = self.network.loss(self.store.pixels(batch["images"]), genuine)
-        weights = self.network.head.trainable_variables
+            pixels = self.store.pixels(batch["images"])
+            loss = self.network.loss(pixels, genuine, _people(batch))
+        weights = self.network.trainable_variables
         self.optimizer.apply(tape.gradient(loss, weights), weights)
         return loss
 

@@ -4,6 +4,7 @@ Nothing here needs TensorFlow, so that a mistake is told before it is loaded.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from facepairs.data.doctor import unreadable_images
 from facepairs.data.index import FaceIndex
 from facepairs.data.protocol import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
-from facepairs.errors import BadData
+from facepairs.errors import BadData, NotEnough
+from facepairs.verification.bundle import Bundle
 
 UNREADABLE = ("unsupported", "not_image", "no_permission", "special_file", "symlink_loop")
 Say = Callable[[str], None]
@@ -56,10 +58,28 @@ def prepare(
 
 
 def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
-    """Split the people as the protocol says; under view1 the test people are LFW's own."""
+    """Split the people as the protocol says; under view1 the test people are LFW's own.
+
+    People whom the bundle of `init` knows are trained on and nothing else: its weights have seen
+    them, so that neither a threshold nor a figure may come from them.
+    """
+    people, test_share = np.arange(len(index.people)), config.test_share
     if config.protocol == "view1":
         lists = Path(config.lists) if config.lists else None
         (people,) = read_people(list_path(lists, "peopleDevTrain.txt"), index)
-        return split_people(index, people, config.seed, config.calibration_share, 0.0)
-    everyone = np.arange(len(index.people))
-    return split_people(index, everyone, config.seed, config.calibration_share, config.test_share)
+        test_share = 0.0
+    known = np.zeros(len(people), bool)
+    if config.init:
+        known = Bundle.open(config.init).knows([index.people[int(p)] for p in people])
+    try:
+        split = split_people(
+            index, people[~known], config.seed, config.calibration_share, test_share
+        )
+    except NotEnough as error:
+        if not known.any():
+            raise
+        raise NotEnough(
+            f"{error}; {int(known.sum())} more are known to the bundle {config.init}, which can "
+            "only be trained on"
+        ) from None
+    return replace(split, training=np.union1d(split.training, people[known]))

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from facepairs.atomic import atomic_file, process_is_gone
-from facepairs.config import TrainConfig, load_config
+from facepairs.config import TrainConfig, from_table, load_config, read_table
 from facepairs.errors import BadConfig, BadRun
+from facepairs.training.init import starting_settings
 
 CONFIG = "config.toml"
 
@@ -29,7 +30,10 @@ def resolve_config(
     A resumed run keeps its own configuration; only `epochs` and `minutes` may be given anew.
     """
     if not resume:
-        return (load_config(file) if file else TrainConfig()).replace(**options)
+        table = {**(read_table(file) if file else {}), **options}
+        if table.get("init"):
+            table = starting_settings(table)
+        return from_table(table, str(file) if file else "options")
     fixed = sorted(set(options) - {"epochs", "minutes"}) + (["config"] if file else [])
     if fixed:
         raise BadConfig(f"--resume keeps the run's own {', '.join(fixed)}; leave the option out")

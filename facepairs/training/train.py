@@ -9,21 +9,26 @@ from typing import Any
 import keras
 import numpy as np
 
-from facepairs.config import DEFAULT_EPOCHS, TrainConfig
+from facepairs.config import DEFAULT_EPOCHS, EMBEDDINGS, TrainConfig
+from facepairs.data.article import ArticleSamplerForComparison
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler, distinct_pairs
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadRun
 from facepairs.evaluation.metrics import auc
-from facepairs.models.network import Network, build_network
+from facepairs.models.network import DescribedNetwork, Network, build_network
 from facepairs.pipeline.allocator import keep_freed_memory
-from facepairs.pipeline.dataset import Store, make_dataset
+from facepairs.pipeline.dataset import Store, make_dataset, people_numbers
+from facepairs.pipeline.record_build import people_digest
 from facepairs.pipeline.records import RecordStore
 from facepairs.training.cache import cached_batches, open_training_cache
 from facepairs.training.callbacks import CollapseAlarm, ProgressReport, TensorBoardLog, collapse
 from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
+from facepairs.training.eigenfaces import fit_eigenfaces
 from facepairs.training.finish import finish_bundle
+from facepairs.training.fisher import VECTORS, describe_images, fit_mixture, start_projection
+from facepairs.training.init import take_weights
 from facepairs.training.interrupt import stop_on_signal
 from facepairs.training.loop import Progress, Schedule, Stopped, TrainLoop, training_blocks
 from facepairs.training.run import RunFolder
@@ -65,11 +70,17 @@ def train(
     progress: Callable[[str], Tick] | None = None,
     images_in_tensorboard: bool = True,
     config_file: Path | None = None,
+    store_folder: Path | None = None,
+    manifest: dict[str, Any] | None = None,
 ) -> TrainReport:
     """Train, calibrate and write `out/bundle`.
 
-    `config` comes from `resolve_config`, `index` and `split` from `prepare`. Raises a
-    FacepairsError for whatever the user can mend.
+    `manifest` are fields for the bundle's manifest that stand in for calibrating here, as
+    `evaluation.calibrate` gives them; training may then leave nobody for calibration.
+
+    `config` comes from `resolve_config`, `index` and `split` from `prepare`; the memory store's
+    array is kept in `store_folder`, by default beside `out`. Raises a FacepairsError for whatever
+    the user can mend.
     """
     tick = progress or (lambda label: lambda done, total: None)
     keep_freed_memory()
@@ -78,14 +89,16 @@ def train(
         if config.store == "tfrecord":
             cache = open_training_cache(Path(config.cache), index, split, config, config_file)
         run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
-        store = open_store(index, config, out.parent, say, tick("decoding images"))
+        beside = store_folder or out.parent
+        store = open_store(index, config, beside, say, tick("decoding images"))
         run.write_config(config)
         job = _Job(run, index, split, store, cache, config, say)
         job.restore()
+        job.describe(tick("describing images"))
         job.train(should_stop, images_in_tensorboard)
         if job.interrupted:
             return job.report(None)
-        return job.report(job.finish(tick("calibrating")))
+        return job.report(job.finish(tick("calibrating"), manifest))
 
 
 class _Job:
@@ -102,15 +115,15 @@ class _Job:
         say: Say,
     ) -> None:
         keras.utils.set_random_seed(config.seed)
-        if config.model == "siamese" and len(split.training) < config.batch_size:
+        if config.model in EMBEDDINGS and len(split.training) < config.batch_size:
             config = config.replace(batch_size=len(split.training))  # a person once a batch
         self.run, self.index, self.split, self.config, self.say = run, index, split, config, say
         self.network: Network = build_network(
-            config.model, config.crop_px, config.image_size, config.augment, config.erase
-        )
-        self.pairs = distinct_pairs(
-            index.first, split.calibration, config.calibration_pairs, config.seed
-        )
+            config.model, config.crop_px, config.image_size, config.augment, config.erase,
+            photos=index.image_counts[split.training], **config.loss_settings,
+        )  # fmt: skip
+        watched = split.calibration if len(split.calibration) else split.training
+        self.pairs = distinct_pairs(index.first, watched, config.calibration_pairs, config.seed)
         self.store, self.cache = store, cache
         self.loop = TrainLoop(self.network, store, config.seed, self._validate, lambda: False)
         pairs = cache.pairs if cache else config.pairs_per_epoch
@@ -119,30 +132,53 @@ class _Job:
         epochs = min(config.most_epochs, DEFAULT_EPOCHS) if config.minutes else config.most_epochs
         epochs = epochs if self.network.trainable else 0
         self.schedule = Schedule(epochs, steps, config.learning_rate)
+        self.start: dict[str, Any] = {}  # of the bundle that `init` names
         self.interrupted = False
         self.warning = ""
-        self._validation_set = self._dataset(lambda: iter([_validation(self.pairs)]))
+        self.images = store  # where `store` comes to hold vectors, these stay images
 
-    def _dataset(self, blocks: Callable[[], Iterator[PairList]]) -> Any:
-        return make_dataset(self.store, blocks, self.config.batch_size)
+    def _dataset(self, blocks: Callable[[], Iterator[PairList]], people: Any = None) -> Any:
+        return make_dataset(self.store, blocks, self.config.batch_size, people)
 
     def _sources(self) -> dict[str, Any]:
         """What a checkpoint must agree with to be resumed."""
         people = [len(part) for part in vars(self.split).values()]
-        return {"index": self.index.fingerprint, "people": people}
+        digest = people_digest(self.index, self.split.training)
+        return {"index": self.index.fingerprint, "people": people, "training": digest}
 
     def restore(self) -> None:
         """Take up a checkpoint where there is one."""
         path = self.run.checkpoint_path
         if not path.exists():
+            if self.config.init:
+                self.start = take_weights(self.config.init, self.network)
             return
         state = load_checkpoint(path, self.loop.variables)
-        if state["sources"] != self._sources():
-            raise BadRun(f"{self.index.root} has changed since {path} was written; start anew")
+        now = self._sources()  # a checkpoint of an earlier version may lack some of them
+        if any(now.get(name) != value for name, value in state["sources"].items()):
+            raise BadRun(
+                f"{path}: made for other people or images than {self.index.root} gives now; "
+                "start anew"
+            )
         self.loop.progress = Progress(**state["progress"])
+        self.start = state.get("start", {})
         if state["asked"] == [self.config.epochs, self.config.minutes]:
             self.schedule = replace(self.schedule, epochs=state["epochs"])
         self.say(f"resuming at step {self.loop.progress.step} of {self.schedule.steps}")
+
+    def describe(self, tick: Tick) -> None:
+        """Fit a frozen first part, unless something to go on from brought it; read its vectors."""
+        if not isinstance(self.network, DescribedNetwork):
+            return
+        seed, fresh = self.config.seed, not (self.loop.progress.step or self.start)
+        images = np.flatnonzero(np.isin(self.index.person_of, self.split.training))
+        if fresh:
+            self.say("fitting local descriptors")
+            fit_mixture(self.network, self.images, images, seed)
+        vectors = describe_images(self.network, self.images, len(self.index), self.run.path, tick)
+        if fresh:
+            start_projection(self.network, vectors, images, seed)
+        self.store = self.loop.store = vectors
 
     def save(self) -> None:
         """Write the checkpoint and the history."""
@@ -151,12 +187,15 @@ class _Job:
             "epochs": self.schedule.epochs,
             "asked": [self.config.epochs, self.config.minutes],
             "sources": self._sources(),
+            "start": self.start,
         }
         save_checkpoint(self.run.checkpoint_path, self.loop.variables, state)
         self.run.write_history(self.loop.progress.history)
 
     def train(self, should_stop: Callable[[], bool], images_in_tensorboard: bool) -> None:
         """Run the loop to its end or to the stop that was asked for; save either way."""
+        if self.config.model == "eigenfaces":
+            self._fit_eigenfaces()
         if self.loop.progress.step >= self.schedule.steps:
             return
         config = self.config
@@ -176,10 +215,20 @@ class _Job:
             self.save()
         self.warning = alarm.message
 
+    def _fit_eigenfaces(self) -> None:
+        images = np.flatnonzero(np.isin(self.index.person_of, self.split.training))
+        count, components = fit_eigenfaces(self.network, self.store, images, self.config.seed)
+        self.say(f"fitted {components} components to {count:,} images")
+
     def _sampler(self) -> Sampler:
         first, people, config = self.index.first, self.split.training, self.config
+        if config.sampler == "article":
+            share = config.genuine_share
+            return ArticleSamplerForComparison(first, people, config.seed, share)
         if self.network.kind == "embedding":
-            return DistinctPeopleSampler(first, people, config.seed, config.batch_size)
+            return DistinctPeopleSampler(
+                first, people, config.seed, config.batch_size, config.several_share
+            )
         return PairSampler(first, people, config.seed, config.genuine_share)
 
     def _batches(self, sampler: Sampler) -> Iterable[dict[str, Any]]:
@@ -188,15 +237,16 @@ class _Job:
         if self.cache:
             return cached_batches(self.cache, size, self.config.seed, start)
         steps = self.schedule.steps_per_epoch
+        people = people_numbers(self.index.person_of, self.split.training)
         batches: Iterable[dict[str, Any]] = self._dataset(
-            lambda: training_blocks(sampler, size, steps, start)
+            lambda: training_blocks(sampler, size, steps, start), people
         )
         return batches
 
     def _tensorboard(self, sampler: Sampler) -> list[keras.callbacks.Callback]:
         block = sampler.block(0, 0, min(16, self.config.batch_size))
-        (sample,) = self._dataset(lambda: iter([block]))
-        folder, pixels = str(self.run.tensorboard_path), self.store.pixels(sample["images"])
+        (sample,) = make_dataset(self.images, lambda: iter([block]), self.config.batch_size)
+        folder, pixels = str(self.run.tensorboard_path), self.images.pixels(sample["images"])
         seed = self.config.seed
         return [TensorBoardLog(folder, self.network, pixels, sample["genuine"], seed)]
 
@@ -227,20 +277,21 @@ class _Job:
 
     def _validate(self) -> dict[str, float]:
         pairs = _validation(self.pairs)
-        score = self.loop.scores(self._validation_set)
+        score = self.loop.scores(self._dataset(lambda: iter([pairs])))
         return {
             "val_auc": auc(pairs.genuine, score),
             "val_score_spread": float(np.std(score)),
         }
 
-    def finish(self, progress: Tick) -> Path:
-        """Export, calibrate and write the bundle."""
+    def finish(self, progress: Tick, manifest: dict[str, Any] | None) -> Path:
+        """Export, calibrate unless `manifest` says how, and write the bundle."""
         self.say("exporting and calibrating")
         result = self._validate()
         if not self.warning:
             self.warning = collapse(result["val_score_spread"], result["val_auc"])
         self.loop.progress.history = self.loop.progress.history or [{"epoch": 0, **result}]
-        config = {k: v for k, v in asdict(self.config).items() if k != "lists"}
+        paths = ("lists", "init")  # a bundle tells nothing of the machine it was made on
+        config = {k: v for k, v in asdict(self.config).items() if k not in paths}
         training = {
             "protocol": self.config.protocol,
             "seed": self.config.seed,
@@ -252,7 +303,13 @@ class _Job:
             "val_auc": result["val_auc"],
             "config": config,
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            **(
+                {"init": {k: v for k, v in self.start.items() if k != "known"}}
+                if self.start
+                else {}
+            ),
         }
+        self.save()  # exporting rounds the weights; a longer run goes on from these
         finish_bundle(
             self.run.bundle_path,
             self.network,
@@ -262,8 +319,11 @@ class _Job:
             (self.split.training, self.split.calibration),
             training,
             progress,
+            known=self.start.get("known", ()),
+            given=manifest,
         )
-        self.save()
+        for vectors in self.run.path.glob(VECTORS):
+            vectors.unlink()
         return self.run.bundle_path
 
     def report(self, bundle: Path | None) -> TrainReport:

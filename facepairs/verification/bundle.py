@@ -25,6 +25,7 @@ import numpy.typing as npt
 from facepairs import __version__
 from facepairs.atomic import atomic_folder
 from facepairs.errors import BadBundle
+from facepairs.verification.default import bundle_folder
 from facepairs.verification.manifest import (
     IDENTITIES,
     MANIFEST,
@@ -53,15 +54,19 @@ def identity_hash(name: str) -> str:
 
 
 def identity_lists(
-    training: Iterable[str], calibration: Iterable[str]
+    training: Iterable[str],
+    calibration: Iterable[str],
+    *,
+    known: tuple[Iterable[str], Iterable[str]] = ((), ()),
 ) -> tuple[bytes, dict[str, Any]]:
     """Give the bytes of `identities.json` and the manifest's `identities` for two lists of names.
 
-    `digest` is the SHA-256 of these bytes, the same for the same people in any order.
+    `known` are hashes, of another bundle, that join the two lists. `digest` is the SHA-256 of these
+    bytes, the same for the same people in any order.
     """
     lists = {
-        "training": sorted({identity_hash(name) for name in training}),
-        "calibration": sorted({identity_hash(name) for name in calibration}),
+        "training": sorted({identity_hash(name) for name in training}.union(known[0])),
+        "calibration": sorted({identity_hash(name) for name in calibration}.union(known[1])),
     }
     data = (json.dumps({"hash": "blake2b-8", **lists}, indent=0) + "\n").encode()
     counts = {name: len(hashes) for name, hashes in lists.items()}
@@ -75,12 +80,13 @@ class Bundle(Manifest):
     folder: Path
 
     @classmethod
-    def open(cls, path: Path | str, verify_files: bool = True) -> "Bundle":
+    def open(cls, path: Path | str | None, verify_files: bool = True) -> "Bundle":
         """Read and check a bundle's manifest and, unless told not to, network and identities.
 
-        Raises BadBundle for a folder that is missing, incomplete, damaged or of another schema.
+        None and the word `default` (a str) name the bundle that comes with the package. Raises
+        BadBundle for a folder that is missing, incomplete, damaged or of another schema.
         """
-        folder = Path(path)
+        folder = bundle_folder(path)
         _check_folder(folder)
         manifest = _read_manifest(folder / MANIFEST)
         try:
@@ -117,7 +123,8 @@ class Bundle(Manifest):
             self.read(name)
 
     @cached_property
-    def _identities(self) -> tuple[frozenset[str], frozenset[str]]:
+    def identities(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The hashes of the people whom training and whom calibration have seen."""
         path = self.folder / IDENTITIES
         data = json_object(self.read(IDENTITIES), path)
         try:
@@ -130,12 +137,12 @@ class Bundle(Manifest):
 
     def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Say for each person's name whether training or calibration has seen it: bool[names]."""
-        training, calibration = self._identities
+        training, calibration = self.identities
         return _among(names, training | calibration)
 
     def trained_on(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Say for each person's name whether the network was trained on it: bool[names]."""
-        return _among(names, self._identities[0])
+        return _among(names, self.identities[0])
 
 
 def _among(names: Sequence[str], hashes: frozenset[str]) -> npt.NDArray[np.bool_]:
@@ -168,7 +175,7 @@ def write_bundle(
     at `out` is replaced. Raises BadBundle for an unusable manifest, a missing file or an `out` that
     is anything else than a bundle, BadData where the place cannot be written.
     """
-    _check_replaceable(out)
+    check_replaceable(out)
     try:
         contents = {name: _content(name, value) for name, value in files.items()}
         whole = dict(manifest) | {
@@ -191,7 +198,7 @@ def write_bundle(
     return Bundle.open(out)
 
 
-def _check_replaceable(out: Path) -> None:
+def check_replaceable(out: Path) -> None:
     """Refuse to put a bundle in the place of somebody's photos."""
     try:
         free = not out.exists() or (out / MANIFEST).is_file()

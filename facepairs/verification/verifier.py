@@ -45,7 +45,7 @@ class Verdict:
 class Verifier:
     """A bundle ready to compare faces; thread-safe.
 
-    Example: `Verifier.load("bundle").verify("a.jpg", "b.jpg").probability`.
+    Example: `Verifier.load().verify("a.jpg", "b.jpg").probability`.
     """
 
     def __init__(self, bundle: Bundle, threads: int | None = None) -> None:
@@ -53,9 +53,10 @@ class Verifier:
         self.scorer = Scorer(bundle, threads)
 
     @classmethod
-    def load(cls, path: Path | str, threads: int | None = None) -> "Verifier":
+    def load(cls, path: Path | str | None = None, threads: int | None = None) -> "Verifier":
         """Open a bundle; `threads` are those of the network, by default one a core.
 
+        Without a path, or with the word `default`, it is the one that comes with the package.
         Raises BadBundle for a bundle that is missing, damaged, or of another schema.
         """
         # The network is checked against its sum when the scorer reads it.

@@ -273,7 +273,6 @@ def test_the_doctor_names_everything_and_training_refuses(spoiled, settings, tmp
         (["train", "{faces}", "--protocol", "view1"], "--lists"),
         (["train", "{faces}", "--resume", "--out", "{tmp}/none"], "nothing to resume"),
         (["train", "{faces}", "--config", "{tmp}/none.toml"], "No such file"),
-        (["verify", "a.jpg", "b.jpg"], "--model"),
         (["verify", "a.jpg", "b.jpg", "--model", "{tmp}"], "manifest.json"),
         (["evaluate"], "--scores"),
         (["evaluate", "--scores", "{tmp}/none.csv"], "No such file"),
@@ -329,8 +328,9 @@ def test_every_format_is_verified(run, faces, tmp_path):
 
 
 def test_help_has_an_example_for_every_command():
-    for command in ([], ["train"], ["evaluate"], ["verify"], ["info"], ["data", "check"],
-                    ["data", "synth"], ["data", "fetch"]):  # fmt: skip
+    rooms = [["data", name] for name in ("check", "synth", "fetch")]
+    single = ["train", "evaluate", "verify", "info", "calibrate", "crossval"]
+    for command in [[], *([name] for name in single), *rooms]:
         assert "Example: facepairs" in facepairs(*command, "--help", check=0).stdout
 
 

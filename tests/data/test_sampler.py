@@ -143,6 +143,18 @@ def test_a_pass_shows_everyone_and_the_next_one_in_another_order():
     assert len({tuple(row) for row in people.tolist()}) == 16
 
 
+@given(COUNTS, st.integers(2, 40), st.floats(0.05, 1))
+def test_a_share_of_every_batch_has_several_photos(counts, batch, share):
+    sampler = DistinctPeopleSampler(firsts(counts), range(len(counts)), 5, batch, share)
+    size = sampler.batch_size
+    people = person_of(counts)[sampler.block(0, 0, block_pairs(size)).left].reshape(-1, size)
+    assert all(len(set(row)) == size for row in people.tolist())
+    several = (np.array(counts)[people] > 1).sum(axis=1)
+    of_all = sum(count > 1 for count in counts)
+    least, most = size - (len(counts) - of_all), of_all
+    assert (several == min(max(round(share * size), least), most)).all()
+
+
 def test_in_batch_blocks_are_functions_of_their_numbers():
     one, other = (DistinctPeopleSampler(firsts([2] * 50), range(50), 7, 20) for _ in range(2))
     ahead = one.block(3, 4, block_pairs(20))

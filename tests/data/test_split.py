@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from facepairs.data.enough import LEAST_PAIRS, LEAST_PEOPLE
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import split_people
 from facepairs.errors import NotEnough
@@ -14,6 +15,7 @@ def index_of(people, photos=3):
     return FaceIndex.from_listing(f"{p}/{i}.jpg" for p in people for i in range(photos))
 
 
+@settings(deadline=None)
 @given(st.integers(20, 80), st.integers(0, 1000))
 def test_parts_are_disjoint_and_whole(people, seed):
     index = index_of([f"P{i:03}" for i in range(people)])
@@ -21,7 +23,7 @@ def test_parts_are_disjoint_and_whole(people, seed):
     parts = [set(part.tolist()) for part in vars(split).values()]
     assert set.union(*parts) == set(range(people))
     assert sum(map(len, parts)) == people
-    assert len(split.calibration) == max(2, round(people * 0.2))
+    assert len(split.calibration) == max(7, round(people * 0.2))  # 7 people with 3 photos: 21 pairs
     assert len(split.test) == max(2, round(people * 0.1))
 
 
@@ -40,8 +42,46 @@ def test_another_seed_deals_otherwise():
     assert not np.array_equal(one.test, other.test)
 
 
-def test_too_few_people_are_refused_with_numbers():
-    with pytest.raises(NotEnough, match="needs about 20 such people, and has 4"):
-        split_people(index_of(["A", "B", "C", "D"]), range(4), 0, 0.2, 0.2)
-    with pytest.raises(NotEnough, match="has 0"):
-        split_people(index_of(["A", "B", "C", "D"], photos=1), range(4), 0, 0.2, 0.2)
+@pytest.mark.parametrize(
+    ("people", "photos", "says"),
+    [
+        (5, 5, "5 people have 2 photos or more and form 50 genuine pairs; 10 or more are needed: "
+         "6 to calibrate .20 genuine pairs of 6 people at least., 2 to test and 2 to train on"),
+        (10, 3, "10 people .* 30 genuine pairs; 11 or more are needed: 7 to calibrate"),
+        (20, 2, "20 people .* 20 genuine pairs; 24 or more are needed: 20 to calibrate"),
+        (10, 2, "10 people .* 10 genuine pairs; 24 or more are needed: 20 to calibrate"),
+        (4, 1, "0 people .* 0 genuine pairs; 24 or more are needed"),
+    ],
+)  # fmt: skip
+def test_too_few_people_are_refused_with_numbers(people, photos, says):
+    index = index_of([f"P{i:03}" for i in range(people)], photos)
+    with pytest.raises(NotEnough, match=says):
+        split_people(index, range(people), 0, 0.2, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("people", "photos", "sizes"),
+    [(10, 4, (2, 6, 2)), (10, 5, (2, 6, 2)), (20, 3, (10, 7, 3)), (24, 2, (2, 20, 2))],
+)
+def test_calibration_gets_the_people_it_needs(people, photos, sizes):
+    index = index_of([f"P{i:03}" for i in range(people)], photos)
+    split = split_people(index, range(people), 0, 0.15, 0.15)
+    assert (len(split.training), len(split.calibration), len(split.test)) == sizes
+    assert len(split.calibration) * photos * (photos - 1) // 2 >= LEAST_PAIRS
+
+
+@settings(deadline=None)
+@given(st.integers(1, 40), st.integers(0, 9), st.lists(st.integers(1, 6), min_size=1, max_size=40))
+def test_every_part_can_form_pairs_or_nobody_is_dealt_out(share, seed, photos):
+    index = FaceIndex.from_listing(
+        f"P{p:03}/{i}.jpg" for p, n in enumerate(photos) for i in range(n)
+    )
+    try:
+        split = split_people(index, range(len(photos)), seed, share / 50, 0.1)
+    except NotEnough:
+        return
+    counts = index.image_counts
+    assert sorted(np.concatenate(list(vars(split).values()))) == list(range(len(photos)))
+    assert (counts[split.calibration] >= 2).sum() >= LEAST_PEOPLE
+    assert (counts[split.calibration] * (counts[split.calibration] - 1) // 2).sum() >= LEAST_PAIRS
+    assert min((counts[part] >= 2).sum() for part in (split.training, split.test)) >= 2

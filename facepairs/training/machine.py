@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""The machine that figures were made on."""
 
 import importlib.metadata
 import os

@@ -1,0 +1,96 @@
+"""The feature store: what a fitted, frozen part of a network makes of every image, computed once.
+
+Training that moves only what follows then reads vectors where it would read pixels. They are one
+float16[images, 2, D] array, an image's and its mirror image's: in memory where it takes a third of
+what is free or less, otherwise in an `.npy` file that is mapped.
+"""
+
+import mmap
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import psutil
+import tensorflow as tf
+
+from facepairs.errors import BadData
+from facepairs.pipeline.dataset import Store
+from facepairs.pipeline.memory import is_whole, new_array
+
+BATCH = 64
+SHARE_OF_FREE_MEMORY = 1 / 3
+Describe = Callable[[tf.Tensor], tf.Tensor]
+Progress = Callable[[int, int], None]
+
+
+class FeatureStore:
+    """Vectors by image number; `vectors` is the array itself, float16[images, 2, D]."""
+
+    def __init__(self, vectors: npt.NDArray[np.float16]) -> None:
+        self.vectors = vectors
+        self._tensor = tf.experimental.dlpack.from_dlpack(vectors.__dlpack__())  # a view
+
+    @classmethod
+    def build(
+        cls,
+        images: Store,
+        shape: tuple[int, int, int],
+        describe: Describe,
+        path: Path,
+        progress: Progress | None = None,
+    ) -> "FeatureStore":
+        """Describe every image of a store, or map the file that a run cut short left at `path`.
+
+        `describe` takes uint8[N, …] pixels and gives float16[N, 2, D]; `shape` is that of the whole
+        array. The caller names `path` after the images and the weights. Raises BadData where an
+        image cannot be decoded or the disk is full.
+        """
+        size = int(np.prod(shape)) * np.dtype(np.float16).itemsize
+        if size <= SHARE_OF_FREE_MEMORY * psutil.virtual_memory().available:
+            # Pages of its own: TensorFlow crashes on memory that is not aligned to 64 bytes.
+            in_memory = np.frombuffer(mmap.mmap(-1, size), np.float16).reshape(shape)
+            _fill(in_memory, images, describe, progress)
+            return cls(in_memory)
+        if not is_whole(path, shape, np.float16):
+            try:
+                with new_array(path, shape, np.float16) as vectors:
+                    _fill(vectors, images, describe, progress)
+            except OSError as error:
+                raise BadData(
+                    f"{path}: {error.strerror}; training needs {size / 1e6:,.0f} MB there"
+                ) from None
+        return cls(np.load(path, mmap_mode="c", allow_pickle=False))
+
+    def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
+        """Leave int32[N] image numbers as they are."""
+        return lambda numbers: numbers
+
+    def pixels(self, images: tf.Tensor) -> tf.Tensor:
+        """Gather int32[N] image numbers into float16[N, 2, D]."""
+        return tf.gather(self._tensor, images)
+
+
+def _fill(
+    vectors: npt.NDArray[np.float16], images: Store, describe: Describe, progress: Progress | None
+) -> None:
+    batches = (
+        tf.data.Dataset.range(len(vectors), output_type=tf.int32)
+        .batch(BATCH)
+        .map(images.loader(BATCH), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        .prefetch(2)
+    )
+    compiled = tf.function(lambda batch: describe(images.pixels(batch)), autograph=False)
+    done = 0
+    try:
+        for batch in batches:
+            part = compiled(batch).numpy()
+            vectors[done : done + len(part)] = part
+            done += len(part)
+            if progress:
+                progress(done, len(vectors))
+    except tf.errors.InvalidArgumentError:
+        raise BadData(
+            f"one of the images {done} to {done + BATCH - 1} cannot be decoded; find it with: "
+            "facepairs data check"
+        ) from None

@@ -1,0 +1,144 @@
+"""Fit the Fisher tower's frozen part to faces, describe all images, and start its projection."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from facepairs.data.sampler import raw_words
+from facepairs.models.fisher import (
+    COMPONENTS,
+    DESCRIBE,
+    DIMENSIONS,
+    GAUSSIANS,
+    FisherVector,
+    set_projection,
+)
+from facepairs.models.network import DescribedNetwork
+from facepairs.pipeline.dataset import Store
+from facepairs.pipeline.features import FeatureStore
+
+SAMPLE_IMAGES, SAMPLE_A_FACE = 2_000, 50  # 100,000 descriptors tell the mixture
+MOST_VECTORS = 12_000  # to start the projection from
+ITERATIONS, SMALLEST_VARIANCE = 15, 1e-2
+VECTORS = "vectors-*.npy"  # in the run folder, while training
+BATCH = 64
+STREAM = 9  # of the counter-based generator
+
+Floats = npt.NDArray[np.float32]
+Images = npt.NDArray[np.int64]
+
+
+def fit_mixture(network: DescribedNetwork, store: Store, images: Images, seed: int) -> None:
+    """Set the principal components and the Gaussians from training images, int64[N] numbers."""
+    from sklearn.decomposition import PCA
+    from sklearn.mixture import GaussianMixture
+
+    layer = _fisher_layer(network)
+    sample, places = _descriptors(network, store, _some(images, SAMPLE_IMAGES, seed), seed)
+    pca = PCA(COMPONENTS, svd_solver="covariance_eigh").fit(sample)
+    basis = pca.components_.T / np.sqrt(pca.explained_variance_.mean())
+    offset = pca.mean_ @ basis
+    points = np.concatenate([sample @ basis - offset, places], axis=1, dtype=np.float32)
+    mixture = GaussianMixture(
+        GAUSSIANS,
+        covariance_type="diag",
+        init_params="k-means++",
+        max_iter=ITERATIONS,
+        tol=0,
+        reg_covar=SMALLEST_VARIANCE,
+        random_state=seed,
+    )
+    _fit_quietly(mixture, points)
+    layer.set_mixture(basis, offset, mixture.means_, mixture.covariances_, mixture.weights_)
+
+
+def _fit_quietly(mixture: object, points: Floats) -> None:
+    """Run the iterations that are set; that they do not converge is what `max_iter` says."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        mixture.fit(points)  # type: ignore[attr-defined]
+
+
+def describe_images(
+    network: DescribedNetwork,
+    store: Store,
+    count: int,
+    folder: Path,
+    progress: Callable[[int, int], None] | None = None,
+) -> FeatureStore:
+    """Give the vectors of all images, kept in `folder` under the digest of the frozen weights."""
+    frozen = network.head.get_layer(DESCRIBE)
+    digest = hashlib.sha256(b"".join(np.asarray(w).tobytes() for w in frozen.weights))
+    shape = (count, 2, int(frozen.output_shape[-1]))
+    path = folder / VECTORS.replace("*", digest.hexdigest()[:16])
+    return FeatureStore.build(store, shape, network.described, path, progress)
+
+
+def start_projection(
+    network: DescribedNetwork, vectors: FeatureStore, images: Images, seed: int
+) -> None:
+    """Start from whitened principal components of the training images' vectors.
+
+    Each direction has the variance 1 / 128, so that an embedding's length is about one.
+    """
+    from sklearn.decomposition import PCA
+
+    chosen = _some(images, MOST_VECTORS, seed)
+    points = np.asarray(vectors.vectors[chosen, 0], np.float32)
+    count = min(DIMENSIONS, max(1, len(points) - 1))
+    pca = PCA(count, svd_solver="randomized", iterated_power=2, random_state=seed).fit(points)
+    spread = np.sqrt(pca.explained_variance_ * DIMENSIONS)
+    real = spread > 1e-3 * spread[0]
+    set_projection(network.head, pca.mean_, (pca.components_ / spread[:, None])[real])
+
+
+def _fisher_layer(network: DescribedNetwork) -> FisherVector:
+    layers = network.head.get_layer(DESCRIBE).layers
+    (layer,) = [layer for layer in layers if isinstance(layer, FisherVector)]
+    return layer
+
+
+def _some(images: Images, most: int, seed: int) -> Images:
+    """Draw image numbers from the seed, all of them where they are few; sorted."""
+    order = np.argsort(raw_words(seed, STREAM, 0, 0, len(images)), kind="stable")
+    return np.sort(images[order[:most]])
+
+
+def _descriptors(
+    network: DescribedNetwork, store: Store, images: Images, seed: int
+) -> tuple[Floats, Floats]:
+    """Draw descriptors and their places: float32[S, 128], float32[S, 2]."""
+    from keras import Model
+
+    describe = network.head.get_layer(DESCRIBE)
+    layer = _fisher_layer(network)
+    patches = Model(describe.input, layer.input)
+    compiled = tf.function(lambda pixels: patches(network.seen(pixels)), autograph=False)
+    places = layer.places
+    a_face = min(SAMPLE_A_FACE * max(1, SAMPLE_IMAGES // len(images)), len(places))
+    drawn, where = [], []
+    number = 0
+    for batch in _batches(store, images):
+        for found in compiled(store.pixels(batch)).numpy():
+            order = np.argsort(raw_words(seed, STREAM, 1, number, len(places)))[:a_face]
+            drawn.append(found[order])
+            where.append(places[order])
+            number += 1
+    return np.concatenate(drawn), np.concatenate(where)
+
+
+def _batches(store: Store, images: Images) -> Iterator[tf.Tensor]:
+    yield from (
+        tf.data.Dataset.from_tensor_slices(images.astype(np.int32))
+        .batch(BATCH)
+        .map(store.loader(BATCH), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        .prefetch(2)
+    )

@@ -1,0 +1,176 @@
+"""Rebuild the model that comes with the package: one network for all people of LFW.
+
+    python scripts/default_model.py DATA --view2 RUN/siamese --config scripts/default.toml
+
+RUN/siamese is a method's folder of `facepairs crossval`: its 6,000 scores, each by a network that
+did not know the two people, set threshold and probability, and its accuracy is what the model card
+quotes. The network itself is trained on everybody, in the same way, and so cannot be measured on
+LFW. Ctrl-C saves; the same command goes on.
+"""
+
+import argparse
+import json
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from facepairs.cli.output import ERROR, INTERRUPTED, print_error, say, ticker
+from facepairs.config import TrainConfig, from_table, load_config
+from facepairs.data.split import PeopleSplit
+from facepairs.errors import BadConfig, BadData, FacepairsError
+from facepairs.evaluation.calibrate import calibrate
+from facepairs.evaluation.scores import read_scores
+from facepairs.training.people import readable_index
+from facepairs.verification.bundle import CARD, Bundle, check_replaceable, write_bundle
+from facepairs.verification.card import model_card
+from facepairs.verification.default import FOLDER
+
+SOURCE = "probability one half on the unseen people of LFW View 2's folds"
+STANDS_FOR = (
+    "These are networks of the same recipe, each tested on people that it was not trained on. "
+    "This one was trained on all of these people, so it cannot be measured on LFW itself; its "
+    "threshold and its probabilities come from the scores of those networks."
+)
+NOTE = (
+    "The photos are Labeled Faces in the Wild, deep-funneled (Huang et al., UMass Amherst "
+    "TR 07-49, 2007; NIPS 2012): public figures in news pictures. Its authors warn that women, "
+    "many ethnic groups, children and very old people are few in it or missing. They are real "
+    "people, and the photos were published for research on face recognition; these weights derive "
+    "from them and are given for research too. For anything else train on photos that you may use."
+)
+# What may differ between the View 2 run and this one: who is held out, and where things lie.
+FREE = (
+    *("init", "protocol", "lists", "store", "cache", "seed", "skip_bad"),
+    *("calibration_share", "test_share", "calibration_pairs"),
+)
+KEYS = ("accuracy", "accuracy_standard_error", "folds")
+
+
+def view2_figures(folder: Path) -> dict[str, Any]:
+    """Give what the card quotes of a method's `result.json`; raises BadData."""
+    path = folder / "result.json"
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadData(f"{path}: cannot be read ({error}); run facepairs crossval first") from None
+    missing = [key for key in KEYS if not isinstance(result, dict) or result.get(key) is None]
+    if missing:
+        raise BadData(f"{path}: has no {missing[0]}; run facepairs crossval over all folds first")
+    folds = [
+        {"fold": fold["fold"], "accuracy": fold["accuracy"]}
+        for fold in result["folds"]
+        if isinstance(fold, dict) and {"fold", "accuracy"} <= fold.keys()
+    ]
+    if len(folds) < max(2, len(result["folds"])):
+        raise BadData(f"{path}: folds must each have fold and accuracy, two or more of them")
+    quoted = {key: result[key] for key in ("auc", "eer") if key in result}
+    return {
+        **{key: result[key] for key in KEYS},
+        **quoted,
+        "folds": folds,
+        "stands_for": STANDS_FOR,
+    }
+
+
+def check_same_recipe(config: TrainConfig, folder: Path) -> str:
+    """Raise BadConfig where the View 2 run was trained in another way than `config` says.
+
+    Give the fingerprint of the images it was run on, or "".
+    """
+    path = folder / "config.toml"
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadData(f"{path}: cannot be read ({error}); give a folder of crossval") from None
+    measured = vars(from_table(table.get("train", {}), str(path)))
+    differing = [
+        f"{name} = {value!r} (measured with {measured[name]!r})"
+        for name, value in vars(config).items()
+        if name not in FREE and value != measured[name]
+    ]
+    if differing:
+        raise BadConfig(
+            f"{path}: its figures are of another recipe than {', '.join(differing)}; make the two "
+            "agree"
+        )
+    return str(table.get("data", {}).get("index", ""))
+
+
+def calibration_of(folder: Path, figures: dict[str, Any]) -> dict[str, Any]:
+    """Fit threshold and probability to the scores of all folds; raises BadData, NotEnough."""
+    path = folder / "scores.csv"
+    scores = read_scores(path)
+    found, quoted = set(scores.fold.tolist()), {fold["fold"] for fold in figures["folds"]}
+    if found != quoted:
+        raise BadData(
+            f"{path}: has folds {sorted(found)}, result.json has {sorted(quoted)}; run facepairs "
+            "crossval again"
+        )
+    return calibrate(scores.genuine, scores.score, scores.fold, source=SOURCE)
+
+
+def build(data: Path, view2: Path, config_file: Path, out: Path, run: Path, failures: str) -> bool:
+    """Train, or go on, and write the bundle; False: interrupted and saved."""
+    config = load_config(config_file)
+    check_replaceable(out)
+    measured_on = check_same_recipe(config, view2)
+    figures = view2_figures(view2)
+    fields = calibration_of(view2, figures)
+    index = readable_index(data, config.skip_bad, say, ticker("checking images"))
+    if measured_on not in ("", index.fingerprint):
+        raise BadData(f"{view2}: was run on other images than {data} holds; give the same folder")
+    nobody = np.empty(0, np.int64)
+    split = PeopleSplit(np.arange(len(index.people)), nobody, nobody)
+
+    from facepairs.cli.quiet import quiet_tensorflow
+
+    quiet_tensorflow()
+    from facepairs.training.train import train
+
+    resume = (run / "config.toml").exists()
+    report = train(index, split, run, config, resume, say, ticker, False, manifest=fields)
+    if report.bundle is None:
+        return False
+    publish(Bundle.open(report.bundle), out, figures, failures)
+    return True
+
+
+def publish(trained: Bundle, out: Path, figures: dict[str, Any], failures: str) -> Bundle:
+    """Write the bundle anew with the protocol's figures and a card that explains them."""
+    filled_in = ("schema", "created", "versions", "files")
+    manifest = {name: value for name, value in trained.raw.items() if name not in filled_in}
+    manifest |= {
+        "training": {**trained.training, "protocol": "everyone"},
+        "results": {"view2": figures},
+        "note": NOTE,
+        **({"failures": failures} if failures else {}),
+    }
+    files: dict[str, bytes | Path] = {name: trained.read(name) for name in trained.raw["files"]}
+    files[CARD] = model_card(manifest).encode()
+    return write_bundle(out, manifest, files)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path, help="all of LFW: Person_Name/photo.jpg")
+    parser.add_argument("--view2", type=Path, required=True, help="a method's folder of crossval")
+    parser.add_argument("--config", type=Path, required=True, help="TOML file of the recipe")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--run", type=Path, default=Path("runs/default"), help="run folder")
+    parser.add_argument("--failures", type=Path, help="Markdown on known failure groups")
+    given = parser.parse_args()
+    try:
+        failures = given.failures.read_text(encoding="utf-8").strip() if given.failures else ""
+        whole = build(given.data, given.view2, given.config, given.out, given.run, failures)
+    except (FacepairsError, OSError) as error:
+        print_error("error", str(error), False)
+        return ERROR
+    print(f"{given.out}" if whole else "stopped and saved; the same command goes on")
+    return 0 if whole else INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

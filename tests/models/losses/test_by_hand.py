@@ -1,0 +1,148 @@
+"""The objectives' values, from angles on a plane."""
+
+import itertools
+
+import numpy as np
+import pytest
+from circle import batch, cosine, distance
+
+from facepairs.models.losses import (
+    BinaryLogit,
+    DifferenceCrossEntropy,
+    InBatchContrastive,
+    MarginContrastive,
+    SupervisedContrastive,
+    TripletInBatch,
+)
+
+LEFT, RIGHT = [0, 90, 200], [20, 100, 120]
+
+
+def test_binary_logit_by_hand_and_without_overflow():
+    scores = np.array([0.0, 2.0, -3.0, 500.0, -500.0], "float32")
+    genuine = np.array([1, 1, 0, 1, 0], "float32")
+    expected = (np.log(2) + np.log1p(np.exp(-2)) + np.log1p(np.exp(-3))) / 5
+    assert float(BinaryLogit()(scores, genuine)) == pytest.approx(expected, rel=1e-5)
+    assert float(BinaryLogit()(scores[3:], 1 - genuine[3:])) == pytest.approx(500, rel=1e-5)
+
+
+def log_sum(cosines, temperature):
+    return np.log(np.exp(np.array(cosines) / temperature).sum())
+
+
+@pytest.mark.parametrize("others", [[0, 1, 2], [0, 3, 2]])
+def test_in_batch(others):
+    pairs = batch(LEFT, RIGHT, [0, 1, 2], others)
+    costs = [
+        (log_sum([cosine(a, x) for x in RIGHT], 0.5) + log_sum([cosine(x, b) for x in LEFT], 0.5))
+        / 2
+        - cosine(a, b) / 0.5
+        for a, b, genuine in zip(LEFT, RIGHT, pairs[2], strict=True)
+        if genuine
+    ]
+    assert float(InBatchContrastive(0.5)(*pairs)) == pytest.approx(np.mean(costs), rel=1e-5)
+
+
+def slow_supervised(angles, people, temperature):
+    costs = []
+    for i, person in enumerate(people):
+        others = [k for k in range(len(angles)) if k != i]
+        partners = [k for k in others if people[k] == person]
+        if partners:
+            everyone = log_sum([cosine(angles[i], angles[k]) for k in others], temperature)
+            found = np.mean([cosine(angles[i], angles[k]) for k in partners]) / temperature
+            costs.append(everyone - found)
+    return np.mean(costs)
+
+
+@pytest.mark.parametrize(
+    ("people", "others"), [([0, 1, 2], [0, 1, 2]), ([0, 1, 0], [0, 2, 0]), ([0, 1, 2], [0, 3, 4])]
+)
+def test_supervised(people, others):
+    """A person once, one with two pairs in the batch, and people without a partner."""
+    value = float(SupervisedContrastive(0.5)(*batch(LEFT, RIGHT, people, others)))
+    expected = slow_supervised(LEFT + RIGHT, people + others, 0.5)
+    assert value == pytest.approx(expected, rel=1e-5)
+
+
+def slow_kinds(cost, people, others):
+    costs = {True: [], False: []}
+    for i, j in itertools.product(range(len(people)), repeat=2):
+        same = people[i] == others[j]
+        costs[same].append(cost(LEFT[i], RIGHT[j], same))
+    return sum(np.mean(kind) for kind in costs.values() if kind) / 2
+
+
+KINDS = pytest.mark.parametrize("others", [[0, 1, 2], [0, 1, 3], [3, 4, 5]])
+
+
+@KINDS
+def test_margin(others):
+    def cost(a, b, same):
+        d = distance(a, b)
+        return d**2 if same else max(0, 1.5 - d) ** 2
+
+    value = float(MarginContrastive(1.5)(*batch(LEFT, RIGHT, [0, 1, 2], others)))
+    assert value == pytest.approx(slow_kinds(cost, [0, 1, 2], others), rel=1e-4)
+
+
+@KINDS
+def test_cross_entropy(others):
+    def cost(a, b, same):
+        logit = 4 * (cosine(a, b) - 0.2)
+        return np.log1p(np.exp(-logit if same else logit))
+
+    loss = DifferenceCrossEntropy(temperature=0.25)
+    loss.centre.assign(0.2)
+    value = float(loss(*batch(LEFT, RIGHT, [0, 1, 2], others)))
+    assert value == pytest.approx(slow_kinds(cost, [0, 1, 2], others), rel=1e-4)
+
+
+def test_the_kinds_weigh_the_same_however_many_there_are():
+    few = float(MarginContrastive(1.5)(*batch([0, 60], [30, 90], [0, 1])))
+    many = float(MarginContrastive(1.5)(*batch([0, 60] * 4, [30, 90] * 4, [0, 1] * 4)))
+    assert many == pytest.approx(few, rel=1e-5)
+
+
+def slow_triplet(angles, people, margin, mining):
+    count, costs = len(angles), []
+    for i in range(count):
+        near = [distance(angles[i], angles[k]) ** 2 for k in range(count)]
+        others = [near[k] for k in range(count) if people[k] != people[i]]
+        if mining == "hard":
+            mine = [near[k] for k in range(count) if people[k] == people[i] and k != i]
+            partner, negative = max(mine), min(others)
+        else:
+            partner = near[(i + count // 2) % count]
+            negative = min([d for d in others if d > partner], default=max(others))
+        costs.append(max(0, margin + partner - negative))
+    return np.mean(costs)
+
+
+@pytest.mark.parametrize("mining", ["semi-hard", "hard"])
+@pytest.mark.parametrize(
+    ("left", "right", "people"),
+    [
+        (LEFT, RIGHT, [0, 1, 2]),
+        ([0, 10, 20], [170, 190, 200], [0, 1, 2]),  # partners beyond everybody: no semi-hard one
+        ([0, 35, 90, 250], [15, 60, 130, 255], [0, 1, 2, 0]),  # one person twice
+    ],
+)
+def test_triplet(mining, left, right, people):
+    value = float(TripletInBatch(0.4, mining)(*batch(left, right, people)))
+    expected = slow_triplet([*left, *right], people * 2, 0.4, mining)
+    assert value == pytest.approx(expected, rel=1e-4)
+
+
+def test_only_images_of_genuine_pairs_are_anchors():
+    pairs = batch([0, 40], [10, 90], [0, 1], [0, 2])
+    costs = [
+        max(0, 0.9 + distance(0, 10) ** 2 - distance(near, 40) ** 2)
+        for near in (0, 10)  # the nearest of the others, and beyond the partner
+    ]
+    assert float(TripletInBatch(0.9)(*pairs)) == pytest.approx(np.mean(costs), rel=1e-4)
+
+
+def test_another_way_of_mining_is_refused():
+    with pytest.raises(ValueError, match="semi-hard, hard"):
+        TripletInBatch(mining="easy")

@@ -1,0 +1,206 @@
+"""What every objective on embeddings promises."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from circle import IDENTITY, NAMES, batch, on_circle
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facepairs import config
+from facepairs.models.losses import SINGLETONS, build_loss
+
+PEOPLE = 6
+ANGLES = st.lists(st.floats(0, 360), min_size=2 * PEOPLE, max_size=2 * PEOPLE)
+every = pytest.mark.parametrize("name", NAMES)
+
+
+def made(name, **settings_):
+    """Build a loss for 6 people of 3 photos, their directions 60 degrees apart where it has any."""
+    loss = build_loss(name, 2, photos=[3] * PEOPLE, **settings_)
+    if name in IDENTITY:
+        loss.directions.assign(on_circle(*range(0, 360, 60)))
+    return loss
+
+
+def value_and_gradients(loss, given_batch):
+    sides = [tf.constant(side) for side in given_batch[:2]]
+    with tf.GradientTape() as tape:
+        tape.watch(sides)
+        value = loss(*sides, *given_batch[2:])
+    return float(value), tape.gradient(value, [*sides, *loss.trainable_variables])
+
+
+def arrange(given_batch, order):
+    return [array[order] for array in given_batch]
+
+
+def swapped(given_batch):
+    left, right, genuine, left_person, right_person = given_batch
+    return right, left, genuine, right_person, left_person
+
+
+def test_the_configuration_knows_the_same_names():
+    assert set(config.LOSSES) == set(NAMES)
+    assert config.SINGLETONS == SINGLETONS
+    with pytest.raises(ValueError, match=", ".join(config.LOSSES)):
+        build_loss("nearest", 2)
+
+
+@every
+def test_the_configuration_knows_what_a_loss_can_be_told(name):
+    told = {*config.LOSSES[name]}
+    kept = set(made(name).get_config())
+    assert {word for word in ("temperature", "margin", "singletons") if word in kept} == told
+
+
+@every
+@settings(max_examples=25, deadline=None)
+@given(angles=ANGLES, seed=st.integers(0, 99))
+def test_order_and_sides_do_not_matter(name, angles, seed):
+    loss = made(name)
+    pairs = batch(angles[:PEOPLE], angles[PEOPLE:], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 5, 4])
+    value = float(loss(*pairs))
+    order = np.random.default_rng(seed).permutation(PEOPLE)
+    assert float(loss(*arrange(pairs, order))) == pytest.approx(value, rel=1e-4, abs=1e-5)
+    assert float(loss(*swapped(pairs))) == pytest.approx(value, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["supervised", "triplet", "triplet-hard", *IDENTITY])
+@settings(max_examples=25, deadline=None)
+@given(angles=ANGLES)
+def test_losses_over_all_images_do_not_see_which_side_an_image_is_on(name, angles):
+    loss = made(name)
+    pairs = batch(angles[:PEOPLE], angles[PEOPLE:], range(PEOPLE))
+    mixed = [np.array(array) for array in pairs]
+    mixed[0][1], mixed[1][1] = pairs[1][1], pairs[0][1]
+    assert float(loss(*mixed)) == pytest.approx(float(loss(*pairs)), rel=1e-4, abs=1e-5)
+
+
+NEAR = ([0, 60, 120, 180, 240, 300], [2, 62, 122, 182, 242, 302])
+
+
+@every
+def test_it_falls_as_partners_come_closer_and_others_move_apart(name):
+    loss = made(name, margin=0.9)  # wide: a semi-hard negative lies beyond the partner
+    apart = float(loss(*batch(*NEAR, range(PEOPLE))))
+    partners_far = float(loss(*batch(NEAR[0], np.add(NEAR[1], 40), range(PEOPLE))))
+    others_near = float(loss(*batch(*(np.divide(side, 6) for side in NEAR), range(PEOPLE))))
+    assert 0 <= apart < partners_far
+    assert apart < others_near
+
+
+@every
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ([0] * 6, [0] * 6),
+        ([0, 60, 120, 180, 240, 300], [0, 60, 120, 180, 240, 300]),
+        ([0, 60, 120, 180, 240, 300], [180, 240, 300, 0, 60, 120]),
+        ([0, 180] * 3, [180, 0] * 3),
+        ([1e-5, 2e-5, 3e-5, 0, 0, 0], [0] * 6),
+    ],
+    ids=["all equal", "pairs equal", "pairs opposite", "two points", "almost equal"],
+)
+@pytest.mark.parametrize("others", [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0], [0, 1, 2, 5, 4, 3]])
+def test_gradients_are_finite_everywhere(name, left, right, others):
+    value, gradients = value_and_gradients(made(name), batch(left, right, range(6), others))
+    assert np.isfinite(value)
+    assert value >= -1e-5
+    for gradient in gradients:
+        assert np.isfinite(np.asarray(gradient)).all()
+        assert np.abs(gradient).max() < 1e3
+
+
+@every
+@settings(max_examples=25, deadline=None)
+@given(angles=ANGLES)
+def test_gradients_are_finite_at_any_angles(name, angles):
+    pairs = batch(angles[:PEOPLE], angles[PEOPLE:], range(PEOPLE))
+    value, gradients = value_and_gradients(made(name, temperature=0.01), pairs)
+    assert np.isfinite(value)
+    assert all(np.isfinite(np.asarray(gradient)).all() for gradient in gradients)
+
+
+@pytest.mark.parametrize("name", ["in-batch", "supervised", "triplet", "triplet-hard"])
+def test_a_batch_that_teaches_nothing_costs_nothing(name):
+    loss = made(name)
+    for pairs in (
+        batch([0], [50], [0]),  # one genuine pair: nobody to tell it from
+        batch([0], [50], [0], [1]),
+        batch([0, 10, 20], [5, 15, 25], [0, 1, 2], [3, 4, 5]),  # no genuine pair
+    ):
+        value, gradients = value_and_gradients(loss, pairs)
+        assert value == pytest.approx(0, abs=1e-5)
+        assert all(np.asarray(gradient) == pytest.approx(0, abs=1e-5) for gradient in gradients)
+
+
+@pytest.mark.parametrize("name", ["margin", "cross-entropy"])
+def test_a_batch_of_one_kind_costs_what_that_kind_does(name):
+    loss = made(name)
+    near, far = (
+        [float(loss(*batch([0], [angle], [0], [person]))) for person in (0, 1)]
+        for angle in (5, 100)
+    )
+    assert near[0] < far[0]  # genuine
+    assert near[1] > far[1]  # impostor
+
+
+@every
+def test_it_comes_back_from_its_configuration(name):
+    loss = made(name, temperature=0.2, margin=0.3)
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(loss))
+    again.set_weights(loss.get_weights())
+    assert type(again) is type(loss)
+    pairs = batch([0, 40, 90], [20, 80, 200], [0, 1, 2])
+    assert float(again(*pairs)) == float(loss(*pairs))
+    assert float(made(name, temperature=0.5, margin=0.9)(*pairs)) != float(loss(*pairs))
+
+
+@every
+def test_it_is_the_same_in_a_graph_for_any_batch(name):
+    loss = made(name)
+    points, numbers = tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([None], tf.int32)
+    compiled = tf.function(
+        loss.__call__,
+        autograph=False,
+        input_signature=[points, points, tf.TensorSpec([None], tf.float32), numbers, numbers],
+    )
+    for count in (1, 4, 6):
+        pairs = batch(range(0, 50 * count, 50), range(9, 50 * count + 9, 50), range(count))
+        tensors = [tf.constant(array) for array in pairs]
+        assert float(compiled(*tensors)) == pytest.approx(float(loss(*pairs)), rel=1e-4, abs=1e-6)
+
+
+WEIGHTS = {"cross-entropy": ["log_scale", "centre"], "cosface": ["directions"]}
+WEIGHTS["arcface"] = WEIGHTS["cosface"]
+
+
+@every
+def test_its_weights_are_known_and_learn(name):
+    loss = made(name)
+    assert [v.name for v in loss.trainable_variables] == WEIGHTS.get(name, [])
+    assert [v.name for v in loss.variables] == WEIGHTS.get(name, [])
+    if name in WEIGHTS:
+        adam = keras.optimizers.Adam(0.05)
+        pairs = batch([10, 70, 110], [30, 90, 170], [0, 1, 2])
+        before, _ = value_and_gradients(loss, pairs)
+        for _ in range(5):
+            gradients = value_and_gradients(loss, pairs)[1][2:]
+            adam.apply(gradients, loss.trainable_variables)
+        assert float(loss(*pairs)) < before
+
+
+@every
+def test_it_computes_in_float32_after_a_network_that_does_not(name):
+    keras.mixed_precision.set_global_policy("mixed_bfloat16")
+    try:
+        loss = made(name)
+    finally:
+        keras.mixed_precision.set_global_policy("float32")
+    pairs = batch([0, 40, 90], [20, 80, 200], [0, 1, 2])
+    coarse = [tf.cast(side, tf.bfloat16) for side in pairs[:2]]
+    value = loss(*coarse, *pairs[2:])
+    assert value.dtype == tf.float32
+    assert float(value) == pytest.approx(float(made(name)(*pairs)), abs=0.1)

@@ -1,0 +1,44 @@
+"""Who the images of a batch show, for losses that ask."""
+
+import numpy as np
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.sampler import DistinctPeopleSampler, PairSampler
+from facepairs.pipeline.dataset import make_dataset, people_numbers
+from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.memory import MemoryStore
+
+
+def test_people_are_numbered_in_the_order_given_and_others_not_at_all():
+    person_of = np.array([0, 0, 1, 2, 2, 2, 3], np.int32)
+    assert people_numbers(person_of, np.array([0, 2, 3])).tolist() == [0, 0, -1, 1, 1, 1, 2]
+    assert people_numbers(person_of, np.array([3, 1])).tolist() == [-1, -1, 1, -1, -1, -1, 0]
+
+
+def test_every_store_says_who_an_image_shows(faces):
+    index = FaceIndex.scan(faces)
+    people = np.array([1, 4, 5, 11, 17, 20])
+    numbers = people_numbers(index.person_of, people)
+    samplers = (
+        PairSampler(index.first, people, 3),
+        DistinctPeopleSampler(index.first, people, 3, 6),
+    )
+    for store in (FileStore(index, 250, 64), MemoryStore.build(index, 250, 64)):
+        for sampler in samplers:
+            block = sampler.block(0, 0, 12)
+            batches = list(make_dataset(store, lambda block=block: iter([block]), 6, numbers))
+            assert len(batches) == 2
+            for k, batch in enumerate(batches):
+                pairs = block.where(slice(6 * k, 6 * k + 6))
+                images = np.concatenate([pairs.left, pairs.right])
+                shown = people[batch["people"].numpy()]
+                assert np.array_equal(shown, index.person_of[images])
+                left, right = np.split(batch["people"].numpy(), 2)
+                assert np.array_equal(left == right, batch["genuine"].numpy())
+
+
+def test_nobody_is_named_unless_asked_for(faces):
+    index = FaceIndex.scan(faces)
+    block = PairSampler(index.first, range(4), 0).block(0, 0, 4)
+    (batch,) = make_dataset(FileStore(index, 250, 64), lambda: iter([block]), 4)
+    assert set(batch) == {"images", "genuine"}

@@ -1,0 +1,140 @@
+"""A loss with weights of its own: trained, saved and resumed with the tower, and not exported."""
+
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.sampler import DistinctPeopleSampler
+from facepairs.errors import BadRun
+from facepairs.models.network import build_network
+from facepairs.pipeline.dataset import make_dataset, people_numbers
+from facepairs.pipeline.memory import MemoryStore
+from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
+from facepairs.training.loop import Schedule, Stopped, TrainLoop, training_blocks
+
+BATCH, SCHEDULE = 8, Schedule(2, 4, 1e-2)
+
+
+@pytest.fixture(scope="module")
+def data(faces):
+    index = FaceIndex.scan(faces).without([5, 6, 7])  # the second person has one photo left
+    return index, MemoryStore.build(index, 250, 64)
+
+
+def new_loop(data, seed, loss="cosface"):
+    index, store = data
+    keras.utils.set_random_seed(seed)
+    network = build_network("siamese-conv", 64, 64, 1.0, loss=loss, photos=index.image_counts)
+    return TrainLoop(network, store, 3, validate=dict, should_stop=lambda: False)
+
+
+def run(data, loop, named=True):
+    index, store = data
+    everyone = np.arange(len(index.people))
+    sampler = DistinctPeopleSampler(index.first, everyone, 3, BATCH)
+    start = loop.progress.step
+    batches = make_dataset(
+        store,
+        lambda: training_blocks(sampler, BATCH, SCHEDULE.steps_per_epoch, start),
+        BATCH,
+        people_numbers(index.person_of, everyone) if named else None,
+    )
+    callbacks = keras.callbacks.CallbackList([], model=None)
+    loop.run(batches, SCHEDULE, callbacks, lambda schedule, progress: schedule)
+
+
+def values(loop):
+    return [np.asarray(variable).tobytes() for variable in loop.variables]
+
+
+@pytest.mark.parametrize("loss", ["cosface", "cross-entropy"])
+def test_a_resumed_run_ends_at_the_same_weights_bit_for_bit(data, tmp_path, loss):
+    whole = new_loop(data, 0, loss)
+    before = [np.asarray(v).copy() for v in whole.network.objective.variables]
+    run(data, whole)
+    for variable, start in zip(whole.network.objective.variables, before, strict=True):
+        assert not np.array_equal(np.asarray(variable), start)
+
+    stopped = new_loop(data, 0, loss)
+    stopped.should_stop = lambda: stopped.progress.step == 3
+    with pytest.raises(Stopped):
+        run(data, stopped)
+    save_checkpoint(tmp_path / "checkpoint.npz", stopped.variables, {"step": 3})
+
+    resumed = new_loop(data, 99, loss)  # other weights at first
+    assert values(resumed) != values(stopped)
+    state = load_checkpoint(tmp_path / "checkpoint.npz", resumed.variables)
+    assert values(resumed) == values(stopped)
+    resumed.progress.step = state["step"]
+    run(data, resumed)
+    assert values(resumed) == values(whole)
+
+
+def test_without_names_every_pair_shows_people_of_its_own(data):
+    """As from a cache of pairs; with a person once a batch that is just what there is."""
+    named, nameless = (new_loop(data, 0, "supervised") for _ in range(2))
+    run(data, named)
+    run(data, nameless, named=False)
+    assert values(nameless) == values(named)
+
+
+def test_a_checkpoint_of_another_loss_is_refused(data, tmp_path):
+    save_checkpoint(tmp_path / "c.npz", new_loop(data, 0, "in-batch").variables, {})
+    with pytest.raises(BadRun, match="another model"):
+        load_checkpoint(tmp_path / "c.npz", new_loop(data, 0, "cosface").variables)
+
+
+def test_the_tower_begins_the_same_under_any_loss_and_is_exported_alone(data):
+    plain, identities = (new_loop(data, 0, loss).network for loss in ("in-batch", "arcface"))
+    for a, b in zip(plain.head.variables, identities.head.variables, strict=True):
+        assert np.array_equal(np.asarray(a), np.asarray(b))
+    assert len(identities.variables) == len(plain.variables) + 1
+    exported = identities.inference_model()
+    assert exported.count_params() == plain.inference_model().count_params()
+    paths = {variable.path for variable in exported.variables}
+    assert not paths & {variable.path for variable in identities.objective.variables}
+
+
+SETTINGS = """
+model = "siamese-conv"
+loss = "cosface"
+singletons = "negatives"
+epochs = 1
+pairs_per_epoch = 480
+batch_size = 8
+calibration_pairs = 200
+calibration_share = 0.25
+test_share = 0.25
+"""
+
+
+def facepairs(*arguments, code):
+    done = subprocess.run(
+        [sys.executable, "-m", "facepairs", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode == code, (done.stdout, done.stderr)
+    return done
+
+
+def test_the_command_line_trains_on_identities(faces, tmp_path):
+    config, out = tmp_path / "small.toml", tmp_path / "run"
+    config.write_text(SETTINGS)
+    train = ("train", faces, "--config", config)
+    report = json.loads(facepairs(*train, "--out", out, "--json", code=0).stdout)
+    with np.load(out / "checkpoint.npz") as archive:
+        shapes = {archive[name].shape for name in archive.files}
+    assert (report["people"]["training"], 256) in shapes  # a direction a person
+    manifest = json.loads((out / "bundle" / "manifest.json").read_text())
+    assert manifest["training"]["config"]["loss"] == "cosface"
+    done = facepairs(*train, "--out", tmp_path / "none", "--loss", "softmax", code=2)
+    assert "loss is 'softmax'; use one of in-batch" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
