@@ -46,7 +46,12 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
             f"of {summary['people']:,} people",
         ),
         ("threshold", f"{summary['threshold']:.4f}"),
-        ("calibration error", f"{fitted['ece']:.3f} (ECE, cross-fitted)"),
+        (
+            "calibration error",
+            "too few pairs"
+            if fitted["ece"] is None
+            else f"{fitted['ece']:.3f} (ECE, cross-fitted)",
+        ),
     ]
     if before:
         rows.append(

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.errors import NotEnough
 from facepairs.evaluation.calibration import (
     expected_calibration_error,
     fit_logistic,
@@ -24,20 +25,16 @@ def calibrate(
     `genuine` bool[N], `score` float[N] of people that the network was not trained on. The threshold
     is where the probability is one half, so verdict and probability agree. The calibration error is
     measured on each part of the pairs with the curve of the others: parts are the folds, int[N], or
-    else two halves. `source` says in words where the threshold comes from. Raises NotEnough when
-    the pairs cannot carry a curve. Pairs come in an order that knows nothing of their scores.
+    else two halves; it is None where one part alone carries no curve. `source` says in words where
+    the threshold comes from. Raises NotEnough when all pairs together cannot carry a curve. Pairs
+    come in an order that knows nothing of their scores.
     """
     labels, scores = np.asarray(genuine, bool), np.asarray(score, np.float64)
     curve = fit_logistic(labels, scores)
-    part = _halves(labels) if fold is None else np.asarray(fold)
-    probability = np.empty(len(labels))
-    for number in np.unique(part):
-        mine = part == number
-        probability[mine] = fit_logistic(labels[~mine], scores[~mine]).probability(scores[mine])
     return {
         "calibration": {
             **curve.to_json(),
-            "ece": expected_calibration_error(labels, probability, prior=0.5),
+            "ece": _cross_fitted_error(labels, scores, fold),
             "genuine_pairs": int(labels.sum()),
             "impostor_pairs": int((~labels).sum()),
         },
@@ -45,6 +42,22 @@ def calibrate(
         "threshold_source": source,
         "thresholds": thresholds_for(labels, scores),
     }
+
+
+def _cross_fitted_error(
+    genuine: npt.NDArray[np.bool_],
+    score: npt.NDArray[np.float64],
+    fold: npt.ArrayLike | None,
+) -> float | None:
+    part = _halves(genuine) if fold is None else np.asarray(fold)
+    probability = np.empty(len(genuine))
+    try:
+        for number in np.unique(part):
+            mine = part == number
+            probability[mine] = fit_logistic(genuine[~mine], score[~mine]).probability(score[mine])
+    except NotEnough:
+        return None
+    return expected_calibration_error(genuine, probability, prior=0.5)
 
 
 def _halves(genuine: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:

@@ -21,9 +21,9 @@ from facepairs.models.network import DescribedNetwork
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.features import FeatureStore
 
-SAMPLE_IMAGES, SAMPLE_A_FACE = 2_000, 50  # 100,000 descriptors tell the mixture
+SAMPLE_IMAGES, SAMPLE_A_FACE = 2_000, 25  # 50,000 descriptors tell the mixture
 MOST_VECTORS = 12_000  # to start the projection from
-ITERATIONS, SMALLEST_VARIANCE = 15, 1e-2
+ITERATIONS, SMALLEST_VARIANCE = 12, 1e-2
 VECTORS = "vectors-*.npy"  # in the run folder, while training
 BATCH = 64
 STREAM = 9  # of the counter-based generator

@@ -175,6 +175,7 @@ class _Job:
         if fresh:
             self.say("fitting local descriptors")
             fit_mixture(self.network, self.images, images, seed)
+        self.say(f"describing {len(self.index):,} images and their mirror images, once")
         vectors = describe_images(self.network, self.images, len(self.index), self.run.path, tick)
         if fresh:
             start_projection(self.network, vectors, images, seed)

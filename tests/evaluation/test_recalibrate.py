@@ -179,3 +179,13 @@ def test_the_calibration_error_is_measured_across_folds():
     assert apart["threshold_source"] == "by folds"
     assert apart["threshold"] == mixed["threshold"]
     assert apart["calibration"]["ece"] > mixed["calibration"]["ece"] + 0.1
+
+
+def test_halves_that_carry_no_curve_leave_the_error_unmeasured():
+    from facepairs.evaluation.calibrate import calibrate
+
+    genuine = np.repeat([True, False], 20)
+    score = np.where(genuine, np.arange(40) % 2 * 2.0, 0.9)  # one half of the genuine pairs fails
+    fitted = calibrate(genuine, score)
+    assert fitted["calibration"]["ece"] is None
+    assert fitted["threshold"] == pytest.approx(0.95, abs=0.5)
