@@ -27,6 +27,11 @@ class Steps:
 
 def train_steps(job: Job) -> Steps:
     """Run `TrainLoop` for 10 steps, then for the 50 whose own report is given."""
+    if job.spec.model == "siamese":
+        raise BadConfig(
+            "siamese learns from vectors made once, so no store feeds its steps; use --model "
+            "siamese-conv or difference"
+        )
     keras.utils.set_random_seed(SEED)
     config = TrainConfig().replace(model=job.spec.model)
     network = build_network(job.spec.model, job.crop_px, config.image_size, config.augment)

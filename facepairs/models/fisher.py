@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from keras import layers, ops
 
-from facepairs.models.descriptors import LENGTH, DenseDescriptors, positions
+from facepairs.models.descriptors import LENGTH, SMALLEST_PX, DenseDescriptors, positions
 
 GAUSSIANS, COMPONENTS, DIMENSIONS = 128, 48, 128
 DESCRIBE, PROJECT = "describe", "project"
@@ -101,8 +101,11 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
 def fisher_tower(image_px: int) -> keras.Model:
     """Build float32[N, image_px, image_px, 3] → float32[N, 128], rows of length 1.
 
-    `image_px` is 96 or more and a multiple of 16. Parts: `describe` and `project`.
+    Parts: `describe` and `project`. Raises ValueError unless `image_px` is a multiple of 16 from 96
+    on.
     """
+    if image_px < SMALLEST_PX or image_px % 16:
+        raise ValueError(f"image_px is {image_px}; known: multiples of 16 from {SMALLEST_PX} on")
     image = keras.Input((image_px, image_px, 3), name="image")
     vector = FisherVector(image_px)(DenseDescriptors()(image))
     describe = keras.Model(image, vector, name=DESCRIBE, trainable=False)

@@ -26,5 +26,8 @@ def face_tower(image_px: int) -> keras.Model:
 
 
 def with_mirror_image(tower: keras.Model, image: Any) -> Any:
-    """Embed an image and its mirror image, and give their mean's direction: [N, 256], length 1."""
-    return ops.normalize(tower(image) + tower(ops.flip(image, axis=2)), axis=-1, order=2)
+    """Embed an image and its mirror image, and give their mean's direction: [N, D], length 1."""
+    # In one batch: as two calls the exported graph would have everything twice.
+    both = tower(ops.concatenate([image, ops.flip(image, axis=2)], axis=0))
+    both = ops.reshape(both, (2, -1, both.shape[-1]))
+    return ops.normalize(both[0] + both[1], axis=-1, order=2)

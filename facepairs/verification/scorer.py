@@ -15,7 +15,7 @@ from facepairs.errors import BadBundle, BadData
 from facepairs.verification.bundle import Bundle
 from facepairs.verification.image import Crop
 
-BATCH_CROPS = 256  # crops a call: activations stay within some hundred megabytes
+BATCH_CROPS = 16  # crops a call: activations stay near the caches, more is slower
 FATAL = 4  # ONNX Runtime's log level; what fails is raised, and then said once
 
 Scores = npt.NDArray[np.float32]

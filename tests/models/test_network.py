@@ -14,7 +14,7 @@ def images(count, px, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (count, px, px, 3), np.uint8)
 
 
-@pytest.mark.parametrize("name", ["siamese", "difference", "pixels"])
+@pytest.mark.parametrize("name", ["siamese-conv", "difference", "pixels"])
 @pytest.mark.parametrize(("crop", "px"), [(112, 64), (112, 112), (112, 224), (80, 100)])
 def test_scores_are_symmetric_at_any_size(name, crop, px):
     network = build_network(name, crop, px, augment=1.0)
@@ -46,7 +46,7 @@ def test_pixel_scores_are_minus_the_rms_difference():
 
 
 def test_the_tower_embeds_on_the_unit_sphere_and_ignores_mirroring():
-    network = build_network("siamese", 112, 64, augment=1.0)
+    network = build_network("siamese-conv", 112, 64, augment=1.0)
     model = network.inference_model()
     faces = images(4, 112, 1)
     embedding = np.asarray(model(faces))
@@ -60,7 +60,7 @@ def test_the_tower_embeds_on_the_unit_sphere_and_ignores_mirroring():
 def test_the_exported_tower_embeds_as_keras_does():
     import onnxruntime
 
-    model = build_network("siamese", 112, 64, augment=1.0).inference_model()
+    model = build_network("siamese-conv", 112, 64, augment=1.0).inference_model()
     data, difference = export_onnx(model, "embedding")
     assert difference < 1e-5
     faces = images(3, 112, 2)
