@@ -40,7 +40,7 @@ RECIPES: dict[str, dict[str, Any]] = {  # of models other than TrainConfig's own
     "eigenfaces": {**SMALL, "batch_size": 64},
 }
 # … and with `init`: the weights are good already, and few people should move them a little only.
-FINE_TUNING: dict[str, Any] = {"learning_rate": 3e-4, "epochs": 4, "pairs_per_epoch": 3_200}
+FINE_TUNING: dict[str, Any] = {"learning_rate": 1e-4, "epochs": 2, "pairs_per_epoch": 3_200}
 
 
 @dataclass(frozen=True)

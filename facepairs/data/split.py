@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.enough import LEAST_PAIRS, LEAST_PEOPLE
+from facepairs.data.enough import LEAST_PAIRS, LEAST_PEOPLE, MOST_OF_ONE
 from facepairs.data.index import FaceIndex
 from facepairs.errors import NotEnough
 
@@ -78,8 +78,9 @@ def _least(index: FaceIndex, order: list[int]) -> int:
 
 
 def _pairs(index: FaceIndex, order: list[int]) -> npt.NDArray[np.int64]:
+    """Give how many genuine pairs each person can bring to calibration."""
     counts = index.image_counts[order]
-    pairs: npt.NDArray[np.int64] = counts * (counts - 1) // 2
+    pairs: npt.NDArray[np.int64] = np.minimum(counts * (counts - 1) // 2, MOST_OF_ONE)
     return pairs
 
 

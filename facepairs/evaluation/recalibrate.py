@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.enough import check_enough
+from facepairs.data.enough import check_enough, spread
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
@@ -53,10 +53,11 @@ def recalibrate(
 ) -> Recalibration:
     """Score pairs of one's own people with a bundle and write it anew with what they give.
 
-    The pairs are those of `pairs_csv`, or up to 6,000 drawn from the folder `data`, half genuine.
-    People whom the bundle was trained on are left out. The new bundle has the old one's network and
-    Keras model; its calibration, threshold and thresholds come from these pairs alone, protocol
-    results go, as they were of the old threshold, and all people whom the old one knew stay known.
+    The pairs are those of `pairs_csv`, or up to 6,000 drawn from the folder `data`, half genuine,
+    ten genuine ones of a person at most. People whom the bundle was trained on are left out. The
+    new bundle has the old one's network and Keras model; its calibration, threshold and thresholds
+    come from these pairs alone, protocol results go, as they were of the old threshold, and all
+    people whom the old one knew stay known.
 
     Raises NotEnough, with the numbers needed (`data.enough`), BadConfig where `out` is the bundle
     or lies in `data`, and what opening, reading and scoring raise.
@@ -120,7 +121,7 @@ def _pairs(
 
 def _drawn(index: FaceIndex, people: npt.NDArray[np.int64]) -> PairList:
     try:
-        return distinct_pairs(index.first, people, PAIRS, seed=0)
+        return spread(distinct_pairs(index.first, people, PAIRS, seed=0), index.person_of)
     except NotEnough:  # there is not even one pair of a kind: `check_enough` says what is needed
         return PairList.of([], [], [])
 

@@ -7,6 +7,7 @@ RUN/METHOD/result.json          a method's figures
 RUN/result.json                 those of all methods
 """
 
+import gc
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -113,7 +114,8 @@ def run_fold(
     Goes on from the fold's checkpoint where there is one; None where it was asked to stop. Raises
     BadRun, before anything is scored, where the bundle knows people of the fold.
     """
-    keras.utils.clear_session()  # ten networks in one process would pile up
+    keras.utils.clear_session()  # ten networks in one process would pile up, …
+    gc.collect()  # … and the vectors of each, which graphs and networks hold in circles
     report = train(
         view.index,
         split,

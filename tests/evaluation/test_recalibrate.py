@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_bundles import tiny_bundle
 
-from facepairs.data.enough import LEAST_PAIRS, LEAST_PEOPLE, check_enough
+from facepairs.data.enough import LEAST_PAIRS, LEAST_PEOPLE, MOST_OF_ONE, check_enough, spread
 from facepairs.data.index import FaceIndex
+from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadBundle, BadConfig, NotEnough
 from facepairs.evaluation.metrics import clopper_pearson
 from facepairs.evaluation.recalibrate import recalibrate
@@ -71,6 +72,19 @@ def test_everybody_whom_the_old_bundle_knew_stays_known(bundle, faces, tmp_path)
     assert again.summary["before"] is None  # these people chose the threshold
     assert again.bundle.raw["identities"] == new.raw["identities"]
     assert again.bundle.threshold == new.threshold
+
+
+def test_nobody_decides_alone():
+    pairs = distinct_pairs(np.array([0, 20, 25, 27, 28]), range(4), 400, 0)
+    person_of = np.repeat(range(4), [20, 5, 2, 1])
+    kept = spread(pairs, person_of)
+    of = person_of[kept.left[kept.genuine]]
+    assert np.bincount(of, minlength=4).tolist() == [MOST_OF_ONE, 10, 1, 0]
+    assert (~kept.genuine).sum() == (~pairs.genuine).sum()
+    mine = pairs.where(pairs.genuine & (person_of[pairs.left] == 0))
+    first = kept.where(kept.genuine & (person_of[kept.left] == 0))
+    assert np.array_equal(first.left, mine.left[:MOST_OF_ONE])
+    assert len(spread(pairs.where(slice(0, 0)), person_of)) == 0
 
 
 def test_people_trained_on_are_left_out_and_counted(faces, tmp_path):

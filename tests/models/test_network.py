@@ -22,7 +22,10 @@ def test_scores_are_symmetric_at_any_size(name, crop, px):
     forth = np.asarray(network.scores(np.concatenate([left, right])))
     back = np.asarray(network.scores(np.concatenate([right, left])))
     assert forth.shape == (3,)
-    assert np.array_equal(forth, back)
+    if network.kind == "pair":
+        assert np.array_equal(forth, back)
+    else:  # an embedding is the same wherever it stands in the batch, but for float32 rounding
+        assert forth == pytest.approx(back, abs=1e-6)
 
 
 def test_the_difference_network_has_the_articles_layers():
