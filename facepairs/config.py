@@ -65,8 +65,8 @@ class TrainConfig:
     image_size: int = 128  # side in pixels that the network works at, 64 to 224
     frame_px: int = 250  # the crop is crop_px of every frame_px of the image's shorter side …
     crop_px: int = 128  # … and is stored at crop_px: LFW's face without its surroundings
-    augment: float = 1.0  # strength of random shift, scale, rotation and light; 0: mirror only
-    erase: float = 0.0  # side of a square grayed out in half of the training images, as a share
+    augment: float = 1.0  # of shift, scale, turn and light; 0, and siamese always: mirror only
+    erase: float = 0.0  # side of a square grayed out in half of the images, as a share; not siamese
     learning_rate: float = 1e-3  # Adam's peak; half an epoch of warm-up, cosine from epoch 2 on
     store: str = "auto"  # where images come from while training
     cache: str = ""  # folder made by `facepairs cache build`, for store tfrecord

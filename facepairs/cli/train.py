@@ -17,7 +17,9 @@ def train(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="difference (default), siamese, or a baseline: pixels, eigenfaces."),
+        typer.Option(
+            help="siamese (default), siamese-conv, difference, or a baseline: pixels, eigenfaces."
+        ),
     ] = None,
     init: Annotated[
         str | None,
@@ -41,10 +43,11 @@ def train(
         float | None, typer.Option(help="Plan the epochs to fit in so many minutes of training.")
     ] = None,
     batch_size: Annotated[
-        int | None, typer.Option(help="Pairs a step. [default: 64, siamese 128]")
+        int | None, typer.Option(help="Pairs a step. [default: 256, other models less]")
     ] = None,
     image_size: Annotated[
-        int | None, typer.Option(help="Side the network works at, 64 to 224 pixels. [default: 64]")
+        int | None,
+        typer.Option(help="Side the network works at, 64 to 224 pixels. [default: 128, others 64]"),
     ] = None,
     store: Annotated[
         str | None, typer.Option(help="auto (default), files, memory or tfrecord.")

@@ -54,6 +54,8 @@ def call(world, out, *more):
     )  # fmt: skip
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_every_row_is_measured_on_the_same_people_or_refused_in_words(world, tmp_path):
     out = tmp_path / "study"
     done = call(world, out)
