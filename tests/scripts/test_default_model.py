@@ -55,7 +55,7 @@ def view2(faces, tmp_path_factory):
     return folder
 
 
-@pytest.mark.timeout(900)  # two trainings' start-up and export: 30 s on an idle machine
+@pytest.mark.timeout(900)  # two start-ups of TensorFlow and two exports; 75 s on a busy machine
 def test_it_trains_on_everybody_and_promises_what_the_folds_showed(faces, view2, tmp_path):
     out, run = tmp_path / "default_model", tmp_path / "run"
     failures = tmp_path / "failures.md"

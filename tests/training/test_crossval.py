@@ -12,7 +12,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.scores import read_scores
 from facepairs.evaluation.view2 import view2_summary
-from facepairs.training import train as training
+from facepairs.training import job as training
 from facepairs.training.crossval import crossval, run_fold
 from facepairs.training.fold_record import read_fold
 from facepairs.training.folds import check_unknown, read_view2
