@@ -29,6 +29,9 @@ def build(
     shards: Annotated[
         int | None, typer.Option(help="Files. [default: one a thousand pairs, up to 16]")
     ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model to train: difference (default) or siamese-conv.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="The training's seed. [default: 0]")] = None,
     protocol: Annotated[
         str | None, typer.Option(help="heldout (default: split by people) or view1 (LFW's lists).")
@@ -50,6 +53,7 @@ def build(
     from facepairs.cli.quiet import quiet_tensorflow
 
     given: dict[str, Any] = {
+        "model": model,
         "seed": seed,
         "protocol": protocol,
         "lists": str(lists) if lists else None,

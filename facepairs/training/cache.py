@@ -18,6 +18,7 @@ from facepairs.training.people import choose_people, readable_index
 Say = Callable[[str], None]
 Tick = Callable[[int, int], None]
 
+MODEL = "difference"  # whose crop a cache has unless told otherwise; the default model needs none
 # What decides the pairs, and has no option of `cache build`: only a TOML file can change it.
 FROM_FILE = ("genuine_share", "frame_px", "crop_px", "calibration_share", "test_share")
 
@@ -40,7 +41,12 @@ def build_training_cache(
     """
     tick = progress or (lambda label: lambda done, total: None)
     check_request(out, pairs, shards, encoding)
-    config = (load_config(config_file) if config_file else TrainConfig()).replace(**options)
+    base = load_config(config_file) if config_file else TrainConfig().replace(model=MODEL)
+    config = base.replace(**options)
+    if config.model == "siamese":
+        raise BadConfig(
+            "siamese does not train from a cache of pairs; give --model difference or siamese-conv"
+        )
     if out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} lies in the folder of faces; choose another place for the cache")
     index = readable_index(data, config.skip_bad, say, tick("checking images"))
@@ -92,11 +98,11 @@ def rebuild_command(
     words = ["facepairs", "cache", "build", str(data), str(store.folder)]
     words += ["--pairs", str(has.pairs), "--encoding", has.encoding]
     words += ["--shards", str(len(has.shards)), "--seed", str(config.seed)]
-    words += ["--protocol", config.protocol]
+    words += ["--model", config.model, "--protocol", config.protocol]
     words += ["--lists", config.lists] if config.lists else []
     words += ["--skip-bad"] if config.skip_bad else []
     words += ["--config", str(config_file)] if config_file else []
-    default = TrainConfig()
+    default = TrainConfig().replace(model=config.model)
     changed = [
         f"{name} = {getattr(config, name)}"
         for name in FROM_FILE

@@ -24,10 +24,10 @@ FILES = {"manifest.json", "pairs-00000-of-00002.tfrecord", "pairs-00001-of-00002
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixteen people with two photos each, in a folder whose name has a space."""
+    """Sixteen people with three photos each, in a folder whose name has a space."""
     root = tmp_path_factory.mktemp("cache") / "my photos"
     for person in range(16):
-        for photo in range(2):
+        for photo in range(3):
             path = root / f"Person_{person:02}" / f"{photo}.jpg"
             path.parent.mkdir(parents=True, exist_ok=True)
             colours = np.random.default_rng([person, photo]).integers(0, 256, (4, 4, 3), np.uint8)
@@ -38,7 +38,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
-    path.write_text("frame_px = 50\ncrop_px = 20\n")
+    path.write_text('model = "difference"\nframe_px = 50\ncrop_px = 20\n')
     return path
 
 
@@ -102,6 +102,7 @@ def test_check_prints_a_line_a_problem_and_exits_1(photos, tmp_path, capsys):
         (("--shards", 41), "shards is 41"),
         (("--seed", -1), "seed is -1"),
         (("--config", "absent.toml"), "absent.toml: No such file"),
+        (("--model", "siamese"), "siamese does not train from a cache"),
         (("--encoding", "webp"), "'webp' is not one of"),
         (("--protocol", "view1", "--lists", "absent"), "absent"),
         (("--pairs", 10**12), "GB are free there"),
@@ -164,7 +165,7 @@ def test_the_command_in_the_refusal_mends_it(photos, tmp_path, settings):
 def test_settings_without_a_file_or_option_are_named(photos, tmp_path):
     out = tmp_path / "cache"
     build(photos, out)
-    config = TrainConfig(crop_px=32, genuine_share=0.25)
+    config = TrainConfig().replace(model="difference", crop_px=32, genuine_share=0.25)
     wanted = r"--config FILE\.toml where it says genuine_share = 0\.25, crop_px = 32$"
     with pytest.raises(BadData, match=wanted):
         opened(photos, out, config)
