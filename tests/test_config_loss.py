@@ -37,7 +37,7 @@ def test_what_cannot_be_is_refused_in_words(table, why):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_cache_of_pairs_serves_the_losses_that_need_no_names(loss):
-    table = {"model": "siamese", "loss": loss, "store": "tfrecord", "cache": "folder"}
+    table = {"model": "siamese-conv", "loss": loss, "store": "tfrecord", "cache": "folder"}
     if loss in ("cosface", "arcface"):
         with pytest.raises(BadConfig, match="--store files or memory"):
             from_table(table, "t")
