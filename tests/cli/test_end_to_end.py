@@ -339,7 +339,7 @@ def test_help_has_an_example_for_every_command():
 
 def test_training_reads_a_cache_and_refuses_a_stale_one(faces, settings, tmp_path):
     cache, out = tmp_path / "cache", tmp_path / "run"
-    common = ("--config", settings, "--model", "siamese-conv")
+    common = ("--config", settings, "--model", "difference")
     facepairs("cache", "build", faces, cache, "--pairs", 320, *common, check=0)
     train = ("train", faces, "--store", "tfrecord", "--cache", cache, *common)
     done = facepairs(*train, "--out", out, "--epochs", 1, "--json", check=0)
