@@ -78,9 +78,11 @@ def measure(
     @tf.function(autograph=False, jit_compile=bool(jit))
     def step(some: dict[str, tf.Tensor], number: tf.Tensor) -> tf.Tensor:
         if together == 1:
-            return loop._step(some, number)
+            return loop._step(some, number, store.arrays)
         for k in range(together):
-            loss = loop._step({name: value[k] for name, value in some.items()}, number + k)
+            loss = loop._step(
+                {name: value[k] for name, value in some.items()}, number + k, store.arrays
+            )
         return loss
 
     batches = iter(dataset)

@@ -31,9 +31,30 @@ class Store(Protocol):
         """
         ...
 
-    def pixels(self, images: tf.Tensor) -> tf.Tensor:
-        """Do the step's part: a batch's images → uint8[N, crop_px, crop_px, 3]."""
+    @property
+    def arrays(self) -> tuple[tf.Tensor, ...]:
+        """What `pixels` reads besides a batch's images.
+
+        A compiled step takes it as arguments: what a graph captures, TensorFlow never frees.
+        """
         ...
+
+    def pixels(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
+        """Do the step's part: a batch's images → uint8[N, crop_px, crop_px, 3].
+
+        `arrays` are the store's own, which it takes itself where none are given.
+        """
+        ...
+
+
+def image_batches(store: Store, images: npt.NDArray[np.int64], size: int) -> tf.data.Dataset:
+    """Load int64[N] image numbers in their order, `size` at a time, for `store.pixels`."""
+    return (
+        tf.data.Dataset.from_tensor_slices(images.astype(np.int32))
+        .batch(size)
+        .map(store.loader(size), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        .prefetch(2)
+    )
 
 
 @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]

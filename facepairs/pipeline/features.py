@@ -15,8 +15,8 @@ import psutil
 import tensorflow as tf
 
 from facepairs.errors import BadData
-from facepairs.pipeline.dataset import Store
-from facepairs.pipeline.memory import is_whole, new_array
+from facepairs.pipeline.dataset import Store, image_batches
+from facepairs.pipeline.memory import as_tensor, is_whole, new_array
 
 BATCH = 64
 SHARE_OF_FREE_MEMORY = 1 / 3
@@ -29,7 +29,7 @@ class FeatureStore:
 
     def __init__(self, vectors: npt.NDArray[np.float16]) -> None:
         self.vectors = vectors
-        self._tensor = tf.experimental.dlpack.from_dlpack(vectors.__dlpack__())  # a view
+        self.arrays = (as_tensor(vectors),)
 
     @classmethod
     def build(
@@ -66,25 +66,22 @@ class FeatureStore:
         """Leave int32[N] image numbers as they are."""
         return lambda numbers: numbers
 
-    def pixels(self, images: tf.Tensor) -> tf.Tensor:
+    def pixels(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
         """Gather int32[N] image numbers into float16[N, 2, D]."""
-        return tf.gather(self._tensor, images)
+        (vectors,) = arrays or self.arrays
+        return tf.gather(vectors, images)
 
 
 def _fill(
     vectors: npt.NDArray[np.float16], images: Store, describe: Describe, progress: Progress | None
 ) -> None:
-    batches = (
-        tf.data.Dataset.range(len(vectors), output_type=tf.int32)
-        .batch(BATCH)
-        .map(images.loader(BATCH), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-        .prefetch(2)
+    compiled = tf.function(
+        lambda batch, arrays: describe(images.pixels(batch, *arrays)), autograph=False
     )
-    compiled = tf.function(lambda batch: describe(images.pixels(batch)), autograph=False)
     done = 0
     try:
-        for batch in batches:
-            part = compiled(batch).numpy()
+        for batch in image_batches(images, np.arange(len(vectors)), BATCH):
+            part = compiled(batch, images.arrays).numpy()
             vectors[done : done + len(part)] = part
             done += len(part)
             if progress:

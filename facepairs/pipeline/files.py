@@ -27,6 +27,11 @@ class FileStore:
         decode = batch_decoder(self.frame_px, self.crop_px, images)
         return lambda numbers: decode(read_files(tf.gather(self._paths, numbers), images))
 
-    def pixels(self, images: tf.Tensor) -> tf.Tensor:
+    @property
+    def arrays(self) -> tuple[tf.Tensor, ...]:
+        """Nothing: the batch holds the pixels."""
+        return ()
+
+    def pixels(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
         """Give the pixels that the pipeline decoded."""
         return images

@@ -31,17 +31,25 @@ def store_bytes(images: int, crop_px: int) -> int:
     return images * crop_px * crop_px * 3
 
 
+def as_tensor(values: npt.NDArray[Any]) -> tf.Tensor:
+    """Give an array aligned to 64 bytes as a tensor: a view, or a copy on a GPU with room.
+
+    Elsewhere it is never copied: it may take a quarter of the machine's memory.
+    """
+    tensor = tf.experimental.dlpack.from_dlpack(values.__dlpack__())
+    if tf.config.list_logical_devices("GPU"):
+        # Where it does not fit beside the network, gathering stays with the processor.
+        with contextlib.suppress(tf.errors.ResourceExhaustedError), tf.device("/GPU:0"):
+            tensor = tf.identity(tensor)
+    return tensor
+
+
 class MemoryStore:
     """Decoded crops: uint8[images, crop_px, crop_px, 3], aligned to 64 bytes, not copied."""
 
     def __init__(self, crops: Crops) -> None:
         self.crop_px = int(crops.shape[1])
-        # A view, not a copy: the array may take a quarter of the machine's memory.
-        self._crops = tf.experimental.dlpack.from_dlpack(crops.__dlpack__())
-        if tf.config.list_logical_devices("GPU"):
-            # Where it does not fit beside the network, gathering stays with the processor.
-            with contextlib.suppress(tf.errors.ResourceExhaustedError), tf.device("/GPU:0"):
-                self._crops = tf.identity(self._crops)
+        self.arrays = (as_tensor(crops),)
 
     @classmethod
     def build(
@@ -73,9 +81,10 @@ class MemoryStore:
         """Leave int32[N] image numbers as they are: a dataset that held the array would copy it."""
         return lambda numbers: numbers
 
-    def pixels(self, images: tf.Tensor) -> tf.Tensor:
+    def pixels(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
         """Gather int32[N] image numbers into uint8[N, crop_px, crop_px, 3] where the array is."""
-        return tf.gather(self._crops, images)
+        (crops,) = arrays or self.arrays
+        return tf.gather(crops, images)
 
 
 def is_whole(path: Path, shape: tuple[int, ...], kind: npt.DTypeLike) -> bool:

@@ -2,12 +2,11 @@
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from facepairs.data.sampler import raw_words
 from facepairs.models.eigenfaces import COMPONENTS, gray_pixels, set_components
 from facepairs.models.network import Network
-from facepairs.pipeline.dataset import Store
+from facepairs.pipeline.dataset import Store, image_batches
 
 MOST_IMAGES = 20_000  # of 64x64 pixels they take 330 MB, and thousands more change little
 IMAGES_A_COMPONENT = 4  # fewer, and the last components are the noise of single photos
@@ -39,12 +38,9 @@ def fit_eigenfaces(
 def _gray(network: Network, store: Store, images: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
     """Give the gray pixels as the exported network computes them: float32[N, pixels]."""
     part = gray_pixels(network.head)
-    batches = (
-        tf.data.Dataset.from_tensor_slices(images.astype(np.int32))
-        .batch(BATCH)
-        .map(store.loader(BATCH), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-        .prefetch(2)
-    )
     return np.concatenate(
-        [np.asarray(part(network.seen(store.pixels(batch)))) for batch in batches]
+        [
+            np.asarray(part(network.seen(store.pixels(batch))))
+            for batch in image_batches(store, images, BATCH)
+        ]
     )

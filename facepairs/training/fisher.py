@@ -1,7 +1,7 @@
 """Fit the Fisher tower's frozen part to faces, describe all images, and start its projection."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from facepairs.models.fisher import (
     set_projection,
 )
 from facepairs.models.network import DescribedNetwork
-from facepairs.pipeline.dataset import Store
+from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.pipeline.features import FeatureStore
 
 SAMPLE_IMAGES, SAMPLE_A_FACE = 2_000, 25  # 50,000 descriptors tell the mixture
@@ -126,19 +126,10 @@ def _descriptors(
     a_face = min(SAMPLE_A_FACE * max(1, SAMPLE_IMAGES // len(images)), len(places))
     drawn, where = [], []
     number = 0
-    for batch in _batches(store, images):
+    for batch in image_batches(store, images, BATCH):
         for found in compiled(store.pixels(batch)).numpy():
             order = np.argsort(raw_words(seed, STREAM, 1, number, len(places)))[:a_face]
             drawn.append(found[order])
             where.append(places[order])
             number += 1
     return np.concatenate(drawn), np.concatenate(where)
-
-
-def _batches(store: Store, images: Images) -> Iterator[tf.Tensor]:
-    yield from (
-        tf.data.Dataset.from_tensor_slices(images.astype(np.int32))
-        .batch(BATCH)
-        .map(store.loader(BATCH), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-        .prefetch(2)
-    )

@@ -122,11 +122,13 @@ class TrainLoop:
         """All that a checkpoint must hold, in a fixed order."""
         return [*self.network.variables, *self.optimizer.variables]
 
-    def _step(self, batch: dict[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+    def _step(
+        self, batch: dict[str, tf.Tensor], step: tf.Tensor, arrays: tuple[tf.Tensor, ...]
+    ) -> tf.Tensor:
         self.network.augment.set_step(self._seed, step)
         genuine = tf.cast(batch["genuine"], tf.float32)
         with tf.GradientTape() as tape:
-            pixels = self.store.pixels(batch["images"])
+            pixels = self.store.pixels(batch["images"], *arrays)
             loss = self.network.loss(pixels, genuine, _people(batch))
         weights = self.network.trainable_variables
         self.optimizer.apply(tape.gradient(loss, weights), weights)
@@ -176,7 +178,9 @@ class TrainLoop:
             ready = time.perf_counter()
             rate = schedule.learning_rate(self.progress.step)
             self.optimizer.learning_rate.assign(rate)
-            losses.append(self._compiled(batch, tf.constant(self.progress.step, tf.int64)))
+            with tf.profiler.experimental.Trace("train", step_num=self.progress.step, _r=1):
+                step = tf.constant(self.progress.step, tf.int64)
+                losses.append(self._compiled(batch, step, self.store.arrays))
             pairs += int(batch["genuine"].shape[0])
             self.progress.step += 1
             callbacks.on_train_batch_end(self.progress.step, {"loss": losses[-1]})
@@ -196,9 +200,9 @@ class TrainLoop:
 
     def scores(self, dataset: tf.data.Dataset) -> npt.NDArray[np.float64]:
         """Score every pair of a dataset with the network as it stands: float64[pairs]."""
-        return np.concatenate([self._score(batch["images"]).numpy() for batch in dataset]).astype(
-            np.float64
-        )
+        arrays = self.store.arrays
+        scores = [self._score(batch["images"], arrays).numpy() for batch in dataset]
+        return np.concatenate(scores).astype(np.float64)
 
-    def _scores_of(self, images: tf.Tensor) -> tf.Tensor:
-        return self.network.scores(self.store.pixels(images))
+    def _scores_of(self, images: tf.Tensor, arrays: tuple[tf.Tensor, ...]) -> tf.Tensor:
+        return self.network.scores(self.store.pixels(images, *arrays))

@@ -1,0 +1,107 @@
+"""The feature store holds what `describe` gives, image by image, wherever it keeps it."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.sampler import PairSampler
+from facepairs.errors import BadData
+from facepairs.pipeline import features
+from facepairs.pipeline.dataset import image_batches, make_dataset
+from facepairs.pipeline.features import FeatureStore
+from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.memory import MemoryStore
+
+DIMENSIONS = 6
+
+
+def describe(pixels):
+    """Mean colour and its negative, for the image and for the image upside down."""
+    mean = tf.reduce_mean(tf.cast(pixels, tf.float32), axis=[1, 2])
+    vector = tf.concat([mean, -mean], axis=1)
+    return tf.cast(tf.stack([vector, vector[:, ::-1]], axis=1), tf.float16)
+
+
+@pytest.fixture(scope="module")
+def index(faces):
+    return FaceIndex.scan(faces)
+
+
+@pytest.fixture(scope="module")
+def images(index):
+    return MemoryStore.build(index, 250, 64)
+
+
+@pytest.fixture(scope="module")
+def expected(index, images):
+    return describe(images.pixels(tf.range(len(index)))).numpy()
+
+
+def build(index, images, path, **changes):
+    return FeatureStore.build(images, (len(index), 2, DIMENSIONS), describe, path, **changes)
+
+
+@pytest.fixture
+def no_memory(monkeypatch):
+    monkeypatch.setattr(features, "SHARE_OF_FREE_MEMORY", 0)
+
+
+def test_images_come_in_their_order_a_batch_at_a_time(index, images):
+    wanted = np.array([5, 0, 95, 7, 7])
+    batches = [images.pixels(batch).numpy() for batch in image_batches(images, wanted, 2)]
+    assert [len(batch) for batch in batches] == [2, 2, 1]
+    assert np.array_equal(np.concatenate(batches), images.pixels(wanted.astype(np.int32)).numpy())
+
+
+def test_memory_holds_every_images_vectors(index, images, expected, tmp_path):
+    ticks = []
+    store = build(index, images, tmp_path / "v.npy", progress=lambda *at: ticks.append(at))
+    assert not list(tmp_path.iterdir())
+    assert np.array_equal(store.vectors, expected)
+    assert np.array_equal(store.pixels(tf.constant([3, 90, 3])), expected[[3, 90, 3]])
+    assert ticks == [(64, 96), (96, 96)]
+
+
+def test_from_files_the_vectors_are_the_same(index, expected, tmp_path):
+    store = build(index, FileStore(index, 250, 64), tmp_path / "v.npy")
+    assert np.array_equal(store.vectors, expected)
+
+
+def test_without_memory_they_lie_in_a_file_that_is_read_again(
+    index, images, expected, tmp_path, no_memory
+):
+    path = tmp_path / "v.npy"
+    assert np.array_equal(build(index, images, path).vectors, expected)
+    assert np.array_equal(np.load(path), expected)
+    changed = expected + np.float16(1)
+    np.save(path, changed)
+    assert np.array_equal(build(index, images, path).vectors, changed)
+
+
+def test_a_file_of_another_shape_is_made_anew(index, images, expected, tmp_path, no_memory):
+    path = tmp_path / "v.npy"
+    np.save(path, expected[:-1])
+    assert np.array_equal(build(index, images, path).vectors, expected)
+
+
+def test_a_place_that_cannot_be_written_is_named(index, images, tmp_path, no_memory):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(BadData, match=r"cannot create .*/file: File exists"):
+        build(index, images, tmp_path / "file" / "v.npy")
+
+
+def test_an_image_that_cannot_be_decoded_is_narrowed_down(faces, tmp_path):
+    index = FaceIndex.scan(faces)
+    store = FileStore(index, 250, 64)
+    store._paths = tf.tensor_scatter_nd_update(store._paths, [[70]], [__file__])
+    with pytest.raises(BadData, match="images 64 to 127 cannot be decoded; find it with"):
+        build(index, store, tmp_path / "v.npy")
+
+
+def test_batches_of_pairs_gather_vectors(index, images, expected, tmp_path):
+    store = build(index, images, tmp_path / "v.npy")
+    block = PairSampler(index.first, range(len(index.people)), 3).block(0, 0, 8)
+    (batch,) = make_dataset(store, lambda: iter([block]), 8)
+    both = np.concatenate([block.left, block.right])
+    assert np.array_equal(store.pixels(batch["images"]), expected[both])
