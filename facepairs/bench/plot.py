@@ -1,6 +1,5 @@
 """The bench's rows as horizontal bars, on a logarithmic scale."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ OWN, OTHER, BOUND = "#1f6fb4", "#9aa5b1", "#d9a441"
 
 def check_plot(path: Path) -> None:
     """Raise BadConfig where no plot could be written, before anything is measured."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise BadConfig("--plot needs matplotlib; install it with: pip install 'facepairs[plot]'")
     if path.suffix.lower() not in FORMATS:
         raise BadConfig(f"--plot {path}: use a name that ends in {', '.join(FORMATS)}")
 

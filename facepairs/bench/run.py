@@ -13,7 +13,7 @@ from facepairs.bench.meter import LEAST_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
 from facepairs.bench.rows import ROWS, STORES
 from facepairs.data.index import FaceIndex
-from facepairs.training.machine import cores
+from facepairs.machine import cores
 
 FRAME_PX = 250
 BUSY = 0.5  # of the cores

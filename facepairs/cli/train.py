@@ -66,8 +66,11 @@ def train(
         Path | None, typer.Option(help="TOML file of settings; options given here come first.")
     ] = None,
     tensorboard_images: Annotated[
-        bool, typer.Option(help="Keep a grid of training pairs in the run's TensorBoard log.")
+        bool, typer.Option(help="Show faces and names in the run's TensorBoard log.")
     ] = True,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Add a profile of five steps to that log.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Train a face verifier on a folder of faces.
@@ -106,7 +109,9 @@ def train(
     quiet_tensorflow()
     from facepairs.training.train import train as run
 
-    report = run(index, split, out, settings, resume, say, ticker, tensorboard_images, config)
+    report = run(
+        index, split, out, settings, resume, say, ticker, tensorboard_images, profile, config
+    )
     if json:
         print_json(report.to_json())
     elif not report.interrupted:

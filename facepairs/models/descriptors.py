@@ -30,14 +30,16 @@ SMALLEST_PX = 96  # the smallest scale must hold a whole descriptor
 Kernel = npt.NDArray[np.float32]
 
 
-def _gradient() -> Kernel:
+def gradient() -> Kernel:
+    """Give the differences of neighbours along x and y: float32[3, 3, 1, 2]."""
     kernel = np.zeros((3, 3, 1, 2), np.float32)
     kernel[1, 0, 0, 0] = kernel[0, 1, 0, 1] = -1
     kernel[1, 2, 0, 0] = kernel[2, 1, 0, 1] = 1
     return kernel
 
 
-def _directions() -> Kernel:
+def directions() -> Kernel:
+    """Give what projects (x, y) on each orientation: float32[1, 1, 2, 8]."""
     angle = np.arange(ORIENTATIONS) * 2 * math.pi / ORIENTATIONS
     return np.stack([np.cos(angle), np.sin(angle)]).reshape(1, 1, 2, -1).astype(np.float32)
 
@@ -69,10 +71,10 @@ class DenseDescriptors(keras.Layer):  # type: ignore[misc]
         return ops.concatenate(found, axis=1)
 
     def _patches(self, gray: Any, step: int) -> Any:
-        slope = ops.conv(gray, _gradient(), padding="valid")
+        slope = ops.conv(gray, gradient(), padding="valid")
         strength = ops.sqrt(ops.sum(slope * slope, axis=3, keepdims=True) + 1e-10)
         # The cosine to each direction, to the eighth: 45 degrees on, little of it is left.
-        near = ops.relu(ops.conv(slope / strength, _directions()))
+        near = ops.relu(ops.conv(slope / strength, directions()))
         energy = ops.square(ops.square(ops.square(near))) * strength
         cells = ops.conv(ops.average_pool(energy, 2), _tent(), padding="valid")
         count = cells.shape[1] - (GRID - 1) * CELL

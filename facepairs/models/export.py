@@ -17,12 +17,14 @@ from typing import Any
 import keras
 import numpy as np
 
+from facepairs.models.fisher_onnx import fisher_onnx
+
 PARITY = 1e-3  # of the score's own spread, or absolute where that is smaller than one
 LARGE = 16_384  # numbers; smaller tensors cost little and may be delicate
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet_exporters() -> Iterator[None]:
     """Keep the exporters' chatter off the user's terminal."""
     noisy = [logging.getLogger(name) for name in ("tf2onnx", "tensorflow", "absl")]
     levels = [logger.level for logger in noisy]
@@ -119,10 +121,13 @@ def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
 
     inputs = _probe(model)
     expected = np.asarray(model(inputs if len(inputs) > 1 else inputs[0]))
-    with tempfile.TemporaryDirectory() as folder, _quiet():
-        path = Path(folder) / "network.onnx"
-        model.export(path, format="onnx", verbose=False)
-        data = _with_half_tensors(_with_output(path.read_bytes(), output))
+    with tempfile.TemporaryDirectory() as folder, quiet_exporters():
+        data = fisher_onnx(model, output)
+        if data is None:
+            path = Path(folder) / "network.onnx"
+            model.export(path, format="onnx", verbose=False)
+            data = _with_output(path.read_bytes(), output)
+        data = _with_half_tensors(data)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])

@@ -123,8 +123,12 @@ class EmbeddingNetwork(Network):
     inputs = ("image",)
     output = "embedding"
 
+    def embeddings(self, images: Any) -> Any:
+        """Embed what training feeds: uint8[N, …] → float32[N, D], rows of length 1."""
+        return with_mirror_image(self.head, self.seen(images))
+
     def scores(self, images: Any) -> Any:
-        left, right = ops.split(with_mirror_image(self.head, self.seen(images)), 2, axis=0)
+        left, right = ops.split(self.embeddings(images), 2, axis=0)
         return ops.sum(left * right, axis=1)
 
     def loss(self, images: Any, genuine: Any, people: Any) -> Any:
@@ -151,11 +155,10 @@ class DescribedNetwork(EmbeddingNetwork):
         both = [describe(faces), describe(ops.flip(faces, axis=2))]
         return ops.cast(ops.stack(both, axis=1), "float16")
 
-    def scores(self, images: Any) -> Any:
+    def embeddings(self, images: Any) -> Any:
+        """Embed float16[N, 2, D] vectors: float32[N, D], rows of length 1."""
         project, both = self.head.get_layer(PROJECT), ops.cast(images, "float32")
-        joined = ops.normalize(project(both[:, 0]) + project(both[:, 1]), axis=-1, order=2)
-        left, right = ops.split(joined, 2, axis=0)
-        return ops.sum(left * right, axis=1)
+        return ops.normalize(project(both[:, 0]) + project(both[:, 1]), axis=-1, order=2)
 
     def loss(self, images: Any, genuine: Any, people: Any) -> Any:
         source = self.augment.source

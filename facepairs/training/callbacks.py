@@ -1,4 +1,4 @@
-"""What hangs on the training loop: progress for people, TensorBoard, and the collapse alarm."""
+"""What hangs on the training loop: progress for people, the collapse alarm, and a profile."""
 
 import math
 import sys
@@ -7,10 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
-from facepairs.models.network import Network
 from facepairs.training.loop import Progress, Schedule
 
 COLLAPSED_SPREAD = 1e-3
@@ -105,58 +103,36 @@ def collapse(spread: float, auc: float) -> str:
     return ""
 
 
-class TensorBoardLog(keras.callbacks.Callback):  # type: ignore[misc]
-    """Scalars each epoch, and a grid of training pairs as the network sees them."""
+class ProfileSteps(keras.callbacks.Callback):  # type: ignore[misc]
+    """Profiles a few steps once the run is warm, for TensorBoard's profile plugin.
 
-    SCALARS = ("loss", "val_auc", "learning_rate", "pairs_per_s", "input_wait")
-
-    def __init__(
-        self, folder: str, network: Network, pixels: tf.Tensor, genuine: tf.Tensor, seed: int
-    ) -> None:
-        super().__init__()
-        self._writer = tf.summary.create_file_writer(folder)
-        self._network = network
-        self._pixels = pixels
-        self._genuine = genuine
-        self._seed = seed
-
-    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        self._network.augment.set_step(self._seed, 0)
-        seen = np.asarray(self._network.seen(self._pixels, training=True))
-        grid = pair_grid(seen, np.asarray(self._genuine))
-        with self._writer.as_default():
-            tf.summary.image("training pairs", grid[None], step=0)
-        self._writer.flush()
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        with self._writer.as_default():
-            for name in self.SCALARS:
-                if name in (logs or {}):
-                    tf.summary.scalar(name, (logs or {})[name], step=epoch + 1)
-        self._writer.flush()
-
-    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        self._writer.close()
-
-
-def pair_grid(seen: np.ndarray, genuine: np.ndarray, most: int = 16) -> np.ndarray:
-    """Draw pairs one above the other with their labels: uint8[H, W, 3].
-
-    `seen` float32[2·B, px, px, 3] in [0, 1], lefts before rights; `genuine` bool[B].
+    `close` ends a profile that a stop cut short.
     """
-    from PIL import Image, ImageDraw
 
-    count, px = min(most, len(genuine)), seen.shape[1]
-    images = (np.clip(seen, 0, 1) * 255).round().astype(np.uint8)
-    columns = min(8, count)
-    rows = -(-count // columns)
-    cell, height = max(px, 56) + 4, 2 * px + 18
-    sheet = Image.new("RGB", (columns * cell, rows * height), "white")
-    draw = ImageDraw.Draw(sheet)
-    for i in range(count):
-        x, y = i % columns * cell + 2, i // columns * height
-        label, colour = ("genuine", "#0a7a2f") if genuine[i] else ("impostor", "#b3261e")
-        draw.text((x, y + 2), label, fill=colour)
-        sheet.paste(Image.fromarray(images[i]), (x, y + 16))
-        sheet.paste(Image.fromarray(images[len(genuine) + i]), (x, y + 16 + px))
-    return np.asarray(sheet)
+    FIRST, STEPS = 5, 5  # steps left out, and taken
+
+    def __init__(self, folder: str, say: Callable[[str], None]) -> None:
+        super().__init__()
+        self._folder = folder
+        self._say = say
+        self._seen = 0
+        self._running = False
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        self._seen += 1
+        if self._seen == self.FIRST:
+            tf.profiler.experimental.start(self._folder)
+            self._running = True
+        elif self._seen == self.FIRST + self.STEPS:
+            self.close()
+
+    def close(self) -> None:
+        """End the profile, if one is running, and write it."""
+        if not self._running:
+            return
+        self._running = False
+        tf.profiler.experimental.stop()
+        self._say(
+            f"profile written; look at it with: pip install tensorboard-plugin-profile, then "
+            f"tensorboard --logdir {self._folder}"
+        )

@@ -18,7 +18,7 @@ from facepairs.data.split import PeopleSplit
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.metrics import accuracy, auc
 from facepairs.evaluation.scores import Scores, read_scores, write_scores
-from facepairs.training.machine import describe
+from facepairs.machine import describe
 from facepairs.verification.bundle import Bundle
 from facepairs.verification.calibration import Calibration
 

@@ -4,11 +4,11 @@ The bundle fixes what its weights were made for: model, crop and image size. Who
 bundle knows too: their photos shaped the weights or its calibration.
 """
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from facepairs.errors import BadBundle, BadConfig
+from facepairs.training.keras_model import read_keras
 from facepairs.verification.bundle import MODEL, Bundle
 from facepairs.verification.default import DEFAULT
 
@@ -76,18 +76,11 @@ def take_weights(init: str, network: "Network") -> dict[str, Any]:
 
 
 def _head_weights(bundle: Bundle, head: str) -> list[Any]:
-    import keras
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / MODEL
-        path.write_bytes(bundle.read(MODEL))
-        try:
-            model = keras.saving.load_model(path, compile=False, safe_mode=True)
-            weights: list[Any] = model.get_layer(head).get_weights()
-        except Exception as error:  # noqa: BLE001 - Keras raises whatever a file makes it stumble on
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            raise BadBundle(
-                f"{bundle.folder / MODEL}: Keras cannot take {head} from it ({lines[0]}); give "
-                "another bundle, or train without --init"
-            ) from None
+    model = read_keras(bundle)
+    try:
+        weights: list[Any] = model.get_layer(head).get_weights()
+    except ValueError:
+        raise BadBundle(
+            f"{bundle.folder / MODEL}: has no {head}; give another bundle, or train without --init"
+        ) from None
     return weights

@@ -22,7 +22,7 @@ from facepairs.pipeline.dataset import Store, make_dataset, people_numbers
 from facepairs.pipeline.record_build import people_digest
 from facepairs.pipeline.records import RecordStore
 from facepairs.training.cache import cached_batches
-from facepairs.training.callbacks import CollapseAlarm, ProgressReport, TensorBoardLog, collapse
+from facepairs.training.callbacks import CollapseAlarm, ProfileSteps, ProgressReport, collapse
 from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
 from facepairs.training.eigenfaces import fit_eigenfaces
 from facepairs.training.finish import finish_bundle
@@ -30,9 +30,12 @@ from facepairs.training.fisher import VECTORS, describe_images, fit_mixture, sta
 from facepairs.training.init import take_weights
 from facepairs.training.loop import Progress, Schedule, Stopped, TrainLoop, training_blocks
 from facepairs.training.run import RunFolder
+from facepairs.training.tensorboard import TensorBoardLog
+from facepairs.training.watched import training_grid, watch
 from facepairs.verification.bundle import Bundle
 
 VALIDATION_PAIRS = 2000
+PLACES = ("lists", "init")  # a bundle tells nothing of the machine it was made on
 Say = Callable[[str], None]
 Tick = Callable[[int, int], None]
 
@@ -80,6 +83,8 @@ class TrainJob:
         )  # fmt: skip
         watched = split.calibration if len(split.calibration) else split.training
         self.pairs = distinct_pairs(index.first, watched, config.calibration_pairs, config.seed)
+        self.checked = _validation(self.pairs)  # after each epoch …
+        self.checked_scores = np.zeros(0)  # … and what it gave last
         self.store, self.cache = store, cache
         self.loop = TrainLoop(self.network, store, config.seed, self._validate, lambda: False)
         pairs = cache.pairs if cache else config.pairs_per_epoch
@@ -164,7 +169,9 @@ class TrainJob:
         save_checkpoint(self.run.checkpoint_path, self.loop.variables, state)
         self.run.write_history(self.loop.progress.history)
 
-    def train(self, should_stop: Callable[[], bool], images_in_tensorboard: bool) -> None:
+    def train(
+        self, should_stop: Callable[[], bool], images_in_tensorboard: bool, profile: bool
+    ) -> None:
         """Run the loop to its end or to the stop that was asked for; save either way."""
         if self.config.model == "eigenfaces":
             self._fit_eigenfaces()
@@ -178,13 +185,17 @@ class TrainJob:
             ProgressReport(self.loop.progress, lambda: self.schedule, config.batch_size),
             alarm,
         ]
-        extra += self._tensorboard(sampler) if images_in_tensorboard else []
+        extra.append(self._tensorboard(sampler, images_in_tensorboard))
+        profiler = ProfileSteps(str(self.run.tensorboard_path), self.say)
+        extra += [profiler] if profile else []
         callbacks = keras.callbacks.CallbackList(extra, model=None)
         try:
             self.loop.run(self._batches(sampler), self.schedule, callbacks, self._after_epoch)
         except Stopped:
             self.interrupted = True
             self.save()
+        finally:
+            profiler.close()
         self.warning = alarm.message
 
     def _fit_eigenfaces(self) -> None:
@@ -215,12 +226,16 @@ class TrainJob:
         )
         return batches
 
-    def _tensorboard(self, sampler: Sampler) -> list[keras.callbacks.Callback]:
-        block = sampler.block(0, 0, min(16, self.config.batch_size))
-        (sample,) = make_dataset(self.images, lambda: iter([block]), self.config.batch_size)
-        folder, pixels = str(self.run.tensorboard_path), self.images.pixels(sample["images"])
-        seed = self.config.seed
-        return [TensorBoardLog(folder, self.network, pixels, sample["genuine"], seed)]
+    def _tensorboard(self, sampler: Sampler, faces: bool) -> keras.callbacks.Callback:
+        config = self.config
+        block = sampler.block(0, 0, min(16, config.batch_size))
+        settings = {k: v for k, v in asdict(config).items() if k not in PLACES}
+        stores = self.images, self.store
+        watched = watch(
+            self.network, self.index, self.checked, lambda: self.checked_scores, stores, faces
+        )
+        grid = training_grid(self.network, self.images, block, config.seed) if faces else None
+        return TensorBoardLog(self.run.tensorboard_path, watched, grid, settings)
 
     def _warn(self, line: str) -> None:
         self.say(f"warning: {line}")
@@ -248,10 +263,11 @@ class TrainJob:
         return max(done, min(self.config.most_epochs, done + int(left / epoch_s)))
 
     def _validate(self) -> dict[str, float]:
-        pairs = _validation(self.pairs)
-        score = self.loop.scores(self._dataset(lambda: iter([pairs])))
+        checked = self.checked  # TensorFlow keeps generators: one that held `self` would keep all
+        score = self.loop.scores(self._dataset(lambda: iter([checked])))
+        self.checked_scores = score
         return {
-            "val_auc": auc(pairs.genuine, score),
+            "val_auc": auc(self.checked.genuine, score),
             "val_score_spread": float(np.std(score)),
         }
 
@@ -262,8 +278,7 @@ class TrainJob:
         if not self.warning:
             self.warning = collapse(result["val_score_spread"], result["val_auc"])
         self.loop.progress.history = self.loop.progress.history or [{"epoch": 0, **result}]
-        paths = ("lists", "init")  # a bundle tells nothing of the machine it was made on
-        config = {k: v for k, v in asdict(self.config).items() if k not in paths}
+        config = {k: v for k, v in asdict(self.config).items() if k not in PLACES}
         training = {
             "protocol": self.config.protocol,
             "seed": self.config.seed,

@@ -24,6 +24,7 @@ def train(
     say: Say = lambda line: None,
     progress: Callable[[str], Tick] | None = None,
     images_in_tensorboard: bool = True,
+    profile: bool = False,
     config_file: Path | None = None,
     store_folder: Path | None = None,
     manifest: dict[str, Any] | None = None,
@@ -32,6 +33,8 @@ def train(
 
     `manifest` are fields for the bundle's manifest that stand in for calibrating here, as
     `evaluation.calibrate` gives them; training may then leave nobody for calibration.
+
+    `profile` adds a profile of five steps to the run's TensorBoard log.
 
     `config` comes from `resolve_config`, `index` and `split` from `prepare`; the memory store's
     array is kept in `store_folder`, by default beside `out`. Raises a FacepairsError for whatever
@@ -51,7 +54,7 @@ def train(
         job.restore()
         job.describe(should_stop, tick("describing images"))
         if not job.interrupted:
-            job.train(should_stop, images_in_tensorboard)
+            job.train(should_stop, images_in_tensorboard, profile)
         if job.interrupted:
             return job.report(None)
         return job.report(job.finish(tick("calibrating"), manifest))

@@ -1,5 +1,6 @@
 """Cross-validation: every fold on its own, no leak, and what is done stays done."""
 
+import gc
 import json
 import shutil
 from dataclasses import replace
@@ -94,6 +95,16 @@ def test_a_fold_is_a_run_folder_with_scores_and_a_record(view, done):
         assert set(scores.fold.tolist()) == {fold}
         assert np.array_equal(scores.genuine, pairs.genuine)
         assert list(scores.left) == [view.index.name(int(i)) for i in pairs.left]
+
+
+def test_nothing_of_a_fold_stays_in_memory(view, trained):
+    import keras
+
+    keras.utils.clear_session()
+    gc.collect()
+    held = [o for o in gc.get_objects() if type(o).__name__ == "EagerTensor" and o.ndim == 4]
+    assert not [tensor.shape for tensor in held if tensor.shape[0] == len(view.index)]
+    assert not [o for o in gc.get_objects() if type(o) is training.TrainJob]
 
 
 def test_scores_are_those_that_verify_gives(view, done):

@@ -7,7 +7,7 @@ import pytest
 
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadRun
-from facepairs.training.callbacks import clock, collapse, pair_grid
+from facepairs.training.callbacks import clock, collapse
 from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
 from facepairs.training.loop import Schedule, training_blocks
 
@@ -98,15 +98,3 @@ def test_collapse_is_named():
 
 def test_clock_reads_well():
     assert [clock(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]
-
-
-def test_the_grid_shows_every_pair_with_its_label():
-    seen = np.zeros((8, 64, 64, 3), np.float32)
-    seen[4:] = 1.0
-    grid = pair_grid(seen, np.array([True, False, True, False]))
-    assert grid.shape == (2 * 64 + 18, 4 * 68, 3)
-    assert grid[40, 30].tolist() == [0, 0, 0]
-    assert grid[110, 30].tolist() == [255, 255, 255]
-    label = grid[:16]
-    assert (label[:, :68, 1] > label[:, :68, 0] + 20).any()  # green: genuine
-    assert (label[:, 68:136, 0] > label[:, 68:136, 1] + 20).any()  # red: impostor

@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-PACKAGES = ("tensorflow", "keras", "numpy", "pillow", "torch")
+PACKAGES = ("tensorflow", "keras", "numpy", "pillow", "torch", "onnxruntime", "scikit-learn")
 
 
 def cores() -> int:

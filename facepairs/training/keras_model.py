@@ -1,0 +1,33 @@
+"""A bundle's Keras model, to train on or to export; nothing in it is executed."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from facepairs.errors import BadBundle
+from facepairs.verification.bundle import MODEL, Bundle
+
+if TYPE_CHECKING:
+    import keras
+
+
+def read_keras(bundle: Bundle) -> "keras.Model":
+    """Load a bundle's Keras model in Keras's safe mode.
+
+    Raises BadBundle for a bundle without one, or with one that Keras refuses.
+    """
+    import keras
+
+    import facepairs.models.network  # noqa: F401 - registers its layers
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / MODEL
+        path.write_bytes(bundle.read(MODEL))
+        try:
+            return keras.saving.load_model(path, compile=False, safe_mode=True)
+        except Exception as error:  # noqa: BLE001 - Keras raises whatever a file makes it stumble on
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise BadBundle(
+                f"{bundle.folder / MODEL}: Keras cannot read it ({lines[0]}); copy the bundle "
+                "again, or give another one"
+            ) from None
