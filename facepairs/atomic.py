@@ -8,7 +8,6 @@ import contextlib
 import os
 import re
 import shutil
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -61,7 +60,7 @@ def sweep(target: Path) -> None:
 
 
 def _temporary(target: Path, word: str = "tmp") -> Path:
-    return target.with_name(f".{target.name}.{word}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+    return target.with_name(f".{target.name}.{word}-{os.getpid()}-{os.urandom(4).hex()}")
 
 
 def _prepare(target: Path) -> Path:

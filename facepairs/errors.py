@@ -25,6 +25,12 @@ class BadImage(FacepairsError):
     kind = "image"
 
 
+class NoFace(BadImage):
+    """An image in which no face was found, so that nothing can be framed."""
+
+    kind = "no_face"
+
+
 class BadBundle(FacepairsError):
     """A bundle that is missing, damaged, or of another schema."""
 

@@ -8,7 +8,11 @@ import typer
 
 from facepairs.cli.output import NEGATIVE, print_json, print_rows, say, ticker
 
-app = typer.Typer(help="Keep sampled pairs in TFRecord files.", no_args_is_help=True)
+app = typer.Typer(
+    help="Keep sampled pairs in TFRecord files.",
+    epilog="Example: facepairs cache build photos/ cache/ --pairs 20000",
+    no_args_is_help=True,
+)
 
 
 class Encoding(StrEnum):

@@ -1,4 +1,4 @@
-"""`facepairs data check | synth | fetch`."""
+"""`facepairs data check | frame | synth | fetch`."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +11,11 @@ from facepairs.cli.output import NEGATIVE, print_json, print_rows, say, ticker
 if TYPE_CHECKING:
     from facepairs.data.doctor import DatasetReport
 
-app = typer.Typer(help="Check, draw or fetch folders of faces.", no_args_is_help=True)
+app = typer.Typer(
+    help="Check, frame, draw or fetch folders of faces.",
+    epilog="Example: facepairs data check photos/",
+    no_args_is_help=True,
+)
 MOST_SHOWN = 20  # findings of one kind; --json has them all
 
 
@@ -66,6 +70,38 @@ def _print_report(report: "DatasetReport") -> None:
         if number > MOST_SHOWN:
             print(f"         … and {number - MOST_SHOWN:,} more of kind {kind}: use --json")
     print("ok" if report.ok else "something is wrong: see the lines that begin with error")
+
+
+@app.command(epilog="Example: facepairs data frame photos/ framed/ && facepairs train framed/")
+def frame(
+    photos: Annotated[Path, typer.Argument(help="Folder of Person_Name/photo.jpg.")],
+    out: Annotated[Path, typer.Argument(help="Folder to write; must not exist or be empty.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Find the largest face of every photo and frame it as LFW is, for training.
+
+    Writes JPEGs of 250x250 pixels. Photos without a face are listed and left out, and the exit code
+    is 1 then.
+    """
+    from facepairs.verification.frame_folder import frame_folder
+
+    done = frame_folder(photos, out, ticker("framing photos"))
+    for path, error in done.left_out[:MOST_SHOWN]:
+        say(f"left out: {error if path in error else f'{path}: {error}'}")
+    if len(done.left_out) > MOST_SHOWN:
+        say(f"… and {len(done.left_out) - MOST_SHOWN:,} more: use --json")
+    if json:
+        print_json(done.to_json())
+    else:
+        print_rows(
+            [
+                ("framed", f"{done.framed:,} photos in {out}"),
+                ("as they came", f"{done.as_they_came:,}, framed already"),
+                ("several faces", f"{len(done.several_faces):,}: the largest was taken"),
+                ("left out", f"{len(done.left_out):,}"),
+            ]
+        )
+    raise typer.Exit(NEGATIVE if done.left_out else 0)
 
 
 @app.command(epilog="Example: facepairs data synth faces/ --people 200 --images 8 --seed 1")

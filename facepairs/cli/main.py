@@ -1,39 +1,24 @@
 """The `facepairs` command: collects the commands and turns errors into one line and exit code 2.
 
 Exit codes: 0 done (`verify`: same person), 1 a negative finding (`verify`: different people,
-`data check`: something is wrong), 2 an error, 130 interrupted.
+`data check`: something is wrong), 2 an error, 3 a score without a threshold to decide by (`verify`
+with an embedder made elsewhere), 130 interrupted.
 """
 
 import os
 import sys
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Any, NoReturn
 
 import typer
 
 import facepairs
-from facepairs.cli import bench, cache, calibrate, crossval, data, evaluate, info, train, verify
 from facepairs.cli.output import ERROR, INTERRUPTED, print_error
 from facepairs.errors import FacepairsError
 
-app = typer.Typer(
-    name="facepairs",
-    help="Turn a folder of faces into a face verifier whose errors are known.",
-    epilog="Example: facepairs train photos/ --out run && facepairs verify a.jpg b.jpg "
-    "--model run/bundle",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-app.command(epilog=train.EXAMPLE)(train.train)
-app.command(epilog=evaluate.EXAMPLE)(evaluate.evaluate)
-app.command(epilog=crossval.EXAMPLE)(crossval.crossval)
-app.command(epilog=calibrate.EXAMPLE)(calibrate.calibrate)
-app.command(epilog=verify.EXAMPLE)(verify.verify)
-app.command(epilog=info.EXAMPLE)(info.info)
-app.command(epilog=bench.EXAMPLE)(bench.bench)
-app.add_typer(data.app, name="data")
-app.add_typer(cache.app, name="cache")
+COMMANDS = ("train", "evaluate", "crossval", "calibrate", "verify", "info", "export", "bench")
+GROUPS = ("data", "cache")
 
 
 def _version(wanted: bool) -> None:
@@ -42,13 +27,34 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
     """Turn a folder of faces into a face verifier whose errors are known."""
+
+
+def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
+    """Give the command line with the commands named, each from the file of its name."""
+    app = typer.Typer(
+        name="facepairs",
+        help="Turn a folder of faces into a face verifier whose errors are known.",
+        epilog="Example: facepairs train photos/ --out run && facepairs verify a.jpg b.jpg "
+        "--model run/bundle",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(_root)
+    for name in names:
+        module = import_module(f"facepairs.cli.{name}")
+        if name in GROUPS:
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(epilog=module.EXAMPLE)(getattr(module, name))
+    return app
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -65,8 +71,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: list[str], as_json: bool) -> int:
+    every = (*COMMANDS, *GROUPS)
+    wanted = [name for name in arguments[:1] if name in every]  # one alone starts sooner
     try:
-        code = typer.main.get_command(app).main(
+        code = typer.main.get_command(build_app(wanted or every)).main(
             arguments, prog_name="facepairs", standalone_mode=False
         )
     except FacepairsError as error:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-OK, NEGATIVE, ERROR, INTERRUPTED = 0, 1, 2, 130
+OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 def print_json(value: dict[str, Any]) -> None:

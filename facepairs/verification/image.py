@@ -87,6 +87,56 @@ _TURNS = {  # by EXIF orientation (Exif 2.32, tag 274)
 }
 
 
+class Photo(NamedTuple):
+    """An image that was read but not decoded: its content, name, and size in pixels as stored."""
+
+    content: bytes | Image.Image | npt.NDArray[Any]
+    name: str
+    width_px: int
+    height_px: int
+
+
+def open_photo(source: Source, name: str | None = None) -> Photo:
+    """Read any source that `load_crop` takes, so far that its size is known; raises BadImage."""
+    if isinstance(source, str | os.PathLike):
+        name = name or os.fspath(source)
+    name = name or "image"
+    if isinstance(source, np.ndarray):
+        height, width = _array_size(source, name)
+        return Photo(source, name, width, height)
+    if isinstance(source, Image.Image):
+        _check_size(source.size, name)
+        return Photo(source, name, *source.size)
+    data = _read(source, name)
+    return Photo(data, name, *_open(data, name).size)
+
+
+def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Crop, float]:
+    """Decode a whole photo, turned as its EXIF says: uint8[H, W, 3], and its scale, at most 1.
+
+    With `long_px` a JPEG may come at a half, a quarter or an eighth of its size (libjpeg's DCT
+    scaling), the longer side still at least that. Raises BadImage.
+    """
+    content, name = photo.content, photo.name
+    if isinstance(content, np.ndarray):
+        return _colour(_eight_bits(content, name)), 1.0
+    image = _open(content, name) if isinstance(content, bytes) else content
+    try:
+        if long_px is not None and isinstance(content, bytes):
+            keep = min(1.0, long_px / max(image.size))
+            width, height = image.size
+            image.draft(image.mode, (math.ceil(width * keep), math.ceil(height * keep)))
+        image.load()
+        turn = _TURNS.get(_orientation(image))
+        scale = min(1.0, max(image.size) / max(photo.width_px, photo.height_px))
+        colour = _rgb(image, name)
+        return np.asarray(colour.transpose(turn.step) if turn else colour), scale
+    except BadImage:
+        raise
+    except Exception as error:  # noqa: BLE001 - see `_open`
+        raise _damaged(name, error) from None
+
+
 def load_crop(source: Source, framing: Framing, name: str | None = None) -> Crop:
     """Read an image and cut its centre square: uint8[crop_px, crop_px, 3].
 
@@ -276,6 +326,16 @@ def _rgb(image: Image.Image, name: str) -> Image.Image:
 
 
 def _crop_array(array: npt.NDArray[Any], framing: Framing, name: str) -> Crop:
+    height, width = _array_size(array, name)
+    side = framing.side_px(width, height)
+    top, left = (height - side) // 2, (width - side) // 2
+    square = _colour(_eight_bits(array[top : top + side, left : left + side], name))
+    box = (0, 0, side, side)
+    return np.array(_resized_box(Image.fromarray(square), box, framing.crop_px, name))
+
+
+def _array_size(array: npt.NDArray[Any], name: str) -> tuple[int, int]:
+    """Give height and width of an array that can be an image."""
     if not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3, 4))):
         raise BadImage(
             f"{name}: array of shape {array.shape}; give [height, width] or [height, width, 1, 3 "
@@ -283,13 +343,13 @@ def _crop_array(array: npt.NDArray[Any], framing: Framing, name: str) -> Crop:
         )
     height, width = array.shape[:2]
     _check_size((width, height), name)
-    side = framing.side_px(width, height)
-    top, left = (height - side) // 2, (width - side) // 2
-    square = _eight_bits(array[top : top + side, left : left + side], name)
-    colour = square[..., :3] if square.ndim == 3 else square[..., None]
-    colour = np.ascontiguousarray(np.broadcast_to(colour, (side, side, 3)))
-    box = (0, 0, side, side)
-    return np.array(_resized_box(Image.fromarray(colour), box, framing.crop_px, name))
+    return height, width
+
+
+def _colour(array: Crop) -> Crop:
+    """Bring an array of 1, 3 or 4 channels, or none, to uint8[H, W, 3]."""
+    colour = array[..., :3] if array.ndim == 3 else array[..., None]
+    return np.ascontiguousarray(np.broadcast_to(colour, (*array.shape[:2], 3)))
 
 
 def _eight_bits(array: npt.NDArray[Any], name: str) -> Crop:

@@ -1,10 +1,9 @@
 """`Verifier`: two images in, one verdict out; and many pairs of files in bounded memory."""
 
-import math
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadData
-from facepairs.verification.bundle import Bundle
-from facepairs.verification.image import Crop, Source, load_crop
-from facepairs.verification.scorer import BATCH_CROPS, Scorer, Scores, pair_scores
+from facepairs.verification.framing import Portrait, as_it_came, portraits
+from facepairs.verification.image import Crop, Source, load_crop, open_photo
+from facepairs.verification.opening import Model, open_model, open_scorer
+from facepairs.verification.scorer import BATCH_CROPS, Scores
+from facepairs.verification.thresholds import operating_point
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -30,16 +31,31 @@ class Verdict:
     """What `Verifier.verify` found; true in an `if` when the two are held to be one person.
 
     `probability` is the calibrated P(same person) at equal priors, `same` is score >= threshold.
+    An embedder made elsewhere may lack a calibration, then `probability` is None, or a threshold,
+    then `threshold` and `same` are. `left` and `right` tell how each photo was framed and what it
+    suffers from, None for a score alone; they do not count when verdicts are compared.
     """
 
-    same: bool
-    probability: float
+    same: bool | None
+    probability: float | None
     score: float
-    threshold: float
+    threshold: float | None
+    left: Portrait | None = field(default=None, compare=False, repr=False)
+    right: Portrait | None = field(default=None, compare=False, repr=False)
 
     def __bool__(self) -> bool:
-        """Give `same`, as a verdict that is always true in an `if` would be a trap."""
+        """Give `same`, as a verdict that is always true in an `if` would be a trap.
+
+        Raises BadData where there is none.
+        """
+        if self.same is None:
+            raise BadData("no threshold, so no verdict; give one, or look at the score")
         return self.same
+
+    def faces_json(self) -> dict[str, Any]:
+        """Give a plain dict of left and right, each as `Portrait.to_json` or None."""
+        sides = {"left": self.left, "right": self.right}
+        return {side: face.to_json() if face else None for side, face in sides.items()}
 
 
 class Verifier:
@@ -48,41 +64,132 @@ class Verifier:
     Example: `Verifier.load().verify("a.jpg", "b.jpg").probability`.
     """
 
-    def __init__(self, bundle: Bundle, threads: int | None = None) -> None:
+    def __init__(self, bundle: Model, threads: int | None = None, quick: bool = False) -> None:
         self.bundle = bundle
-        self.scorer = Scorer(bundle, threads)
+        self.scorer = open_scorer(bundle, threads, quick)
 
     @classmethod
-    def load(cls, path: Path | str | None = None, threads: int | None = None) -> "Verifier":
-        """Open a bundle; `threads` are those of the network, by default one a core.
+    def load(
+        cls, path: Path | str | None = None, threads: int | None = None, quick: bool = False
+    ) -> "Verifier":
+        """Open a bundle, or the TOML of an embedder made elsewhere (see `foreign`).
 
+        `threads` are those of the network, by default one a core; `quick` opens it sooner and
+        runs it slower: for a pair or two.
         Without a path, or with the word `default`, it is the one that comes with the package.
         Raises BadBundle for a bundle that is missing, damaged, or of another schema.
         """
         # The network is checked against its sum when the scorer reads it.
-        return cls(Bundle.open(path, verify_files=False), threads)
+        return cls(open_model(path, verify_files=False), threads, quick)
 
-    def crop(self, source: Source, name: str | None = None) -> Crop:
-        """Read an image as the network sees it: uint8[crop_px, crop_px, 3]; see `load_crop`."""
+    def crop(self, source: Source, name: str | None = None, framing: bool = False) -> Crop:
+        """Read an image as the network sees it: uint8[crop_px, crop_px, 3]; see `load_crop`.
+
+        With `framing` the largest face is found and framed first, as `verify` does. Raises BadImage
+        for what cannot be read; NoFace, a BadImage too, where no face is found.
+        """
+        if framing:
+            return portraits(source, self.bundle.framing, name, hints=False)[0].crop
         return load_crop(source, self.bundle.framing, name)
 
-    def verify(self, a: Source, b: Source, threshold: float | None = None) -> Verdict:
-        """Compare two images; `threshold` on the score stands in for the bundle's.
+    def portraits(
+        self, source: Source, name: str | None = None, framing: bool = True, every: bool = False
+    ) -> list[Portrait]:
+        """Frame the largest face of an image, or `every` face: at least one, the largest first.
 
-        The order of the two does not matter. Raises BadImage for an image that cannot be read,
-        BadData for a threshold that is not a number.
+        Without `framing` the image itself is taken for one. Raises BadImage, NoFace.
         """
-        if threshold is None:
-            threshold = self.bundle.threshold
-        if math.isnan(threshold):
-            raise BadData("the threshold is not a number; give a score")
+        if framing:
+            return portraits(source, self.bundle.framing, name, every)
+        return [as_it_came(open_photo(source, name), self.bundle.framing)]
+
+    def verify(
+        self,
+        a: Source,
+        b: Source,
+        threshold: float | None = None,
+        max_fmr: float | None = None,
+        framing: bool = True,
+    ) -> Verdict:
+        """Compare the largest faces of two photos; `threshold` on the score replaces the bundle's.
+
+        So does the bundle's threshold for a false match rate of `max_fmr`. The order of the two
+        photos does not matter. Photos that are framed as LFW is pass through unchanged (see
+        `verification.framing` for what counts as that), all do without `framing`.
+
+        Raises BadImage for a photo that cannot be read, NoFace for one without a face, BadConfig
+        for a threshold that is no finite number, a rate that the bundle cannot promise, or both at
+        once.
+        """
+        return self.verify_every(a, b, threshold, max_fmr, framing, every=False)[0]
+
+    def verify_every(
+        self,
+        a: Source,
+        b: Source,
+        threshold: float | None = None,
+        max_fmr: float | None = None,
+        framing: bool = True,
+        every: bool = True,
+    ) -> list[Verdict]:
+        """Compare every face of `a` with every face of `b`: by face of `a`, then of `b`.
+
+        Faces come the largest first; without `every` that is the only one. Raises what `verify`
+        does.
+        """
+        point = operating_point(self.bundle, threshold, max_fmr)
         left, right = (
-            self.crop(source, None if isinstance(source, str | os.PathLike) else name)[None]
+            self.portraits(
+                source, None if isinstance(source, str | os.PathLike) else name, framing, every
+            )
             for source, name in ((a, "first image"), (b, "second image"))
         )
-        score = float(self.scorer.score_pairs(left, right)[0])
-        probability = self.bundle.calibration.probability(score)
-        return Verdict(score >= threshold, probability, score, float(threshold))
+        pairs = [(one, other) for one in left for other in right]
+        scores = self.scorer.score_pairs(
+            np.stack([one.crop for one, _ in pairs]), np.stack([other.crop for _, other in pairs])
+        )
+        return [
+            replace(self.verdict(score, point.threshold), left=one, right=other)
+            for (one, other), score in zip(pairs, scores.tolist(), strict=True)
+        ]
+
+    def verdict(self, score: float, threshold: float | None) -> Verdict:
+        """Say what a score means: its probability, and whether it reaches a threshold."""
+        calibration = self.bundle.calibration
+        probability = calibration.probability(score) if calibration else None
+        same = None if threshold is None else score >= threshold
+        return Verdict(same, probability, score, threshold)
+
+    def embed(
+        self, images: Iterable[Source], workers: int | None = None, framing: bool = True
+    ) -> Scores:
+        """Embed images: float32[N, D], rows of length 1 in L2, in their order; none give [0, 0].
+
+        Paths, bytes, open binary files, Pillow images or arrays; uint8[N, height, width, 3] will
+        do. They are read, framed as in `verify` unless without `framing`, and embedded in `workers`
+        threads (by default one a core). The score of two images is the dot product of their rows,
+        for a bundle. Raises BadImage (NoFace among them) that names the image, or says which it is,
+        BadData for one image instead of many, BadBundle for a bundle of kind 'pair', which has no
+        embeddings.
+        """
+        from facepairs.verification.parallel import batches, in_order
+
+        if _is_one_image(images):
+            raise BadData("embed takes several images; give one in a list: embed([image])")
+
+        def some(part: list[tuple[int, Source]]) -> Scores:
+            return self._embed_some(part, framing)
+
+        found = list(in_order(some, batches(enumerate(images), BATCH_CROPS), workers))
+        return np.concatenate(found) if found else some([])
+
+    def _embed_some(self, images: list[tuple[int, Source]], framing: bool) -> Scores:
+        side = self.bundle.framing.crop_px
+        crops = np.zeros((len(images), side, side, 3), np.uint8)
+        for at, (number, source) in enumerate(images):
+            name = None if isinstance(source, str | os.PathLike) else f"image {number}"
+            crops[at] = self.crop(source, name, framing)
+        return self.scorer.embed(crops)
 
     def score_images(
         self,
@@ -132,7 +239,7 @@ class Verifier:
         scores = np.empty(len(left), np.float32)
         lefts, rights = where[: len(left)], where[len(left) :]
         for part in _slices(len(left), CHUNK_PAIRS):
-            scores[part] = pair_scores(rows[lefts[part]], rows[rights[part]])
+            scores[part] = self.scorer.compare(rows[lefts[part]], rows[rights[part]])
         return scores
 
     def _score_crops(
@@ -154,6 +261,12 @@ class Verifier:
                 if progress:
                     progress(done, len(left))
         return scores
+
+
+def _is_one_image(images: Any) -> bool:
+    """Tell one image from several; a path or an array [H, W, 3] can be iterated over as well."""
+    whole = isinstance(images, str | bytes | os.PathLike) or hasattr(images, "read")
+    return whole or not isinstance(images, Iterable) or getattr(images, "ndim", 4) != 4
 
 
 class _Crops:

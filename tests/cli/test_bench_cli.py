@@ -168,7 +168,7 @@ def test_ctrl_c_shows_what_was_measured(photos: Path, tmp_path: Path) -> None:
     while "pil: " not in process.stderr.readline():
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    stdout, _ = process.communicate(timeout=60)
+    stdout, _ = process.communicate(timeout=240)
     assert process.returncode == 130
     assert "\npil " in stdout
     report = json.loads(out.read_text())

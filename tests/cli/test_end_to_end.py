@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -49,7 +50,9 @@ def settings(tmp_path_factory):
 def run(faces, settings, tmp_path_factory):
     """A short training, and what it printed."""
     out = tmp_path_factory.mktemp("runs") / "run"
-    done = facepairs("train", faces, "--out", out, "--config", settings, "--json", check=0)
+    done = facepairs(
+        "train", faces, "--out", out, "--config", settings, "--profile", "--json", check=0
+    )
     return out, json.loads(done.stdout), done.stderr
 
 
@@ -70,15 +73,49 @@ def test_training_leaves_a_whole_run_folder(run):
     }  # fmt: skip
 
 
-def test_tensorboard_has_scalars_and_the_grid(run):
+def logged(folder: Path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    events = EventAccumulator(str(run[0] / "tensorboard"), size_guidance={"tensors": 0})
+    events = EventAccumulator(str(folder), size_guidance={"tensors": 0})
     events.Reload()
-    tags = set(events.Tags()["tensors"])
-    assert {"loss", "val_auc", "learning_rate", "pairs_per_s", "input_wait"} <= tags
-    assert "training pairs" in tags
+    return events
+
+
+def test_tensorboard_has_scalars_curves_pairs_and_embeddings(run, faces):
+    folder = run[0] / "tensorboard"
+    events = logged(folder)
+    shown = {
+        tag: events.summary_metadata[tag].plugin_data.plugin_name
+        for tag in events.Tags()["tensors"]
+    }
+    scalars = {"loss", "val_auc", "learning_rate", "pairs_per_s", "input_wait"}
+    assert {tag for tag, plugin in shown.items() if plugin == "scalars"} > scalars
+    assert {tag for tag, plugin in shown.items() if plugin == "images"} == {
+        "training pairs", "validation ROC", "hardest pairs",
+    }  # fmt: skip
+    assert {"pr_curves", "hparams"} <= set(shown.values())
     assert len(events.Tensors("loss")) == 2
+    from tensorboard.util.tensor_util import make_ndarray
+
+    tp, fp, tn, fn, precision, recall = make_ndarray(
+        events.Tensors("validation PR")[-1].tensor_proto
+    )
+    history = json.loads((run[0] / "history.json").read_text())
+    assert (tp[0], fp[0]) == (tp[0] + fn[0], fp[0] + tn[0])  # all accepted at the lowest score
+    assert recall[0] == 1
+    assert precision[0] == pytest.approx(tp[0] / (tp[0] + fp[0]))
+    rates = (fp / (fp + tn))[::-1]
+    area = np.trapezoid(recall[::-1], rates)
+    assert area == pytest.approx(history[-1]["val_auc"], abs=0.02)
+    vectors = np.loadtxt(folder / "vectors.tsv")
+    names = (folder / "names.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    assert len(vectors) == len(names) == 4 * run[1]["people"]["calibration"]
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-3)
+    assert all((faces / name.split("\t")[1]).is_file() for name in names)
+    with Image.open(folder / "thumbnails.png") as sprite:
+        assert sprite.width == 40 * int(np.ceil(len(names) ** 0.5))
+    assert list(folder.glob("plugins/profile/*/*.xplane.pb"))
+    assert sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) < 4e6
 
 
 def test_evaluation_is_on_people_the_bundle_does_not_know(run, faces, tmp_path):
@@ -117,7 +154,7 @@ def test_verify_gives_verdict_exit_code_and_json(run, faces):
     done = facepairs("verify", one, other, *model, "--json")
     verdict = json.loads(done.stdout)
     assert set(verdict) == {
-        "same", "probability", "score", "threshold", "left", "right", "model", "schema",
+        "same", "probability", "score", "threshold", "left", "right", "model", "schema", "faces",
     }  # fmt: skip
     assert done.returncode == (0 if verdict["same"] else 1)
     assert verdict["same"] == (verdict["score"] >= verdict["threshold"])
@@ -174,10 +211,16 @@ def test_the_two_decoders_score_alike(run, faces):
 def test_the_same_seed_gives_the_same_run(run, faces, settings, tmp_path):
     again = facepairs(
         "train", faces, "--out", tmp_path / "again", "--config", settings, "--json",
-        "--store", "files", check=0,
+        "--store", "files", "--no-tensorboard-images", check=0,
     )  # fmt: skip
     assert json.loads(again.stdout)["threshold"] == run[1]["threshold"]
     assert weights(tmp_path / "again") == weights(run[0])
+    folder = tmp_path / "again" / "tensorboard"  # without a face and without a name
+    assert not (folder / "thumbnails.png").exists()
+    assert not {"training pairs", "hardest pairs"} & set(logged(folder).Tags()["tensors"])
+    written = b"".join(p.read_bytes() for p in folder.rglob("*") if p.is_file())
+    assert b"person 1" in written
+    assert not any(person.name.encode() in written for person in faces.iterdir())
 
 
 def weights(out: Path) -> list[bytes]:
@@ -199,7 +242,7 @@ def test_ctrl_c_saves_and_resume_ends_at_the_same_weights(run, faces, settings, 
             break
     told = training.stderr.read()
     training.stderr.close()
-    assert training.wait(timeout=60) == 130, told
+    assert training.wait(timeout=240) == 130, told
     assert "--resume" in told
     assert not (out / "bundle").exists()
     assert not (out / "run.lock").exists()
@@ -331,10 +374,20 @@ def test_every_format_is_verified(run, faces, tmp_path):
 
 
 def test_help_has_an_example_for_every_command():
-    rooms = [["data", name] for name in ("check", "synth", "fetch")]
-    single = ["train", "evaluate", "verify", "info", "calibrate", "crossval"]
-    for command in [[], *([name] for name in single), *rooms]:
-        assert "Example: facepairs" in facepairs(*command, "--help", check=0).stdout
+    import typer
+
+    from facepairs.cli.main import build_app
+
+    def commands(group, path):
+        yield path
+        for name, command in getattr(group, "commands", {}).items():
+            yield from commands(command, [*path, name])
+
+    every = list(commands(typer.main.get_command(build_app()), []))
+    assert ["data", "frame"] in every
+    for path in every:
+        told = " ".join(facepairs(*path, "--help", check=0).stdout.split())
+        assert re.search(f"Examples?: {' '.join(['facepairs', *path])}", told), path
 
 
 def test_training_reads_a_cache_and_refuses_a_stale_one(faces, settings, tmp_path):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tiny_bundles import CROP_PX, embedding_network, onnx_model, pair_network, tiny_bundle
 
 from facepairs.errors import BadBundle, BadData
+from facepairs.verification.bundle import Bundle
 from facepairs.verification.scorer import Scorer, pair_scores
 
 
@@ -177,3 +178,12 @@ def test_an_unusual_encoding_hides_no_outside_tensor(make_bundle):
     network = outside_tensors("w.bin").replace(b"\x08location", b"\x88\x00location")
     with pytest.raises(BadBundle, match="keeps tensors outside"):
         Scorer(make_bundle("embedding", network))
+
+
+def test_a_network_opened_quickly_scores_alike():
+    crops = np.random.default_rng(4).integers(0, 256, (6, 128, 128, 3), dtype=np.uint8)
+    bundle = Bundle.open(None)
+    slow, quick = (Scorer(bundle, quick=quick) for quick in (False, True))
+    assert quick.embed(crops) == pytest.approx(slow.embed(crops), abs=1e-6)
+    given = quick.score_pairs(crops[:3], crops[3:])
+    assert given == pytest.approx(slow.score_pairs(crops[:3], crops[3:]), abs=1e-6)

@@ -1,0 +1,202 @@
+"""`facepairs verify` through a subprocess: pairs, one against many, thresholds, misuse."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+from tiny_bundles import FRAME_PX, tiny_bundle
+
+from facepairs.verification.verifier import Verifier
+
+RATE = {
+    "fmr": 0.01,
+    "threshold": 0.75,
+    "measured_fmr": 0.009,
+    "fmr_interval": [0.006, 0.014],
+    "genuine_pairs": 30,
+    "impostor_pairs": 3000,
+}
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "facepairs", "verify", *map(str, arguments)]
+
+
+def verify(*arguments):
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    return tiny_bundle(
+        tmp_path_factory.mktemp("b") / "bundle", "embedding", thresholds=[RATE]
+    ).folder
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("photos")
+    for number in range(4):
+        pixels = np.random.default_rng(number).integers(0, 256, (FRAME_PX, FRAME_PX, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    (folder / "broken.jpg").write_bytes(b"no image")
+    (folder / "pairs.csv").write_text(
+        "left,right,genuine\n0.png,1.png,1\n0.png,broken.jpg,0\n2.png,3.png,0\n1.png,1.png,yes\n"
+    )
+    (folder / "good.csv").write_text("left,right\n0.png,1.png\n")
+    return folder
+
+
+def rows_of(path):
+    with open(path, newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def test_pairs(bundle, photos, tmp_path):
+    out = tmp_path / "out.csv"
+    options = ("--model", bundle, "--pairs", photos / "pairs.csv", "--out", out)
+    done = verify(*options)
+    assert done.returncode == 1
+    assert f"warning: 1 of 4 pairs could not be scored; see column error of {out}" in done.stderr
+    assert "threshold" in done.stdout
+    rows = rows_of(out)
+    assert [bool(row["error"]) for row in rows] == [False, True, False, False]
+    assert [row["genuine"] for row in rows] == ["1", "0", "0", "yes"]
+    single = Verifier.load(bundle).verify(photos / "0.png", photos / "1.png")
+    assert float(rows[0]["score"]) == pytest.approx(single.score, abs=1e-5)
+
+    told = json.loads(verify(*options, "--json", "--max-fmr", "0.01").stdout)
+    assert (told["pairs"], told["failed"], told["images"]) == (4, 1, 5)
+    assert (told["threshold"], told["fmr_interval"]) == (0.75, [0.006, 0.014])
+    assert told["out"] == str(out)
+    done = verify("--model", bundle, "--pairs", photos / "good.csv", "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_output_can_be_evaluated(bundle, photos, tmp_path):
+    from facepairs.evaluation.scores import read_scores
+
+    verify("--model", bundle, "--pairs", photos / "pairs.csv", "--out", tmp_path / "out.csv")
+    scores = read_scores(tmp_path / "out.csv")
+    assert scores.genuine.tolist() == [True, False, True]
+    assert scores.unscored == 1
+
+
+def test_paths_count_from_root(bundle, photos, tmp_path):
+    (tmp_path / "p.csv").write_text("left,right\n0.png,1.png\n")
+    options = ("--model", bundle, "--pairs", tmp_path / "p.csv", "--out", tmp_path / "o.csv")
+    assert verify(*options).returncode == 1
+    assert verify(*options, "--root", photos).returncode == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_saves_and_resume_goes_on(bundle, photos, tmp_path):
+    names = []
+    for number in range(3000):
+        os.link(photos / f"{number % 4}.png", tmp_path / f"{number}.png")
+        names.append(f"{number}.png,{number}.png\n")
+    (tmp_path / "p.csv").write_text("left,right\n" + "".join(names))
+    options = ("--model", bundle, "--pairs", tmp_path / "p.csv", "--out", tmp_path / "out.csv")
+    with subprocess.Popen(command(*options), stderr=subprocess.PIPE, text=True) as process:
+        partial, limit = tmp_path / "out.csv.partial", time.monotonic() + 60
+        marks = partial / "done.u8"
+        while not (marks.exists() and any(marks.read_bytes())) and process.poll() is None:
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert "--resume" in told
+    assert not (tmp_path / "out.csv").exists()
+    assert "go on with --resume" in verify(*options).stderr
+    assert verify(*options, "--resume").returncode == 0
+    assert len(rows_of(tmp_path / "out.csv")) == 3000
+    assert not partial.exists()
+
+
+def test_one_against_many(bundle, photos, tmp_path):
+    options = (photos / "0.png", "--model", bundle, "--against", photos)
+    done = verify(*options, "--out", tmp_path / "o.csv", "--top", 2)
+    assert done.returncode == 1
+    assert "warning: 1 of 4 photos could not be used" in done.stderr
+    assert "broken.jpg" in done.stderr
+    assert len([line for line in done.stdout.splitlines() if ".png" in line]) == 2
+    assert len(rows_of(tmp_path / "o.csv")) == 4
+    told = json.loads(verify(*options, "--json", "--max-fmr", 0.01).stdout)
+    scores = [match["score"] for match in told["matches"]]
+    assert scores == sorted(scores, reverse=True)
+    assert {match["path"] for match in told["matches"]} == {"1.png", "2.png", "3.png"}
+    assert [item["path"] for item in told["failed"]] == ["broken.jpg"]
+    assert (told["max_fmr"], told["impostor_pairs"]) == (0.01, 3000)
+
+
+def test_photos_that_are_not_framed_need_a_face_or_no_framing(bundle, tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 12, 3), np.uint8)
+    for name in ("a.png", "b.png"):  # wide enough to be looked at, and no face in them
+        Image.fromarray(pixels).resize((180, 120)).save(tmp_path / name)
+    (tmp_path / "p.csv").write_text("left,right\na.png,b.png\n")
+    options = ("--model", bundle, "--pairs", tmp_path / "p.csv", "--out", tmp_path / "o.csv")
+    assert verify(*options).returncode == 1
+    assert "no face found" in rows_of(tmp_path / "o.csv")[0]["error"]
+    assert verify(*options, "--no-framing").returncode == 0
+    options = (tmp_path / "a.png", "--model", bundle, "--against", tmp_path)
+    assert "no face found" in verify(*options).stderr
+    assert verify(*options, "--no-framing").returncode == 0
+
+
+def test_thresholds_on_demand(bundle, photos):
+    both = (photos / "0.png", photos / "1.png", "--model", bundle)
+    score = json.loads(verify(*both, "--json").stdout)["score"]
+    for threshold, code in ((0.0, int(score < 0)), (score, 0), (2, 1), ("-2", 0)):
+        done = verify(*both, "--threshold", threshold, "--json")
+        assert done.returncode == code
+        assert json.loads(done.stdout)["threshold"] == float(threshold)
+    done = verify(*both, "--max-fmr", "0.01")
+    assert "FMR at most 0.01 (95 % interval 0.006 to 0.014, 3,000 impostor pairs)" in done.stdout
+    assert done.returncode == int(score < 0.75)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["a.png", "b.png", "--max-fmr", "0.02"],
+            "no threshold for FMR 0.02; it has them for 0.01",
+        ),
+        (["a.png", "b.png", "--max-fmr", "0.01", "--threshold", "0"], "exclude each other"),
+        (["a.png", "b.png", "--threshold", "nan"], "not a finite number"),
+        (["a.png"], "give two photos"),
+        ([], "give two photos"),
+        (["--pairs", "p.csv"], "--pairs needs --out"),
+        (["a.png", "--pairs", "p.csv", "--out", "o"], "A does not go with --pairs"),
+        (["--pairs", "p.csv", "--out", "o", "--against", "d"], "--against does not go with"),
+        (["--pairs", "none.csv", "--out", "o"], "none.csv: No such file"),
+        (["--against", "d"], "--against needs the photo"),
+        (["a.png", "b.png", "--against", "d"], "B does not go with --against"),
+        (["a.png", "b.png", "--out", "o"], "--out does not go with two photos"),
+        (["a.png", "b.png", "--resume"], "--resume does not go with two photos"),
+    ],
+)
+def test_misuse_is_one_line_and_exit_2(bundle, tmp_path, arguments, says):
+    done = subprocess.run(
+        command(*arguments, "--model", bundle), cwd=tmp_path, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_help_shows_every_mode():
+    told = verify("--help").stdout
+    for example in ("verify a.jpg b.jpg", "--pairs pairs.csv --out", "--against photos/"):
+        assert f"facepairs verify {example.removeprefix('verify ')}" in told or example in told

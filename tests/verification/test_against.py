@@ -1,0 +1,106 @@
+import csv
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+from tiny_bundles import FRAME_PX, tiny_bundle
+
+from facepairs.errors import BadData, BadImage
+from facepairs.verification.against import verify_against
+from facepairs.verification.thresholds import OperatingPoint, operating_point
+from facepairs.verification.verifier import Verifier
+
+
+@pytest.fixture(scope="module", params=["pair", "embedding"])
+def verifier(request, tmp_path_factory):
+    bundle = tiny_bundle(tmp_path_factory.mktemp("b") / "bundle", request.param)
+    return Verifier.load(bundle.folder, threads=1)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Photos of any layout, and what is none."""
+    root = tmp_path / "photos"
+    for number, name in enumerate(["a.png", "deep/er/b.JPG", "deep/c.bmp", "deep/d.webp"]):
+        pixels = np.random.default_rng(number).integers(0, 256, (FRAME_PX, FRAME_PX, 3), np.uint8)
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(root / name)
+    (root / "deep" / "broken.png").write_bytes(b"no image")
+    (root / "empty.jpg").touch()
+    (root / "notes.txt").write_text("no photo")
+    (root / ".hidden").mkdir()
+    for name in (".hidden/a.png", ".a.png"):
+        shutil.copy(root / "a.png", root / name)
+    return root
+
+
+def rank(verifier, photo, folder, **options):
+    return verify_against(verifier, photo, folder, operating_point(verifier.bundle), **options)
+
+
+def test_photos_come_best_first_and_the_photo_itself_does_not(verifier, folder, tmp_path):
+    (folder / "same.png").symlink_to(folder / "a.png")
+    ticks = []
+    ranking = rank(
+        verifier, folder / "a.png", folder, progress=lambda *counts: ticks.append(counts)
+    )
+    names = ["deep/er/b.JPG", "deep/c.bmp", "deep/d.webp"]
+    verdicts = {name: verifier.verify(folder / "a.png", folder / name) for name in names}
+    assert sorted(ranking.names) == sorted(names)
+    scores = [verdict.score for verdict in ranking.verdicts]
+    assert scores == sorted(scores, reverse=True)
+    for name, verdict in zip(ranking.names, ranking.verdicts, strict=True):
+        assert verdict.score == pytest.approx(verdicts[name].score, abs=1e-5)
+        assert verdict.same == verdicts[name].same
+    assert [name for name, _ in ranking.failed] == ["deep/broken.png", "empty.jpg"]
+    assert "empty (0 bytes)" in ranking.failed[1][1]
+    assert ticks[-1] == (5, 5)
+
+
+def test_equal_scores_come_by_name(verifier, folder, tmp_path):
+    shutil.copy(folder / "a.png", tmp_path / "photo.png")
+    for name in ("z.png", "deep/a.png"):
+        shutil.copy(folder / "a.png", folder / name)
+    ranking = rank(verifier, tmp_path / "photo.png", folder)
+    assert ranking.names[:3] == ["a.png", "deep/a.png", "z.png"]
+    assert all(ranking.verdicts[:3])
+
+
+def test_csv_and_json(verifier, folder, tmp_path):
+    ranking = rank(verifier, folder / "a.png", folder)
+    ranking.write(tmp_path / "out.csv")
+    with open(tmp_path / "out.csv", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    assert list(rows[0]) == ["left", "right", "score", "probability", "same", "error"]
+    assert [row["right"] for row in rows] == [*ranking.names, "deep/broken.png", "empty.jpg"]
+    assert {row["left"] for row in rows} == {str(folder / "a.png")}
+    assert [bool(row["error"]) for row in rows] == [False] * 3 + [True] * 2
+    assert [float(row["score"]) for row in rows[:3]] == [v.score for v in ranking.verdicts]
+    told = ranking.to_json(top=1)
+    assert (told["compared"], len(told["matches"]), len(told["failed"])) == (3, 1, 2)
+    assert told["matches"][0]["path"] == ranking.names[0]
+
+
+def test_the_threshold_is_the_one_given(verifier, folder):
+    for threshold, same in ((-1e9, True), (1e9, False), (None, None)):
+        ranking = verify_against(verifier, folder / "a.png", folder, OperatingPoint(threshold))
+        assert {verdict.same for verdict in ranking.verdicts} == {same}
+
+
+def test_what_cannot_be_compared_at_all(verifier, folder, tmp_path):
+    with pytest.raises(BadImage, match=r"broken\.png"):
+        rank(verifier, folder / "deep" / "broken.png", folder)
+    (tmp_path / "bare").mkdir()
+    with pytest.raises(BadData, match="no other image below it"):
+        rank(verifier, folder / "a.png", tmp_path / "bare")
+    for place in (tmp_path / "none", folder / "a.png"):
+        with pytest.raises(BadData, match="give a folder of photos"):
+            rank(verifier, folder / "a.png", place)
+
+
+def test_a_folder_of_nothing_but_bad_images(verifier, folder, tmp_path):
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "x.jpg").write_bytes(b"x")
+    ranking = rank(verifier, folder / "a.png", tmp_path / "bad")
+    assert (ranking.names, len(ranking.failed)) == ([], 1)

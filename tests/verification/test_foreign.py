@@ -1,0 +1,255 @@
+"""Any ONNX embedder that a TOML describes is fed as it asks, and scored as plain NumPy would."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from onnx import helper
+from tiny_bundles import NETWORK, embedding_network, onnx_model, tiny_bundle
+
+from facepairs.errors import BadBundle, BadData
+from facepairs.verification.foreign import ForeignEmbedder
+from facepairs.verification.image import load_crop
+from facepairs.verification.verifier import Verifier
+
+SIZE = 12
+TOML = {
+    "file": "network.onnx", "size_px": SIZE, "layout": "nchw", "colours": "bgr",
+    "mean": [103.9, 116.8, 123.7], "std": 57.5, "crop": [20, 32], "distance": "cosine",
+}  # fmt: skip
+MATRIX = np.random.default_rng(1).normal(size=(SIZE * SIZE * 3, 7)).astype(np.float32)
+
+
+def network(layout="nchw", kind="FLOAT", batch="N", outputs=("embedding",), rank=2):
+    """Multiply the flattened image with MATRIX."""
+    frame = [batch, 3, SIZE, SIZE] if layout == "nchw" else [batch, SIZE, SIZE, 3]
+    nodes = [
+        helper.make_node("Cast", ["face"], ["floats"], to=1),
+        helper.make_node("Flatten", ["floats"], ["flat"], axis=1),
+        *(helper.make_node("MatMul", ["flat", "matrix"], [name]) for name in outputs),
+    ]
+    shapes = {name: [batch, 7] for name in outputs}
+    model = onnx_model(nodes, shapes, {"face": frame}, {"matrix": MATRIX}, kind)
+    return model.SerializeToString()
+
+
+def foreign(folder, onnx=None, **changes):
+    """Write a network and its TOML; a value of None leaves the key out."""
+    folder.mkdir(exist_ok=True, parents=True)
+    (folder / "network.onnx").write_bytes(network() if onnx is None else onnx)
+    table = {key: value for key, value in (TOML | changes).items() if value is not None}
+    lines = (f"{key} = {_toml(value)}" for key, value in table.items())
+    (folder / "other.toml").write_text("\n".join(lines) + "\n")
+    return folder / "other.toml"
+
+
+def _toml(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + "}"
+    return json.dumps(value)
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("photos")
+    drawn = np.random.default_rng(2).integers(0, 256, (4, 250, 250, 3), dtype=np.uint8)
+    for number, pixels in enumerate(drawn):
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    return sorted(folder.iterdir())
+
+
+def by_hand(verifier, photos, toml):
+    """Embed photos with NumPy alone: crop, colours, scaling, layout, product."""
+    crops = np.stack([verifier.crop(path) for path in photos]).astype(np.float64)
+    if toml["colours"] == "bgr":
+        crops = crops[..., [2, 1, 0]]
+    if toml.get("mean") is not None:
+        crops = (crops - np.array(toml["mean"])) / np.array(toml["std"])
+    elif toml.get("scale") is not None:
+        crops = crops * np.array(toml["scale"]) + np.array(toml["offset"])
+    if toml["layout"] == "nchw":
+        crops = np.moveaxis(crops, 3, 1)
+    return crops.reshape(len(crops), -1) @ MATRIX
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"colours": "rgb"},
+        {"layout": "nhwc"},
+        {"mean": None, "std": None, "scale": [0.1, 0.2, 0.3], "offset": -1},
+        {"mean": None, "std": None, "kind": "UINT8"},
+        {"batch": 1},
+    ],
+)
+def test_images_are_fed_as_the_toml_says(tmp_path, photos, changes):
+    table = TOML | changes
+    kind, batch = table.pop("kind", "FLOAT"), table.pop("batch", "N")
+    toml = foreign(tmp_path, network(table["layout"], kind, batch), **table)
+    verifier = Verifier.load(toml)
+    rows = by_hand(verifier, photos, table)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    left, right = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0])
+    score = verifier.score_images(photos, left, right)
+    assert score == pytest.approx((rows[left] * rows[right]).sum(axis=1), abs=1e-5)
+    assert verifier.verify(photos[0], photos[1]).score == pytest.approx(score[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+@pytest.mark.parametrize(
+    ("distance", "measure"),
+    [
+        ("euclidean", lambda a, b: np.sqrt(((a - b) ** 2).sum(axis=1))),
+        ("squared-euclidean", lambda a, b: ((a - b) ** 2).sum(axis=1)),
+        ("manhattan", lambda a, b: np.abs(a - b).sum(axis=1)),
+    ],
+)
+def test_distances_count_negatively(tmp_path, photos, distance, measure, normalise):
+    toml = foreign(tmp_path, distance=distance, normalise=normalise, threshold=-1.5)
+    verifier = Verifier.load(toml)
+    rows = by_hand(verifier, photos, TOML)
+    if normalise:
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    score = verifier.score_images(photos, np.array([0, 1]), np.array([2, 3]))
+    assert score == pytest.approx(-measure(rows[:2], rows[2:]), rel=1e-4)
+    back = verifier.score_images(photos, np.array([2, 3]), np.array([0, 1]))
+    assert score.tolist() == back.tolist()
+    same = verifier.verify(photos[0], photos[0])
+    assert same
+    assert same.score == 0
+
+
+def test_the_crop_is_a_share_of_the_frame(tmp_path, photos):
+    by_pixels = Verifier.load(foreign(tmp_path / "a", crop=[20, 32]))
+    by_share = Verifier.load(foreign(tmp_path / "b", crop=0.625))
+    crop = by_pixels.crop(photos[0])
+    assert crop.shape == (SIZE, SIZE, 3)
+    assert by_pixels.bundle.framing.side_px(80, 64) == 40
+    assert np.array_equal(crop, by_share.crop(photos[0]))
+    whole = Verifier.load(foreign(tmp_path / "c", crop=1.0)).bundle.framing
+    assert whole.side_px(80, 64) == 64
+    assert load_crop(photos[0], whole).shape == (SIZE, SIZE, 3)
+
+
+def test_without_threshold_and_calibration_there_is_a_score_alone(tmp_path, photos):
+    verdict = Verifier.load(foreign(tmp_path)).verify(photos[0], photos[1])
+    assert (verdict.same, verdict.probability, verdict.threshold) == (None, None, None)
+    with pytest.raises(BadData, match="no threshold"):
+        bool(verdict)
+    given = Verifier.load(tmp_path / "other.toml").verify(photos[0], photos[0], threshold=0.9)
+    assert given.same is True
+    calibration = {"scale": 4.0, "offset": -1.0}
+    toml = foreign(tmp_path, threshold=0.25, calibration=calibration)
+    verdict = Verifier.load(toml).verify(photos[0], photos[1])
+    assert verdict.same == (verdict.score >= 0.25) == (verdict.probability >= 0.5)
+
+
+def test_a_bundle_described_as_foreign_scores_alike(tmp_path, photos):
+    bundle = tiny_bundle(tmp_path / "bundle", "embedding", embedding_network())
+    toml = foreign(
+        tmp_path / "foreign", (bundle.folder / NETWORK).read_bytes(), size_px=16, crop=[16, 32],
+        layout="nhwc", colours="rgb", mean=None, std=None,
+    )  # fmt: skip
+    left, right = np.array([0, 1, 2]), np.array([1, 2, 3])
+    own, same = (Verifier.load(p).score_images(photos, left, right) for p in (bundle.folder, toml))
+    assert same == pytest.approx(own, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"file": "../network.onnx"}, "TOML's own folder"),
+        ({"file": "/etc/passwd"}, "TOML's own folder"),
+        ({"file": "none.onnx"}, "none.onnx: missing"),
+        ({"file": 3}, "file is 3"),
+        ({"colors": "rgb"}, "did you mean colours"),
+        ({"size_px": 0}, "size_px is 0"),
+        ({"size_px": 13}, "its input is"),
+        ({"layout": "nhwc"}, "its input is"),
+        ({"layout": "chw"}, "layout is 'chw'"),
+        ({"distance": None}, "no distance"),
+        ({"mean": [1, 2]}, "not one number or three"),
+        ({"std": 0}, "not above 0"),
+        ({"std": None}, "give mean and std, or scale and offset"),
+        ({"mean": None, "std": None}, "give mean and std, or scale and offset"),
+        ({"scale": 1, "offset": 0}, "give mean and std, or scale and offset"),
+        ({"crop": [300, 250]}, r"crop is \[300, 250\]"),
+        ({"crop": "half"}, "crop is 'half'"),
+        ({"threshold": 1.2}, "a cosine lies from -1 to 1"),
+        ({"threshold": 1.2, "distance": "euclidean"}, "give -1.2"),
+        ({"calibration": {"scale": -1, "offset": 0}}, "scale above 0"),
+        ({"normalise": "yes"}, "not true or false"),
+        ({"output": "none"}, "set output to one of them"),
+        ({"size_px": 10**40}, "size_px is"),
+        ({"std": 10**400}, "std is"),
+    ],
+)
+def test_a_toml_that_cannot_be_used_is_named(tmp_path, changes, why):
+    toml = foreign(tmp_path, **changes)
+    with pytest.raises(BadBundle, match=why) as caught:
+        Verifier.load(toml)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
+    cases = {
+        "set output to one of them": network(outputs=("a", "b")),
+        "keeps tensors outside": network() + b"\x08location",
+        "refuses it": b"not onnx",
+        "leave mean, std": network(kind="UINT8"),
+    }
+    for number, (why, onnx) in enumerate(cases.items()):
+        with pytest.raises(BadBundle, match=why):
+            Verifier.load(foreign(tmp_path / str(number), onnx))
+    chosen = foreign(tmp_path / "chosen", network(outputs=("a", "b")), output="b")
+    assert Verifier.load(chosen).verify(photos[0], photos[0]).score == pytest.approx(1, abs=1e-5)
+    outside = tmp_path / "outside.onnx"
+    outside.write_bytes(network())
+    linked = foreign(tmp_path / "linked")
+    (tmp_path / "linked" / "network.onnx").unlink()
+    (tmp_path / "linked" / "network.onnx").symlink_to(outside)
+    with pytest.raises(BadBundle, match="leads out of"):
+        Verifier.load(linked)
+    linked.write_text("= no toml")
+    with pytest.raises(BadBundle, match="not TOML"):
+        ForeignEmbedder.open(linked)
+    with pytest.raises(BadBundle, match="missing"):
+        ForeignEmbedder.open(tmp_path / "none.toml")
+
+
+def test_verify_says_what_is_missing_with_exit_code_3(tmp_path, photos):
+    def verify(toml):
+        return subprocess.run(
+            [sys.executable, "-m", "facepairs", "verify", photos[0], photos[1], "--model", toml,
+             "--json"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    done = verify(foreign(tmp_path))
+    verdict = json.loads(done.stdout)
+    assert done.returncode == 3, done.stderr
+    assert (verdict["same"], verdict["probability"], verdict["threshold"]) == (None, None, None)
+    assert -1 <= verdict["score"] <= 1
+    done = verify(foreign(tmp_path, threshold=0.999))
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["threshold"] == 0.999
+
+
+def test_evaluate_measures_a_foreign_embedder(tmp_path, faces):
+    toml = foreign(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "facepairs", "evaluate", toml, faces, "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    summary = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert "nobody can tell whom" in done.stderr
+    assert summary["people"] == 24
+    assert summary["model"] == "other"
+    assert summary["ece"] is None
+    assert summary["threshold_source"] == "each half's from the other half of the pairs"
