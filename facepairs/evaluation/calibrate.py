@@ -49,15 +49,31 @@ def _cross_fitted_error(
     score: npt.NDArray[np.float64],
     fold: npt.ArrayLike | None,
 ) -> float | None:
-    part = _halves(genuine) if fold is None else np.asarray(fold)
-    probability = np.empty(len(genuine))
     try:
-        for number in np.unique(part):
-            mine = part == number
-            probability[mine] = fit_logistic(genuine[~mine], score[~mine]).probability(score[mine])
+        probability = cross_fitted_probability(genuine, score, fold)
     except NotEnough:
         return None
     return expected_calibration_error(genuine, probability, prior=0.5)
+
+
+def cross_fitted_probability(
+    genuine: npt.NDArray[np.bool_],
+    score: npt.NDArray[np.float64],
+    fold: npt.ArrayLike | None = None,
+) -> npt.NDArray[np.float64]:
+    """Give P(genuine | score) of each part of the pairs by the curve of the others: float64[N].
+
+    Parts are the folds, int[N], where there are two or more, else two halves. Raises NotEnough
+    where one part alone carries no curve.
+    """
+    part = np.zeros(0) if fold is None else np.asarray(fold)
+    if len(np.unique(part)) < 2:
+        part = _halves(genuine)
+    probability = np.empty(len(genuine))
+    for number in np.unique(part):
+        mine = part == number
+        probability[mine] = fit_logistic(genuine[~mine], score[~mine]).probability(score[mine])
+    return probability
 
 
 def _halves(genuine: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:

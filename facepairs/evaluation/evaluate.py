@@ -1,118 +1,168 @@
-"""`evaluate`: a bundle on pairs of people it does not know, or a scores file alone."""
+"""`evaluate`: verifiers on pairs of people they do not know, scores files, `crossval` folders."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from facepairs.data.index import FaceIndex
-from facepairs.data.pairs import PairList, read_pairs_csv
-from facepairs.data.protocol import list_path, read_pairs
-from facepairs.data.sampler import distinct_pairs
-from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.scores import Scores, read_scores, write_scores
-from facepairs.evaluation.summary import summarise
-from facepairs.verification.bundle import Bundle
+from facepairs.errors import BadConfig
+from facepairs.evaluation.compare import compare
+from facepairs.evaluation.measured import (
+    Measured,
+    measure_model,
+    measure_scores,
+    measure_view2,
+)
+from facepairs.evaluation.protocols import Task, choose_pairs, leaks
+from facepairs.evaluation.scores import Scores, write_scores
+from facepairs.evaluation.sources import Source, find_sources, lined_up
+from facepairs.evaluation.summary import FARS
+from facepairs.verification.opening import Model, open_model
 from facepairs.verification.verifier import Verifier
 
-HELDOUT_PAIRS = 6_000
-PROTOCOLS = ("heldout", "view1")
+SCHEMA = 1
+Tick = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A summary (JSON-ready) and what people should be told besides."""
+    """What was measured: `summary` (ready for JSON), and what people should be told besides.
+
+    `measured` has a verifier's scores and figures each, all on the same pairs in the same order;
+    `comparison` is None for one verifier. `task` holds the photos of pairs that were scored here.
+    """
 
     summary: dict[str, Any]
     warnings: list[str]
+    measured: tuple[Measured, ...]
+    comparison: dict[str, Any] | None
+    data: Path | None
+    task: Task | None
 
 
-def evaluate_bundle(
-    path: Path | str,
-    data: Path,
+def evaluate(
+    words: Sequence[str],
+    *,
     protocol: str | None = None,
     lists: Path | None = None,
     pairs_csv: Path | None = None,
-    scores_out: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    scores: Path | None = None,
+    threshold: float | None = None,
+    progress: Callable[[str], Tick] | None = None,
 ) -> Evaluation:
-    """Score pairs with a bundle and sum up at the bundle's own threshold.
+    """Measure what the words name, on the same pairs, and compare where they name several.
 
-    `pairs_csv` names the pairs; otherwise `protocol` does (`heldout`: people of `data` that the
-    bundle neither trained nor calibrated on; `view1`: pairsDevTest.txt), by default the one that
-    the bundle was trained under, else `heldout`. Raises BadData where a protocol's people are known
-    to the bundle.
+    `words` as in `find_sources`; `protocol`, `lists` and `pairs_csv` choose pairs for verifiers as
+    in `choose_pairs`; `scores` is written with one verifier and else read; `threshold` is for one
+    scores file. Raises BadConfig for what does not go together, BadData where a protocol's people
+    are known to a bundle or pairs differ.
     """
-    bundle = Bundle.open(path)
-    index = FaceIndex.scan(data)
-    own = bundle.training.get("protocol")
-    protocol = protocol or (own if own in PROTOCOLS else "heldout")
-    if protocol not in PROTOCOLS:
-        raise BadData(f"protocol {protocol!r} is unknown; use one of {', '.join(PROTOCOLS)}")
-    known = bundle.knows(list(index.people))
-    if pairs_csv is not None:
-        source, pairs = str(pairs_csv), read_pairs_csv(pairs_csv, index)
-    elif protocol == "view1":
-        source = "View 1, pairsDevTest.txt"
-        pairs = read_pairs(list_path(lists, "pairsDevTest.txt"), index)
-    else:
-        source, pairs = "held-out people", _heldout(index, known, data)
-    leaked = int((known[index.person_of[pairs.left]] | known[index.person_of[pairs.right]]).sum())
-    warnings = []
-    if leaked:
-        line = (
-            f"{leaked:,} of {len(pairs):,} pairs show people that {path} was trained or "
-            "calibrated on"
-        )
-        if pairs_csv is None:
-            raise BadData(f"{line}: these figures would flatter; train with --protocol {protocol}")
-        warnings.append(f"{line}: the figures flatter")
-    score = Verifier(bundle).score_images(
-        [index.path(i) for i in range(len(index))], pairs.left, pairs.right, progress
+    sources, data = find_sources(words, scores)
+    tick = progress or (lambda label: lambda done, total: None)
+    models = {s: open_model(s.path) for s in sources if s.kind == "model"}
+    _check_options(sources, threshold, {"--protocol": protocol, "--pairs": pairs_csv})
+    task, warnings = None, []
+    if models and data is not None:
+        task = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv)
+    measured = []
+    for source in sources:
+        if task is not None and source in models:
+            one, told = _score(source, models[source], task, scores, tick)
+            warnings += told
+        elif source.kind == "view2":
+            one = measure_view2(source)
+            warnings += _unfinished(one)
+        else:
+            one = measure_scores(source, threshold)
+            warnings += _unscored(one)
+        measured.append(one)
+    lined = _lined_up(measured)
+    comparison = _comparison(lined, tick("comparing")) if len(lined) > 1 else None
+    return Evaluation(_summary(lined, comparison), warnings, tuple(lined), comparison, data, task)
+
+
+def _check_options(
+    sources: Sequence[Source], threshold: float | None, for_models: dict[str, Any]
+) -> None:
+    if threshold is not None and [source.kind for source in sources] != ["scores"]:
+        raise BadConfig("--threshold goes with one scores file; all else has its own")
+    given = [name for name, value in for_models.items() if value is not None]
+    if given and not any(source.kind == "model" for source in sources):
+        raise BadConfig(f"{given[0]} goes with a bundle; scores have their pairs already")
+
+
+def _score(
+    source: Source,
+    model: Model,
+    task: Task,
+    scores_out: Path | None,
+    tick: Callable[[str], Tick],
+) -> tuple[Measured, list[str]]:
+    known, warnings = leaks(model, source.path, task)
+    index, pairs = task.index, task.pairs
+    score = Verifier(model).score_images(
+        [index.path(i) for i in range(len(index))],
+        pairs.left,
+        pairs.right,
+        tick(f"scoring pairs with {source.name}"),
     )
+    scores = _scores(task, score)
     if scores_out is not None:
-        write_scores(scores_out, _scores(index, pairs, score))
-    summary = summarise(
-        pairs.genuine,
-        score,
-        bundle.threshold,
-        calibration=bundle.calibration,
-        threshold_source="the bundle's own",
-    )
-    people = np.unique(index.person_of[pairs.images()])
-    summary |= {
-        "pairs": source,
-        "people": len(people),
-        "pairs_with_known_people": leaked,
-        "model": bundle.model,
-        "bundle": str(path),
+        write_scores(scores_out, scores)
+    measured = measure_model(source, model, scores, own_threshold=task.protocol != "view2")
+    facts = {
+        **task.facts(),
+        "pairs_with_known_people": known,
+        "model": model.model,
+        "bundle": source.path,
     }
-    return Evaluation(summary, warnings)
+    return replace(measured, summary=measured.summary | facts), warnings
 
 
-def _heldout(index: FaceIndex, known: np.ndarray, data: Path) -> PairList:
-    people = np.flatnonzero(~known)
-    try:
-        return distinct_pairs(index.first, people, HELDOUT_PAIRS, seed=0)
-    except NotEnough as error:
-        raise NotEnough(
-            f"{data}: {len(people)} people are unknown to the bundle: {error}, or give --pairs"
-        ) from None
-
-
-def _scores(index: FaceIndex, pairs: PairList, score: np.ndarray) -> Scores:
+def _scores(task: Task, score: npt.NDArray[np.float32]) -> Scores:
+    index, pairs = task.index, task.pairs
     left, right = ([index.name(int(i)) for i in side] for side in (pairs.left, pairs.right))
     return Scores(left, right, pairs.genuine, pairs.fold, score.astype(np.float64))
 
 
-def evaluate_scores(path: Path, threshold: float | None = None) -> Evaluation:
-    """Sum a scores file up, also one that another system made.
+def _unscored(one: Measured) -> list[str]:
+    count = one.scores.unscored
+    return [f"{one.source}: {count:,} pairs had no score and are left out"] if count else []
 
-    Without a threshold one is chosen for each part of the pairs on the other parts, never on those
-    it is reported on.
-    """
-    scores = read_scores(path)
-    summary = summarise(scores.genuine, scores.score, threshold, fold=scores.fold)
-    return Evaluation({**summary, "pairs": str(path)}, [])
+
+def _unfinished(one: Measured) -> list[str]:
+    done, whole = one.about["folds_done"], one.about["folds_in_all"]
+    if done == whole:
+        return []
+    return [f"{one.source}: {done} of {whole} folds are done; the figures are not View 2's yet"]
+
+
+def _lined_up(measured: list[Measured]) -> list[Measured]:
+    first = measured[0]
+    lined = [first]
+    for other in measured[1:]:
+        names = (first.source, other.source)
+        lined.append(other.in_order(lined_up(first.scores, other.scores, names)))
+    return lined
+
+
+def _comparison(measured: list[Measured], progress: Tick) -> dict[str, Any]:
+    genuine = measured[0].scores.genuine
+    return compare(
+        [one.name for one in measured],
+        genuine,
+        [one.scores.score for one in measured],
+        [one.accepted == genuine for one in measured],
+        FARS,
+        progress=progress,
+    )
+
+
+def _summary(measured: list[Measured], comparison: dict[str, Any] | None) -> dict[str, Any]:
+    if comparison is None:
+        return measured[0].summary
+    models = [{"name": one.name, "source": one.source, **one.summary} for one in measured]
+    return {"schema": SCHEMA, "models": models, "comparison": comparison}

@@ -2,7 +2,7 @@
 
 CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores are more
 alike. Only `genuine` and `score` are needed to read one, so that any other system's scores can be
-measured too.
+measured too. A column `error`, as `verify --pairs` writes it, says why a pair has no score.
 """
 
 import csv
@@ -29,7 +29,8 @@ MAX_FOLD = 32767  # int16
 class Scores:
     """Scored pairs: `left`, `right` str[N], `genuine` bool[N], `fold` int16[N], `score` float64[N].
 
-    Names are "" and folds 0 where nobody gave them. Raises BadData when the lengths differ.
+    Names are "" and folds 0 where nobody gave them. `unscored` counts the pairs of the file that
+    had an error instead of a score and are not among these. Raises BadData when the lengths differ.
     """
 
     left: Sequence[str]
@@ -37,6 +38,7 @@ class Scores:
     genuine: npt.NDArray[np.bool_]
     fold: npt.NDArray[np.int16]
     score: npt.NDArray[np.float64]
+    unscored: int = 0
 
     def __post_init__(self) -> None:
         """Refuse columns of different lengths."""
@@ -88,13 +90,18 @@ def write_scores(path: Path, scores: Scores) -> None:
 def read_scores(path: Path) -> Scores:
     """Read a scores file; `left`, `right` and `fold` may be missing, as may a fold's cell.
 
-    Raises BadData that quotes file, line number and cell.
+    A pair with a cell `error` that is not empty is counted, not read. Raises BadData that quotes
+    file, line number and cell.
     """
     sides: dict[str, list[str]] = {"left": [], "right": []}
     genuine = bytearray()
     fold = array("h")
     score = array("d")
+    unscored = 0
     for line, row in csv_rows(path, ("genuine", "score")):
+        if row.get("error", "").strip():
+            unscored += 1
+            continue
         try:
             genuine.append(genuine_word(row["genuine"]))
             fold.append(_fold(row.get("fold", "")))
@@ -113,6 +120,7 @@ def read_scores(path: Path) -> Scores:
         np.frombuffer(genuine, np.bool_),
         np.frombuffer(fold, np.int16),
         np.frombuffer(score, np.float64),
+        unscored,
     )
 
 

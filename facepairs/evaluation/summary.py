@@ -5,6 +5,7 @@ part of the pairs is decided with a threshold chosen on the other parts.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,7 +146,7 @@ def _over_folds(genuine: Bools, score: Floats, fold: Ints) -> _Decided:
     mean, error = mean_and_standard_error(accuracies)
     keys = {
         "accuracy": mean,
-        "accuracy_interval": _student(mean, error, len(parts)),
+        "accuracy_interval": student_interval(mean, error, len(parts)),
         "accuracy_standard_error": error,
         "threshold": None,
         "threshold_source": OTHER_FOLDS,
@@ -154,7 +155,8 @@ def _over_folds(genuine: Bools, score: Floats, fold: Ints) -> _Decided:
     return _Decided(rates, keys)
 
 
-def _student(mean: float, error: float, count: int) -> list[float]:
+def student_interval(mean: float, error: float, count: int) -> list[float]:
+    """Give Student's 95 % interval of a rate, [low, high], from its mean over `count` folds."""
     from scipy.special import stdtrit
 
     reach = float(stdtrit(count - 1, 0.975)) * error
@@ -191,6 +193,23 @@ def _halves(genuine: Bools) -> Ints:
         members = np.flatnonzero(genuine == label)
         half[members[np.argsort(keys[members], kind="stable")]] = np.arange(len(members)) % 2 + 1
     return half
+
+
+def thresholds_in_force(
+    genuine: npt.ArrayLike, fold: npt.ArrayLike | None, summary: Mapping[str, Any]
+) -> Floats:
+    """Give the threshold that each pair was decided with, float64[N], from a summary of them.
+
+    `summary` is of `summarise` or of `view2_summary`, `genuine` and `fold` those it was made from.
+    """
+    labels = np.asarray(genuine, np.bool_)
+    if summary.get("threshold") is not None:
+        return np.full(len(labels), float(summary["threshold"]))
+    part = _checked_folds(fold, len(labels))
+    if summary.get("threshold_source") == OTHER_HALF:
+        part = _halves(labels)
+    of_part = {int(row["fold"]): float(row["threshold"]) for row in summary["folds"]}
+    return np.array([of_part[number] for number in part.tolist()], np.float64)
 
 
 def _held_out(genuine: Bools, score: Floats, part: Ints) -> tuple[ErrorRates, list[dict[str, Any]]]:

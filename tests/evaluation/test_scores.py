@@ -165,3 +165,17 @@ def test_columns_must_be_as_long():
 
 def test_length_counts_pairs(tmp_path):
     assert len(read_scores(written(tmp_path, "genuine,score\n1,2\n0,1\n"))) == 2
+
+
+def test_pairs_with_an_error_are_counted_and_left_out(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text(
+        "left,right,genuine,score,probability,same,error\n"
+        "a,b,1,0.5,0.9,1,\n"
+        "a,c,,,,,c: No such file\n"
+        "a,d,0,0.1,0.2,0, \n"
+    )
+    scores = read_scores(path)
+    assert (len(scores), scores.unscored) == (2, 1)
+    assert list(scores.right) == ["b", "d"]
+    assert scores.score.tolist() == [0.5, 0.1]

@@ -1,0 +1,139 @@
+"""How plots look: colours that a page may exchange, type that stays legible on a phone."""
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Light colours, each at a contrast of 3 or more on white; a page puts its variable in their place.
+COLOURS = {
+    "#17212b": "var(--ink)",
+    "#566472": "var(--soft)",
+    "#d3dae1": "var(--line)",
+    "#fefefe": "var(--paper)",
+    "#0b62a8": "var(--s1)",
+    "#c2410c": "var(--s2)",
+    "#00795a": "var(--s3)",
+    "#a2397d": "var(--s4)",
+    "#7a6100": "var(--s5)",
+    "#5b4bb7": "var(--s6)",
+}
+INK, SOFT, LINE, PAPER, *SERIES = COLOURS
+GENUINE, IMPOSTOR = SERIES[0], SERIES[1]
+DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
+WIDTH_IN, HEIGHT_IN = 5.0, 3.9  # 360 points wide: on a phone a point is about a pixel
+PNG_DPI = 200
+LONGEST_NAME = 22
+BEHIND_TEXT = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.75, "pad": 0.8}
+
+SETTINGS: dict[str, Any] = {
+    "svg.fonttype": "none",  # real text: it is found, read aloud, and takes the page's own type
+    "svg.hashsalt": "facepairs",
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+    "font.family": ["DejaVu Sans"],
+    "font.size": 9.5,
+    "axes.labelsize": 9.5,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": True,
+    "grid.color": LINE,
+    "grid.linewidth": 0.8,
+    "text.color": INK,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "lines.linewidth": 1.9,
+    "figure.facecolor": "none",
+}
+
+
+class Plot(NamedTuple):
+    """A figure, its title, and a sentence on how to read it; `key` names files and elements."""
+
+    key: str
+    title: str
+    caption: str
+    figure: "Figure"
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw in the house's style, and let a name in any script pass without a warning."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(cast(Any, SETTINGS)), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+def new_figure(rows: int = 1, height_in: float = HEIGHT_IN) -> "tuple[Figure, list[Axes]]":
+    """Make a figure with axes below each other, their x shared."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
+    axes = figure.subplots(rows, 1, sharex=rows > 1, squeeze=False)[:, 0]
+    return figure, list(axes)
+
+
+def svg(figure: "Figure") -> str:
+    """Give a figure as an SVG file's text, the same for the same figure."""
+    with house_style():
+        out = BytesIO()
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    return out.getvalue().decode("utf-8")
+
+
+def png(figure: "Figure") -> bytes:
+    """Give a figure as a PNG on white."""
+    with house_style():
+        out = BytesIO()
+        figure.savefig(out, format="png", dpi=PNG_DPI, facecolor="white")
+    return out.getvalue()
+
+
+def inline_svg(figure: "Figure", key: str, label: str) -> str:
+    """Give a figure as an `<svg>` element for a page, in the page's colours and type.
+
+    Ids get `key` in front, so that several figures share a page; `label`, already escaped, is read
+    aloud in the picture's place.
+    """
+    text = svg(figure)
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"\bid=\"", f'id="{key}-', text)
+    text = re.sub(r"url\(#", f"url(#{key}-", text)
+    text = re.sub(r"xlink:href=\"#", f'href="#{key}-', text)
+    for colour, variable in COLOURS.items():
+        text = text.replace(colour, variable)
+    text = text.replace("'DejaVu Sans'", "inherit")
+    view_box = re.search(r'viewBox="([^"]+)"', text)
+    assert view_box is not None  # matplotlib writes one
+    head = f'<svg viewBox="{view_box.group(1)}" role="img" aria-label="{label}">'
+    return head + text[text.index(">") + 1 :].strip()
+
+
+def short(name: str) -> str:
+    """Give a name as a plot has room for it; a leading underscore would hide it in a legend."""
+    cut = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return f"\u200a{cut}" if cut.startswith("_") else cut
+
+
+def percent(value: float) -> str:
+    """Give a share in percent, as ticks have it."""
+    return f"{100 * value:g} %"

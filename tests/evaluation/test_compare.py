@@ -1,0 +1,77 @@
+"""Comparisons against what one can count by hand, and against other ways to the same figure."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facepairs.errors import BadData
+from facepairs.evaluation.compare import compare, holm, mcnemar, paired_bootstrap
+from facepairs.evaluation.metrics import auc, tar_at_far
+
+
+def test_mcnemar_by_hand():
+    first = [True] * 10 + [False] * 2 + [True] * 50
+    second = [False] * 10 + [True] * 2 + [True] * 50
+    found = mcnemar(first, second)
+    assert found[:2] == (10, 2)
+    # twice the chance of 2 or fewer heads in 12 throws: (1 + 12 + 66) / 4096
+    assert found.p == pytest.approx(2 * 79 / 4096)
+    assert mcnemar(second, first).p == found.p
+    assert mcnemar(first, first) == (0, 0, 1.0)
+    with pytest.raises(BadData, match="paired"):
+        mcnemar([True], [True, False])
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.6, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@given(st.integers(0, 10_000), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_figures_of_the_whole_sample_are_those_of_the_metrics(seed, tied):
+    draw = np.random.default_rng(seed)
+    genuine = np.arange(60) % 2 == 0
+    score = draw.normal(size=60) + genuine
+    score = np.round(score) if tied else score
+    found = compare("ab", genuine, [score, -score], [genuine, ~genuine], [0.1], seed)
+    (test,) = found["tests"]
+    assert test["auc"]["difference"] == pytest.approx(auc(genuine, score) - auc(genuine, -score))
+    tars = [tar_at_far(genuine, s, 0.1).tar for s in (score, -score)]
+    assert test["tar_at_far"]["0.1"]["difference"] == pytest.approx(tars[0] - tars[1])
+
+
+def test_draws_are_paired_and_repeat():
+    draw = np.random.default_rng(1)
+    genuine = np.arange(200) % 2 == 0
+    score = draw.normal(size=200) + genuine
+    drawn = paired_bootstrap(genuine, [score, 3 * score - 1, score], [0.1], draws=50, seed=4)
+    assert drawn.shape == (50, 3, 2)
+    np.testing.assert_array_equal(drawn[:, 0], drawn[:, 1])  # same order of pairs, same figures
+    assert drawn[:, 0, 0].std() > 0.01
+    again = paired_bootstrap(genuine, [score], [0.1], draws=50, seed=4)
+    np.testing.assert_array_equal(drawn[:, :1], again)
+    other = paired_bootstrap(genuine, [score], [0.1], draws=50, seed=5)
+    assert (other != again).any()
+    assert drawn[:, 0, 0].mean() == pytest.approx(auc(genuine, score), abs=0.02)
+
+
+def test_a_better_verifier_is_told_from_an_equal_one():
+    draw = np.random.default_rng(2)
+    genuine = np.arange(600) % 2 == 0
+    good = draw.normal(size=600) + 2 * genuine
+    bad = draw.normal(size=600) + 0.5 * genuine
+    twin = draw.normal(size=600) + 2 * genuine
+    right = [(s >= m) == genuine for s, m in ((good, 1), (bad, 0.25), (twin, 1))]
+    found = compare(("good", "bad", "twin"), genuine, [good, bad, twin], right, [0.1, 0.001])
+    by_names = {(t["first"], t["second"]): t for t in found["tests"]}
+    better, equal = by_names["good", "bad"], by_names["good", "twin"]
+    assert better["p_adjusted"] < 1e-6
+    assert better["auc"]["interval"][0] > 0
+    assert better["auc"]["p"] < 0.01
+    assert equal["p"] > 0.05
+    assert equal["auc"]["interval"][0] < 0 < equal["auc"]["interval"][1]
+    assert found["fars_left_out"] == [0.001]  # 300 impostor pairs are too few
+    assert better["p_adjusted"] >= better["p"]

@@ -1,0 +1,256 @@
+"""The report's page and folder, made from invented scores and photos."""
+
+import base64
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from invented_scores import draw_photos, invented, write_method
+from PIL import Image
+
+from facepairs.errors import BadConfig
+from facepairs.evaluation.evaluate import Evaluation, evaluate
+from facepairs.evaluation.numbers import numbers_of
+from facepairs.evaluation.photos import Photos
+from facepairs.evaluation.report.page import page
+from facepairs.evaluation.report.shared_plots import shared_plots
+from facepairs.evaluation.report.style import svg
+from facepairs.evaluation.report.write import check_places, write_reports
+from facepairs.evaluation.scores import Scores, read_scores, write_scores
+
+EVIL = "<script>alert(1)</script>$x_y$&\"'"
+
+
+class Reader(HTMLParser):
+    """Checks that tags close in order; keeps ids, attributes and the text of elements."""
+
+    void: ClassVar[set[str]] = {"meta", "img", "wbr", "br", "link", "input"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def read(html: str) -> Reader:
+    reader = Reader()
+    reader.feed(html)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("world")
+    draw_photos(root / "photos")
+    write_method(root / "run" / "siamese", invented(), history=True)
+    write_method(root / "run" / "pixels", invented(seed=1, apart=0.8))
+    write_scores(root / "scores.csv", invented(seed=2, folds=0))
+    return root
+
+
+@pytest.fixture(scope="module")
+def single(world) -> tuple[Evaluation, dict, str]:
+    found = evaluate([str(world / "run" / "siamese"), str(world / "photos")])
+    numbers = numbers_of(found, "facepairs evaluate 'a b'")
+    photos = Photos.below(found.data, found.measured[0].scores)
+    return found, numbers, page(numbers, photos)
+
+
+@pytest.fixture(scope="module")
+def several(world) -> tuple[Evaluation, dict, str]:
+    found = evaluate([str(world / "run"), str(world / "scores.csv"), str(world / "photos")])
+    numbers = numbers_of(found, "facepairs evaluate")
+    return found, numbers, page(numbers, None)
+
+
+def test_the_page_parses_and_loads_nothing(single, several):
+    for _, _, html in (single, several):
+        reader = read(html)
+        assert not re.search(r"https?:|//[a-z]", html.split("<script>")[0])
+        ids = [attributes["id"] for _, attributes in reader.tags if "id" in attributes]
+        assert len(ids) == len(set(ids))
+        assert not {"link", "iframe", "object", "base", "form"} & {tag for tag, _ in reader.tags}
+        for _, attributes in reader.tags:
+            assert not any(name.startswith("on") for name in attributes)
+            for name in ("src", "href", "xlink:href"):
+                assert (attributes.get(name) or "#").startswith(("#", "data:image/jpeg;base64,"))
+        targets = {a["href"][1:] for tag, a in reader.tags if tag == "a"}
+        assert targets <= set(ids)
+        used = {a["href"][1:] for tag, a in reader.tags if tag == "use"}
+        used |= set(re.findall(r"url\(#([^)]+)\)", html))
+        assert used <= set(ids)
+
+
+def test_every_figure_and_table_is_there(single, several):
+    for (_, numbers, html), names in (
+        (single, ["siamese"]),
+        (several, ["pixels", "siamese", "world"]),
+    ):
+        assert [model["name"] for model in numbers["models"]][: len(names) - 1] == names[:-1] or (
+            len(names) == 1
+        )
+        for key in ("figure-roc", "figure-det", "figure-scores-1", "figure-reliability-1"):
+            assert f'id="{key}"' in html
+        for key in ("folds-1", "quality-1"):
+            assert f'id="figure-{key}"' in html
+            assert f'id="table-{key}"' in html
+        for key in ("thresholds-1", "people-1", "published", "data", "origin"):
+            assert f'id="table-{key}"' in html
+        assert (
+            html.count("<svg") == html.count('role="img"') == len(re.findall("<figure id=", html))
+        )
+    assert 'id="figure-training-1"' in single[2]
+    assert 'id="figure-differences"' in several[2]
+    assert 'id="table-differences"' in several[2]
+
+
+def test_numbers_on_the_page_are_the_summary_s(single, several):
+    found, numbers, html = single
+    summary = found.summary
+    reader = read(html)
+    cards = [
+        a["data-value"] for _, a in reader.tags if a.get("class", "") in ("card first", "card")
+    ]
+    assert [float(card) for card in cards[:3]] == [
+        summary[key] for key in ("accuracy", "auc", "eer")
+    ]
+    assert cards[3] == ""  # 200 impostor pairs are too few for a FAR of .01
+    values = {a["data-value"] for tag, a in reader.tags if tag == "td"}
+    for value in (summary["accuracy"], summary["fmr"], summary["fnmr"], summary["ece"]):
+        assert str(value) in values
+    text = "".join(reader.text)
+    assert (
+        f"{100 * summary['accuracy']:.2f} % ± {100 * summary['accuracy_standard_error']:.2f}"
+        in text
+    )
+    assert "facepairs evaluate 'a b'" in text
+    assert numbers["models"][0]["summary"] == summary
+    test = several[0].summary["comparison"]["tests"][0]
+    values = {a["data-value"] for tag, a in read(several[2]).tags if tag == "td"}
+    assert {str(test["p"]), str(test["accuracy_difference"])} <= values
+    assert str(test["auc"]["difference"]) in values
+
+
+def test_worst_errors_are_shown_with_their_scores(single):
+    found, numbers, html = single
+    one = found.measured[0]
+    wrong = numbers["models"][0]["worst"]
+    margins = (one.scores.score - one.threshold)[one.accepted & ~one.scores.genuine]
+    worst = wrong["false_accepts"][0]
+    assert worst["score"] - worst["threshold"] == pytest.approx(margins.max())
+    assert len(wrong["false_accepts"]) == 12
+    pictures = [a for tag, a in read(html).tags if tag == "img"]
+    assert len(pictures) == 2 * (len(wrong["false_accepts"]) + len(wrong["false_rejects"]))
+    assert pictures[0]["alt"] == worst["left"]
+    data = base64.b64decode(pictures[0]["src"].partition(",")[2])
+    with Image.open(io.BytesIO(data)) as image:
+        image.load()
+        assert (image.format, image.size) == ("JPEG", (144, 144))
+        assert not image.getexif()
+    assert f"{worst['score']:.3f}" in html
+
+
+def test_names_are_text_wherever_they_come_from(world):
+    found = evaluate([str(world / "scores.csv")])
+    (one,) = found.measured
+    scores = one.scores
+    evil = [f"{EVIL}/{EVIL}.png"] * len(scores)
+    named = Scores(evil, evil, scores.genuine, scores.fold, scores.score)
+    history = {EVIL: [{"epoch": 1.0, "loss": 1.0}], "_b": [{"epoch": 1.0, "loss": 2.0}]}
+    changed = replace(one, scores=named, name=EVIL, history=history, about={"model": EVIL})
+    hostile = replace(found, measured=(changed, replace(changed, name="_second")), warnings=[EVIL])
+    html = page(numbers_of(hostile, EVIL), None)
+    reader = read(html)
+    assert sum(tag == "script" for tag, _ in reader.tags) == 1
+    assert EVIL in "".join(reader.text)
+    assert any(EVIL in (a.get("title") or "") for _, a in reader.tags)
+    assert "$x_y$" in "".join(reader.text)  # matplotlib would set it as a formula
+
+
+def test_scores_without_names_or_folds_still_make_a_report(tmp_path):
+    scores = invented(folds=0)
+    nameless = tmp_path / "nameless.csv"
+    rows = zip(scores.genuine, scores.score, strict=True)
+    nameless.write_text("genuine,score\n" + "".join(f"{int(g)},{s}\n" for g, s in rows))
+    numbers = numbers_of(evaluate([str(nameless)]), "")
+    html = page(numbers, None)
+    read(html)
+    (model,) = numbers["models"]
+    assert (model["people"], model["worst"], model["quality"], model["folds"]) == (
+        None,
+        None,
+        None,
+        [],
+    )
+    assert "need the photos' names" in "".join(read(html).text)
+    assert 'id="figure-folds-1"' not in html
+    assert not numbers["published"]["drawn"]
+
+
+def test_few_and_perfect_scores_make_a_report(tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text("genuine,score\n1,3\n1,4\n0,1\n0,2\n")
+    html = page(numbers_of(evaluate([str(path)]), ""), None)
+    assert "not enough pairs" in html
+    path.write_text("genuine,score\n1,3\n1,3\n0,3\n0,3\n")
+    numbers = numbers_of(evaluate([str(path)]), "")
+    assert numbers["models"][0]["reliability"]["bins"] is None
+    read(page(numbers, None))
+
+
+def test_the_folder_holds_plots_and_the_same_numbers(world, tmp_path):
+    found = evaluate([str(world / "run" / "siamese"), str(world / "photos")])
+    out = tmp_path / "new" / "report"
+    check_places(None, out)
+    write_reports(found, "facepairs", None, out)
+    numbers = json.loads((out / "report.json").read_text())
+    assert [model["summary"] for model in numbers["models"]] == [found.summary]
+    plots = sorted(path.stem for path in (out / "plots").glob("*.png"))
+    assert plots == sorted(path.stem for path in (out / "plots").glob("*.svg"))
+    assert {"roc", "det", "scores-1", "folds-1", "training-1"} <= set(plots)
+    for name in plots:
+        with Image.open(out / "plots" / f"{name}.png") as image:
+            assert np.asarray(image.convert("L")).std() > 5
+    with open(out / "tables" / "figures-1.csv", encoding="utf-8", newline="") as handle:
+        rows = {row["figure"]: row["value"] for row in csv.DictReader(handle)}
+    assert float(rows["AUC"]) == found.summary["auc"]
+    assert float(rows["FMR: false accepts"]) == found.summary["fmr"]
+    assert f"| AUC | {found.summary['auc']:.4f} |" in (out / "report.md").read_text()
+    back = read_scores(out / "scores" / "1-siamese.csv")
+    np.testing.assert_array_equal(back.score, found.measured[0].scores.score)
+    again = shared_plots(numbers_of(found, "facepairs"))[0]
+    assert svg(again.figure) == (out / "plots" / "roc.svg").read_text()
+
+
+def test_a_report_never_takes_the_place_of_something_else(tmp_path):
+    (tmp_path / "photo.jpg").write_bytes(b"x")
+    for page_path, folder in ((None, tmp_path), (tmp_path / "r.pdf", None)):
+        with pytest.raises(BadConfig, match="--report"):
+            check_places(page_path, folder)
+    (tmp_path / "is.html").mkdir()
+    with pytest.raises(BadConfig, match="folder"):
+        check_places(tmp_path / "is.html", None)

@@ -1,0 +1,60 @@
+"""Scored pairs of invented people, and photos and run folders to go with them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from facepairs.evaluation.scores import Scores, write_scores
+
+FOLDS = 4
+
+
+def invented(pairs: int = 400, seed: int = 0, apart: float = 2.0, folds: int = FOLDS) -> Scores:
+    """Give pairs of 20 people, genuine and impostor by turns, in folds of equal size (0: none)."""
+    draw = np.random.Generator(np.random.Philox(seed))
+    genuine = np.arange(pairs) % 2 == 0
+    left, right = [], []
+    for number in range(pairs):
+        who = number // 2 % 20
+        other = who if genuine[number] else (who + 1 + number // 40 % 18) % 20
+        left.append(photo(who, 1 + number // 40 % 3))
+        right.append(photo(other, 4 + number // 40 % 3))
+    fold = np.arange(pairs) * folds // pairs + 1 if folds else np.zeros(pairs)
+    score = draw.normal(size=pairs) + apart * genuine
+    return Scores(left, right, genuine, fold.astype(np.int16), score)
+
+
+def photo(person: int, number: int) -> str:
+    return f"Person_{person:02}/Person_{person:02}_{number:04}.png"
+
+
+def draw_photos(root: Path) -> Path:
+    """Draw a flat photo for each name that `invented` gives; brightness goes by the person."""
+    for person in range(20):
+        for number in range(1, 7):
+            path = root / photo(person, number)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pixels = np.full((40 + number, 40, 3), 10 * person + number, np.uint8)
+            pixels[::2, :, number % 3] += 7
+            Image.fromarray(pixels).save(path)
+    return root
+
+
+def write_method(folder: Path, scores: Scores, history: bool = False) -> Path:
+    """Write a method's folder as `crossval` leaves it."""
+    folder.mkdir(parents=True)
+    write_scores(folder / "scores.csv", scores)
+    numbers = np.unique(scores.fold).tolist()
+    rows = [
+        {"fold": k, "threshold": 0.9 + 0.1 * k, "people": {"training": 10 + k}, "seed": 3}
+        for k in numbers
+    ]
+    result = {"method": folder.name, "folds": rows, "folds_in_all": len(numbers), "ece": 0.0123}
+    (folder / "result.json").write_text(json.dumps(result))
+    for k in numbers if history else []:
+        (folder / f"fold-{k:02}").mkdir()
+        epochs = [{"epoch": e, "loss": 2.0 / e, "val_auc": 0.9 + e / 100} for e in (1, 2, 3)]
+        (folder / f"fold-{k:02}" / "history.json").write_text(json.dumps(epochs))
+    return folder
