@@ -6,7 +6,7 @@ DATA ?=
 DEMO ?= demo
 OUT ?= runs/lfw
 
-.PHONY: help demo train test test-slow quality style bench clean
+.PHONY: help demo train test test-slow quality style reference bench clean
 
 help:
 	@echo "make demo       synthetic faces -> trained model -> honest numbers -> two verdicts"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench      input pipelines and training step on DATA=folder"
 	@echo "make quality    linters, types and import rules alone"
 	@echo "make style      mend what the linters can"
+	@echo "make reference  rewrite README's reference of commands from what they say"
 
 $(VENV)/.runs: pyproject.toml facepairs/__init__.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "facepairs needs Python 3.11 or newer; try: make PYTHON=python3.11" >&2; exit 2; }
@@ -35,7 +36,7 @@ train: $(VENV)/.runs
 	$(BIN)/facepairs train $(DATA) --out $(OUT)
 
 test: quality
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 bench: $(VENV)/.runs
 	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder" >&2; exit 2; }
@@ -53,6 +54,9 @@ quality: $(VENV)/.develops
 style: $(VENV)/.develops
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+reference: $(VENV)/.runs
+	$(BIN)/python scripts/cli_reference.py
 
 clean:
 	rm -rf $(VENV) $(DEMO)
