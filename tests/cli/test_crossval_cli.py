@@ -4,10 +4,10 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
+from command_line import command, facepairs
 from invented_view2 import write_lists
 
 SMALL = """
@@ -25,17 +25,6 @@ calibration_share = 0.4
 """
 
 
-def command(*arguments):
-    return [sys.executable, "-m", "facepairs", "crossval", *map(str, arguments)]
-
-
-def facepairs(*arguments, check):
-    done = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode == check, done.stderr
-    return done
-
-
 @pytest.fixture(scope="module")
 def given(many_faces, tmp_path_factory):
     """The arguments that every call here shares."""
@@ -47,8 +36,8 @@ def given(many_faces, tmp_path_factory):
 
 def started(*arguments):
     return subprocess.Popen(
-        command(*arguments), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        command("crossval", *arguments), stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
 
 
@@ -66,16 +55,20 @@ def rest_of(process):
 
 def test_a_table_for_people_and_json_for_scripts(given, tmp_path):
     out = tmp_path / "run"
-    told = facepairs(*given, "--out", out, "--methods", "pixels", "--folds", "2", check=0)
+    told = facepairs(
+        "crossval", *given, "--out", out, "--methods", "pixels", "--folds", "2", check=0
+    )
     head, row = told.stdout.splitlines()
     assert head.split()[:5] == ["method", "folds", "accuracy", "±", "s.e."]
     assert head.endswith("ECE")
     assert row.startswith("pixels  1")
     assert "(1 fold: none)" in row
-    done = facepairs(*given, "--out", out, "--methods", "pixels", "--folds", "2", check=2)
+    done = facepairs(
+        "crossval", *given, "--out", out, "--methods", "pixels", "--folds", "2", check=2
+    )
     assert "--resume" in done.stderr
     more = ("--out", out, "--methods", "pixels", "--folds", "1-2", "--resume")
-    done = facepairs(*given, *more, "--json", check=0)
+    done = facepairs("crossval", *given, *more, "--json", check=0)
     report = json.loads(done.stdout)
     assert report["interrupted"] is False
     result = report["methods"]["pixels"]
@@ -88,7 +81,7 @@ def test_a_table_for_people_and_json_for_scripts(given, tmp_path):
 @pytest.mark.slow
 def test_ctrl_c_and_kill_9_end_at_the_same_scores(given, tmp_path):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    facepairs(*given, "--out", whole, check=0)
+    facepairs("crossval", *given, "--out", whole, check=0)
     process = started(*given, "--out", stopped)
     until(process, "epoch 1/3")
     process.send_signal(signal.SIGINT)
@@ -106,7 +99,7 @@ def test_ctrl_c_and_kill_9_end_at_the_same_scores(given, tmp_path):
     process.stderr.close()
     process.wait(timeout=120)
     assert not (fold / "fold.json").exists()
-    facepairs(*given, "--out", stopped, "--resume", check=0)
+    facepairs("crossval", *given, "--out", stopped, "--resume", check=0)
     records = [
         json.loads((out / "difference" / "fold-01" / "fold.json").read_text())
         for out in (whole, stopped)
@@ -143,14 +136,14 @@ def test_ctrl_c_without_steps_stops_between_folds(given, tmp_path):
 )
 def test_mistakes_get_one_line(given, tmp_path, arguments, why):
     filled = [argument.format(tmp=tmp_path, faces=given[0]) for argument in arguments]
-    done = facepairs(*given, "--out", tmp_path / "run", *filled, check=2)
+    done = facepairs("crossval", *given, "--out", tmp_path / "run", *filled, check=2)
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert why in done.stderr
     assert not (tmp_path / "run").exists()
-    done = facepairs(*given, "--out", tmp_path / "run", *filled, "--json", check=2)
+    done = facepairs("crossval", *given, "--out", tmp_path / "run", *filled, "--json", check=2)
     assert set(json.loads(done.stdout)["error"]) == {"kind", "message"}
 
 
 def test_help_has_an_example():
-    assert "Example: facepairs crossval" in facepairs("--help", check=0).stdout
+    assert "Example: facepairs crossval" in facepairs("crossval", "--help", check=0).stdout

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import command, facepairs
 from PIL import Image
 
 from facepairs.data.synth import synth_faces
@@ -23,20 +24,6 @@ calibration_pairs = 200
 calibration_share = 0.25
 test_share = 0.25
 """
-
-
-def facepairs(*arguments, check=None, **options):
-    done = subprocess.run(
-        [sys.executable, "-m", "facepairs", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    if check is not None:
-        assert done.returncode == check, done.stderr
-    return done
 
 
 @pytest.fixture(scope="session")
@@ -231,8 +218,8 @@ def weights(out: Path) -> list[bytes]:
 def test_ctrl_c_saves_and_resume_ends_at_the_same_weights(run, faces, settings, tmp_path):
     out = tmp_path / "stopped"
     training = subprocess.Popen(
-        [sys.executable, "-m", "facepairs", "train", str(faces), "--out", str(out),
-         "--config", str(settings)],
+        command("train", faces, "--out", out,
+                "--config", settings),
         stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert training.stderr is not None
@@ -380,8 +367,8 @@ def test_help_has_an_example_for_every_command():
 
     def commands(group, path):
         yield path
-        for name, command in getattr(group, "commands", {}).items():
-            yield from commands(command, [*path, name])
+        for name, one in getattr(group, "commands", {}).items():
+            yield from commands(one, [*path, name])
 
     every = list(commands(typer.main.get_command(build_app()), []))
     assert ["data", "frame"] in every

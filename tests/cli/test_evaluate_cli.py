@@ -2,25 +2,17 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import facepairs
 from invented_scores import draw_photos, invented, write_method
 
 from facepairs.evaluation.scores import write_scores
 
 
-def facepairs(*arguments: object, check: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "facepairs", "evaluate", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == check, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+def evaluate(*arguments: object, check: int = 0) -> "subprocess.CompletedProcess[str]":
+    return facepairs("evaluate", *arguments, check=check)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +27,7 @@ def world(tmp_path_factory) -> Path:
 def test_one_method_s_folder_gives_its_figures_and_a_report(world, tmp_path):
     page, folder = tmp_path / "report.html", tmp_path / "folder"
     where = (world / "run" / "siamese", world / "photos")
-    done = facepairs(*where, "--report", page, "--report-dir", folder, "--json")
+    done = evaluate(*where, "--report", page, "--report-dir", folder, "--json")
     summary = json.loads(done.stdout)
     assert summary["threshold_source"] == "each fold's network brought its own"
     assert json.loads((folder / "report.json").read_text())["models"][0]["summary"] == summary
@@ -46,7 +38,7 @@ def test_one_method_s_folder_gives_its_figures_and_a_report(world, tmp_path):
 
 def test_a_report_without_pictures(world, tmp_path):
     page = tmp_path / "report.html"
-    facepairs(world / "photos", "--scores", world / "scores.csv", "--report", page, "--no-images")
+    evaluate(world / "photos", "--scores", world / "scores.csv", "--report", page, "--no-images")
     html = page.read_text()
     assert "figure-quality-1" in html  # the photos were looked at, and left out
     assert "<img" not in html
@@ -54,7 +46,7 @@ def test_a_report_without_pictures(world, tmp_path):
 
 
 def test_several_are_compared_in_a_table(world):
-    lines = facepairs(world / "run", world / "scores.csv").stdout.splitlines()
+    lines = evaluate(world / "run", world / "scores.csv").stdout.splitlines()
     assert lines[0].startswith("verifier")
     assert [line.split()[0] for line in lines[1:3]] == ["siamese", world.name]
     assert any("p (McNemar)" in line for line in lines)
@@ -68,7 +60,7 @@ def test_several_are_compared_in_a_table(world):
     ],
 )
 def test_mistakes_get_one_line(world, words, why):
-    done = facepairs(*(str(word).format(root=world) for word in words), check=2)
+    done = evaluate(*(str(word).format(root=world) for word in words), check=2)
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert why in done.stderr
@@ -78,8 +70,8 @@ def test_a_bundle_beside_a_scores_file_of_its_own(world, tmp_path):
     """A verifier's scores, written and compared with itself: no difference whatever."""
     scores = tmp_path / "own.csv"
     pairs = ("--pairs", world / "scores.csv")
-    facepairs("default", world / "photos", *pairs, "--scores", scores)
-    done = facepairs("default", scores, world / "photos", *pairs, "--json")
+    evaluate("default", world / "photos", *pairs, "--scores", scores)
+    done = evaluate("default", scores, world / "photos", *pairs, "--json")
     compared = json.loads(done.stdout)
     (test,) = compared["comparison"]["tests"]
     assert test["auc"]["difference"] == 0

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from command_line import command, facepairs
 
 from facepairs.verification.bundle import Bundle
 from facepairs.verification.default import FOLDER
@@ -21,19 +22,6 @@ calibration_share = 0.25
 test_share = 0.25
 """
 GENTLE = SMALL.replace("test_share = 0.25", "test_share = 0.0")
-
-
-def facepairs(*arguments, check=None):
-    done = subprocess.run(
-        [sys.executable, "-m", "facepairs", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    if check is not None:
-        assert done.returncode == check, done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +77,8 @@ def test_a_tuned_run_that_is_stopped_ends_at_the_same_weights(
 ):
     out = tmp_path / "stopped"
     training = subprocess.Popen(
-        [sys.executable, "-m", "facepairs", "train", str(many_faces), "--init", str(start),
-         "--out", str(out), "--config", str(settings / "gentle.toml")],
+        command("train", many_faces, "--init", start,
+                "--out", out, "--config", settings / "gentle.toml"),
         stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert training.stderr is not None

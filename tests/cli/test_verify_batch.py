@@ -5,11 +5,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
+from command_line import command, facepairs
 from PIL import Image
 from tiny_bundles import FRAME_PX, tiny_bundle
 
@@ -25,14 +25,8 @@ RATE = {
 }
 
 
-def command(*arguments):
-    return [sys.executable, "-m", "facepairs", "verify", *map(str, arguments)]
-
-
 def verify(*arguments):
-    done = subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
+    return facepairs("verify", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +100,9 @@ def test_ctrl_c_saves_and_resume_goes_on(bundle, photos, tmp_path):
         names.append(f"{number}.png,{number}.png\n")
     (tmp_path / "p.csv").write_text("left,right\n" + "".join(names))
     options = ("--model", bundle, "--pairs", tmp_path / "p.csv", "--out", tmp_path / "out.csv")
-    with subprocess.Popen(command(*options), stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command("verify", *options), stderr=subprocess.PIPE, text=True
+    ) as process:
         partial, limit = tmp_path / "out.csv.partial", time.monotonic() + 60
         marks = partial / "done.u8"
         while not (marks.exists() and any(marks.read_bytes())) and process.poll() is None:
@@ -188,8 +184,8 @@ def test_thresholds_on_demand(bundle, photos):
 )
 def test_misuse_is_one_line_and_exit_2(bundle, tmp_path, arguments, says):
     done = subprocess.run(
-        command(*arguments, "--model", bundle), cwd=tmp_path, capture_output=True, text=True,
-        check=False,
+        command("verify", *arguments, "--model", bundle), cwd=tmp_path,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert says in done.stderr

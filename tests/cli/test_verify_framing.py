@@ -1,23 +1,11 @@
 """`verify` on photos as they come, and `data frame`, through the real command line."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from command_line import facepairs
 from drawn_scenes import Place, canvas, drawn_faces, paste
 from PIL import Image
-
-
-def facepairs(*arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "facepairs", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")

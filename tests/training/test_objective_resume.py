@@ -1,12 +1,11 @@
 """A loss with weights of its own: trained, saved and resumed with the tower, and not exported."""
 
 import json
-import subprocess
-import sys
 
 import keras
 import numpy as np
 import pytest
+from command_line import facepairs
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler
@@ -113,28 +112,16 @@ test_share = 0.25
 """
 
 
-def facepairs(*arguments, code):
-    done = subprocess.run(
-        [sys.executable, "-m", "facepairs", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode == code, (done.stdout, done.stderr)
-    return done
-
-
 def test_the_command_line_trains_on_identities(faces, tmp_path):
     config, out = tmp_path / "small.toml", tmp_path / "run"
     config.write_text(SETTINGS)
     train = ("train", faces, "--config", config)
-    report = json.loads(facepairs(*train, "--out", out, "--json", code=0).stdout)
+    report = json.loads(facepairs(*train, "--out", out, "--json", check=0).stdout)
     with np.load(out / "checkpoint.npz") as archive:
         shapes = {archive[name].shape for name in archive.files}
     assert (report["people"]["training"], 256) in shapes  # a direction a person
     manifest = json.loads((out / "bundle" / "manifest.json").read_text())
     assert manifest["training"]["config"]["loss"] == "cosface"
-    done = facepairs(*train, "--out", tmp_path / "none", "--loss", "softmax", code=2)
+    done = facepairs(*train, "--out", tmp_path / "none", "--loss", "softmax", check=2)
     assert "loss is 'softmax'; use one of in-batch" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
