@@ -12,10 +12,13 @@ from facepairs.bench.job import CONSTANT, Job, Spec
 from facepairs.bench.meter import LEAST_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
 from facepairs.bench.rows import ROWS, STORES
+from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
+from facepairs.errors import BadConfig
 from facepairs.machine import cores
 
 FRAME_PX = 250
+TRAINABLE = ("difference", "siamese-conv")  # step by step, from the images of each
 BUSY = 0.5  # of the cores
 Say = Callable[[str], None]
 Tick = Callable[[int, int], None]
@@ -87,11 +90,26 @@ class Results:
         return any(line.failed for line in [*self.rows, *self.training])
 
 
+def check_model(model: str) -> None:
+    """Raise BadConfig for a model that does not learn from the images of each step."""
+    if model == "siamese":
+        raise BadConfig(
+            "siamese learns from vectors made once, so no store feeds its steps; use --model "
+            "siamese-conv or difference"
+        )
+    TrainConfig().replace(model=model)
+    if model not in TRAINABLE:
+        raise BadConfig(f"{model} has nothing to train; use --model difference")
+
+
 def run_bench(options: Options, say: Say, progress: Tick) -> Results:
     """Measure all rows, `repeats` times in turn; Ctrl-C ends it with what there is.
 
-    Raises BadData and NotEnough for a folder that no pairs can be drawn from.
+    Raises BadData and NotEnough for a folder that no pairs can be drawn from, BadConfig for a model
+    whose steps no store feeds.
     """
+    if options.training:
+        check_model(options.model)
     busy = psutil.getloadavg()[0]
     if busy > BUSY * cores():
         say(f"warning: this machine is busy (load {busy:.1f} on {cores()} cores): figures suffer")

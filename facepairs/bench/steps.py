@@ -9,7 +9,6 @@ import tensorflow as tf
 from facepairs.bench.job import CONSTANT, SEED, Job
 from facepairs.bench.store_rows import opened
 from facepairs.config import TrainConfig
-from facepairs.errors import BadConfig
 from facepairs.models.network import build_network
 from facepairs.training.loop import Progress, Schedule, TrainLoop
 
@@ -27,16 +26,9 @@ class Steps:
 
 def train_steps(job: Job) -> Steps:
     """Run `TrainLoop` for 10 steps, then for the 50 whose own report is given."""
-    if job.spec.model == "siamese":
-        raise BadConfig(
-            "siamese learns from vectors made once, so no store feeds its steps; use --model "
-            "siamese-conv or difference"
-        )
     keras.utils.set_random_seed(SEED)
     config = TrainConfig().replace(model=job.spec.model)
     network = build_network(job.spec.model, job.crop_px, config.image_size, config.augment)
-    if not network.trainable:
-        raise BadConfig(f"{job.spec.model} has nothing to train; use --model difference")
     constant = job.spec.name == CONSTANT
     store, batches = opened(job, "files" if constant else job.spec.name, SEED)
     if constant:

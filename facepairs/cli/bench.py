@@ -27,8 +27,8 @@ def bench(
         ),
     ] = 112,
     model: Annotated[
-        str | None, typer.Option(help="Model of the training table. [default: difference]")
-    ] = None,
+        str, typer.Option(help="Model of the training table: difference or siamese-conv.")
+    ] = "difference",
     training: Annotated[
         bool, typer.Option(help="Measure the training loop from each store as well.")
     ] = True,
@@ -44,15 +44,11 @@ def bench(
     from facepairs.bench.report import to_json
     from facepairs.bench.rows import choose
     from facepairs.bench.run import Options, run_bench
-    from facepairs.config import TrainConfig
 
-    config = TrainConfig() if model is None else TrainConfig().replace(model=model)
     chosen = choose(rows)
     if plot:
         check_plot(plot)
-    options = Options(
-        data, chosen, repeats, seconds, batch_size, image_size, config.model, training
-    )
+    options = Options(data, chosen, repeats, seconds, batch_size, image_size, model, training)
     results = run_bench(options, say, ticker("reading images"))
     report = to_json(results, shlex.join(["facepairs", *sys.argv[1:]]))
     _print(report)

@@ -1,5 +1,6 @@
 import colorsys
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
@@ -19,7 +20,8 @@ from facepairs.bench.plot import check_plot, write_plot
 from facepairs.bench.processes import run_worker
 from facepairs.bench.report import aligned, row_table, to_json, training_table
 from facepairs.bench.rows import ROWS, Row, choose
-from facepairs.bench.run import Line, Options, Results
+from facepairs.bench.run import Line, Options, Results, check_model
+from facepairs.cli.bench import bench
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig
 
@@ -300,8 +302,20 @@ def test_training_steps_are_measured_by_the_loop(
     assert result.steps_per_s > 0
     assert 0 <= result.input_wait_share < 1
     assert result.device
-    with pytest.raises(BadConfig, match="nothing to train"):
-        steps.train_steps(Job(replace(job.spec, model="pixels")))
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ("pixels", "nothing to train"),
+        ("siamese", "learns from vectors made once"),
+        ("resnet", "model is 'resnet'"),
+    ],
+)
+def test_the_training_table_is_for_models_that_stores_feed(model: str, says: str) -> None:
+    with pytest.raises(BadConfig, match=says):
+        check_model(model)
+    check_model(inspect.signature(bench).parameters["model"].default)
 
 
 def test_the_parent_needs_no_tensorflow() -> None:
