@@ -5,14 +5,17 @@ BIN := $(VENV)/bin
 DATA ?=
 DEMO ?= demo
 OUT ?= runs/lfw
+SECONDS ?= 30
 
-.PHONY: help demo train test test-slow quality style reference bench clean
+.PHONY: help demo train test test-slow quality style reference bench fuzz hostile clean
 
 help:
 	@echo "make demo       synthetic faces -> trained model -> honest numbers -> two verdicts"
 	@echo "make train      train on DATA=folder into OUT=run"
 	@echo "make test       linters, types, import rules and the fast tests"
 	@echo "make test-slow  the slow tests"
+	@echo "make fuzz       fuzz what reads other people's files, SECONDS=30 a target"
+	@echo "make hostile    the corpus of hostile images through every way in"
 	@echo "make bench      input pipelines and training step on DATA=folder"
 	@echo "make quality    linters, types and import rules alone"
 	@echo "make style      mend what the linters can"
@@ -44,6 +47,13 @@ bench: $(VENV)/.runs
 
 test-slow: $(VENV)/.develops
 	$(BIN)/python -m pytest -q -m slow
+
+fuzz: $(VENV)/.develops
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python scripts/fuzz.py all --seconds $(SECONDS)
+
+hostile: $(VENV)/.develops
+	$(BIN)/python scripts/hostile_images.py
 
 quality: $(VENV)/.develops
 	$(BIN)/ruff check .

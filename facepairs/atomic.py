@@ -4,10 +4,12 @@ A temporary name is `.NAME.tmp-PID-…`; those of processes that are gone are sw
 writer of the same target, so that kills leave no litter behind.
 """
 
+import atexit
 import contextlib
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -36,6 +38,11 @@ def process_is_gone(pid: int) -> bool:
     except OSError:
         return False
     return False
+
+
+def is_temporary(name: str) -> bool:
+    """Tell whether a file name is one that is given here until the file is whole."""
+    return re.fullmatch(r"\..+\.(tmp|old)-\d+-[0-9a-f]{8}", name) is not None
 
 
 def _remove(path: Path) -> None:
@@ -144,3 +151,19 @@ def atomic_folder(target: Path) -> Iterator[Path]:
         _remove(temporary)
         if target.exists():
             _remove(old)
+
+
+def own_temporaries() -> None:
+    """Let all in this process that asks `tempfile` for a place have a folder that goes with it.
+
+    TensorFlow leaves files there when it is killed; they lie in that folder, which the next
+    process to come here sweeps away. Where none can be made, all stays as it is.
+    """
+    with contextlib.suppress(OSError, BadData):
+        place = Path(tempfile.gettempdir())
+        if place.name.startswith(f".facepairs.tmp-{os.getpid()}-"):
+            return
+        folder = _prepare(place / "facepairs")
+        folder.mkdir(0o700)
+        tempfile.tempdir = str(folder)
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)

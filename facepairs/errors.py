@@ -2,9 +2,22 @@
 
 
 class FacepairsError(Exception):
-    """Say in one line what is wrong, which file or value, and what to do; `kind` is for scripts."""
+    """Say in one line what is wrong, which file or value, and what to do; `kind` is for scripts.
+
+    A line break or a control character in the message, from a file's name most likely, is escaped.
+    """
 
     kind = "error"
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(one_line(message))
+
+
+def one_line(text: str) -> str:
+    """Escape as Python does what would break a line or steer a terminal, or is no Unicode."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class BadConfig(FacepairsError):

@@ -98,3 +98,29 @@ def test_a_living_writers_temporary_is_left_alone(tmp_path):
     with atomic_file(tmp_path / "out") as handle:
         handle.write("x")
     assert other.exists()
+
+
+SCRATCH = """
+import os, sys, tempfile
+from facepairs.atomic import own_temporaries
+own_temporaries(); own_temporaries()
+handle, path = tempfile.mkstemp()
+print(os.path.dirname(path), flush=True)
+if sys.argv[1] == "killed":
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_temporary_files_of_the_killed_are_swept_by_the_next(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+
+    def scratch(how):
+        words = [sys.executable, "-c", SCRATCH, how]
+        done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, check=False)
+        return done.stdout.decode().strip()
+
+    for _ in range(3):
+        folder = scratch("killed")
+        assert [str(entry) for entry in tmp_path.iterdir()] == [folder]
+    scratch("ended")
+    assert list(tmp_path.iterdir()) == []

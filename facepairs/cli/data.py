@@ -65,7 +65,7 @@ def _print_report(report: "DatasetReport") -> None:
     for finding in report.findings:
         shown[finding.kind] = shown.get(finding.kind, 0) + 1
         if shown[finding.kind] <= MOST_SHOWN:
-            print(f"{finding.severity:<8} {finding.text}")
+            print_rows([(f"{finding.severity:<7}", finding.text)])
     for kind, number in shown.items():
         if number > MOST_SHOWN:
             print(f"         … and {number - MOST_SHOWN:,} more of kind {kind}: use --json")

@@ -5,6 +5,7 @@ Exit codes: 0 done (`verify`: same person), 1 a negative finding (`verify`: diff
 with an embedder made elsewhere), 130 interrupted.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Iterable
@@ -14,11 +15,25 @@ from typing import Any, NoReturn
 import typer
 
 import facepairs
-from facepairs.cli.output import ERROR, INTERRUPTED, print_error
+from facepairs.cli.output import ERROR, INTERRUPTED, bear_any_name, print_error
 from facepairs.errors import FacepairsError
 
 COMMANDS = ("train", "evaluate", "crossval", "calibrate", "verify", "info", "export", "bench")
 GROUPS = ("data", "cache")
+EXHAUSTED = "ResourceExhaustedError"  # TensorFlow's
+UNMAPPED = ("failed to map segment", "annot allocate memory")  # a library that finds no room
+FREE_SPACE = "free space or choose another place"
+SHORTAGES = {  # of the machine, wherever they strike: no bugs
+    errno.ENOSPC: FREE_SPACE,
+    errno.EDQUOT: FREE_SPACE,
+    errno.EFBIG: "raise the limit (ulimit -f)",
+    errno.EROFS: "choose another place",
+    errno.EMFILE: "raise the limit (ulimit -n)",
+    errno.ENFILE: "close other programs",
+    errno.ENOMEM: "free memory or raise the limit (ulimit -v)",
+    errno.EAGAIN: "raise the limit (ulimit -u) or free memory",
+    errno.EIO: "the disk has failed there",
+}
 
 
 def _version(wanted: bool) -> None:
@@ -60,6 +75,7 @@ def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    bear_any_name()
     try:
         code = _run(arguments, "--json" in arguments)
         sys.stdout.flush()
@@ -84,8 +100,22 @@ def _run(arguments: list[str], as_json: bool) -> int:
         print_error("interrupted", "interrupted", as_json)
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - bugs are raised on
+        if short := _shortage(error):
+            print_error("system", short, as_json)
+            return ERROR
         return _usage(error, as_json)
     return code if isinstance(code, int) else 0
+
+
+def _shortage(error: Exception) -> str:
+    """Say what the machine ran out of, where that is what an error tells; "" elsewhere."""
+    unmapped = isinstance(error, ImportError) and any(word in str(error) for word in UNMAPPED)
+    if unmapped or isinstance(error, MemoryError) or type(error).__name__ == EXHAUSTED:
+        return "out of memory; free some or raise the limit (ulimit -v), or give less at once"
+    if isinstance(error, OSError) and error.errno in SHORTAGES:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror}; {SHORTAGES[error.errno]}"
+    return ""
 
 
 def _usage(error: Any, as_json: bool) -> int:

@@ -1,12 +1,24 @@
 """What every command prints with: JSON or text on stdout, the rest on stderr."""
 
+import io
 import json
 import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from facepairs.errors import one_line
+
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def bear_any_name() -> None:
+    r"""Let stdout escape what it cannot encode, such as a file name that is no Unicode: `\udcff`.
+
+    In JSON that is the very character, which `os.fsencode` turns back into the name's byte.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -24,13 +36,13 @@ def print_error(kind: str, message: str, as_json: bool) -> None:
 
 
 def say(line: str) -> None:
-    """Print a line of progress or warning on stderr."""
-    print(line, file=sys.stderr, flush=True)
+    """Print a line of progress or warning on stderr; line breaks in names are escaped."""
+    print(one_line(line), file=sys.stderr, flush=True)
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
-    """Print label and text in two columns."""
-    listed = list(rows)
+    """Print label and text in two columns; line breaks and control characters are escaped."""
+    listed = [(one_line(label), one_line(text)) for label, text in rows]
     width = max((len(label) for label, _ in listed), default=0)
     for label, text in listed:
         print(f"{label:<{width}}  {text}")

@@ -3,12 +3,15 @@
 import os
 import warnings
 
+from facepairs.atomic import own_temporaries
+
 
 def quiet_tensorflow() -> None:
-    """Set what silences TensorFlow and Keras; call it before either is imported."""
+    """Set what silences TensorFlow and Keras, and where their temporary files go; call it first."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     warnings.filterwarnings("ignore", module=r"(tensorflow|keras|tf2onnx|onnx|google)\..*")
+    own_temporaries()
     _import_without_stderr()
 
 

@@ -7,7 +7,6 @@ BMP's palette. So the file's structure is walked as well, to where each format s
 
 import errno
 import os
-import re
 import stat
 import struct
 import zlib
@@ -18,12 +17,14 @@ from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 
+from facepairs.data import bombs
+
 MAX_PIXELS = 50_000_000  # more is a decompression bomb or no photo of a face
 MAX_BYTES = 4 * MAX_PIXELS + 1_000_000  # what an uncompressed image of that many pixels takes
 ORIENTATION = 0x0112  # EXIF 2.32, 4.6.4
 _UPRIGHT = 1
 
-_JPEG, _PNG, _BMP = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM"
+_JPEG, _PNG, _BMP = bombs.JPEG, bombs.PNG, b"BM"
 _OTHERS = (  # (offset, first bytes, name)
     (0, b"GIF8", "GIF"),
     (8, b"WEBP", "WebP"),
@@ -39,14 +40,7 @@ _OTHERS = (  # (offset, first bytes, name)
 )
 _CONVERT = "convert it to JPEG or PNG"
 
-# A decoder looks for the next marker as these do: other bytes are passed over, and within a scan
-# so are stuffed zeros and restart markers (ITU-T T.81, B.1.1).
-_MARKER = re.compile(rb"\xff+([\x01-\xfe])")
-_MARKER_AFTER_SCAN = re.compile(rb"\xff+([\x01-\xcf\xd8-\xfe])")
-_ALONE = frozenset((0x01, *range(0xD0, 0xD9)))  # markers without a length
-_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _HUFFMAN_FRAMES = frozenset((0xC0, 0xC1, 0xC2))  # baseline, extended, progressive
-_END, _SCAN = 0xD9, 0xDA
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +93,8 @@ def _read(path: Path) -> bytes | Look:
         if error.errno in (errno.EACCES, errno.EPERM):
             return Look("no_permission", "may not be read; give yourself read permission")
         return Look("unreadable", f"cannot be read ({error.strerror})")
+    except ValueError:
+        return Look("unreadable", "cannot be read (a NUL in its name)")
     return data or Look("zero_byte", "is empty (0 bytes); fetch it anew or remove it")
 
 
@@ -108,6 +104,9 @@ def _decode(data: bytes, thorough: bool) -> Look:
             if data.startswith(magic, offset):
                 return Look("unsupported", f"is a {name} image whatever its name says; {_CONVERT}")
         return Look("not_image", "is not an image: it starts as no JPEG, PNG or BMP file does")
+    endless = bombs.endless(data)
+    if endless:
+        return Look("too_large", f"would take too long to read ({endless}); remove it")
     try:
         with Image.open(BytesIO(data), formats=("JPEG", "PNG", "BMP")) as image:
             width, height = image.size
@@ -116,7 +115,8 @@ def _decode(data: bytes, thorough: bool) -> Look:
             problem = _structure(data, image)
             if problem:
                 return problem
-            image.load()
+            with bombs.room.take(width * height):
+                image.load()
             orientation = _orientation(image) if thorough else _UPRIGHT
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         return _too_large("far more pixels than a photo of a face needs")
@@ -138,6 +138,8 @@ def _too_large(size: str) -> Look:
 
 def _orientation(image: Image.Image) -> int:
     try:
+        if bombs.overclaims(image.info.get("exif", b"")):
+            return _UPRIGHT
         value = image.getexif().get(ORIENTATION)
     except Exception:  # noqa: BLE001  a broken EXIF block does not make a broken image
         return _UPRIGHT
@@ -154,19 +156,19 @@ def _structure(data: bytes, image: Image.Image) -> Look | None:
 
 def _jpeg_structure(data: bytes) -> Look | None:
     """Follow the segments to the end marker, without which TensorFlow refuses the file."""
-    pattern = _MARKER
+    pattern = bombs.MARKER
     at = 2
     while found := pattern.search(data, at):
         marker, at = data[found.end() - 1], found.end()
-        if marker == _END:
+        if marker == bombs.END:
             return None
-        if marker in _ALONE:
+        if marker in bombs.ALONE:
             continue
-        if marker in _FRAMES and marker not in _HUFFMAN_FRAMES:
+        if marker in bombs.FRAMES and marker not in _HUFFMAN_FRAMES:
             kind = "a lossless, hierarchical or arithmetic-coded JPEG"
             return Look("unsupported", f"is {kind}, which TensorFlow does not read; {_CONVERT}")
         at += int.from_bytes(data[at : at + 2], "big")
-        pattern = _MARKER_AFTER_SCAN if marker == _SCAN else _MARKER
+        pattern = bombs.MARKER_AFTER_SCAN if marker == bombs.SCAN else bombs.MARKER
     return _damaged("a JPEG without its end marker")
 
 

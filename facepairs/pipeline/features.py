@@ -16,7 +16,8 @@ import tensorflow as tf
 
 from facepairs.errors import BadData
 from facepairs.pipeline.dataset import Store, image_batches
-from facepairs.pipeline.memory import as_tensor, is_whole, new_array
+from facepairs.pipeline.kept import keep_array
+from facepairs.pipeline.memory import as_tensor
 
 BATCH = 64
 SHARE_OF_FREE_MEMORY = 1 / 3
@@ -39,12 +40,14 @@ class FeatureStore:
         describe: Describe,
         path: Path,
         progress: Progress | None = None,
+        say: Callable[[str], None] = lambda line: None,
     ) -> "FeatureStore":
         """Describe every image of a store, or map the file that a run cut short left at `path`.
 
         `describe` takes uint8[N, …] pixels and gives float16[N, 2, D]; `shape` is that of the whole
-        array. The caller names `path` after the images and the weights. Raises BadData where an
-        image cannot be decoded or the disk is full.
+        array. The caller names `path` after the images and the weights. A file that is damaged is
+        made anew, which `say` is told. Raises BadData where an image cannot be decoded or the disk
+        is full.
         """
         size = int(np.prod(shape)) * np.dtype(np.float16).itemsize
         if size <= SHARE_OF_FREE_MEMORY * psutil.virtual_memory().available:
@@ -52,15 +55,16 @@ class FeatureStore:
             in_memory = np.frombuffer(mmap.mmap(-1, size), np.float16).reshape(shape)
             _fill(in_memory, images, describe, progress)
             return cls(in_memory)
-        if not is_whole(path, shape, np.float16):
-            try:
-                with new_array(path, shape, np.float16) as vectors:
-                    _fill(vectors, images, describe, progress)
-            except OSError as error:
-                raise BadData(
-                    f"{path}: {error.strerror}; training needs {size / 1e6:,.0f} MB there"
-                ) from None
-        return cls(np.load(path, mmap_mode="c", allow_pickle=False))
+
+        def fill(vectors: npt.NDArray[np.float16]) -> None:
+            _fill(vectors, images, describe, progress)
+
+        try:
+            return cls(keep_array(path, shape, np.float16, fill, say))
+        except OSError as error:
+            raise BadData(
+                f"{path}: {error.strerror}; training needs {size / 1e6:,.0f} MB there"
+            ) from None
 
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
         """Leave int32[N] image numbers as they are."""

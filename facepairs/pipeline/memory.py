@@ -6,8 +6,7 @@ and memory-mapped, so that a second run starts at once and two runs share the pa
 
 import contextlib
 import mmap
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.atomic import temporary_beside
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
 from facepairs.pipeline.decode import batch_decoder, read_files
 from facepairs.pipeline.files import file_paths
+from facepairs.pipeline.kept import keep_array
 
 BUILD_BATCH = 64
 Crops = npt.NDArray[np.uint8]
@@ -59,11 +58,13 @@ class MemoryStore:
         crop_px: int,
         path: Path | None = None,
         progress: Progress | None = None,
+        say: Callable[[str], None] = lambda line: None,
     ) -> "MemoryStore":
         """Decode every image of an index, or map the `.npy` at `path` where an earlier run left it.
 
-        The caller names `path` after the index's fingerprint and the crop. Raises BadData that
-        names the first image that cannot be decoded, or a `path` that cannot be written.
+        The caller names `path` after the index's fingerprint and the crop. A file that is damaged
+        is made anew, which `say` is told. Raises BadData that names the first image that cannot be
+        decoded, or a `path` that cannot be written.
         """
         shape = (len(index), crop_px, crop_px, 3)
         if path is None:
@@ -71,11 +72,11 @@ class MemoryStore:
             crops = np.frombuffer(mmap.mmap(-1, store_bytes(*shape[:2])), np.uint8).reshape(shape)
             _fill(crops, index, frame_px, progress)
             return cls(crops)
-        if not is_whole(path, shape, np.uint8):
-            with new_array(path, shape, np.uint8) as crops:
-                _fill(crops, index, frame_px, progress)
-        # Copy on write: TensorFlow takes writable memory only, and nobody writes.
-        return cls(np.load(path, mmap_mode="c", allow_pickle=False))
+
+        def fill(crops: Crops) -> None:
+            _fill(crops, index, frame_px, progress)
+
+        return cls(keep_array(path, shape, np.uint8, fill, say))
 
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
         """Leave int32[N] image numbers as they are: a dataset that held the array would copy it."""
@@ -85,29 +86,6 @@ class MemoryStore:
         """Gather int32[N] image numbers into uint8[N, crop_px, crop_px, 3] where the array is."""
         (crops,) = arrays or self.arrays
         return tf.gather(crops, images)
-
-
-def is_whole(path: Path, shape: tuple[int, ...], kind: npt.DTypeLike) -> bool:
-    """Tell whether `path` is an `.npy` file of this shape and dtype."""
-    try:
-        stored = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return False
-    return bool(stored.shape == shape and stored.dtype == kind)
-
-
-@contextlib.contextmanager
-def new_array(
-    path: Path, shape: tuple[int, ...], kind: npt.DTypeLike
-) -> Iterator[npt.NDArray[Any]]:
-    """Yield a memory-mapped array that becomes `path` when the block ends well."""
-    with temporary_beside(path) as temporary:
-        crops = np.lib.format.open_memmap(temporary, "w+", kind, shape)
-        # Blocks are set aside first: a full disk would otherwise kill the process (SIGBUS).
-        with open(temporary, "r+b") as handle:
-            os.posix_fallocate(handle.fileno(), 0, os.fstat(handle.fileno()).st_size)
-        yield crops
-        crops.flush()
 
 
 def _fill(crops: Crops, index: FaceIndex, frame_px: int, progress: Progress | None) -> None:

@@ -16,6 +16,8 @@ from facepairs.atomic import atomic_file
 from facepairs.errors import BadRun
 
 STATE = "state"
+# A changed bit may say of a member that it is encrypted or packed in another way: RuntimeError.
+DAMAGE = (OSError, ValueError, KeyError, RuntimeError, EOFError, zipfile.BadZipFile)
 
 
 def save_checkpoint(path: Path, variables: Sequence[keras.Variable], state: dict[str, Any]) -> None:
@@ -35,7 +37,7 @@ def load_checkpoint(path: Path, variables: Sequence[keras.Variable]) -> dict[str
         with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as archive:
             values = [archive[f"v{i:04d}"] for i in range(len(archive.files) - 1)]
             state: dict[str, Any] = json.loads(archive[STATE].tobytes())
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+    except DAMAGE as error:
         raise BadRun(f"{path}: damaged checkpoint ({error}); start anew in another --out") from None
     if [value.shape for value in values] != [tuple(v.shape) for v in variables]:
         raise BadRun(f"{path}: checkpoint of another model or version; start anew")

@@ -73,13 +73,14 @@ def describe_images(
     count: int,
     folder: Path,
     progress: Callable[[int, int], None] | None = None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> FeatureStore:
     """Give the vectors of all images, kept in `folder` under the digest of the frozen weights."""
     frozen = network.head.get_layer(DESCRIBE)
     digest = hashlib.sha256(b"".join(np.asarray(w).tobytes() for w in frozen.weights))
     shape = (count, 2, int(frozen.output_shape[-1]))
     path = folder / VECTORS.replace("*", digest.hexdigest()[:16])
-    return FeatureStore.build(store, shape, network.described, path, progress)
+    return FeatureStore.build(store, shape, network.described, path, progress, say)
 
 
 def start_projection(

@@ -148,7 +148,7 @@ class TrainJob:
         self.say(f"describing {len(self.index):,} images and their mirror images, once")
         try:
             vectors = describe_images(
-                self.network, self.images, len(self.index), self.run.path, watched
+                self.network, self.images, len(self.index), self.run.path, watched, self.say
             )
         except Stopped:
             self.interrupted = True

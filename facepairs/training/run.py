@@ -14,12 +14,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from facepairs.atomic import atomic_file, process_is_gone
+from facepairs.atomic import atomic_file, is_temporary, process_is_gone
 from facepairs.config import TrainConfig, from_table, load_config, read_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.training.init import starting_settings
 
 CONFIG = "config.toml"
+BEGUN = ("run.lock", "log.txt")  # there before `config.toml`, without which nothing is resumed
 
 
 def resolve_config(
@@ -53,7 +54,8 @@ class RunFolder:
 
     def __enter__(self) -> "RunFolder":
         occupied = self.path.is_dir() and any(
-            entry.name not in ("run.lock", "log.txt") for entry in self.path.iterdir()
+            entry.name not in BEGUN and not is_temporary(entry.name)
+            for entry in self.path.iterdir()
         )
         if occupied and not self.resume:
             raise BadRun(

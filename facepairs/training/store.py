@@ -35,5 +35,6 @@ def open_store(
         )
     if kind == "memory":
         name = f"store-{index.fingerprint[:16]}-{config.crop_px}of{config.frame_px}.npy"
-        return MemoryStore.build(index, config.frame_px, config.crop_px, beside / name, progress)
+        frame_px, crop_px, path = config.frame_px, config.crop_px, beside / name
+        return MemoryStore.build(index, frame_px, crop_px, path, progress, say)
     return FileStore(index, config.frame_px, config.crop_px)

@@ -27,13 +27,16 @@ from facepairs.atomic import atomic_folder
 from facepairs.errors import BadBundle
 from facepairs.verification.default import bundle_folder
 from facepairs.verification.manifest import (
+    DIGEST,
     IDENTITIES,
     MANIFEST,
     MAX_MANIFEST_BYTES,
     SCHEMA,
     Manifest,
+    check_digest,
     check_name,
     json_object,
+    manifest_digest,
     parse_manifest,
     read_regular,
     take,
@@ -91,6 +94,7 @@ class Bundle(Manifest):
         manifest = _read_manifest(folder / MANIFEST)
         try:
             bundle = cls(folder=folder, **vars(parse_manifest(manifest)))
+            check_digest(manifest)
         except (ValueError, BadBundle) as error:
             raise BadBundle(f"{folder / MANIFEST}: {error}") from None
         if verify_files:
@@ -170,10 +174,10 @@ def write_bundle(
 ) -> Bundle:
     """Write a bundle whole or not at all, and open it.
 
-    `manifest` holds every field of the format but `schema`, `created`, `versions` and `files`,
-    which are filled in here; `files` are file name → content or file to copy. A bundle that stood
-    at `out` is replaced. Raises BadBundle for an unusable manifest, a missing file or an `out` that
-    is anything else than a bundle, BadData where the place cannot be written.
+    `manifest` holds every field of the format but `schema`, `created`, `versions`, `files` and
+    `manifest_sha256`, which are filled in here; `files` are file name → content or file to copy. A
+    bundle that stood at `out` is replaced. Raises BadBundle for an unusable manifest, a missing
+    file or an `out` that is anything else than a bundle, BadData where the place cannot be written.
     """
     check_replaceable(out)
     try:
@@ -187,8 +191,10 @@ def write_bundle(
                 for name, data in contents.items()
             },
         }
-        text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
-        parse_manifest(json.loads(text))
+        whole = json.loads(json.dumps(whole, allow_nan=False))
+        whole[DIGEST] = manifest_digest(whole)
+        parse_manifest(whole)
+        text = json.dumps(whole, indent=2) + "\n"
     except (ValueError, TypeError, BadBundle) as error:
         raise BadBundle(f"{out}: cannot write this bundle: {error}") from None
     with atomic_folder(out) as temporary:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from facepairs.data.bombs import JPEG, room
 from facepairs.errors import NoFace
 from facepairs.verification.detector import Detector, Face, square
 from facepairs.verification.image import (
@@ -114,6 +115,15 @@ def portraits(
     size = (photo.width_px, photo.height_px)
     if _is_framed(size, framing):
         return [as_it_came(photo, framing, hints=hints)]
+    # What is not a JPEG comes at its whole size, and is held until its faces are found.
+    whole = not (isinstance(photo.content, bytes) and photo.content.startswith(JPEG))
+    with room.take(photo.width_px * photo.height_px if whole else 0):
+        return _found_portraits(photo, framing, every, find, hints)
+
+
+def _found_portraits(
+    photo: Photo, framing: Framing, every: bool, find: FindFaces | None, hints: bool
+) -> list[Portrait]:
     image, scale = load_upright(photo, SEARCH_PX)
     found = [_scaled(face, 1 / scale) for face in (find or find_faces)(image, every)]
     if not found:

@@ -6,6 +6,7 @@ profiles are ignored. Unlike training, which reads photos as stored, EXIF orient
 """
 
 import io
+import logging
 import math
 import os
 import stat
@@ -21,12 +22,16 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
+from facepairs.data.bombs import endless, overclaims, room
 from facepairs.errors import BadImage
 
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")  # Pillow's names; nothing else is tried
-MAX_PIXELS = 100_000_000
-MAX_BYTES = 512 * 2**20
+MAX_PIXELS = 50_000_000  # as in training: some 700 MB at worst while it is decoded
+MAX_WEBP_PIXELS = 25_000_000  # Pillow's decoder holds four copies
+MAX_BYTES = 256 * 2**20
 EXIF_ORIENTATION = 0x0112
+
+logging.getLogger("PIL").addHandler(logging.NullHandler())  # else errors go to stderr twice
 
 Crop = npt.NDArray[np.uint8]
 Source = str | os.PathLike[str] | bytes | IO[bytes] | Image.Image | npt.NDArray[Any]
@@ -126,11 +131,12 @@ def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Crop, float]
             keep = min(1.0, long_px / max(image.size))
             width, height = image.size
             image.draft(image.mode, (math.ceil(width * keep), math.ceil(height * keep)))
-        image.load()
-        turn = _TURNS.get(_orientation(image))
-        scale = min(1.0, max(image.size) / max(photo.width_px, photo.height_px))
-        colour = _rgb(image, name)
-        return np.asarray(colour.transpose(turn.step) if turn else colour), scale
+        with room.take(math.prod(image.size)):
+            image.load()
+            turn = _TURNS.get(_orientation(image))
+            scale = min(1.0, max(image.size) / max(photo.width_px, photo.height_px))
+            image = _rgb(image, name)  # under the old name, so that only one of them is held
+            return np.asarray(image.transpose(turn.step) if turn else image), scale
     except BadImage:
         raise
     except Exception as error:  # noqa: BLE001 - see `_open`
@@ -146,7 +152,8 @@ def load_crop(source: Source, framing: Framing, name: str | None = None) -> Crop
 
     A photo whose square is over four times too large may be decoded at half, a quarter or an eighth
     of its size (libjpeg's DCT scaling), which stays within a few grey levels of the whole decode.
-    Raises BadImage for what cannot be read, and for anything above 100 megapixels or 512 MB.
+    Raises BadImage for what cannot be read, and for anything above 50 megapixels (a WebP: 25) or
+    256 MB.
     """
     if isinstance(source, str | os.PathLike):
         name = name or os.fspath(source)
@@ -216,6 +223,9 @@ def _quiet() -> Iterator[None]:
 
 
 def _open(data: bytes, name: str) -> Image.Image:
+    why = endless(data)
+    if why:
+        raise BadImage(f"{name}: would take too long to read ({why}); replace the file")
     Image.preinit()  # else formats that are not among the most common load every plugin there is
     try:
         with _quiet():
@@ -228,20 +238,19 @@ def _open(data: bytes, name: str) -> Image.Image:
         ) from None
     except Exception as error:  # noqa: BLE001 - hostile bytes make Pillow raise nearly anything
         raise _damaged(name, error) from None
-    _check_size(image.size, name)
+    _check_size(image.size, name, MAX_WEBP_PIXELS if image.format == "WEBP" else MAX_PIXELS)
     return image
 
 
-def _check_size(size: tuple[int, int], name: str) -> None:
-    if size[0] * size[1] > MAX_PIXELS:
-        raise _too_many_pixels(name, f" ({size[0]} x {size[1]})")
+def _check_size(size: tuple[int, int], name: str, limit: int = MAX_PIXELS) -> None:
+    if size[0] * size[1] > limit:
+        raise _too_many_pixels(name, f" ({size[0]} x {size[1]})", limit)
     if not size[0] * size[1]:
         raise BadImage(f"{name}: no pixels ({size[0]} x {size[1]}); give another image")
 
 
-def _too_many_pixels(name: str, size: str = "") -> BadImage:
-    limit = MAX_PIXELS // 1_000_000
-    return BadImage(f"{name}: over {limit} megapixels{size}; give a smaller image")
+def _too_many_pixels(name: str, size: str = "", limit: int = MAX_PIXELS) -> BadImage:
+    return BadImage(f"{name}: over {limit // 1_000_000} megapixels{size}; give a smaller image")
 
 
 def _damaged(name: str, error: Exception) -> BadImage:
@@ -270,16 +279,17 @@ def _crop_image(
 ) -> Crop:
     divisor, width, height = drafted
     try:
-        image.load()
-        if divisor == 1:
-            width, height = image.size  # a TIFF comes upright out of `load`
-        turn = _TURNS.get(_orientation(image))
-        side = framing.side_px(width, height)
-        left = _start(width, side, turn is not None and turn.reverses_x)
-        top = _start(height, side, turn is not None and turn.reverses_y)
-        box = (left / divisor, top / divisor, (left + side) / divisor, (top + side) / divisor)
-        crop = _resized_box(image, box, framing.crop_px, name)
-        return np.array(crop.transpose(turn.step) if turn else crop)
+        with room.take(math.prod(image.size)):
+            image.load()
+            if divisor == 1:
+                width, height = image.size  # a TIFF comes upright out of `load`
+            turn = _TURNS.get(_orientation(image))
+            side = framing.side_px(width, height)
+            left = _start(width, side, turn is not None and turn.reverses_x)
+            top = _start(height, side, turn is not None and turn.reverses_y)
+            box = (left / divisor, top / divisor, (left + side) / divisor, (top + side) / divisor)
+            crop = _resized_box(image, box, framing.crop_px, name)
+            return np.array(crop.transpose(turn.step) if turn else crop)
     except BadImage:
         raise
     except Exception as error:  # noqa: BLE001 - see `_open`
@@ -294,6 +304,8 @@ def _start(length: int, side: int, reverses: bool) -> int:
 
 def _orientation(image: Image.Image) -> int:
     try:
+        if overclaims(image.info.get("exif", b"")):
+            return 1
         with _quiet():
             return int(image.getexif().get(EXIF_ORIENTATION, 1))
     except Exception:  # noqa: BLE001 - broken EXIF says nothing of the pixels
@@ -322,7 +334,7 @@ def _rgb(image: Image.Image, name: str) -> Image.Image:
         raise BadImage(f"{name}: 32 bits a pixel; convert it to 8 or 16 bits a channel")
     if image.mode != "RGB" and "transparency" in image.info:
         image = image.convert("RGBA")  # straight to RGB, Pillow would warn about what it drops
-    return image.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _crop_array(array: npt.NDArray[Any], framing: Framing, name: str) -> Crop:

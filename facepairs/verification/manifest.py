@@ -1,5 +1,6 @@
 """A bundle's `manifest.json`: its fields, checked one by one, so that nothing later can stumble."""
 
+import hashlib
 import json
 import math
 import os
@@ -16,6 +17,7 @@ from facepairs.verification.image import Framing
 SCHEMA = 1
 MANIFEST = "manifest.json"
 IDENTITIES = "identities.json"
+DIGEST = "manifest_sha256"
 MAX_MANIFEST_BYTES = 64 * 2**20
 
 Kind = Literal["pair", "embedding"]
@@ -172,6 +174,20 @@ def parse_manifest(manifest: dict[str, Any]) -> Manifest:
         threshold=threshold,
         raw=manifest,
     )
+
+
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
+    """Give the SHA-256 (hex) over a manifest's values, however they are spelled, but for itself."""
+    values = {name: value for name, value in manifest.items() if name != DIGEST}
+    return hashlib.sha256(
+        json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()
+
+
+def check_digest(manifest: Mapping[str, Any]) -> None:
+    """Compare a manifest with its own sum; older bundles have none. Raises ValueError."""
+    if DIGEST in manifest and manifest[DIGEST] != manifest_digest(manifest):
+        raise ValueError("damaged or edited (its own SHA-256 does not fit); copy the bundle again")
 
 
 def check_name(name: str) -> None:

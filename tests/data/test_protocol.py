@@ -111,6 +111,12 @@ def test_files_that_are_no_lists(tmp_path):
         read_people(binary, INDEX)
 
 
+def test_names_that_break_lines_are_escaped(tmp_path):
+    with pytest.raises(BadData, match="no image") as caught:
+        read_pairs(write(tmp_path, "1", "\x0cA\u2028nn\t1\t2", "Ann\t1\tBob\t1"), INDEX)
+    assert str(caught.value).isprintable()
+
+
 @given(st.text(alphabet="\tAda_BoCy0123\nDé\x85\u2028", max_size=60))
 def test_any_text_is_read_or_refused_in_words(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "fuzz.txt"

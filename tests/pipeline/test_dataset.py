@@ -117,8 +117,10 @@ def test_the_array_is_kept_and_mapped_again(faces, tmp_path):
         again.pixels(tf.constant([5])).numpy()[0], load_crop(index.path(5), Framing(FRAME, CROP))
     )
     path.write_bytes(path.read_bytes()[:-1])  # cut: built anew, not trusted
-    whole = MemoryStore.build(index, FRAME, CROP, path)
+    said = []
+    whole = MemoryStore.build(index, FRAME, CROP, path, say=said.append)
     assert whole.pixels(tf.constant([len(index) - 1])).numpy().any()
+    assert said == [f"{path}: damaged (its checksum does not fit); it is made anew"]
 
 
 def test_an_image_that_cannot_be_decoded_is_named_and_nothing_stays(tmp_path):

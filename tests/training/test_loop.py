@@ -82,6 +82,39 @@ def test_every_truncation_and_many_flips_of_a_checkpoint_are_found(tmp_path):
     assert silent < len(range(0, len(whole), 11)) / 2
 
 
+def test_a_changed_bit_that_speaks_of_encryption_or_packing_is_damage(tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    saved = variables((3, 4), (2,))
+    save_checkpoint(path, saved, {"step": 5})
+    whole = path.read_bytes()
+    entry = whole.index(b"PK\x01\x02")
+    for at, bit in ((entry + 8, 1), (entry + 8, 32), (entry + 10, 1), (entry + 6, 128)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
+        with pytest.raises(BadRun, match="damaged checkpoint"):
+            load_checkpoint(path, saved)
+
+
+@pytest.mark.slow
+def test_every_changed_bit_of_a_checkpoint_is_found_or_carries_nothing(tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    saved = variables((3, 4), (2,))
+    save_checkpoint(path, saved, {"step": 5})
+    whole = path.read_bytes()
+    values = [np.asarray(v).copy() for v in saved]
+    for at, bit in itertools.product(range(len(whole)), range(8)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+        try:
+            state = load_checkpoint(path, saved)
+        except BadRun:
+            continue
+        assert state == {"step": 5}, (at, bit)
+        assert all(np.array_equal(np.asarray(v), w) for v, w in zip(saved, values, strict=True))
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        with pytest.raises(BadRun, match="damaged"):
+            load_checkpoint(path, saved)
+
+
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):
     path = tmp_path / "checkpoint.npz"
     save_checkpoint(path, variables((3, 4)), {})

@@ -23,13 +23,13 @@ from facepairs.verification.bundle import (
     write_bundle,
 )
 from facepairs.verification.image import Framing
-from facepairs.verification.manifest import MANIFEST, parse_manifest
+from facepairs.verification.manifest import DIGEST, MANIFEST, parse_manifest
 
 
 def edit(bundle: Bundle, **changes: object) -> None:
     """Rewrite a manifest with some top-level fields changed; `...` removes a field."""
     path = bundle.folder / MANIFEST
-    data = json.loads(path.read_text()) | changes
+    data = json.loads(path.read_text()) | {DIGEST: ...} | changes
     path.write_text(json.dumps({k: v for k, v in data.items() if v is not ...}, default=str))
 
 

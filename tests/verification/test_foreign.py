@@ -196,6 +196,14 @@ def test_a_toml_that_cannot_be_used_is_named(tmp_path, changes, why):
     assert str(tmp_path) in str(caught.value)
 
 
+def test_keys_that_break_lines_are_escaped(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text('"\\u001c\\n\\u001b[2J" = 1\n')
+    with pytest.raises(BadBundle, match="is unknown; known:") as caught:
+        ForeignEmbedder.open(path)
+    assert str(caught.value).isprintable()
+
+
 def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
     cases = {
         "set output to one of them": network(outputs=("a", "b")),

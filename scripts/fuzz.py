@@ -1,0 +1,294 @@
+"""Fuzz what reads other people's files, guided by coverage (atheris, libFuzzer).
+
+    pip install -e '.[fuzz]'
+    python scripts/fuzz.py scores --seconds 60
+    python scripts/fuzz.py all --seconds 30      # one process a target, as many at once as cores
+
+Bytes must be read, or refused by a FacepairsError whose message is one line (the manifest's checks
+may raise ValueError too, as they say). Anything else ends the run with exit code 1, and the bytes
+that did it lie in ./crash-*. The same seed tries the same inputs.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import atheris
+import tomli_w
+
+with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"]):
+    from facepairs.data.index import FaceIndex
+    from facepairs.data.pairs import read_pairs_csv
+    from facepairs.data.protocol import read_pairs, read_people
+    from facepairs.errors import FacepairsError
+    from facepairs.evaluation.scores import read_scores
+    from facepairs.verification.foreign import ForeignEmbedder
+    from facepairs.verification.manifest import Manifest, json_object, parse_manifest
+    from facepairs.verification.pairs_file import PairsFile
+
+INDEX = FaceIndex.from_listing(
+    [f"{who}/{who}_{n:04d}.jpg" for who, count in (("Ann", 3), ("Bé", 2)) for n in range(1, count)]
+)
+MANIFEST = {
+    "schema": 1,
+    "kind": "pair",
+    "model": "tiny",
+    "framing": {"frame_px": 250, "crop_px": 112},
+    "network": {"file": "network.onnx", "inputs": ["left", "right"], "output": "score"},
+    "calibration": {"scale": 20.0, "offset": 2.0, "ece": 0.01, "genuine_pairs": 30},
+    "threshold": -0.1,
+    "thresholds": [{"fmr": 0.1, "threshold": -0.1}],
+    "identities": {"training": 2, "calibration": 1},
+    "training": {"seed": 1},
+    "results": {},
+    "versions": {},
+    "note": "",
+    "files": {name: {"bytes": 1, "sha256": "00"} for name in ("network.onnx", "identities.json")},
+}
+TOML = b"""file = "a.onnx"
+size_px = 112
+layout = "nchw"
+colours = "bgr"
+mean = [127.5, 127.5, 127.5]
+std = 127.5
+crop = [128, 250]
+distance = "cosine"
+name = "x"
+output = "y"
+normalise = true
+threshold = 0.28
+calibration = { scale = 12.0, offset = -3.4 }
+"""
+
+
+def people(path: Path) -> None:
+    for fold in read_people(path, INDEX):
+        assert len(fold)
+
+
+def pairs(path: Path) -> None:
+    found = read_pairs(path, INDEX)
+    assert (found.left != found.right).all()
+
+
+def pairs_csv(path: Path) -> None:
+    assert len(read_pairs_csv(path, INDEX))
+
+
+def pairs_file(path: Path) -> None:
+    for row in PairsFile(path).rows():
+        assert row.error or (row.left and row.right)
+        assert len(row.error.splitlines()) <= 1
+
+
+def manifest(path: Path) -> None:
+    found = json_object(path.read_bytes(), path)
+    try:
+        parsed = parse_manifest(found)
+    except ValueError:
+        return
+    for name, value in vars(Manifest).items():
+        if isinstance(value, property):
+            getattr(parsed, name)
+    assert parsed.calibration.probability(parsed.threshold) >= 0
+
+
+def scores(path: Path) -> None:
+    found = read_scores(path)
+    assert len(found)
+    assert all(map(math.isfinite, found.score.tolist()))
+
+
+def foreign(path: Path) -> None:
+    found = ForeignEmbedder.open(path)
+    assert found.network.parent == path.parent
+    assert found.framing.side_px(250, 250) >= 1
+
+
+def changed(tree: Any, source: atheris.FuzzedDataProvider) -> Any:
+    """Copy nested fields, some of them replaced, renamed or left out as the bytes say."""
+    copy = json.loads(json.dumps(tree))
+    for _ in range(source.ConsumeIntInRange(1, 4)):
+        node = copy
+        while isinstance(node, dict) and node:
+            key = source.PickValueInList(sorted(node))
+            if isinstance(node[key], dict) and source.ConsumeBool():
+                node = node[key]
+                continue
+            what = source.ConsumeIntInRange(0, 9)
+            taken = node.pop(key)
+            if what == 1:
+                node[source.ConsumeUnicodeNoSurrogates(20)] = taken
+            elif what > 1:
+                node[key] = value(source)
+            break
+    return copy
+
+
+def value(source: atheris.FuzzedDataProvider) -> Any:
+    """Make any value that JSON and TOML both know."""
+    kind = source.ConsumeIntInRange(0, 7)
+    if kind <= 1:
+        return source.ConsumeInt(8) ** (20 if kind else 1)
+    if kind == 2:
+        return source.ConsumeFloat()
+    if kind == 3:
+        return source.ConsumeBool()
+    if kind == 4:
+        return [value(source) for _ in range(source.ConsumeIntInRange(0, 4))]
+    if kind == 5:
+        keys = ["bytes", "sha256", "scale", "offset", "fmr", "file"]
+        return {source.PickValueInList(keys): value(source) for _ in range(3)}
+    if kind == 6:
+        return source.PickValueInList([0, 1, -1, 2**53, 1e300, -1e-320, "", "pair", "../x", "a\n"])
+    return source.ConsumeUnicodeNoSurrogates(30)
+
+
+def manifest_fields(data: bytes) -> bytes:
+    return json.dumps(changed(MANIFEST, atheris.FuzzedDataProvider(data))).encode()
+
+
+def foreign_fields(data: bytes) -> bytes:
+    fields = changed(tomllib.loads(TOML.decode()), atheris.FuzzedDataProvider(data))
+    return tomli_w.dumps(fields).encode()
+
+
+Target = Callable[[Path], None]
+Shape = Callable[[bytes], bytes]
+# What only changes bytes seldom gets past JSON's grammar; a shape makes a sound file of any bytes.
+SHAPES: dict[str, Shape] = {"manifest_fields": manifest_fields, "foreign_fields": foreign_fields}
+TARGETS: dict[str, tuple[Target, list[bytes]]] = {
+    "people": (people, [b"2\nAnn\t2\nB\xc3\xa9\t1\n", b"2\n1\nAnn\t2\n1\nB\xc3\xa9\t1\n"]),
+    "pairs": (pairs, [b"1\nAnn\t1\t2\nAnn\t1\tB\xc3\xa9\t1\n", b"1\t1\nAnn\t1\t2\nAnn\t1\tB\t1\n"]),
+    "pairs_csv": (
+        pairs_csv,
+        [b"left,right,genuine,fold\nAnn/Ann_0001.jpg,./Ann/Ann_0002.jpg,same,3\n"],
+    ),
+    "pairs_file": (
+        pairs_file,
+        [b'\xef\xbb\xbfleft,right,genuine,fold,x\n"a,1",b,yes,3,\n\nc,d,no,,\r\n'],
+    ),
+    "manifest": (
+        manifest,
+        [
+            json.dumps(MANIFEST).encode(),
+            json.dumps({"schema": 1, "calibration": {"scale": 1e308}}).encode(),
+        ],
+    ),
+    "scores": (
+        scores,
+        [b"left,right,genuine,fold,score,error\na,b,1,1,0.5,\nc,d,0,,-1e3,\ne,f,1,2,,bad\n"],
+    ),
+    "foreign": (foreign, [TOML]),
+    "manifest_fields": (manifest, [bytes(range(64))]),
+    "foreign_fields": (foreign, [bytes(range(64))]),
+}
+
+
+def one_input(target: Target, shape: Shape | None, path: Path) -> Callable[[bytes], None]:
+    """Make what libFuzzer calls: bytes go through a file, as they do in life."""
+
+    def run(data: bytes) -> None:
+        path.write_bytes(shape(data) if shape else data)
+        try:
+            target(path)
+        except FacepairsError as error:
+            if len(str(error).splitlines()) != 1:
+                raise ValueError(f"more or less than one line: {str(error)!r}") from None
+
+    return run
+
+
+def fuzz(name: str, seconds: int, seed: int) -> None:
+    """Fuzz one target in this process, which libFuzzer ends."""
+    target, seeds = TARGETS[name]
+    place = Path(tempfile.mkdtemp(prefix="facepairs-fuzz-", dir=_memory()))
+    corpus = place / "corpus"
+    corpus.mkdir()
+    for number, data in enumerate(seeds):
+        (corpus / str(number)).write_bytes(data)
+    words = {word for data in seeds for word in re.findall(rb"[\w.]+", data) if len(word) > 1}
+    (place / "words").write_text("".join(_quoted(word) for word in sorted(words | MARKS)))
+    arguments = [sys.argv[0], str(corpus), f"-max_total_time={seconds}", f"-seed={seed}"]
+    # -timeout: five seconds for one input are a hang; -rss_limit_mb: so is a GB a leak
+    arguments += ["-timeout=5", "-rss_limit_mb=1024", "-max_len=4096", f"-dict={place / 'words'}"]
+    atheris.Setup(arguments, one_input(target, SHAPES.get(name), place / "input.toml"))
+    atheris.Fuzz()
+
+
+MARKS = {
+    b"\xef\xbb\xbf",
+    b"\xff",
+    b"\r\n",
+    b"\0",
+    b"1e999",
+    b"nan",
+    b"-0",
+    b"1_0",
+    b'"',
+    b"\xc2\x85",
+}
+
+
+def _quoted(word: bytes) -> str:
+    return '"' + "".join(f"\\x{byte:02x}" for byte in word) + '"\n'
+
+
+def _memory() -> str | None:
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def every(seconds: int, seed: int) -> int:
+    """Fuzz all targets, one process each, and print what each came to; 1 where one failed."""
+
+    def one(name: str) -> tuple[str, int, str, float]:
+        started = time.monotonic()
+        command = [sys.executable, __file__, name, f"--seconds={seconds}", f"--seed={seed}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return name, done.returncode, done.stdout + done.stderr, time.monotonic() - started
+
+    failed = 0
+    print(f"{'target':<12} {'seconds':>7} {'inputs':>10} {'edges':>6}  result")
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for name, code, told, took in pool.map(one, TARGETS):
+            edges = re.findall(r"cov: (\d+)", told)
+            runs = re.findall(r"Done (\d+) runs", told)
+            result = "clean" if code == 0 else "FAILED"
+            print(
+                f"{name:<12} {took:7.0f} {int((runs or [0])[-1]):10,} {(edges or ['?'])[-1]:>6}  "
+                f"{result}",
+                flush=True,
+            )
+            if code:
+                failed = 1
+                print(told[-3000:], file=sys.stderr)
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("target", choices=[*TARGETS, "all"])
+    parser.add_argument("--seconds", type=int, default=30, help="for each target (default: 30)")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    if options.target == "all":
+        return every(options.seconds, options.seed)
+    fuzz(options.target, options.seconds, options.seed)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""A damaged scores file: an error in words, or finite scores; what a CSV cannot show is counted.
+
+A scores file is text that other systems write too, and so has no checksum: a digit that became
+another digit and a cut behind a whole cell read as another, valid file. All else is found.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+from facepairs.errors import BadData
+from facepairs.evaluation.scores import Scores, read_scores, write_scores
+
+NAMES = ["Ann/1.jpg", "Bé/2.jpg", "Cyd/3.jpg", "Dee, Jr/4.jpg"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    fold = np.array([0, 1, 2, 3], np.int16)
+    score = np.array([0.125, -0.5, 1e-7, 12.75])
+    same = np.array([True, False, True, False])
+    write_scores(tmp_path / "scores.csv", Scores(NAMES, NAMES[::-1], same, fold, score))
+    return tmp_path / "scores.csv"
+
+
+def read_or_error(path):
+    """Give finite scores, or None where they were refused with the file's name."""
+    try:
+        scores = read_scores(path)
+    except BadData as error:
+        told = str(error)
+    else:
+        assert np.isfinite(scores.score).all()
+        assert len(scores.left) == len(scores.genuine) == len(scores)
+        return scores
+    assert str(path) in told
+    assert "\n" not in told
+    return None
+
+
+def numbers(scores):
+    return scores.genuine.tolist(), scores.fold.tolist(), scores.score.tolist()
+
+
+def test_every_changed_bit_is_an_error_or_another_valid_file(path):
+    whole = path.read_bytes()
+    meant = numbers(read_scores(path))
+    header_end = whole.index(b"\n") + 1
+    for at in range(len(whole)):
+        for bit in range(8):
+            changed = whole[at] ^ 1 << bit
+            path.write_bytes(whole[:at] + bytes([changed]) + whole[at + 1 :])
+            scores = read_or_error(path)
+            if scores is None or numbers(scores) == meant:
+                continue  # refused, or a name or an unneeded column's title has changed
+            if at < header_end:  # without its title the column `fold` is not read
+                assert re.search(rb"fold", path.read_bytes()) is None
+                continue
+            # Numbers that differ: a character of a number became another one of a number's.
+            assert chr(whole[at]) in "0123456789.-e,\r\n", at
+            assert chr(changed) in '0123456789.-+eE, \t\r\n"', (at, chr(changed))
+
+
+def test_every_cut_is_an_error_or_fewer_pairs_or_a_shorter_last_number(path):
+    whole = path.read_bytes()
+    genuine, fold, score = numbers(read_scores(path))
+    silent = 0
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        scores = read_or_error(path)
+        if scores is None:
+            continue
+        silent += 1
+        count = len(scores)
+        assert numbers(scores)[0] == genuine[:count]
+        assert numbers(scores)[1] == fold[:count]
+        assert numbers(scores)[2][:-1] == score[: count - 1]
+    assert silent < len(whole) / 5

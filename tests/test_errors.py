@@ -1,0 +1,37 @@
+"""An error is one line that steers no terminal, whatever name or value it quotes."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from facepairs.errors import BadData, FacepairsError, NoFace, one_line
+
+
+@given(st.text(st.characters(codec=None)))
+def test_a_message_is_one_printable_line(text: str) -> None:
+    line = str(BadData(f"{text}: is wrong"))
+    assert len(line.splitlines()) == 1
+    assert line.isprintable()
+    assert line.encode()  # surrogates, which stand for bytes that are no UTF-8, are escaped too
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("plain, é 漢 …", "plain, é 漢 …"),
+        ("two\nlines", r"two\nlines"),
+        ("\x1b[2J\x07", r"\x1b[2J\x07"),
+        ("\udcff", r"\udcff"),
+        ("\u202egpj\u2028", r"\u202egpj\u2028"),
+    ],
+)
+def test_only_what_is_not_printable_is_escaped(text: str, line: str) -> None:
+    assert one_line(text) == line
+
+
+def test_an_error_outlives_pickling() -> None:
+    error = pickle.loads(pickle.dumps(NoFace("a\nb")))
+    assert (type(error), str(error), error.kind) == (NoFace, r"a\nb", "no_face")
+    assert str(FacepairsError()) == ""
