@@ -16,7 +16,6 @@ from facepairs.data.sampler import PairSampler
 
 SEED = 0
 BLOCK_PAIRS, BLOCKS = 1024, 8
-CONSTANT = "constant"  # in the training table: one batch over and over, the ceiling
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from facepairs.bench.job import CONSTANT, SEED, pair_count
+from facepairs.bench.job import SEED, pair_count
 from facepairs.bench.rows import BASE, LIMIT, ROWS
 from facepairs.bench.run import FRAME_PX, Line, Results
 from facepairs.machine import describe
@@ -100,18 +100,22 @@ def _note(line: Line) -> str:
 
 
 def _training(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    speed = {line.name: _median([run["steps_per_s"] for run in _runs(line)]) for line in lines}
+    """Lay out what training from each store came to; a share is that of its own process."""
     rows = []
     for line in lines:
         runs = _runs(line)
         rates = [run["steps_per_s"] for run in runs]
+        shares = [run["steps_per_s"] / run["ceiling_steps_per_s"] for run in runs]
         row = {
             "store": line.name,
-            "steps_per_s": speed[line.name],
+            "steps_per_s": _median(rates),
             "steps_per_s_min": min(rates, default=None),
             "steps_per_s_max": max(rates, default=None),
             "input_wait_share": _median([run["input_wait_share"] for run in runs]),
-            "ceiling_steps_per_s": speed.get(CONSTANT),
+            "ceiling_steps_per_s": _median([run["ceiling_steps_per_s"] for run in runs]),
+            "share_of_ceiling": _median(shares),
+            "share_of_ceiling_min": min(shares, default=None),
+            "share_of_ceiling_max": max(shares, default=None),
             "device": runs[0]["device"] if runs else None,
             "failed": line.failed or None,
         }
@@ -150,13 +154,16 @@ def row_table(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def training_table(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Lay out the stores with the model in the loop."""
-    lines = [["training from", "steps/s", "min-max", "input wait", "of ceiling"]]
+    header = "steps/s|min-max|input wait|constant batch|of it|min-max"
+    lines = [["training from", *header.split("|")]]
     for row in rows:
         figures = [
             _number(row["steps_per_s"], ",.2f"),
             _range(row, "steps_per_s", ",.2f"),
             _number(row["input_wait_share"], ".1%"),
-            _number(_ratio(row["steps_per_s"], row["ceiling_steps_per_s"]), ".0%"),
+            _number(row["ceiling_steps_per_s"], ",.2f"),
+            _number(row["share_of_ceiling"], ".0%"),
+            _range(row, "share_of_ceiling", ".0%"),
         ]
         lines.append([row["store"], *(_reason(row, "steps_per_s") or figures)])
     return aligned(lines)

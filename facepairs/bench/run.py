@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import psutil
 
-from facepairs.bench.job import CONSTANT, Job, Spec
+from facepairs.bench.job import Job, Spec
 from facepairs.bench.meter import LEAST_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
 from facepairs.bench.rows import ROWS, STORES
@@ -125,7 +125,7 @@ def run_bench(options: Options, say: Say, progress: Tick) -> Results:
             Line(name, list(ROWS[name].variants), skipped=ROWS[name].missing())
             for name in options.rows
         ],
-        [Line(name, [""]) for name in [*stores, CONSTANT] if stores],
+        [Line(name, [""]) for name in stores],
     )
     try:
         with tempfile.TemporaryDirectory(prefix="facepairs-bench-") as folder:

@@ -225,10 +225,12 @@ def results() -> Results:
         ),
         Line("limit", [""], runs={"": [run(1000.0)]}),
     ]
-    step = {"steps_per_s": 8.0, "input_wait_share": 0.01, "device": "CPU"}
+    step = {"steps_per_s": 8.0, "ceiling_steps_per_s": 8.0}
+    step |= {"input_wait_share": 0.01, "device": "CPU"}
+    slower = {**step, "steps_per_s": 6.0, "ceiling_steps_per_s": 10.0}
     training = [
-        Line("memory", [""], runs={"": [step, {**step, "steps_per_s": 6.0}]}),
-        Line("constant", [""], runs={"": [{**step, "input_wait_share": 0.0}]}),
+        Line("files", [""], runs={"": [step, slower]}),
+        Line("memory", [""], failed="ValueError: no"),
     ]
     return Results(options, 40, 10, "warm", 0.1, rows, training)
 
@@ -248,9 +250,11 @@ def test_report_has_medians_ranges_and_ratios() -> None:
     assert rows["files"]["pairs_per_s"] is None
     assert rows["keras-pydataset"]["pairs_per_s"] == 255
     assert "with threads (first round: threads 250, processes 50" in rows["keras-pydataset"]["note"]
-    (memory, constant) = report["training"]
-    assert memory["steps_per_s"] == 7
-    assert memory["ceiling_steps_per_s"] == constant["steps_per_s"] == 8
+    (files, memory) = report["training"]
+    assert (files["steps_per_s"], files["ceiling_steps_per_s"]) == (7, 9)
+    assert files["share_of_ceiling"] == 0.8  # of 1 and .6, each that of its process
+    assert (files["share_of_ceiling_min"], files["share_of_ceiling_max"]) == (0.6, 1)
+    assert memory["share_of_ceiling"] is None
     json.dumps(report, allow_nan=False)
 
 
@@ -268,9 +272,9 @@ def test_tables_in_full() -> None:
         "limit              1,000    1,000-1,000   10.0      100%     0.500     0.10      20",
     ]
     assert training_table(report["training"]) == [
-        "training from  steps/s    min-max  input wait  of ceiling",
-        "memory            7.00  6.00-8.00        1.0%         88%",
-        "constant          8.00  8.00-8.00        0.0%        100%",
+        "training from  steps/s    min-max  input wait  constant batch  of it   min-max",
+        "files             7.00  6.00-8.00        1.0%            9.00    80%  60%-100%",
+        "memory         failed: ValueError: no",
     ]
 
 
