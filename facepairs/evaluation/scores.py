@@ -2,27 +2,27 @@
 
 CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores are more
 alike. Only `genuine` and `score` are needed to read one, so that any other system's scores can be
-measured too. A column `error`, as `verify --pairs` writes it, says why a pair has no score.
+measured too. A column `error`, as `verify --pairs` writes it, says why a pair has no score. Files
+written here have their SHA-256 beside them, NAME.sha256; others go unchecked.
 """
 
 import csv
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.atomic import atomic_file
+from facepairs.checksum import check_sum, summed_file
 from facepairs.data.index import StringTable
-from facepairs.data.pairs import csv_rows, genuine_word
+from facepairs.data.pairs import csv_rows, fold_number, genuine_word
 from facepairs.errors import BadData
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
-MAX_FOLD = 32767  # int16
+WRITTEN_AT_ONCE = 65_536  # pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,19 +67,12 @@ def write_scores(path: Path, scores: Scores) -> None:
         )
     if len(scores) and int(scores.fold.min()) < 0:
         raise BadData(f"cannot write {path}: fold {scores.fold.min()} is not from 0 up")
-    rows = zip(
-        scores.left,
-        scores.right,
-        scores.genuine.astype(np.int8).tolist(),
-        scores.fold.tolist(),
-        score.tolist(),  # Python floats: `csv` writes their repr, which reads back exactly
-        strict=True,
-    )
-    with atomic_file(path) as handle:
+    with summed_file(path) as handle:
         writer = csv.writer(handle)
         writer.writerow(COLUMNS)
         try:
-            writer.writerows(rows)
+            for start in range(0, len(scores), WRITTEN_AT_ONCE):
+                writer.writerows(_rows(scores, slice(start, start + WRITTEN_AT_ONCE)))
         except UnicodeEncodeError as error:
             raise BadData(
                 f"cannot write {path}: a name in {error.object.strip()!a} is not valid Unicode; "
@@ -87,13 +80,26 @@ def write_scores(path: Path, scores: Scores) -> None:
             ) from None
 
 
+def _rows(scores: Scores, part: slice) -> Iterator[tuple[object, ...]]:
+    return zip(
+        scores.left[part],
+        scores.right[part],
+        scores.genuine[part].astype(np.int8).tolist(),
+        scores.fold[part].tolist(),
+        # Python floats: `csv` writes their repr, which reads back exactly
+        np.asarray(scores.score[part], np.float64).tolist(),
+        strict=True,
+    )
+
+
 def read_scores(path: Path) -> Scores:
     """Read a scores file; `left`, `right` and `fold` may be missing, as may a fold's cell.
 
     A pair with a cell `error` that is not empty is counted, not read. Raises BadData that quotes
-    file, line number and cell.
+    file, line number and cell, or says that the file is not the one its checksum was taken of.
     """
-    sides: dict[str, list[str]] = {"left": [], "right": []}
+    check_sum(path)
+    sides = {"left": StringTable(), "right": StringTable()}
     genuine = bytearray()
     fold = array("h")
     score = array("d")
@@ -104,31 +110,22 @@ def read_scores(path: Path) -> Scores:
             continue
         try:
             genuine.append(genuine_word(row["genuine"]))
-            fold.append(_fold(row.get("fold", "")))
+            fold.append(fold_number(row.get("fold", "")))
             score.append(_score(row["score"]))
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
         for side, names in sides.items():
-            if side in row:
-                names.append(row[side])
+            names.add(row.get(side, ""))
     if not score:
         raise BadData(f"{path}: no scores below the header")
-    left, right = (StringTable(names or repeat("", len(score))) for names in sides.values())
     return Scores(
-        left,
-        right,
+        sides["left"],
+        sides["right"],
         np.frombuffer(genuine, np.bool_),
         np.frombuffer(fold, np.int16),
         np.frombuffer(score, np.float64),
         unscored,
     )
-
-
-def _fold(cell: str) -> int:
-    text = cell.strip() or "0"
-    if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) > MAX_FOLD:
-        raise ValueError(f"fold is {cell!r}, not a number from 0 to {MAX_FOLD}")
-    return int(text)
 
 
 def _score(cell: str) -> float:

@@ -1,7 +1,7 @@
-"""A damaged scores file: an error in words, or finite scores; what a CSV cannot show is counted.
+"""A damaged scores file: named by its checksum, or without one an error or finite scores.
 
-A scores file is text that other systems write too, and so has no checksum: a digit that became
-another digit and a cut behind a whole cell read as another, valid file. All else is found.
+A scores file that another system wrote has no checksum: a digit that became another digit and a
+cut behind a whole cell read as another, valid file. All else is found.
 """
 
 import re
@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 
+from facepairs.checksum import checksum_of
 from facepairs.errors import BadData
 from facepairs.evaluation.scores import Scores, read_scores, write_scores
 
@@ -22,6 +23,12 @@ def path(tmp_path):
     same = np.array([True, False, True, False])
     write_scores(tmp_path / "scores.csv", Scores(NAMES, NAMES[::-1], same, fold, score))
     return tmp_path / "scores.csv"
+
+
+@pytest.fixture
+def foreign(path):
+    checksum_of(path).unlink()
+    return path
 
 
 def read_or_error(path):
@@ -43,7 +50,20 @@ def numbers(scores):
     return scores.genuine.tolist(), scores.fold.tolist(), scores.score.tolist()
 
 
-def test_every_changed_bit_is_an_error_or_another_valid_file(path):
+def test_with_its_checksum_every_changed_bit_and_every_cut_is_named(path):
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        for bit in range(8):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+            assert read_or_error(path) is None
+        path.write_bytes(whole[:at])
+        assert read_or_error(path) is None
+    path.write_bytes(whole)
+    assert numbers(read_or_error(path))[2] == [0.125, -0.5, 1e-7, 12.75]
+
+
+def test_every_changed_bit_is_an_error_or_another_valid_file(foreign):
+    path = foreign
     whole = path.read_bytes()
     meant = numbers(read_scores(path))
     header_end = whole.index(b"\n") + 1
@@ -62,7 +82,8 @@ def test_every_changed_bit_is_an_error_or_another_valid_file(path):
             assert chr(changed) in '0123456789.-+eE, \t\r\n"', (at, chr(changed))
 
 
-def test_every_cut_is_an_error_or_fewer_pairs_or_a_shorter_last_number(path):
+def test_every_cut_is_an_error_or_fewer_pairs_or_a_shorter_last_number(foreign):
+    path = foreign
     whole = path.read_bytes()
     genuine, fold, score = numbers(read_scores(path))
     silent = 0
