@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from facepairs.errors import BadData
+from facepairs.errors import NO_PLACE, BadConfig, BadData
 
 
 def sync_folder(folder: Path) -> None:
@@ -153,14 +153,32 @@ def atomic_folder(target: Path) -> Iterator[Path]:
             _remove(old)
 
 
+@contextlib.contextmanager
+def scratch_folder(name: str) -> Iterator[Path]:
+    """Yield an empty folder where the system keeps temporary files, gone when the block ends.
+
+    What a killed process left there under this name is swept away.
+    """
+    folder = _prepare(Path(tempfile.gettempdir()) / name)
+    folder.mkdir(0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def own_temporaries() -> None:
     """Let all in this process that asks `tempfile` for a place have a folder that goes with it.
 
     TensorFlow leaves files there when it is killed; they lie in that folder, which the next
-    process to come here sweeps away. Where none can be made, all stays as it is.
+    process to come here sweeps away. Where none can be made, all stays as it is. Raises BadConfig
+    where no place for temporary files can be written: work would end there, perhaps after hours.
     """
-    with contextlib.suppress(OSError, BadData):
+    try:
         place = Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        raise BadConfig(NO_PLACE) from None
+    with contextlib.suppress(OSError, BadData):
         if place.name.startswith(f".facepairs.tmp-{os.getpid()}-"):
             return
         folder = _prepare(place / "facepairs")

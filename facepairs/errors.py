@@ -1,5 +1,7 @@
 """Errors that a user can act on; everything else that is raised is a bug."""
 
+NO_PLACE = "no folder for temporary files can be written; set TMPDIR to one that can"
+
 
 class FacepairsError(Exception):
     """Say in one line what is wrong, which file or value, and what to do; `kind` is for scripts.
@@ -66,3 +68,9 @@ class BadTransfer(FacepairsError):
     """A download that failed, or whose content is not what was promised."""
 
     kind = "transfer"
+
+
+class LostWorker(FacepairsError):
+    """Another worker of a training has gone, or did not come."""
+
+    kind = "worker"

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from facepairs.atomic import atomic_folder
+from facepairs.atomic import atomic_folder, sweep
 from facepairs.data.download import download, file_sha256
 from facepairs.data.index import FaceIndex
 from facepairs.data.unpack import NoRoom, unpack
 from facepairs.errors import BadData, BadTransfer
+from facepairs.lock import held
 
 FIGSHARE = "https://ndownloader.figshare.com/files"
 UMASS = "https://umass-vis-lfw.github.io"
 STAMP = ".facepairs-content"  # in an unpacked folder: the sum of what was unpacked there
+FETCHED = ".fetched"  # behind the name of an archive that came from here and goes once unpacked
+LOCK = ".fetch.lock"
 
 Images = Literal["deepfunneled", "funneled", "original"]
 
@@ -113,24 +116,29 @@ def fetch_lfw(
     `lfw_funneled`, `lfw`). What is there already, and whole, is not fetched again; an interrupted
     transfer goes on from its `.part` file. `progress(done, total)` counts bytes of the image
     archive. `lists` and `archives` name mirrors; `free_bytes` stands for what is free on the disk;
-    `retry_s` is the wait before the first of a few retries, doubled each time.
+    `retry_s` is the wait before the first of a few retries, doubled each time. An archive that the
+    user had put there is used and stays; one that was fetched goes, after a kill with the next run.
     Raises BadTransfer when a transfer fails for good, when content is not what was promised, when
-    the disk is too small, or when a folder of that name holds something else.
+    the disk is too small, when a folder of that name holds something else, or when another process
+    fetches into `out`.
     """
     if images not in archives:
         raise BadTransfer(f"images is {images!r}, not one of {', '.join(archives)}")
+    wanted = archives[images]
+    folder, given = out / wanted.folder, out / wanted.file
+    fetched = given.with_name(given.name + FETCHED)
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        for source in lists:
-            _fetch(source, out, None, copies=1, free_bytes=free_bytes, retry_s=retry_s)
-        wanted = archives[images]
-        folder, archive = out / wanted.folder, out / wanted.file
-        if not _is_complete(folder, wanted):
-            # Archive and photos stand side by side for a while, and JPEGs hardly compress: twice.
-            new = _fetch(wanted, out, progress, copies=2, free_bytes=free_bytes, retry_s=retry_s)
-            _unpack_whole(archive, folder, wanted, free_bytes)
-            if new:  # one that the user had put there stays
-                archive.unlink()
+        with held(out / LOCK, out, BadTransfer, "choose another place"):
+            for source in lists:
+                target = out / source.file
+                _fetch(source, target, None, copies=1, free_bytes=free_bytes, retry_s=retry_s)
+            if not _is_complete(folder, wanted):
+                archive = given if _is_there(given, wanted) else fetched
+                # Both stand side by side for a while, and JPEGs hardly compress: twice.
+                _fetch(wanted, archive, progress, copies=2, free_bytes=free_bytes, retry_s=retry_s)
+                _unpack_whole(archive, folder, wanted, free_bytes)
+            fetched.unlink(missing_ok=True)
+            sweep(folder)  # what a killed run had half unpacked
     except OSError as error:
         place = error.filename or out
         raise BadTransfer(f"cannot write {place}: {error.strerror}; choose another place") from None
@@ -149,19 +157,22 @@ def content_sha256(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def _is_there(target: Path, source: Source) -> bool:
+    return target.is_file() and source.sha256 in ("", file_sha256(target))
+
+
 def _fetch(
     source: Source,
-    out: Path,
+    target: Path,
     progress: Callable[[int, int], None] | None,
     *,
     copies: int,
     free_bytes: int | None,
     retry_s: float,
-) -> bool:
-    """Make the file be there, with its sum; tell whether a transfer was needed."""
-    target = out / source.file
-    if target.is_file() and source.sha256 in ("", file_sha256(target)):
-        return False
+) -> None:
+    """Make the file be there, with its sum."""
+    if _is_there(target, source):
+        return
     part = download(
         source.url, target, progress, copies=copies, free_bytes=free_bytes, retry_s=retry_s
     )
@@ -170,7 +181,6 @@ def _fetch(
         part.unlink()
         raise _other_content(source.url, "file", found, source.sha256)
     part.replace(target)
-    return True
 
 
 def _other_content(url: str, what: str, found: str, expected: str) -> BadTransfer:

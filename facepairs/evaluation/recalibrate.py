@@ -16,6 +16,7 @@ from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
 from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.summary import summarise
+from facepairs.lock import held, lock_beside
 from facepairs.verification.bundle import (
     CARD,
     Bundle,
@@ -60,18 +61,28 @@ def recalibrate(
     people whom the old one knew stay known.
 
     Raises NotEnough, with the numbers needed (`data.enough`), BadConfig where `out` is the bundle
-    or lies in `data`, and what opening, reading and scoring raise.
+    or lies in `data`, BadRun where another process writes `out`, and what opening, reading and
+    scoring raise.
     """
     bundle = Bundle.open(path)
     if out.resolve() == bundle.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} is the bundle itself or lies in the photos; choose another --out")
     check_replaceable(out)
+    with held(lock_beside(out), out):
+        return _recalibrated(bundle, data, out, pairs_csv, progress)
+
+
+def _recalibrated(
+    bundle: Bundle,
+    data: Path,
+    out: Path,
+    pairs_csv: Path | None,
+    progress: Callable[[int, int], None] | None,
+) -> Recalibration:
     index = FaceIndex.scan(data)
     trained = bundle.trained_on(list(index.people))
     pairs, notes = _pairs(bundle, index, trained, pairs_csv)
-    score = Verifier(bundle).score_images(
-        [index.path(i) for i in range(len(index))], pairs.left, pairs.right, progress
-    )
+    score = Verifier(bundle).score_images(index.paths, pairs.left, pairs.right, progress)
     names = [index.people[int(p)] for p in np.unique(index.person_of[pairs.images()])]
     fitted = calibrate(pairs.genuine, score, source=SOURCE)
     before = None  # what the old threshold does to people who had no part in it

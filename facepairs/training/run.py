@@ -8,18 +8,20 @@ RUN/tensorboard/      for `tensorboard --logdir RUN/tensorboard`
 RUN/bundle/           the verifier
 """
 
+import contextlib
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
 
-from facepairs.atomic import atomic_file, is_temporary, process_is_gone
+from facepairs.atomic import atomic_file, is_temporary
 from facepairs.config import TrainConfig, from_table, load_config, read_table
 from facepairs.errors import BadConfig, BadRun
+from facepairs.lock import held
 from facepairs.training.init import starting_settings
 
 CONFIG = "config.toml"
+GIVEN_ANEW = {"epochs", "minutes", "checkpoint_minutes"}  # when a run is resumed
 BEGUN = ("run.lock", "log.txt")  # there before `config.toml`, without which nothing is resumed
 
 
@@ -28,14 +30,15 @@ def resolve_config(
 ) -> TrainConfig:
     """Join defaults, a TOML file and the options given, the later ones first in rank.
 
-    A resumed run keeps its own configuration; only `epochs` and `minutes` may be given anew.
+    A resumed run keeps its own configuration; only how long it is, and how often it saves, may be
+    given anew.
     """
     if not resume:
         table = {**(read_table(file) if file else {}), **options}
         if table.get("init"):
             table = starting_settings(table)
         return from_table(table, str(file) if file else "options")
-    fixed = sorted(set(options) - {"epochs", "minutes"}) + (["config"] if file else [])
+    fixed = sorted(set(options) - GIVEN_ANEW) + (["config"] if file else [])
     if fixed:
         raise BadConfig(f"--resume keeps the run's own {', '.join(fixed)}; leave the option out")
     path = out / CONFIG
@@ -45,14 +48,20 @@ def resolve_config(
 
 
 class RunFolder:
-    """A run folder held by this process; use as a context manager, which holds the lock."""
+    """A run folder held by this process; use as a context manager, which holds the lock.
 
-    def __init__(self, path: Path, resume: bool) -> None:
+    With `read_only`, for workers that look on while another one writes it, nothing is ever written.
+    """
+
+    def __init__(self, path: Path, resume: bool, read_only: bool = False) -> None:
         self.path = path
         self.resume = resume
-        self._lock = path / "run.lock"
+        self.read_only = read_only
+        self._held = contextlib.ExitStack()
 
     def __enter__(self) -> "RunFolder":
+        if self.read_only:
+            return self
         occupied = self.path.is_dir() and any(
             entry.name not in BEGUN and not is_temporary(entry.name)
             for entry in self.path.iterdir()
@@ -61,34 +70,11 @@ class RunFolder:
             raise BadRun(
                 f"{self.path} holds a run already; go on with --resume or choose another --out"
             )
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._take_lock()
-        except OSError as error:
-            raise BadRun(
-                f"cannot write {self.path}: {error.strerror}; choose another --out"
-            ) from None
+        self._held.enter_context(held(self.path / "run.lock", self.path))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._lock.unlink(missing_ok=True)
-
-    def _take_lock(self) -> None:
-        for _ in range(2):
-            try:
-                handle = os.open(self._lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-            except FileExistsError:
-                holder = _pid_in(self._lock)
-                if holder and holder != os.getpid() and not process_is_gone(holder):
-                    raise BadRun(
-                        f"{self.path} is in use by process {holder}; wait for it or stop it"
-                    ) from None
-                self._lock.unlink(missing_ok=True)
-            else:
-                with os.fdopen(handle, "w") as file:
-                    file.write(f"{os.getpid()}\n")
-                return
-        raise BadRun(f"{self.path} is being taken by another process; try again")
+        self._held.close()
 
     @property
     def config_path(self) -> Path:
@@ -108,22 +94,21 @@ class RunFolder:
 
     def write_config(self, config: TrainConfig) -> None:
         """Write the configuration, whole or not at all."""
+        if self.read_only:
+            return
         with atomic_file(self.config_path) as handle:
             handle.write(config.to_toml())
 
     def write_history(self, rows: list[dict[str, Any]]) -> None:
         """Write the history anew, one JSON object an epoch."""
+        if self.read_only:
+            return
         with atomic_file(self.path / "history.json") as handle:
             json.dump(rows, handle, indent=1)
 
     def log(self, line: str) -> None:
         """Append a line with the time (UTC) to the log."""
+        if self.read_only:
+            return
         with open(self.path / "log.txt", "a", encoding="utf-8") as handle:
             handle.write(time.strftime("%Y-%m-%dT%H:%M:%SZ ", time.gmtime()) + line + "\n")
-
-
-def _pid_in(path: Path) -> int:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return 0

@@ -1,7 +1,10 @@
 """A machine that runs out of something is told in one line, with exit code 2."""
 
 import errno
+import os
 import resource
+import subprocess
+import sys
 
 import pytest
 from command_line import facepairs
@@ -28,6 +31,7 @@ def limited(number, value):
         OSError(errno.ENOSPC, "full", "/x"),
         OSError(errno.EMFILE, "too many"),
         ImportError("a.so: failed to map segment from shared object"),
+        FileNotFoundError(errno.ENOENT, "No usable temporary directory found in []"),
     ],
 )
 def test_a_shortage_anywhere_is_one_line(monkeypatch, capsys, error):
@@ -66,4 +70,51 @@ def test_a_file_size_limit(faces, tmp_path):
     assert {entry.name for entry in tmp_path.iterdir()} <= {"pairs.csv", "scores.csv.partial"}
     again = ["--resume"] if (tmp_path / "scores.csv.partial").exists() else []
     facepairs("verify", "--pairs", pairs, "--root", faces, "--out", out, *again, check=0)
-    assert {entry.name for entry in tmp_path.iterdir()} == {"pairs.csv", "scores.csv"}
+    left = {entry.name for entry in tmp_path.iterdir()}
+    assert left == {"pairs.csv", "scores.csv", "scores.csv.sha256"}
+
+
+def test_a_photo_that_is_cut_is_not_kept(tmp_path):
+    """Pillow, writing to a file itself, would not notice."""
+    out = tmp_path / "faces"
+    words = ("data", "synth", out, "--people", 3, "--images", 1)
+    done = facepairs(*words, check=2, preexec_fn=limited(resource.RLIMIT_FSIZE, 4096))
+    assert done.stderr.startswith(f"facepairs: error: cannot write {out}: File too large")
+    assert list(tmp_path.iterdir()) == []
+
+
+NOWHERE = """
+import sys, tempfile
+places = sys.argv.pop().split(":")
+tempfile._candidate_tempdir_list = lambda: places
+from facepairs.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+def test_no_place_for_temporary_files_is_told_before_training(tmp_path):
+    photos = tmp_path / "faces"
+    synth_faces(photos, people=24, images=2, seed=1, size_px=64)
+    words = ["train", photos, "--out", tmp_path / "run", "--model", "pixels"]
+    places = f"{tmp_path / 'none'}:/proc/self"
+    done = subprocess.run(
+        [sys.executable, "-c", NOWHERE, *map(str, words), places],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "facepairs: error: no folder for temporary files can be written; set TMPDIR to one that can"
+    )
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_folder_for_temporary_files_is_done_without(tmp_path):
+    code = "import tempfile; from facepairs.atomic import own_temporaries as own; own(); "
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print(tempfile.mkdtemp())"],
+        env={**os.environ, "TMPDIR": str(tmp_path / "none")},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert not done.stdout.startswith(str(tmp_path))
+    assert not (tmp_path / "none").exists()

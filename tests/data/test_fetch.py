@@ -1,5 +1,7 @@
 import hashlib
 import io
+import subprocess
+import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
@@ -196,7 +198,7 @@ def test_no_room_is_told_before_the_transfer(remote: Remote, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(NoRoom):  # enough for the archive twice, not for its content
         fetch(2 * size)
-    assert [path.name for path in tmp_path.iterdir()] == ["faces.tgz"]
+    assert [path.name for path in tmp_path.iterdir()] == ["faces.tgz.fetched"]
     assert fetch(10**9) == tmp_path / "faces"
     assert len(remote.asked) == 2
 
@@ -218,3 +220,65 @@ def test_an_archive_that_was_there_before_is_used_and_kept(remote: Remote, tmp_p
     (tmp_path / "faces.zip").write_bytes(remote.files.pop("images"))
     assert tree(fetch(tmp_path)) == PHOTOS
     assert (tmp_path / "faces.zip").exists()
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+import facepairs.data.fetch as fetch
+
+def wait(archive, folder):
+    print("unpacked", flush=True)
+    time.sleep(60)
+
+fetch._unpacked_sha256 = wait
+url, content, out = sys.argv[1:]
+archive = fetch.Archive("faces.zip", url, "", "faces", content)
+fetch.fetch_lfw(Path(out), lists=(), archives={"deepfunneled": archive})
+"""
+
+
+@pytest.fixture
+def halfway(remote: Remote, tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A process that has unpacked what it has fetched, and will not finish."""
+    remote.files = {**WORDS, "images": zipped(below("x"))}
+    words = [sys.executable, "-c", SLOW, f"{remote.url}/images", content(), str(tmp_path)]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "unpacked\n"
+    yield child
+    child.kill()
+    child.communicate()
+
+
+def test_a_kill_while_unpacking_leaves_nothing_behind_the_next_run(
+    remote: Remote, tmp_path: Path, halfway: "subprocess.Popen[str]"
+) -> None:
+    halfway.kill()
+    halfway.wait()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert {"faces.zip.fetched", ".fetch.lock"} < left
+    assert len([name for name in left if name.startswith(".faces.tmp-")]) == 1
+    asked = len(remote.asked)
+    assert tree(offer(remote, "zip", remote.files["images"])(tmp_path)) == PHOTOS
+    assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
+    assert len(remote.asked) == asked + len(WORDS)  # the archive had come already
+
+
+def test_what_a_kill_leaves_beside_a_whole_folder_goes_too(remote: Remote, tmp_path: Path) -> None:
+    fetch = offer(remote, "zip", zipped(below("x")))
+    fetch(tmp_path)
+    (tmp_path / "faces.zip.fetched").write_bytes(b"whole once")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (tmp_path / f".faces.tmp-{gone.pid}-0badcafe").mkdir()
+    fetch(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
+
+
+def test_the_second_of_two_is_refused_with_the_firsts_number(
+    remote: Remote, tmp_path: Path, halfway: "subprocess.Popen[str]"
+) -> None:
+    with pytest.raises(BadTransfer, match=f"is in use by process {halfway.pid}; wait for it"):
+        offer(remote, "zip", remote.files["images"])(tmp_path)
+    assert halfway.poll() is None

@@ -2,9 +2,12 @@
 
 import itertools
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from command_line import facepairs
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_bundles import tiny_bundle
@@ -72,6 +75,26 @@ def test_everybody_whom_the_old_bundle_knew_stays_known(bundle, faces, tmp_path)
     assert again.summary["before"] is None  # these people chose the threshold
     assert again.bundle.raw["identities"] == new.raw["identities"]
     assert again.bundle.threshold == new.threshold
+
+
+def test_two_at_once_are_told_apart(bundle, faces, tmp_path):
+    out = tmp_path / "out"
+    code = (
+        "import sys; from pathlib import Path; from facepairs.lock import held, lock_beside\n"
+        "with held(lock_beside(Path(sys.argv[1])), Path()):\n"
+        "    print('held', flush=True); sys.stdin.read()"
+    )
+    first = subprocess.Popen(
+        [sys.executable, "-c", code, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert first.stdout is not None
+    assert first.stdout.readline() == b"held\n"
+    done = facepairs("calibrate", bundle.folder, faces, "--out", out, check=2)
+    assert f"out is in use by process {first.pid}; wait for it or stop it" in done.stderr
+    first.kill()
+    first.communicate()
+    recalibrate(bundle.folder, faces, out)
+    assert {path.name for path in tmp_path.iterdir()} == {"bundle", "out"}
 
 
 def test_nobody_decides_alone():
