@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SLOW := .venv-slow
 DATA ?=
 DEMO ?= demo
 OUT ?= runs/lfw
@@ -13,7 +14,7 @@ help:
 	@echo "make demo       synthetic faces -> trained model -> honest numbers -> two verdicts"
 	@echo "make train      train on DATA=folder into OUT=run"
 	@echo "make test       linters, types, import rules and the fast tests"
-	@echo "make test-slow  the slow tests"
+	@echo "make test-slow  the slow tests and those on Apache Beam, in an environment of their own"
 	@echo "make fuzz       fuzz what reads other people's files, SECONDS=30 a target"
 	@echo "make hostile    the corpus of hostile images through every way in"
 	@echo "make bench      input pipelines and training step on DATA=folder"
@@ -45,8 +46,15 @@ bench: $(VENV)/.runs
 	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder" >&2; exit 2; }
 	$(BIN)/facepairs bench $(DATA)
 
-test-slow: $(VENV)/.develops
-	$(BIN)/python -m pytest -q -m slow
+# Apache Beam holds Pillow and protobuf back: what most users get is tested without it.
+$(SLOW)/.develops: pyproject.toml facepairs/__init__.py
+	$(PYTHON) -m venv $(SLOW)
+	$(SLOW)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev,beam]'
+	@touch $@
+
+test-slow: $(SLOW)/.develops
+	$(SLOW)/bin/python -m pytest -q -m slow
+	$(SLOW)/bin/python -m pytest -q tests/passes tests/cli/test_cache.py tests/pipeline/test_records.py
 
 fuzz: $(VENV)/.develops
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
@@ -69,4 +77,4 @@ reference: $(VENV)/.runs
 	$(BIN)/python scripts/cli_reference.py
 
 clean:
-	rm -rf $(VENV) $(DEMO)
+	rm -rf $(VENV) $(SLOW) $(DEMO)

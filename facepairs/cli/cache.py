@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from facepairs.cli.output import NEGATIVE, print_json, print_rows, say, ticker
+from facepairs.cli.runner import BeamOptions, Runner
+from facepairs.cli.runner import path as as_typed
 
 app = typer.Typer(
     help="Keep sampled pairs in TFRecord files.",
@@ -24,14 +26,19 @@ class Encoding(StrEnum):
 
 @app.command(epilog="Example: facepairs cache build photos/ cache/ --pairs 100000")
 def build(
-    data: Annotated[Path, typer.Argument(help="Folder of Person_Name/photo.jpg.")],
-    out: Annotated[Path, typer.Argument(help="Folder to write; a cache there is replaced.")],
+    data: Annotated[str, typer.Argument(parser=as_typed, help="Folder of Person_Name/photo.jpg.")],
+    out: Annotated[
+        str, typer.Argument(parser=as_typed, help="Folder to write; a cache there is replaced.")
+    ],
     pairs: Annotated[int, typer.Option(help="How many pairs to sample.")],
     encoding: Annotated[
         Encoding, typer.Option(help="jpeg copies the files, raw keeps decoded crops.")
     ] = Encoding.JPEG,
     shards: Annotated[
-        int | None, typer.Option(help="Files. [default: one a thousand pairs, up to 16]")
+        int | None,
+        typer.Option(
+            help="Files. [default: one a thousand pairs, up to 16, then 8,192 pairs each]"
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Model to train: difference (default) or siamese-conv.")
@@ -47,12 +54,16 @@ def build(
     config: Annotated[
         Path | None, typer.Option(help="The training's TOML file; options given come first.")
     ] = None,
+    runner: Runner = None,
+    beam: BeamOptions = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Write sampled pairs and their images to TFRecord files.
 
     Give the training's own settings: a cache of other pairs is refused there. A cache is written
-    whole or not at all.
+    whole or not at all. The work is done in threads here, or where --runner says: a worker writes
+    a shard, and all bytes are the same. With facepairs[beam] DATA and OUT may be gs://, s3:// or
+    hdfs:// places.
     """
     from facepairs.cli.quiet import quiet_tensorflow
 
@@ -64,19 +75,22 @@ def build(
         "skip_bad": skip_bad or None,
     }
     quiet_tensorflow()
+    from facepairs.passes.beam import choose_run
+    from facepairs.places import place
     from facepairs.training.cache import build_training_cache
 
+    run = choose_run(runner, beam or [])
     options = {name: value for name, value in given.items() if value is not None}
     made = build_training_cache(
-        data, out, pairs, encoding.value, shards, options, config, say, ticker
+        place(data), place(out), pairs, encoding.value, shards, options, config, say, ticker, run
     )
     size = sum(shard["bytes"] for shard in made["shards"])
     if json:
-        print_json({"out": str(out), "bytes": size, "manifest": made, "schema": 1})
+        print_json({"out": out, "bytes": size, "manifest": made, "schema": 1})
     else:
         print_rows(
             [
-                ("cache", str(out)),
+                ("cache", out),
                 ("pairs", f"{made['pairs']:,} in {len(made['shards'])} shards, {encoding.value}"),
                 ("size", f"{size / 1e6:,.1f} MB"),
             ]
@@ -85,7 +99,7 @@ def build(
 
 @app.command(epilog="Example: facepairs cache check cache/")
 def check(
-    out: Annotated[Path, typer.Argument(help="Folder that cache build wrote.")],
+    out: Annotated[str, typer.Argument(parser=as_typed, help="Folder that cache build wrote.")],
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Compare a whole cache with its checksums.
@@ -93,10 +107,11 @@ def check(
     Names every file that is damaged, cut, missing or left over. Exit code 1 where there is one.
     """
     from facepairs.pipeline.record_check import check_cache
+    from facepairs.places import place
 
-    problems = check_cache(out, ticker("checking shards"))
+    problems = check_cache(place(out), ticker("checking shards"))
     if json:
-        print_json({"out": str(out), "ok": not problems, "problems": problems, "schema": 1})
+        print_json({"out": out, "ok": not problems, "problems": problems, "schema": 1})
     else:
         print("\n".join(problems) if problems else "ok")
     raise typer.Exit(NEGATIVE if problems else 0)

@@ -2,11 +2,13 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from facepairs.cli.output import NEGATIVE, OK, UNDECIDED, print_json, print_rows, say, ticker
+from facepairs.cli.runner import BeamOptions, Runner
+from facepairs.cli.runner import path as as_typed
 
 if TYPE_CHECKING:
     from facepairs.verification.against import Ranking
@@ -22,6 +24,7 @@ Examples:
   facepairs verify a.jpg b.jpg --show verdict.png
   facepairs verify --pairs pairs.csv --out scores.csv
   facepairs verify --pairs pairs.csv --out scores.csv --resume
+  facepairs verify --pairs pairs.csv --out scores.csv --runner DirectRunner
   facepairs verify a.jpg --against photos/ --top 5
 """
 FAILURES_SHOWN = 5
@@ -35,8 +38,9 @@ class Faces(StrEnum):
 
 
 def verify(
-    left: Annotated[Path | None, typer.Argument(metavar="[A]", help="One photo.")] = None,
-    right: Annotated[Path | None, typer.Argument(metavar="[B]", help="The other photo.")] = None,
+    left: Annotated[str | None, typer.Argument(metavar="[A]", help="One photo.")] = None,
+    right: Annotated[str | None, typer.Argument(metavar="[B]", help="The other photo.")] = None,
+    beam: BeamOptions = None,
     model: Annotated[
         str,
         typer.Option(
@@ -53,15 +57,21 @@ def verify(
         typer.Option(help="Take the bundle's threshold for this false match rate: 0.001."),
     ] = None,
     pairs: Annotated[
-        Path | None,
-        typer.Option(help="Score many pairs: CSV left,right[,genuine]; needs --out."),
+        str | None,
+        typer.Option(
+            parser=as_typed, help="Score many pairs: CSV left,right[,genuine]; needs --out."
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="CSV file to write, with --pairs or --against.")
+        str | None,
+        typer.Option(parser=as_typed, help="CSV file to write, with --pairs or --against."),
     ] = None,
     root: Annotated[
-        Path | None,
-        typer.Option(help="Folder that the paths in PAIRS count from.  [default: that of PAIRS]"),
+        str | None,
+        typer.Option(
+            parser=as_typed,
+            help="Folder that the paths in PAIRS count from.  [default: that of PAIRS]",
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted --pairs run.")
@@ -88,6 +98,7 @@ def verify(
         Path | None,
         typer.Option(help="Draw both photos, the faces compared and the verdict: verdict.png."),
     ] = None,
+    runner: Runner = None,
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Tell whether two photos show one person; or score many pairs, or one photo against many.
@@ -99,23 +110,43 @@ def verify(
 
     Two photos: exit code 0: the same person, 1: different people, 2: an error, 3: no threshold to
     decide by. --pairs and --against: 0: done, 1: done, but some pairs or photos could not be used.
+    With facepairs[beam] --pairs, --root and --out may be gs://, s3:// or hdfs:// places.
     """
     every = True if face is Faces.ALL else None
+    wanted = threshold, max_fmr
+    words = [word for word in (left, right, *(beam or ())) if word is not None]
     if pairs is not None:
-        _refuse("--pairs", A=left, B=right, against=against, top=top, show=show, face=every)
+        _refuse("--pairs", against=against, top=top, show=show, face=every)
         if out is None:
             raise typer.BadParameter("--pairs needs --out, the CSV file to write")
-        _pairs(model, pairs, out, root, resume, (threshold, max_fmr), framing, json)
-    elif against is not None:
+        if runner is None:
+            _refuse("--pairs", A=left, B=right)
+        files = Files(pairs, out, root)
+        _pairs(model, files, resume, wanted, framing, (runner, words), json)
+        return
+    if len(words) > 2:
+        raise typer.BadParameter(f"unexpected: {' '.join(words[2:])}")
+    if against is not None:
         _refuse("--against", B=right, root=root, resume=resume or None, show=show, face=every)
+        _refuse("--against", runner=runner)
         if left is None:
             raise typer.BadParameter("--against needs the photo to compare: verify A --against DIR")
-        _against(model, left, against, out, top or 10, (threshold, max_fmr), framing, json)
+        place = None if out is None else Path(out)
+        _against(model, Path(left), against, place, top or 10, wanted, framing, json)
     else:
         if left is None or right is None:
             raise typer.BadParameter("give two photos, or --pairs, or a photo and --against")
-        _refuse("two photos", out=out, root=root, resume=resume or None, top=top)
-        _two(model, left, right, (threshold, max_fmr), (framing, bool(every)), show, json)
+        _refuse("two photos", out=out, root=root, resume=resume or None, top=top, runner=runner)
+        look = framing, bool(every)
+        _two(model, Path(left), Path(right), wanted, look, show, json)
+
+
+class Files(NamedTuple):
+    """What --pairs reads and writes, as it was typed."""
+
+    pairs: str
+    out: str
+    root: str | None
 
 
 Wanted = tuple[float | None, float | None]  # threshold, max_fmr
@@ -229,33 +260,39 @@ def _threshold(point: "OperatingPoint") -> list[tuple[str, str]]:
 
 def _pairs(
     model: str,
-    pairs: Path,
-    out: Path,
-    root: Path | None,
+    files: Files,
     resume: bool,
     wanted: Wanted,
     framing: bool,
+    runner: tuple[str | None, list[str]],
     json: bool,
 ) -> None:
-    from facepairs.verification.batch import verify_pairs
+    from facepairs.passes.beam import choose_run
+    from facepairs.passes.verify import verify_pairs_anywhere
+    from facepairs.places import place
     from facepairs.verification.thresholds import operating_point
     from facepairs.verification.verifier import Verifier
 
     verifier = Verifier.load(model, threads=1)
     point = operating_point(verifier.bundle, *wanted)
+    run, out = choose_run(*runner), files.out
+    root = None if files.root is None else place(files.root)
     try:
-        report = verify_pairs(verifier, pairs, out, point, root, resume, ticker, framing)
+        report = verify_pairs_anywhere(
+            verifier, place(files.pairs), place(out), point, root, resume, ticker, framing, run
+        )
     except KeyboardInterrupt:
-        say("stopped and saved; go on with the same command and --resume")
+        if runner[0] is None:
+            say("stopped and saved; go on with the same command and --resume")
         raise
     if report.failed:
         counts = f"{report.failed:,} of {report.pairs:,} pairs"
         say(f"warning: {counts} could not be scored; see column error of {out}")
     if json:
         told = {**vars(report), **point.to_json()}
-        print_json({**told, "out": str(out), "model": model, "schema": 1})
+        print_json({**told, "out": out, "model": model, "schema": 1})
     else:
-        print_rows([*_counts(report), *_threshold(point), ("scores", str(out))])
+        print_rows([*_counts(report), *_threshold(point), ("scores", out)])
     raise typer.Exit(NEGATIVE if report.failed else OK)
 
 

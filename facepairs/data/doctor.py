@@ -1,27 +1,26 @@
 """The dataset doctor: decodes every photo of a folder and says what would mislead a training."""
 
-import os
 import stat
 import unicodedata
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
-from facepairs.data.soundness import Look, decodes, examine
+from facepairs.data.listing import index_place
+from facepairs.data.soundness import Look, decode_each, examine_each
+from facepairs.parallel import Run, batches, in_order
+from facepairs.places import Place, Uri
 
 SCHEMA = 1
 MIN_SIDE_PX = 64
 MAJORITY = 0.5  # one size in more than this share of the images makes the others odd
 BATCH = 64  # images a task: a task for each image costs more than decoding it
-IN_FLIGHT = 4  # batches a worker
 COMMON_SIZES = 10
 
 Progress = Callable[[int, int], None]
@@ -94,16 +93,16 @@ class DatasetReport:
 
 
 def check_dataset(
-    root: Path, progress: Progress | None = None, workers: int | None = None
+    root: Place, progress: Progress | None = None, run: Run = in_order
 ) -> DatasetReport:
     """Examine a folder of faces: every image is read whole, hashed and decoded.
 
-    `progress(done, total)` counts images; `workers` is a number of threads (default: one a core).
+    `progress(done, total)` counts images; `run` says where the work is done (default: in threads).
     Raises BadData when the folder is missing, not readable, or holds no image at all.
     """
-    index = FaceIndex.scan(root)
+    index = index_place(root)
     looks = _Looks(index)
-    _look_at_all(index, examine, looks.add, progress, workers)
+    _look_at_all(index, examine_each, looks.add, progress, run)
     findings = [
         *(_left_out(index.root, skipped) for skipped in index.skipped),
         *looks.problems,
@@ -119,11 +118,11 @@ def check_dataset(
 
 
 def unreadable_images(
-    index: FaceIndex, progress: Progress | None = None, workers: int | None = None
+    index: FaceIndex, progress: Progress | None = None, run: Run = in_order
 ) -> list[tuple[int, str]]:
     """Decode every image, and give the number of each that cannot be read, with the reason.
 
-    `progress` and `workers` as for `check_dataset`. Never raises for a file.
+    `progress` and `run` as for `check_dataset`. Never raises for a file.
     """
     bad: list[tuple[int, str]] = []
 
@@ -131,37 +130,27 @@ def unreadable_images(
         if look.problem:
             bad.append((image, look.reason))
 
-    _look_at_all(index, decodes, note, progress, workers)
+    _look_at_all(index, decode_each, note, progress, run)
     return bad
 
 
 def _look_at_all(
     index: FaceIndex,
-    look: Callable[[Path], Look],
+    look: Callable[[list[Path]], list[Look]],
     take: Callable[[int, Look], None],
     progress: Progress | None,
-    workers: int | None,
+    run: Run,
 ) -> None:
-    """Look at every image in threads (Pillow decodes without the GIL); take results in order."""
-    threads = workers or min(os.cpu_count() or 1, 16)
-    todo = (range(at, min(at + BATCH, len(index))) for at in range(0, len(index), BATCH))
-    pool = ThreadPoolExecutor(threads)
-
-    def batch(images: range) -> list[Look]:
-        return [look(index.path(image)) for image in images]
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's; what they say is a finding here
-            # A window at a time: a million images must not queue up a million results.
-            while window := list(islice(todo, threads * IN_FLIGHT)):
-                for images, found in zip(window, pool.map(batch, window), strict=True):
-                    for image, one in zip(images, found, strict=True):
-                        take(image, one)
-                    if progress:
-                        progress(images.stop, len(index))
-    finally:
-        pool.shutdown(cancel_futures=True)
+    """Look at every image (Pillow decodes without the GIL) and take what was seen in order."""
+    done = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's; what they say is a finding here
+        for found in run(look, batches(map(index.path, range(len(index))), BATCH)):
+            for one in found:
+                take(done, one)
+                done += 1
+            if progress:
+                progress(done, len(index))
 
 
 class _Looks:
@@ -299,9 +288,9 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _is_plain(path: Path) -> bool:
+def _is_plain(path: Place) -> bool:
     try:
-        return stat.S_ISREG(path.stat().st_mode)
+        return isinstance(path, Uri) or stat.S_ISREG(path.stat().st_mode)
     except OSError:
         return True
 

@@ -6,20 +6,24 @@ BMP's palette. So the file's structure is walked as well, to where each format s
 """
 
 import errno
+import math
 import os
 import stat
 import struct
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
-from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 
 from facepairs.data import bombs
+from facepairs.places import Place, Uri
 
 MAX_PIXELS = 50_000_000  # more is a decompression bomb or no photo of a face
+# What TensorFlow decodes whole, several at a time: all but JPEGs of one scan.
+MAX_WHOLE_PIXELS = 25_000_000
 MAX_BYTES = 4 * MAX_PIXELS + 1_000_000  # what an uncompressed image of that many pixels takes
 ORIENTATION = 0x0112  # EXIF 2.32, 4.6.4
 _UPRIGHT = 1
@@ -59,7 +63,10 @@ class Look:
     digest: bytes = b""
 
 
-def decodes(path: Path) -> Look:
+_EMPTY = Look("zero_byte", "is empty (0 bytes); fetch it anew or remove it")
+
+
+def decodes(path: Place) -> Look:
     """Decode one image file; never raises, never waits on a FIFO or a device.
 
     Pillow's warnings are the caller's to silence: the filter belongs to the whole process.
@@ -68,14 +75,26 @@ def decodes(path: Path) -> Look:
     return data if isinstance(data, Look) else _decode(data, thorough=False)
 
 
-def examine(path: Path) -> Look:
+def decode_each(paths: Iterable[Place]) -> list[Look]:
+    """Look at some files as `decodes` does: what a pass does at a time."""
+    return [decodes(path) for path in paths]
+
+
+def examine_each(paths: Iterable[Place]) -> list[Look]:
+    """Look at some files as `examine` does: what a pass does at a time."""
+    return [examine(path) for path in paths]
+
+
+def examine(path: Place) -> Look:
     """Decode one image file as `decodes` does, and give its orientation and digest too."""
     data = _read(path)
     return data if isinstance(data, Look) else _decode(data, thorough=True)
 
 
-def _read(path: Path) -> bytes | Look:
+def _read(path: Place) -> bytes | Look:
     try:
+        if isinstance(path, Uri):
+            return path.read_bytes() or _EMPTY
         # Without O_NONBLOCK the mere opening of a FIFO waits for somebody to write to it.
         handle = os.open(
             path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -95,7 +114,7 @@ def _read(path: Path) -> bytes | Look:
         return Look("unreadable", f"cannot be read ({error.strerror})")
     except ValueError:
         return Look("unreadable", "cannot be read (a NUL in its name)")
-    return data or Look("zero_byte", "is empty (0 bytes); fetch it anew or remove it")
+    return data or _EMPTY
 
 
 def _decode(data: bytes, thorough: bool) -> Look:
@@ -110,12 +129,16 @@ def _decode(data: bytes, thorough: bool) -> Look:
     try:
         with Image.open(BytesIO(data), formats=("JPEG", "PNG", "BMP")) as image:
             width, height = image.size
-            if width * height > MAX_PIXELS:
-                return _too_large(f"{width}x{height} pixels")
+            most = _most_pixels(data, width * height)
+            if width * height > most:
+                return _too_large(f"{width}x{height} pixels", most)
             problem = _structure(data, image)
             if problem:
                 return problem
-            with bombs.room.take(width * height):
+            if width * height > bombs.LARGE_PIXELS:  # a JPEG's bits are read all the same
+                image.draft(image.mode, (width // 8, height // 8))
+            held = bombs.weight(data, math.prod(image.size), width * height)
+            with bombs.room.take(held):
                 image.load()
             orientation = _orientation(image) if thorough else _UPRIGHT
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
@@ -132,8 +155,15 @@ def _damaged(why: str) -> Look:
     return Look("unreadable", f"is truncated or damaged ({why}); fetch it anew or remove it")
 
 
-def _too_large(size: str) -> Look:
-    return Look("too_large", f"has {size}; reduce it below {MAX_PIXELS:,} or remove it")
+def _most_pixels(data: bytes, pixels: int) -> int:
+    """Give how many pixels an image may have; where there are fewer, not looking closely."""
+    small = pixels <= MAX_WHOLE_PIXELS
+    in_part = small or (data.startswith(_JPEG) and not bombs.several_scans(data))
+    return MAX_PIXELS if in_part else MAX_WHOLE_PIXELS
+
+
+def _too_large(size: str, most: int = MAX_PIXELS) -> Look:
+    return Look("too_large", f"has {size}; reduce it below {most:,} or remove it")
 
 
 def _orientation(image: Image.Image) -> int:

@@ -14,12 +14,14 @@ import json
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from facepairs.errors import BadData
+from facepairs.places import Place, Uri, copy_from, files_below
 
 FORMAT = "facepairs-pair-cache"
 VERSION = 1
@@ -29,6 +31,8 @@ SHARD_NAME = re.compile(r"pairs-\d{5}-of-\d{5}\.tfrecord")
 MAX_SHARDS = 99_999
 MAX_MANIFEST_BYTES = 64 << 20
 FRAME_BYTES = 16  # of a TFRecord: length (8), its CRC (4), …, the data's CRC (4)
+
+MISSING, NO_FILE = "missing", "not a file"
 
 Tick = Callable[[int, int], None]
 
@@ -78,15 +82,16 @@ class CacheManifest:
         return (json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n").encode()
 
 
-def read_manifest(folder: Path) -> CacheManifest:
+def read_manifest(folder: Place) -> CacheManifest:
     """Read and check a cache's manifest; raises BadData where it is missing or damaged."""
     path = folder / MANIFEST
-    if not folder.is_dir():
+    if isinstance(folder, Path) and not folder.is_dir():
         raise BadData(f"{folder}: no such folder; make a cache with: facepairs cache build")
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_MANIFEST_BYTES:
-            raise BadData(f"{path}: not a pair cache's manifest; build the cache anew")
+        if isinstance(path, Path):
+            status = path.stat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_MANIFEST_BYTES:
+                raise BadData(f"{path}: not a pair cache's manifest; build the cache anew")
         data = path.read_bytes()
     except OSError as error:
         raise BadData(
@@ -136,33 +141,45 @@ def _typed(kind: Any, values: Any) -> Any:
     return kind(**values)
 
 
-def misplaced(folder: Path, manifest: CacheManifest) -> dict[str, str]:
+def misplaced(folder: Place, manifest: CacheManifest) -> dict[str, str]:
     """Say what names and sizes alone give away: file name → problem, nothing is read."""
     try:
-        found = {entry.name: entry.stat() for entry in os.scandir(folder)}
+        found = _sizes(folder)
     except OSError as error:
         raise BadData(f"{folder}: {error.strerror}; build the cache anew") from None
     problems: dict[str, str] = {}
     for shard in manifest.shards:
-        status = found.pop(shard.name, None)
-        if status is None:
-            problems[shard.name] = "missing"
-        elif not stat.S_ISREG(status.st_mode):
-            problems[shard.name] = "not a file"
-        elif status.st_size != shard.bytes:
-            problems[shard.name] = f"{status.st_size:,} bytes, not {shard.bytes:,}"
+        if shard.name not in found:
+            problems[shard.name] = MISSING
+            continue
+        size = found.pop(shard.name)
+        if size is None:
+            problems[shard.name] = NO_FILE
+        elif size != shard.bytes:
+            problems[shard.name] = f"{size:,} bytes, not {shard.bytes:,}"
     for name in sorted(found):
         if name != MANIFEST and not name.startswith("."):
             problems[name] = f"not listed in {MANIFEST}"
     return problems
 
 
-def check_cache(folder: Path, progress: Tick | None = None) -> list[str]:
+def _sizes(folder: Place) -> dict[str, int | None]:
+    """Give the size of each file of a folder by name, None for what is no file."""
+    if isinstance(folder, Uri):
+        return {entry.name: entry.size for entry in files_below(folder)}
+    found = {entry.name: entry.stat() for entry in os.scandir(folder)}
+    return {
+        name: status.st_size if stat.S_ISREG(status.st_mode) else None
+        for name, status in found.items()
+    }
+
+
+def check_cache(folder: Place, progress: Tick | None = None) -> list[str]:
     """Read a whole cache and name every problem, one line each; no line means that all is well.
 
     `progress(done, total)` counts bytes. Raises BadData when there is no such folder.
     """
-    if not folder.is_dir():
+    if isinstance(folder, Path) and not folder.is_dir():
         raise BadData(f"{folder}: no such folder; give the one that facepairs cache build made")
     try:
         manifest = read_manifest(folder)
@@ -171,7 +188,7 @@ def check_cache(folder: Path, progress: Tick | None = None) -> list[str]:
         return [str(error)]
     done = 0
     for shard in manifest.shards:
-        if (folder / shard.name).is_file():  # reading a pipe would wait for ever
+        if problems.get(shard.name) not in (MISSING, NO_FILE):  # a pipe would wait for ever
             problems[shard.name] = _content_problem(folder / shard.name, shard)
         done += shard.bytes
         if progress:
@@ -179,7 +196,14 @@ def check_cache(folder: Path, progress: Tick | None = None) -> list[str]:
     return [f"{folder / name}: {text}" for name, text in sorted(problems.items()) if text]
 
 
-def _content_problem(path: Path, shard: Shard) -> str:
+def _content_problem(path: Place, shard: Shard) -> str:
+    if isinstance(path, Uri):
+        with tempfile.TemporaryDirectory(prefix="facepairs-") as local:
+            try:
+                copy_from(path, Path(local) / shard.name)
+            except OSError as error:
+                return f"cannot be read ({error.strerror})"
+            return _content_problem(Path(local) / shard.name, shard)
     try:
         records, size = count_records(path), path.stat().st_size
         with open(path, "rb") as handle:

@@ -13,7 +13,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from facepairs.errors import BadConfig, BadData
-from facepairs.pipeline.decode import batch_decoder
+from facepairs.pipeline.decode import batch_decoder, plain
 from facepairs.pipeline.record_check import CacheManifest, misplaced, read_manifest
 
 INTERLEAVED_SHARDS = 16
@@ -84,14 +84,19 @@ class RecordStore:
             )
 
     def batches(
-        self, batch_size: int, shuffle_seed: int | None, repeat: bool, start_step: int = 0
+        self,
+        batch_size: int,
+        shuffle_seed: int | None,
+        repeat: bool,
+        start_step: int = 0,
+        part: tuple[int, int] | None = None,
     ) -> tf.data.Dataset:
         """Read batches as `make_dataset` gives them: in order, or shuffled by a seed.
 
         Without a seed the pairs come in the sampler's order. With one, every pass has an order of
         its own, a function of seed and pass alone. With `repeat` passes follow without end, each
         `pairs // batch_size` steps long; a single pass ends with a batch that may be short.
-        `start_step` steps are passed over without decoding them.
+        `start_step` steps are passed over without decoding them. `part` is that of `make_dataset`.
 
         Raises BadConfig for a batch larger than the cache. While iterating, raises
         tf.errors.FailedPreconditionError for a pass of another length than the manifest's,
@@ -122,8 +127,12 @@ class RecordStore:
 
         return (
             tf.data.Dataset.range(first, tf.int64.max if repeat else first + 1)
-            .flat_map(tf.autograph.experimental.do_not_convert(one_pass))
-            .map(self._decoder(batch_size), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+            .flat_map(plain(one_pass))
+            .map(
+                plain(self._decoder(batch_size, part)),
+                num_parallel_calls=tf.data.AUTOTUNE,
+                deterministic=True,
+            )
             .prefetch(tf.data.AUTOTUNE)
         )
 
@@ -135,7 +144,7 @@ class RecordStore:
             tf.data.Dataset.from_tensor_slices(shards)
             .shuffle(len(self.manifest.shards), 2 * number, reshuffle_each_iteration=False)
             .interleave(
-                lambda shard: tf.data.TFRecordDataset(shard, buffer_size=READ_BYTES),
+                plain(lambda shard: tf.data.TFRecordDataset(shard, buffer_size=READ_BYTES)),
                 cycle_length=INTERLEAVED_SHARDS,
                 num_parallel_calls=tf.data.AUTOTUNE,
                 deterministic=True,
@@ -143,23 +152,28 @@ class RecordStore:
             .shuffle(min(held, self.pairs), 2 * number + 1, reshuffle_each_iteration=False)
         )
 
-    def _decoder(self, batch_size: int) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
+    def _decoder(
+        self, batch_size: int, part: tuple[int, int] | None
+    ) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
         """Make a function from serialised records string[B] to a batch, all in one call."""
         side = self.manifest.crop_px
-        crops_of = batch_decoder(self.manifest.frame_px, side, 2 * batch_size)
+        begin, end = part or (0, batch_size)
+        crops_of = batch_decoder(self.manifest.frame_px, side, 2 * (end - begin))
+        label = {"genuine": tf.io.FixedLenFeature([], tf.int64)}
         wanted = {
             "left": tf.io.FixedLenFeature([], tf.string),
             "right": tf.io.FixedLenFeature([], tf.string),
-            "genuine": tf.io.FixedLenFeature([], tf.int64),
+            **label,
         }
 
         def decode(records: tf.Tensor) -> dict[str, tf.Tensor]:
-            values = tf.io.parse_example(records, wanted)
+            values = tf.io.parse_example(records[begin:end] if part else records, wanted)
+            labels = (tf.io.parse_example(records, label) if part else values)["genuine"]
             images = tf.concat([values["left"], values["right"]], axis=0)
             if self.manifest.encoding == "raw":
                 crops = tf.reshape(tf.io.decode_raw(images, tf.uint8), (-1, side, side, 3))
             else:
                 crops = crops_of(images)
-            return {"images": crops, "genuine": tf.cast(values["genuine"], tf.bool)}
+            return {"images": crops, "genuine": tf.cast(labels, tf.bool)}
 
         return decode

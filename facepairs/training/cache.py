@@ -11,8 +11,11 @@ from facepairs.config import TrainConfig, load_config
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData
+from facepairs.lock import held, lock_beside
+from facepairs.parallel import Run, in_order
 from facepairs.pipeline.record_build import build_cache, check_request, people_digest
 from facepairs.pipeline.records import RecordStore
+from facepairs.places import Place, Uri
 from facepairs.training.people import choose_people, readable_index
 
 Say = Callable[[str], None]
@@ -24,8 +27,8 @@ FROM_FILE = ("genuine_share", "frame_px", "crop_px", "calibration_share", "test_
 
 
 def build_training_cache(
-    data: Path,
-    out: Path,
+    data: Place,
+    out: Place,
     pairs: int,
     encoding: str,
     shards: int | None,
@@ -33,11 +36,13 @@ def build_training_cache(
     config_file: Path | None,
     say: Say = lambda line: None,
     progress: Callable[[str], Tick] | None = None,
+    run: Run = in_order,
 ) -> dict[str, Any]:
     """Write the cache that a training with these settings reads; give its manifest.
 
-    `options` are fields of TrainConfig and go before those of the TOML file. Raises what
-    `readable_index`, `choose_people` and `build_cache` raise.
+    `options` are fields of TrainConfig and go before those of the TOML file; `run` says where
+    images are checked and shards written. Raises what `readable_index`, `choose_people` and
+    `build_cache` raise, and BadData where another process builds there.
     """
     tick = progress or (lambda label: lambda done, total: None)
     check_request(out, pairs, shards, encoding)
@@ -47,9 +52,26 @@ def build_training_cache(
         raise BadConfig(
             "siamese does not train from a cache of pairs; give --model difference or siamese-conv"
         )
-    if out.resolve().is_relative_to(data.resolve()):
+    if isinstance(out, Uri):  # an object store has no locks
+        return _build(data, out, pairs, encoding, shards, config, say, tick, run)
+    if isinstance(data, Path) and out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} lies in the folder of faces; choose another place for the cache")
-    index = readable_index(data, config.skip_bad, say, tick("checking images"))
+    with held(lock_beside(out), out, BadData, "choose another place"):
+        return _build(data, out, pairs, encoding, shards, config, say, tick, run)
+
+
+def _build(
+    data: Place,
+    out: Place,
+    pairs: int,
+    encoding: str,
+    shards: int | None,
+    config: TrainConfig,
+    say: Say,
+    tick: Callable[[str], Tick],
+    run: Run,
+) -> dict[str, Any]:
+    index = readable_index(data, config.skip_bad, say, tick("checking images"), run)
     return build_cache(
         out,
         index,
@@ -62,6 +84,7 @@ def build_training_cache(
         frame_px=config.frame_px,
         crop_px=config.crop_px,
         progress=tick("writing pairs"),
+        run=run,
     )
 
 
@@ -114,14 +137,20 @@ def rebuild_command(
 
 
 def cached_batches(
-    store: RecordStore, batch_size: int, seed: int, start_step: int = 0
+    store: RecordStore,
+    batch_size: int,
+    seed: int,
+    start_step: int = 0,
+    part: tuple[int, int] | None = None,
 ) -> Iterator[dict[str, tf.Tensor]]:
     """Yield a training's batches from `start_step` on, without end, every pass in a new order.
+
+    `part` are the pairs of each batch whose images are wanted, as in `make_dataset`.
 
     Raises BadData where the cache turns out damaged, BadConfig for a batch larger than it.
     """
     try:
-        yield from store.batches(batch_size, seed, repeat=True, start_step=start_step)
+        yield from store.batches(batch_size, seed, repeat=True, start_step=start_step, part=part)
     except tf.errors.OpError as error:
         what = (error.message or type(error).__name__).splitlines()[0]
         raise BadData(

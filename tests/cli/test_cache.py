@@ -1,6 +1,7 @@
 """`facepairs cache build | check`, and the training that a cache is opened for."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import facepairs
 from PIL import Image
 
 from facepairs.cli.main import main
 from facepairs.config import TrainConfig, load_config
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData
+from facepairs.lock import held, lock_beside
 from facepairs.training.cache import cached_batches, open_training_cache
 from facepairs.training.people import choose_people
 
@@ -49,8 +52,12 @@ def run(*words: object) -> int:
     return caught.value.code
 
 
-def build(photos: Path, out: Path, *words: object) -> int:
-    return run("cache", "build", photos, out, "--pairs", 40, "--shards", 2, *words)
+def built(photos: object, out: object) -> tuple[object, ...]:
+    return ("cache", "build", photos, out, "--pairs", 40, "--shards", 2)
+
+
+def build(photos: Path, out: object, *words: object) -> int:
+    return run(*built(photos, out), *words)
 
 
 def test_build_then_check(photos, tmp_path, capsys):
@@ -186,3 +193,57 @@ def test_batches_go_on_at_a_step_and_name_damage(photos, tmp_path, settings):
     shard.write_bytes(data[:500] + bytes([data[500] ^ 1]) + data[501:])
     with pytest.raises(BadData, match=f"damaged .*; see: facepairs cache check {out}"):
         list(islice(cached_batches(store, 8, 1), 8))
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("encoding", ["jpeg", "raw"])
+def test_beam_writes_the_same_bytes_anywhere(photos, settings, tmp_path, encoding):
+    pytest.importorskip("apache_beam")
+    from memory_files import FILES
+
+    FILES.clear()
+    for path in photos.rglob("*.jpg"):
+        FILES[f"mem://bucket/photos/{path.relative_to(photos)}"] = path.read_bytes()
+    FILES["memdir://cluster/cache/pairs-00001-of-00009.tfrecord"] = b"left by another build"
+    words = ("--encoding", encoding, "--config", settings)
+    beam = (*words, "--runner", "DirectRunner")
+    assert build(photos, tmp_path / "here", *words) == 0
+    assert build(photos, tmp_path / "beam", *beam) == 0
+    assert bytes_of(tmp_path / "beam") == bytes_of(tmp_path / "here")
+    for out, more in (("mem://bucket/cache", words), ("memdir://cluster/cache", beam)):
+        assert run(*built("mem://bucket/photos", out), *more) == 0
+        there = {n.rpartition("/")[2]: b for n, b in FILES.items() if n.startswith(f"{out}/")}
+        assert there == bytes_of(tmp_path / "here")
+        assert run("cache", "check", out) == 0
+    FILES["mem://bucket/cache/pairs-00001-of-00002.tfrecord"] = b"cut"
+    assert run("cache", "check", "mem://bucket/cache") == 1
+    FILES["mem://bucket/notes.txt"] = b""
+    assert run(*built("mem://bucket/photos", "mem://bucket"), *words) == 2
+    FILES.clear()
+
+
+def test_two_builds_of_one_cache_do_not_meet(photos, settings, tmp_path, capsys):
+    out = tmp_path / "cache"
+    with held(lock_beside(out), out):
+        assert build(photos, out, "--config", settings) == 2
+    assert f"{out} is in use by process {os.getpid()}; wait" in capsys.readouterr().err
+    assert build(photos, out, "--config", settings) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "small.toml"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["jpeg", "raw"])
+def test_processes_write_the_same_bytes(photos, settings, tmp_path, encoding):
+    pytest.importorskip("apache_beam")
+    words = (*built(photos, tmp_path / "here"), "--config", settings, "--encoding", encoding)
+    facepairs(*words, check=0)
+    for mode in ("multi_processing", "multi_threading"):
+        there = tmp_path / mode
+        facepairs(
+            *built(photos, there), *words[-4:], "--runner", "DirectRunner",
+            "--", "--direct_running_mode", mode, "--direct_num_workers", 2, check=0,
+        )  # fmt: skip
+        assert bytes_of(there) == bytes_of(tmp_path / "here")

@@ -5,10 +5,18 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class Run(Protocol):
+    """How a pass does its work: `in_order`, or what else gives the same results, elsewhere."""
+
+    def __call__(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield work(item) for each item, in their order; both can be pickled, as can results."""
+        ...
 
 
 def in_order(work: Callable[[T], R], items: Iterable[T], workers: int | None = None) -> Iterator[R]:
