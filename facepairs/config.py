@@ -74,6 +74,8 @@ class TrainConfig:
     calibration_share: float = 0.15  # people set aside for threshold and probability
     test_share: float = 0.15  # people set aside for `evaluate`; protocol view1 needs none
     calibration_pairs: int = 4_000  # pairs of those people, half genuine
+    deterministic: bool = False  # let TensorFlow use no operation whose result may vary (on GPUs)
+    checkpoint_minutes: float = 5.0  # the longest time from one checkpoint to the next, in minutes
     skip_bad: bool = False  # leave unreadable images out instead of refusing the folder
 
     def __post_init__(self) -> None:
@@ -105,6 +107,7 @@ class TrainConfig:
         self._range("calibration_share", 0.01, 0.9)
         self._range("test_share", 0, 0.9)
         self._range("calibration_pairs", 40, 10**7)
+        self._range("checkpoint_minutes", 0, 100_000)
         if self.calibration_share + self.test_share > 0.95:
             raise BadConfig("calibration_share and test_share leave nobody to train on; lower one")
         if (self.store == "tfrecord") != bool(self.cache):

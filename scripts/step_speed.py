@@ -1,6 +1,7 @@
 """What makes the training step faster on this machine, and what does not.
 
     python scripts/step_speed.py DATA [--model siamese-conv] [--image-size 64] [--repeats 3]
+    python scripts/step_speed.py DATA --model difference --only "deterministic ops"
 
 Each variant runs the training loop's own step on batches from the `memory` store in a process of
 its own; variants take turns. Prints the median and range of pairs a second, as ratios to the first.
@@ -29,6 +30,7 @@ VARIANTS: dict[str, tuple[dict[str, str], dict[str, int]]] = {
     "batch 64": ({}, {"batch": 64}),
     "batch 256": ({}, {"batch": 256}),
     "no augmentation": ({}, {"plain": 1}),
+    "deterministic ops": ({}, {"deterministic": 1}),
 }
 
 
@@ -44,6 +46,7 @@ def measure(
     bfloat16: int = 0,
     batch: int = 0,
     plain: int = 0,
+    deterministic: int = 0,
 ) -> float:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import keras
@@ -59,6 +62,9 @@ def measure(
 
     tf.config.threading.set_intra_op_parallelism_threads(intra)
     tf.config.threading.set_inter_op_parallelism_threads(inter)
+    keras.utils.set_random_seed(0)
+    if deterministic:
+        tf.config.experimental.enable_op_determinism()
     if bfloat16:
         keras.mixed_precision.set_global_policy("mixed_bfloat16")
     index = FaceIndex.scan(data).without(range(2000, 10**7))
@@ -101,14 +107,17 @@ def main() -> None:
     parser.add_argument("--model", default="siamese-conv")
     parser.add_argument("--image-size", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=VARIANTS, help="compared with the first")
     parser.add_argument("--variant", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.variant:
         print(measure(given.data, given.model, given.image_size, **VARIANTS[given.variant][1]))
         return
-    found: dict[str, list[float]] = {name: [] for name in VARIANTS}
+    chosen = dict.fromkeys([FIRST, *(given.only or VARIANTS)])
+    found: dict[str, list[float]] = {name: [] for name in chosen}
     for _ in range(given.repeats):
-        for name, (environment, _) in VARIANTS.items():
+        for name in chosen:
+            environment = VARIANTS[name][0]
             command = [sys.executable, __file__, str(given.data), "--variant", name]
             done = subprocess.run(
                 [*command, "--model", given.model, "--image-size", str(given.image_size)],

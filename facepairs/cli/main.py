@@ -2,7 +2,7 @@
 
 Exit codes: 0 done (`verify`: same person), 1 a negative finding (`verify`: different people,
 `data check`: something is wrong), 2 an error, 3 a score without a threshold to decide by (`verify`
-with an embedder made elsewhere), 130 interrupted.
+with an embedder made elsewhere), 130 interrupted, 138 another worker of a training was lost.
 """
 
 import errno
@@ -16,12 +16,14 @@ import typer
 
 import facepairs
 from facepairs.cli.output import ERROR, INTERRUPTED, bear_any_name, print_error
-from facepairs.errors import FacepairsError
+from facepairs.cli.quiet import VERBOSE, hush
+from facepairs.errors import NO_PLACE, FacepairsError
 
 COMMANDS = ("train", "evaluate", "crossval", "calibrate", "verify", "info", "export", "bench")
 GROUPS = ("data", "cache")
 EXHAUSTED = "ResourceExhaustedError"  # TensorFlow's
 UNMAPPED = ("failed to map segment", "annot allocate memory")  # a library that finds no room
+UNPLACED = "No usable temporary directory"  # Python's
 FREE_SPACE = "free space or choose another place"
 SHORTAGES = {  # of the machine, wherever they strike: no bugs
     errno.ENOSPC: FREE_SPACE,
@@ -46,8 +48,14 @@ def _root(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
+    verbose: bool = typer.Option(
+        False, "--verbose", help="Show what libraries warn of and log, too; before the command."
+    ),
 ) -> None:
     """Turn a folder of faces into a face verifier whose errors are known."""
+    if verbose:
+        os.environ[VERBOSE] = "1"
+    hush()
 
 
 def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
@@ -88,7 +96,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def _run(arguments: list[str], as_json: bool) -> int:
     every = (*COMMANDS, *GROUPS)
-    wanted = [name for name in arguments[:1] if name in every]  # one alone starts sooner
+    first = [word for word in arguments if not word.startswith("-")][:1]
+    wanted = [name for name in first if name in every]  # one alone starts sooner
     try:
         code = typer.main.get_command(build_app(wanted or every)).main(
             arguments, prog_name="facepairs", standalone_mode=False
@@ -112,6 +121,8 @@ def _shortage(error: Exception) -> str:
     unmapped = isinstance(error, ImportError) and any(word in str(error) for word in UNMAPPED)
     if unmapped or isinstance(error, MemoryError) or type(error).__name__ == EXHAUSTED:
         return "out of memory; free some or raise the limit (ulimit -v), or give less at once"
+    if isinstance(error, FileNotFoundError) and UNPLACED in str(error):
+        return NO_PLACE
     if isinstance(error, OSError) and error.errno in SHORTAGES:
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror}; {SHORTAGES[error.errno]}"

@@ -10,6 +10,7 @@ from typing import Any
 from facepairs.errors import one_line
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+LOST_WORKER = 138  # launchers start a process again that ends so: 128 + SIGUSR1, to Kubeflow
 
 
 def bear_any_name() -> None:

@@ -5,7 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from facepairs.cli.output import INTERRUPTED, print_json, print_rows, say, ticker
+from facepairs.cli.output import (
+    INTERRUPTED,
+    LOST_WORKER,
+    print_error,
+    print_json,
+    print_rows,
+    say,
+    ticker,
+)
+from facepairs.errors import LostWorker
 
 EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
 
@@ -43,7 +52,8 @@ def train(
         float | None, typer.Option(help="Plan the epochs to fit in so many minutes of training.")
     ] = None,
     batch_size: Annotated[
-        int | None, typer.Option(help="Pairs a step. [default: 256, other models less]")
+        int | None,
+        typer.Option(help="Pairs a step, on all devices together. [default: 256, others less]"),
     ] = None,
     image_size: Annotated[
         int | None,
@@ -61,6 +71,22 @@ def train(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave unreadable images out.")
     ] = False,
+    devices: Annotated[
+        str,
+        typer.Option(
+            help="auto: all GPUs, or with TF_CONFIG all workers; one; all (without a GPU: CPUs)."
+        ),
+    ] = "auto",
+    deterministic: Annotated[
+        bool,
+        typer.Option(
+            "--deterministic", help="The same run each time on a GPU too; CPUs need it not. Slower."
+        ),
+    ] = False,
+    checkpoint_minutes: Annotated[
+        float | None,
+        typer.Option(help="Save that often, not only after each epoch. [default: 5]"),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     config: Annotated[
         Path | None, typer.Option(help="TOML file of settings; options given here come first.")
@@ -76,12 +102,19 @@ def train(
     """Train a face verifier on a folder of faces.
 
     People are set aside to calibrate the threshold and to measure errors on; Ctrl-C saves, and
-    --resume goes on.
+    --resume goes on, with more devices or fewer. Where several workers share a training and one is
+    lost, the others exit with 138.
     """
     from facepairs.cli.quiet import quiet_tensorflow
+    from facepairs.training.cluster import DEVICES, read_cluster
     from facepairs.training.people import prepare
     from facepairs.training.run import resolve_config
 
+    if devices not in DEVICES:
+        raise typer.BadParameter(f"--devices is one of {', '.join(DEVICES)}")
+    workers = 1 if devices == "one" else read_cluster().workers
+    if out is None and workers > 1:
+        raise typer.BadParameter("several workers need the run folder that they share: --out RUN")
     if out is None:
         from datetime import datetime
 
@@ -102,6 +135,8 @@ def train(
         "cache": str(cache) if cache else None,
         "seed": seed,
         "skip_bad": skip_bad or None,
+        "deterministic": deterministic or None,
+        "checkpoint_minutes": checkpoint_minutes,
     }
     options = {name: value for name, value in given.items() if value is not None}
     settings = resolve_config(options, config, out, resume)
@@ -109,11 +144,18 @@ def train(
     quiet_tensorflow()
     from facepairs.training.train import train as run
 
-    report = run(
-        index, split, out, settings, resume, say, ticker, tensorboard_images, profile, config
-    )
+    try:
+        report = run(
+            index, split, out, settings, resume, say, ticker, tensorboard_images, profile, config,
+            devices=devices,
+        )  # fmt: skip
+    except LostWorker as lost:
+        print_error(lost.kind, str(lost), json)
+        raise typer.Exit(LOST_WORKER) from None
     if json:
         print_json(report.to_json())
+    elif report.worker and not report.interrupted:
+        say(f"done; worker 0 has written {out}")
     elif not report.interrupted:
         lists_option = f" --lists {settings.lists}" if settings.protocol == "view1" else ""
         print_rows(

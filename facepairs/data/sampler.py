@@ -164,6 +164,7 @@ class DistinctPeopleSampler:
         fitting = max(round(share * self.batch_size), self.batch_size - int((~several).sum()))
         self._kinds = [(self.people[several], min(fitting, int(several.sum())))]
         self._kinds.append((self.people[~several], self.batch_size - self._kinds[0][1]))
+        self._passes: dict[int, tuple[int, int, npt.NDArray[np.int64]]] = {}  # the last of each
 
     def block(self, epoch: int, block: int, size: int) -> PairList:
         """Give `size` genuine pairs, a multiple of the batch size, as PairSampler.block does."""
@@ -183,10 +184,17 @@ class DistinctPeopleSampler:
         for kind, (people, wanted) in enumerate(self._kinds):
             if wanted:
                 turn, slot = divmod(batch, len(people) // wanted)
-                words = raw_words(self.seed, STREAMS[kind], epoch, turn, len(people))
-                order = np.argsort(words, kind="stable")
+                order = self._order(kind, epoch, turn, len(people))
                 chosen.append(people[order[slot * wanted : (slot + 1) * wanted]])
         return np.concatenate(chosen)
+
+    def _order(self, kind: int, epoch: int, turn: int, people: int) -> npt.NDArray[np.int64]:
+        """Give a pass's order; kept for the next batch, since making it takes longer the more."""
+        kept = self._passes.get(kind)
+        if kept is None or kept[:2] != (epoch, turn):
+            words = raw_words(self.seed, STREAMS[kind], epoch, turn, people)
+            kept = self._passes[kind] = (epoch, turn, np.argsort(words, kind="stable"))
+        return kept[2]
 
 
 def block_pairs(batch_size: int) -> int:

@@ -11,34 +11,31 @@ from typing import Any
 import keras
 from keras import ops
 
-DRAWS = 9
+from facepairs.models.draws import Draws
+
+DRAWN = 9
 
 
 @keras.saving.register_keras_serializable("facepairs")
 class RandomFace(keras.Layer):  # type: ignore[misc]
     """Draws mirror, shift, scale, rotation, brightness, contrast and one erased rectangle an image.
 
-    `strength` 0 … 2 scales all but the mirror image; 0 leaves only that. Off unless `training`.
-    The random state is set from (seed, step) by `set_step`, so a resumed run draws the same.
+    `strength` 0 … 2 scales all but the mirror image; 0 leaves only that. Off without `draws`, of
+    which it takes the first.
     """
 
     def __init__(self, strength: float = 1.0, erase: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.strength = strength
         self.erase = erase
-        self.source = keras.random.SeedGenerator(0)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "strength": self.strength, "erase": self.erase}
 
-    def set_step(self, seed: Any, step: Any) -> None:
-        """Make the next draw a pure function of two uint32 numbers; call it within the step."""
-        self.source.state.assign(ops.cast(ops.stack([seed, step]), self.source.state.dtype))
-
-    def call(self, images: Any, training: bool = False) -> Any:
-        if not training:
+    def call(self, images: Any, draws: Draws | None = None) -> Any:
+        if draws is None:
             return images
-        u = keras.random.uniform((ops.shape(images)[0], DRAWS), -1, 1, seed=self.source)
+        u = draws.uniform(0, (ops.shape(images)[0], DRAWN), -1, 1)
         if self.strength > 0:
             images = ops.image.affine_transform(
                 images, self._maps(u, images.shape[1]), "bilinear", fill_mode="reflect"

@@ -7,6 +7,7 @@ move by less than a decoder's rounding does. All arithmetic stays in single prec
 import contextlib
 import io
 import logging
+import sys
 import tempfile
 import warnings
 import zipfile
@@ -25,7 +26,11 @@ LARGE = 16_384  # numbers; smaller tensors cost little and may be delicate
 
 @contextlib.contextmanager
 def quiet_exporters() -> Iterator[None]:
-    """Keep the exporters' chatter off the user's terminal."""
+    """Keep the exporters' chatter off the terminal; who logs INFO gets all of it on stderr."""
+    if logging.getLogger().isEnabledFor(logging.INFO):
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+        return
     noisy = [logging.getLogger(name) for name in ("tf2onnx", "tensorflow", "absl")]
     levels = [logger.level for logger in noisy]
     with (

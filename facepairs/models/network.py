@@ -15,11 +15,13 @@ from keras import ops
 
 from facepairs.models.augment import RandomFace
 from facepairs.models.difference import difference_head
+from facepairs.models.draws import Draws
 from facepairs.models.eigenfaces import eigenface_head
 from facepairs.models.fisher import DESCRIBE, PROJECT, fisher_tower
 from facepairs.models.losses import BinaryLogit, build_loss
 from facepairs.models.pixels import pixel_head
 from facepairs.models.prepare import prepare_layers
+from facepairs.models.replicas import gathered, gathered_sides
 from facepairs.models.tower import face_tower, with_mirror_image
 
 SMALLEST_PX, LARGEST_PX = 64, 224
@@ -61,19 +63,24 @@ class Network(ABC):
         """What the optimizer moves, the head's first."""
         return [*self.head.trainable_variables, *self.objective.trainable_variables]
 
-    def seen(self, images: Any, training: bool = False) -> Any:
-        """Give the images as the network sees them: float32[2·B, image_px, image_px, 3]."""
-        return self.augment(self.prepare(images), training=training)
+    def seen(self, images: Any, draws: Draws | None = None) -> Any:
+        """Give the images as the network sees them: float32[2·B, image_px, image_px, 3].
+
+        With `draws` they are augmented, as in training.
+        """
+        return self.augment(self.prepare(images), draws=draws)
 
     @abstractmethod
     def scores(self, images: Any) -> Any:
         """Score a batch laid out as lefts, then rights: uint8[2·B, …] → float32[B]."""
 
     @abstractmethod
-    def loss(self, images: Any, genuine: Any, people: Any) -> Any:
+    def loss(self, images: Any, genuine: Any, people: Any, draws: Draws) -> Any:
         """Give what training lowers: uint8[2·B, …], float32[B] labels, int32[2·B] people → scalar.
 
-        People trained on are numbered from 0; equal numbers are one person.
+        People trained on are numbered from 0; equal numbers are one person. Where `draws` are those
+        of a part, `images` are the part's, labels and people the whole batch's, and so is the loss:
+        see `models.replicas` for its gradient.
         """
 
     @abstractmethod
@@ -107,8 +114,9 @@ class PairNetwork(Network):
     def scores(self, images: Any) -> Any:
         return self._compare(self.seen(images), training=False)
 
-    def loss(self, images: Any, genuine: Any, people: Any) -> Any:
-        return self.objective(self._compare(self.seen(images, True), training=True), genuine)
+    def loss(self, images: Any, genuine: Any, people: Any, draws: Draws) -> Any:
+        scores = self._compare(self.seen(images, draws), training=True)
+        return self.objective(gathered(scores, draws.part), genuine)
 
     def inference_model(self) -> keras.Model:
         sides = self._faces()
@@ -131,9 +139,12 @@ class EmbeddingNetwork(Network):
         left, right = ops.split(self.embeddings(images), 2, axis=0)
         return ops.sum(left * right, axis=1)
 
-    def loss(self, images: Any, genuine: Any, people: Any) -> Any:
-        embeddings = self.head(self.seen(images, training=True), training=True)
-        left, right = ops.split(embeddings, 2, axis=0)
+    def loss(self, images: Any, genuine: Any, people: Any, draws: Draws) -> Any:
+        embeddings = self.head(self.seen(images, draws), training=True)
+        return self._objective(embeddings, genuine, people, draws)
+
+    def _objective(self, embeddings: Any, genuine: Any, people: Any, draws: Draws) -> Any:
+        left, right = gathered_sides(embeddings, draws.part)
         return self.objective(left, right, genuine, *ops.split(people, 2, axis=0))
 
     def inference_model(self) -> keras.Model:
@@ -160,19 +171,17 @@ class DescribedNetwork(EmbeddingNetwork):
         project, both = self.head.get_layer(PROJECT), ops.cast(images, "float32")
         return ops.normalize(project(both[:, 0]) + project(both[:, 1]), axis=-1, order=2)
 
-    def loss(self, images: Any, genuine: Any, people: Any) -> Any:
-        source = self.augment.source
-        side = keras.random.uniform((ops.shape(images)[0],), seed=source) < 0.5
+    def loss(self, images: Any, genuine: Any, people: Any, draws: Draws) -> Any:
+        side = draws.uniform(0, (ops.shape(images)[0],)) < 0.5
         # Who has one photo meets its mirror image, never the very same vector.
         left, right = ops.split(images[:, 0, :IDENTITY], 2, axis=0)
         first, second = ops.split(side, 2, axis=0)
         second = ops.where(ops.all(left == right, axis=1), ~first, second)
         side = ops.concatenate([first, second], axis=0)[:, None]
         drawn = ops.cast(ops.where(side, images[:, 0], images[:, 1]), "float32")
-        drawn = keras.random.dropout(drawn, DROPPED, seed=source)
+        drawn = draws.dropout(1, drawn, DROPPED)
         embeddings = self.head.get_layer(PROJECT)(drawn)
-        left, right = ops.split(embeddings, 2, axis=0)
-        return self.objective(left, right, genuine, *ops.split(people, 2, axis=0))
+        return self._objective(embeddings, genuine, people, draws)
 
 
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {

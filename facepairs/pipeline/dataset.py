@@ -17,6 +17,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.pairs import PairList
+from facepairs.pipeline.decode import plain
 
 Blocks = Callable[[], Iterator[PairList]]
 
@@ -52,12 +53,12 @@ def image_batches(store: Store, images: npt.NDArray[np.int64], size: int) -> tf.
     return (
         tf.data.Dataset.from_tensor_slices(images.astype(np.int32))
         .batch(size)
-        .map(store.loader(size), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        .map(plain(store.loader(size)), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         .prefetch(2)
     )
 
 
-@tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
+@plain
 def _batches(images: tf.Tensor, genuine: tf.Tensor) -> tf.data.Dataset:
     return tf.data.Dataset.from_tensor_slices((images, genuine))
 
@@ -85,8 +86,12 @@ def make_dataset(
     blocks: Blocks,
     batch_size: int,
     people: npt.NDArray[np.int32] | None = None,
+    part: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
     """Build batches from `blocks`, pair lists that come one after the other, in their order.
+
+    Of workers that share every batch each gives its `part`, from pair to pair: it gets the images
+    of these pairs alone, and labels and people of all.
 
     Every block but the last must hold a multiple of `batch_size` pairs; the last batch may be
     short. `people` int32[images], as `people_numbers` gives them, go along with the images. Raises
@@ -101,13 +106,17 @@ def make_dataset(
             if whole * batch_size < len(block):
                 yield _rows(block.where(slice(whole * batch_size, None)), 1)
 
-    load = store.loader(2 * batch_size)
+    begin, end = part or (0, batch_size)
+    load = store.loader(2 * (end - begin))
+    known = None if people is None else tf.constant(people)  # no copy in every graph
 
-    # Nothing in it is Python control flow: AutoGraph would only slow tracing down.
-    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
+    @plain
     def batch_of(images: tf.Tensor, genuine: tf.Tensor) -> dict[str, tf.Tensor]:
-        batch = {"images": load(images), "genuine": genuine}
-        return batch if people is None else {**batch, "people": tf.gather(people, images)}
+        own = images
+        if part:
+            own = tf.concat([images[begin:end], images[batch_size + begin : batch_size + end]], 0)
+        batch = {"images": load(own), "genuine": genuine}
+        return batch if known is None else {**batch, "people": tf.gather(known, images)}
 
     return (
         tf.data.Dataset.from_generator(

@@ -7,6 +7,7 @@ together. Of a JPEG only the part within the square is decoded.
 """
 
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 import tensorflow as tf
 
@@ -14,6 +15,16 @@ RATIOS = (1, 2, 4, 8)  # by which libjpeg can shrink while it decodes
 CHUNK = 128  # images decoded by one run of an unrolled graph: more make tracing slow
 
 Decoder = Callable[[tf.Tensor], tf.Tensor]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def plain(function: F) -> F:
+    """Keep AutoGraph away from a function whose Python has no control flow to be translated.
+
+    It would slow tracing down, and write the translation into a file, which a kill leaves behind.
+    """
+    unconverted: F = tf.autograph.experimental.do_not_convert(function)
+    return unconverted
 
 
 def _window(height: tf.Tensor, width: tf.Tensor, share: float) -> tf.Tensor:
@@ -101,7 +112,8 @@ def batch_decoder(frame_px: int, crop_px: int, images: int) -> Decoder:
         return tf.cond(usual, same_size, lambda: slow(data))
 
     def slow(data: tf.Tensor) -> tf.Tensor:
-        return tf.map_fn(one, data, fn_output_signature=crop)
+        # Batches go side by side as well, and whole photos may be 25 megapixels each.
+        return tf.map_fn(one, data, parallel_iterations=2, fn_output_signature=crop)
 
     def decode(data: tf.Tensor) -> tf.Tensor:
         jpeg = tf.reduce_all(tf.equal(tf.strings.substr(data, 0, 3), b"\xff\xd8\xff"))

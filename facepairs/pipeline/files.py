@@ -1,21 +1,35 @@
 """The `files` store: every image is read and decoded when it is needed."""
 
-import os
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.pipeline.decode import batch_decoder, read_files
 
 
-def file_paths(index: FaceIndex) -> tf.Tensor:
-    """Give every image's path as one string tensor [images]."""
-    return tf.constant([os.fsencode(f"{index.root}/{name}") for name in index.names()])
+def file_paths(index: FaceIndex) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Make a function from image numbers, int[N], to the files' paths, string[N].
+
+    They are put together when they are asked for: a tensor of all takes over 100 bytes an image.
+    """
+
+    def spelled(images: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.object_]:
+        return np.array(index.encoded_paths(images), np.object_)
+
+    def paths(images: tf.Tensor) -> tf.Tensor:
+        return tf.ensure_shape(
+            tf.numpy_function(spelled, [images], tf.string, stateful=False), images.shape
+        )
+
+    return paths
 
 
 class FileStore:
-    """Images of an index, decoded on the fly; memory does not grow with their number."""
+    """Images of an index, decoded on the fly; nothing is kept of them besides the index."""
 
     def __init__(self, index: FaceIndex, frame_px: int, crop_px: int) -> None:
         self.frame_px = frame_px
@@ -24,8 +38,8 @@ class FileStore:
 
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
         """Make a function from int32[N] image numbers to uint8[N, crop_px, crop_px, 3]."""
-        decode = batch_decoder(self.frame_px, self.crop_px, images)
-        return lambda numbers: decode(read_files(tf.gather(self._paths, numbers), images))
+        paths, decode = self._paths, batch_decoder(self.frame_px, self.crop_px, images)
+        return lambda numbers: decode(read_files(paths(numbers), images))
 
     @property
     def arrays(self) -> tuple[tf.Tensor, ...]:

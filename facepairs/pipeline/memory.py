@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
-from facepairs.pipeline.decode import batch_decoder, read_files
+from facepairs.pipeline.decode import batch_decoder, plain, read_files
 from facepairs.pipeline.files import file_paths
 from facepairs.pipeline.kept import keep_array
 
@@ -92,10 +92,10 @@ def _fill(crops: Crops, index: FaceIndex, frame_px: int, progress: Progress | No
     paths = file_paths(index)
     decode = batch_decoder(frame_px, crops.shape[1], BUILD_BATCH)
     batches = (
-        tf.data.Dataset.from_tensor_slices(paths)
+        tf.data.Dataset.range(len(index))
         .batch(BUILD_BATCH)
         .map(
-            lambda some: decode(read_files(some, BUILD_BATCH)),
+            plain(lambda some: decode(read_files(paths(some), BUILD_BATCH))),
             num_parallel_calls=tf.data.AUTOTUNE,
             deterministic=True,
         )

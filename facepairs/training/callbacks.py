@@ -9,6 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from facepairs.clock import running_s
 from facepairs.training.loop import Progress, Schedule
 
 COLLAPSED_SPREAD = 1e-3
@@ -33,14 +34,14 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
         self._batch = batch
         self._shown = 0.0
         self._auc = math.nan
-        self._mark = (time.perf_counter(), progress.step)
+        self._mark = (running_s(), progress.step)
         self._terminal = sys.stderr.isatty()
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self._mark = (time.perf_counter(), self._progress.step)
+        self._mark = (running_s(), self._progress.step)
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        now = time.perf_counter()
+        now = running_s()
         if not self._terminal or now - self._shown < 0.2:
             return
         self._shown = now
@@ -101,6 +102,24 @@ def collapse(spread: float, auc: float) -> str:
     if auc <= COLLAPSED_AUC:
         return f"validation AUC is {auc:.3f}, no better than a coin"
     return ""
+
+
+class SaveOften(keras.callbacks.Callback):  # type: ignore[misc]
+    """Saves within an epoch too, once so many minutes have passed since it last did or began."""
+
+    def __init__(self, minutes: float, save: Callable[[], None]) -> None:
+        super().__init__()
+        self._seconds = minutes * 60
+        self._save = save
+        self._saved = time.monotonic()
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        if time.monotonic() - self._saved >= self._seconds:
+            self._save()
+            self._saved = time.monotonic()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self._saved = time.monotonic()  # the run saves after each epoch
 
 
 class ProfileSteps(keras.callbacks.Callback):  # type: ignore[misc]

@@ -133,7 +133,7 @@ def run_fold(
     check_unknown(bundle, view.index, view.people_of(fold), fold)
     pairs = view.pairs_of(fold)
     score = Verifier(bundle).score_images(
-        [view.index.path(i) for i in range(len(view.index))],
+        view.index.paths,
         pairs.left,
         pairs.right,
         tick(f"scoring fold {fold}"),

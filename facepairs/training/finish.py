@@ -82,7 +82,5 @@ def _calibrated(
     stand_ins = {"calibration": {"scale": 1.0, "offset": 0.0}, "threshold": 0.0, "thresholds": []}
     with tempfile.TemporaryDirectory() as folder:
         draft = write_bundle(Path(folder) / "draft", manifest | stand_ins, files)
-        score = Verifier(draft).score_images(
-            [index.path(i) for i in range(len(index))], pairs.left, pairs.right, progress
-        )
+        score = Verifier(draft).score_images(index.paths, pairs.left, pairs.right, progress)
     return calibrate(pairs.genuine, score)

@@ -1,13 +1,16 @@
 """One training from its network to its bundle: `TrainJob`, which `train` runs."""
 
+import contextlib
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from facepairs.config import DEFAULT_EPOCHS, EMBEDDINGS, TrainConfig
 from facepairs.data.article import ArticleSamplerForComparison
@@ -18,12 +21,20 @@ from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadRun
 from facepairs.evaluation.metrics import auc
 from facepairs.models.network import DescribedNetwork, Network, build_network
+from facepairs.models.replicas import synchronise
 from facepairs.pipeline.dataset import Store, make_dataset, people_numbers
 from facepairs.pipeline.record_build import people_digest
 from facepairs.pipeline.records import RecordStore
 from facepairs.training.cache import cached_batches
-from facepairs.training.callbacks import CollapseAlarm, ProfileSteps, ProgressReport, collapse
+from facepairs.training.callbacks import (
+    CollapseAlarm,
+    ProfileSteps,
+    ProgressReport,
+    SaveOften,
+    collapse,
+)
 from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
+from facepairs.training.devices import Team
 from facepairs.training.eigenfaces import fit_eigenfaces
 from facepairs.training.finish import finish_bundle
 from facepairs.training.fisher import VECTORS, describe_images, fit_mixture, start_projection
@@ -53,6 +64,8 @@ class TrainReport:
     bundle: Path | None
     threshold: float | None
     warning: str
+    worker: int
+    workers: int
 
     def to_json(self) -> dict[str, Any]:
         """Give plain values."""
@@ -72,21 +85,26 @@ class TrainJob:
         cache: RecordStore | None,
         config: TrainConfig,
         say: Say,
+        team: Team,
     ) -> None:
         keras.utils.set_random_seed(config.seed)
+        if config.deterministic:
+            tf.config.experimental.enable_op_determinism()
         if config.model in EMBEDDINGS and len(split.training) < config.batch_size:
             config = config.replace(batch_size=len(split.training))  # a person once a batch
         self.run, self.index, self.split, self.config, self.say = run, index, split, config, say
-        self.network: Network = build_network(
-            config.model, config.crop_px, config.image_size, config.augment, config.erase,
-            photos=index.image_counts[split.training], **config.loss_settings,
-        )  # fmt: skip
+        self.team = team
+        with team.scope():
+            self.network = self._built()
+        if team.strategy:
+            synchronise(self.network.head)
         watched = split.calibration if len(split.calibration) else split.training
         self.pairs = distinct_pairs(index.first, watched, config.calibration_pairs, config.seed)
         self.checked = _validation(self.pairs)  # after each epoch …
         self.checked_scores = np.zeros(0)  # … and what it gave last
+        self._checking: tuple[Store, Any] | None = None
         self.store, self.cache = store, cache
-        self.loop = TrainLoop(self.network, store, config.seed, self._validate, lambda: False)
+        self.loop = TrainLoop(self.network, store, config.seed, self._validate, lambda: False, team)
         pairs = cache.pairs if cache else config.pairs_per_epoch
         steps = max(1, pairs // config.batch_size)
         # With `minutes` this is planned anew after each epoch; the first does not depend on it.
@@ -98,8 +116,12 @@ class TrainJob:
         self.warning = ""
         self.images = store  # where `store` comes to hold vectors, these stay images
 
-    def _dataset(self, blocks: Callable[[], Iterator[PairList]], people: Any = None) -> Any:
-        return make_dataset(self.store, blocks, self.config.batch_size, people)
+    def _built(self) -> Network:
+        config = self.config
+        return build_network(
+            config.model, config.crop_px, config.image_size, config.augment, config.erase,
+            photos=self.index.image_counts[self.split.training], **config.loss_settings,
+        )  # fmt: skip
 
     def _sources(self) -> dict[str, Any]:
         """What a checkpoint must agree with to be resumed."""
@@ -108,7 +130,12 @@ class TrainJob:
         return {"index": self.index.fingerprint, "people": people, "training": digest}
 
     def restore(self) -> None:
-        """Take up a checkpoint where there is one."""
+        """Take up a checkpoint where there is one; raise BadConfig where workers differ in it."""
+        self._take_up()
+        here = [self._sources(), self.loop.progress.step, self.schedule, self.config]
+        self.team.check_same(repr(here), "images, settings or a checkpoint")
+
+    def _take_up(self) -> None:
         path = self.run.checkpoint_path
         if not path.exists():
             if self.config.init:
@@ -130,7 +157,8 @@ class TrainJob:
     def describe(self, should_stop: Callable[[], bool], tick: Tick) -> None:
         """Fit a frozen first part, unless something to go on from brought it; read its vectors.
 
-        Asked to stop, it leaves nothing to go on from: `resume` then begins here anew.
+        Asked to stop, it leaves nothing to go on from: `resume` then begins here anew. Of several
+        workers the chief fits; each describes all images for itself.
         """
         if not isinstance(self.network, DescribedNetwork):
             return
@@ -144,21 +172,28 @@ class TrainJob:
         images = np.flatnonzero(np.isin(self.index.person_of, self.split.training))
         if fresh:
             self.say("fitting local descriptors")
-            fit_mixture(self.network, self.images, images, seed)
+            if self.team.chief:
+                fit_mixture(self.network, self.images, images, seed)
+            self.team.take_chiefs(self.network.head.variables)
         self.say(f"describing {len(self.index):,} images and their mirror images, once")
-        try:
+        vectors, place = None, self.run.path if self.team.chief else Path(tempfile.gettempdir())
+        with contextlib.suppress(Stopped):
             vectors = describe_images(
-                self.network, self.images, len(self.index), self.run.path, watched, self.say
+                self.network, self.images, len(self.index), place, watched, self.say
             )
-        except Stopped:
-            self.interrupted = True
+        self.interrupted = self.team.any(vectors is None)
+        if vectors is None or self.interrupted:
             return
         if fresh:
-            start_projection(self.network, vectors, images, seed)
+            if self.team.chief:
+                start_projection(self.network, vectors, images, seed)
+            self.team.take_chiefs(self.network.head.variables)
         self.store = self.loop.store = vectors
 
     def save(self) -> None:
-        """Write the checkpoint and the history."""
+        """Write the checkpoint and the history, if this worker writes the run folder."""
+        if not self.team.chief:
+            return
         state = {
             "progress": asdict(self.loop.progress),
             "epochs": self.schedule.epochs,
@@ -181,13 +216,16 @@ class TrainJob:
         sampler = self._sampler()
         self.loop.should_stop = should_stop
         alarm = CollapseAlarm(self._warn)
-        extra = [
-            ProgressReport(self.loop.progress, lambda: self.schedule, config.batch_size),
-            alarm,
-        ]
-        extra.append(self._tensorboard(sampler, images_in_tensorboard))
         profiler = ProfileSteps(str(self.run.tensorboard_path), self.say)
-        extra += [profiler] if profile else []
+        extra: list[keras.callbacks.Callback] = []
+        if self.team.chief:
+            extra = [
+                ProgressReport(self.loop.progress, lambda: self.schedule, config.batch_size),
+                alarm,
+                self._tensorboard(sampler, images_in_tensorboard),
+                *([profiler] if profile else []),
+                SaveOften(config.checkpoint_minutes, self.save),
+            ]
         callbacks = keras.callbacks.CallbackList(extra, model=None)
         try:
             self.loop.run(self._batches(sampler), self.schedule, callbacks, self._after_epoch)
@@ -217,12 +255,13 @@ class TrainJob:
     def _batches(self, sampler: Sampler) -> Iterable[dict[str, Any]]:
         """Give the training's batches from the step on where it stands."""
         size, start = self.config.batch_size, self.loop.progress.step
+        part = self.team.own(size)
         if self.cache:
-            return cached_batches(self.cache, size, self.config.seed, start)
+            return cached_batches(self.cache, size, self.config.seed, start, part)
         steps = self.schedule.steps_per_epoch
         people = people_numbers(self.index.person_of, self.split.training)
-        batches: Iterable[dict[str, Any]] = self._dataset(
-            lambda: training_blocks(sampler, size, steps, start), people
+        batches: Iterable[dict[str, Any]] = make_dataset(
+            self.store, lambda: training_blocks(sampler, size, steps, start), size, people, part
         )
         return batches
 
@@ -245,7 +284,8 @@ class TrainJob:
         """Plan the epochs after the first, stop when time is up, save."""
         done = progress.step // schedule.steps_per_epoch
         if self.config.minutes:
-            schedule = replace(schedule, epochs=self._fitting(done, progress))
+            fitting = self.team.chiefs(self._fitting(done, progress))
+            schedule = replace(schedule, epochs=int(fitting))
         self.schedule = schedule
         self.save()
         row = progress.history[-1]
@@ -263,13 +303,21 @@ class TrainJob:
         return max(done, min(self.config.most_epochs, done + int(left / epoch_s)))
 
     def _validate(self) -> dict[str, float]:
-        checked = self.checked  # TensorFlow keeps generators: one that held `self` would keep all
-        score = self.loop.scores(self._dataset(lambda: iter([checked])))
+        score = self.loop.scores(self._checked_batches())
         self.checked_scores = score
         return {
             "val_auc": auc(self.checked.genuine, score),
             "val_score_spread": float(np.std(score)),
         }
+
+    def _checked_batches(self) -> Any:
+        """Give the validation pairs' dataset, the same each time: each new one is traced anew."""
+        if self._checking is None or self._checking[0] is not self.store:
+            # TensorFlow keeps generators: one that held `self` would keep all.
+            checked, size = self.checked, self.config.batch_size
+            dataset = make_dataset(self.store, lambda: iter([checked]), size)
+            self._checking = (self.store, dataset)
+        return self._checking[1]
 
     def finish(self, progress: Tick, manifest: dict[str, Any] | None) -> Path:
         """Export, calibrate unless `manifest` says how, and write the bundle."""
@@ -299,7 +347,7 @@ class TrainJob:
         self.save()  # exporting rounds the weights; a longer run goes on from these
         finish_bundle(
             self.run.bundle_path,
-            self.network,
+            self._alone(),
             self.index,
             self.pairs,
             self.config.frame_px,
@@ -312,6 +360,15 @@ class TrainJob:
         for vectors in self.run.path.glob(VECTORS):
             vectors.unlink()
         return self.run.bundle_path
+
+    def _alone(self) -> Network:
+        """Give the network on one device, which is what is exported."""
+        if not self.team.strategy:
+            return self.network
+        network = self._built()
+        for variable, trained in zip(network.variables, self.network.variables, strict=True):
+            variable.assign(np.asarray(trained))
+        return network
 
     def report(self, bundle: Path | None) -> TrainReport:
         """Sum the run up."""
@@ -326,6 +383,8 @@ class TrainJob:
             bundle=bundle,
             threshold=Bundle.open(bundle).threshold if bundle else None,
             warning=self.warning,
+            worker=self.team.worker,
+            workers=self.team.workers,
         )
 
 

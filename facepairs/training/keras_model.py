@@ -19,15 +19,18 @@ def read_keras(bundle: Bundle) -> "keras.Model":
     import keras
 
     import facepairs.models.network  # noqa: F401 - registers its layers
+    from facepairs.models.keras_file import check_keras_file
 
+    data = bundle.read(MODEL)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / MODEL
-        path.write_bytes(bundle.read(MODEL))
+        path.write_bytes(data)
         try:
+            check_keras_file(data)
             return keras.saving.load_model(path, compile=False, safe_mode=True)
         except Exception as error:  # noqa: BLE001 - Keras raises whatever a file makes it stumble on
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise BadBundle(
-                f"{bundle.folder / MODEL}: Keras cannot read it ({lines[0]}); copy the bundle "
+                f"{bundle.folder / MODEL}: cannot be read ({lines[0]}); copy the bundle "
                 "again, or give another one"
             ) from None

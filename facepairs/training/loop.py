@@ -1,12 +1,13 @@
 """The training loop: explicit, so that it can resume within an epoch and time what it waits for.
 
 It drives a `keras.callbacks.CallbackList`, so Keras's callbacks and ours hang on it as on `fit`.
+One device, several and several hosts run the same loop (`training.devices`); each step is that of
+one device with the whole batch.
 The state of a run is (weights, optimizer, step): pairs, learning rate and augmentation are
 functions of the seed and the step alone.
 """
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from facepairs.clock import running_s
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import Sampler, block_pairs
+from facepairs.models.draws import Draws
 from facepairs.models.network import Network
 from facepairs.pipeline.dataset import Store
+from facepairs.training.devices import Team
 
 FLOOR = 0.01  # of the peak: where the learning rate ends
+LOSSES_KEPT = 256  # of an epoch, which may have any number of steps
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,8 @@ class TrainLoop:
     """Trains a network on batches as `make_dataset` gives them.
 
     `validate` gives scores float[N] and labels bool[N] on held-out people; `should_stop` is asked
-    between steps.
+    between steps. Where a `team` of several devices shares the steps, `network` was built in its
+    scope, and batches hold this worker's part (`Team.own`); who is asked to stop stops all.
     """
 
     def __init__(
@@ -105,16 +111,21 @@ class TrainLoop:
         seed: int,
         validate: Callable[[], dict[str, float]],
         should_stop: Callable[[], bool],
+        team: Team | None = None,
     ) -> None:
+        self.team = team or Team()
         self.network = network
         self.store = store
         self.validate = validate
         self.should_stop = should_stop
         self.progress = Progress()
-        self.optimizer = keras.optimizers.Adam(1e-3)
-        self.optimizer.build(network.trainable_variables)
+        with self.team.scope():
+            self.optimizer = keras.optimizers.Adam(1e-3)
+            self.optimizer.build(network.trainable_variables)
         self._seed = tf.constant(seed, tf.int64)
         self._compiled = tf.function(self._step, autograph=False)
+        self._compiled_shared = tf.function(self._shared_step, autograph=False)
+        self._asked: tuple[tf.Tensor, ...] = ()  # how many were asked to stop, by recent steps
         self._score = tf.function(self._scores_of, autograph=False, reduce_retracing=True)
 
     @property
@@ -125,14 +136,54 @@ class TrainLoop:
     def _step(
         self, batch: dict[str, tf.Tensor], step: tf.Tensor, arrays: tuple[tf.Tensor, ...]
     ) -> tf.Tensor:
-        self.network.augment.set_step(self._seed, step)
+        pixels = self.store.pixels(batch["images"], *arrays)
+        return self._learn(pixels, batch, Draws(self._seed, step))
+
+    def _learn(self, pixels: tf.Tensor, batch: dict[str, tf.Tensor], draws: Draws) -> tf.Tensor:
         genuine = tf.cast(batch["genuine"], tf.float32)
         with tf.GradientTape() as tape:
-            pixels = self.store.pixels(batch["images"], *arrays)
-            loss = self.network.loss(pixels, genuine, _people(batch))
+            loss = self.network.loss(pixels, genuine, _people(batch), draws)
+            lowered = loss / draws.part.replicas if draws.part else loss
         weights = self.network.trainable_variables
-        self.optimizer.apply(tape.gradient(loss, weights), weights)
+        self.optimizer.apply(tape.gradient(lowered, weights), weights)
         return loss
+
+    def _shared_step(
+        self,
+        batch: dict[str, tf.Tensor],
+        step: tf.Tensor,
+        arrays: tuple[tf.Tensor, ...],
+        asked: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Do this worker's part of a step: the whole batch's loss, how many are asked to stop."""
+        strategy = self.team.strategy
+        assert strategy is not None
+        pixels = self.store.pixels(batch["images"], *arrays)
+        shares = self.team.share(int(batch["genuine"].shape[0]), pixels)
+
+        def replica() -> tuple[tf.Tensor, tf.Tensor]:
+            part, images = shares[self.team.here()]
+            loss = self._learn(images, batch, Draws(self._seed, step, part))
+            return loss, tf.distribute.get_replica_context().all_reduce("sum", tf.identity(asked))
+
+        loss, votes = strategy.run(replica)
+        return tuple(strategy.experimental_local_results(x)[0] for x in (loss, votes))
+
+    def _run_step(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
+        step = tf.constant(self.progress.step, tf.int64)
+        if not self.team.strategy:
+            return self._compiled(batch, step, self.store.arrays)
+        asked = tf.constant(float(self.should_stop()))
+        loss, votes = self._compiled_shared(batch, step, self.store.arrays, asked)
+        # The step before is done: to look at its votes does not wait for this one.
+        self._asked = (*self._asked[-1:], votes)
+        return loss
+
+    def _must_stop(self) -> bool:
+        """Tell whether to stop now: all workers find the same, from the same step's votes."""
+        if not self.team.strategy:
+            return self.should_stop()
+        return len(self._asked) > 1 and float(self._asked[0]) > 0
 
     def run(
         self,
@@ -152,13 +203,15 @@ class TrainLoop:
             epoch = self.progress.step // schedule.steps_per_epoch
             callbacks.on_epoch_begin(epoch)
             logs = self._epoch(batches, schedule, callbacks)
-            started = time.perf_counter()
+            started = running_s()
             logs |= self.validate()
-            self.progress.seconds += time.perf_counter() - started
+            self.progress.seconds += running_s() - started
             logs["seconds"] = self.progress.seconds
             self.progress.history.append({"epoch": epoch + 1, **logs})
             schedule = replan(schedule, self.progress)
             callbacks.on_epoch_end(epoch, logs)
+            if self._must_stop():
+                raise Stopped
         callbacks.on_train_end()
         return schedule
 
@@ -169,30 +222,33 @@ class TrainLoop:
         callbacks: keras.callbacks.CallbackList,
     ) -> dict[str, float]:
         """Run the rest of the current epoch and tell its mean loss, speed and input wait."""
-        losses: list[tf.Tensor] = []
+        losses: list[tf.Tensor] = []  # the last ones: reading each would wait for its step
+        total, begun = 0.0, self.progress.step
         pairs, waited = 0, 0.0
-        started = before = time.perf_counter()
+        started = before = running_s()
         end = (self.progress.step // schedule.steps_per_epoch + 1) * schedule.steps_per_epoch
         while self.progress.step < end:
             batch = next(batches)
-            ready = time.perf_counter()
+            ready = running_s()
             rate = schedule.learning_rate(self.progress.step)
             self.optimizer.learning_rate.assign(rate)
             with tf.profiler.experimental.Trace("train", step_num=self.progress.step, _r=1):
-                step = tf.constant(self.progress.step, tf.int64)
-                losses.append(self._compiled(batch, step, self.store.arrays))
+                losses.append(self._run_step(batch))
             pairs += int(batch["genuine"].shape[0])
             self.progress.step += 1
             callbacks.on_train_batch_end(self.progress.step, {"loss": losses[-1]})
-            after = time.perf_counter()
+            if len(losses) == LOSSES_KEPT:
+                total += sum(map(float, losses))
+                losses.clear()
+            after = running_s()
             waited += ready - before
             self.progress.seconds += after - before
             before = after
-            if self.should_stop():
-                raise Stopped
-        took = time.perf_counter() - started
+            if self.progress.step < end and self._must_stop():
+                raise Stopped  # an epoch that is through is looked at first, in `run`
+        took = running_s() - started
         return {
-            "loss": float(np.mean([float(loss) for loss in losses])),
+            "loss": (total + sum(map(float, losses))) / (self.progress.step - begun),
             "learning_rate": rate,
             "pairs_per_s": pairs / took,
             "input_wait": waited / took,

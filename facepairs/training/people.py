@@ -12,9 +12,12 @@ import numpy as np
 from facepairs.config import TrainConfig
 from facepairs.data.doctor import unreadable_images
 from facepairs.data.index import FaceIndex
+from facepairs.data.listing import index_place
 from facepairs.data.protocol import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
+from facepairs.parallel import Run, in_order
+from facepairs.places import Place
 from facepairs.verification.bundle import Bundle
 
 UNREADABLE = ("unsupported", "not_image", "no_permission", "special_file", "symlink_loop")
@@ -22,15 +25,17 @@ Say = Callable[[str], None]
 Tick = Callable[[int, int], None]
 
 
-def readable_index(data: Path, skip_bad: bool, say: Say, progress: Tick | None) -> FaceIndex:
-    """Index a folder and decode every image once.
+def readable_index(
+    data: Place, skip_bad: bool, say: Say, progress: Tick | None, run: Run = in_order
+) -> FaceIndex:
+    """Index a folder and decode every image once, where `run` says (default: in threads).
 
     Raises BadData that names the first unreadable image, or with `skip_bad` leaves them out and
     says how many.
     """
-    index = FaceIndex.scan(data)
+    index = index_place(data)
     left_out = [path for path, reason in index.skipped if reason in UNREADABLE and "/" in path]
-    bad = unreadable_images(index, progress)
+    bad = unreadable_images(index, progress, run)
     count = len(left_out) + len(bad)
     if not count:
         return index

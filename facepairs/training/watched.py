@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
+from facepairs.models.draws import Draws
 from facepairs.models.network import EmbeddingNetwork, Network
 from facepairs.pipeline.dataset import Store, image_batches, make_dataset
 from facepairs.training.pictures import pair_grid
@@ -107,6 +108,5 @@ def projected_images(first: npt.NDArray[np.integer], people: Ints) -> Ints:
 def training_grid(network: Network, images: Store, block: PairList, seed: int) -> Pixels:
     """Draw a block's pairs as the network sees them at the first step: uint8[H, W, 3]."""
     (sample,) = make_dataset(images, lambda: iter([block]), len(block))
-    network.augment.set_step(seed, 0)
-    seen = np.asarray(network.seen(images.pixels(sample["images"]), training=True))
+    seen = np.asarray(network.seen(images.pixels(sample["images"]), Draws(seed, 0)))
     return pair_grid(seen, np.asarray(sample["genuine"]))

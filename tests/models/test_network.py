@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from facepairs.models.augment import RandomFace
+from facepairs.models.draws import Draws
 from facepairs.models.export import export_onnx, keras_bytes
 from facepairs.models.network import build_network
 
@@ -102,8 +103,7 @@ def test_unknown_names_and_sizes_are_refused():
 
 
 def drawn(layer, pixels, step):
-    layer.set_step(7, step)
-    return np.asarray(layer(pixels, training=True))
+    return np.asarray(layer(pixels, draws=Draws(7, step)))
 
 
 @pytest.mark.parametrize(("strength", "erase"), [(0.0, 0.0), (1.0, 0.0), (2.0, 0.3)])
@@ -145,8 +145,7 @@ def test_augmentation_is_the_same_inside_a_graph():
 
     @tf.function
     def step(number):
-        layer.set_step(tf.constant(7, tf.int64), number)
-        return layer(pixels, training=True)
+        return layer(pixels, draws=Draws(tf.constant(7, tf.int64), number))
 
     assert np.asarray(step(tf.constant(3, tf.int64))) == pytest.approx(
         drawn(layer, pixels, 3), abs=1e-5

@@ -74,6 +74,15 @@ def test_a_resumed_run_ends_at_the_same_weights_bit_for_bit(data, tmp_path, loss
     assert values(resumed) == values(whole)
 
 
+def test_a_stop_at_an_epochs_last_step_keeps_that_epochs_row(data):
+    loop = new_loop(data, 0)
+    loop.should_stop = lambda: loop.progress.step == SCHEDULE.steps_per_epoch
+    with pytest.raises(Stopped):
+        run(data, loop)
+    assert loop.progress.step == SCHEDULE.steps_per_epoch
+    assert [row["epoch"] for row in loop.progress.history] == [1]
+
+
 def test_without_names_every_pair_shows_people_of_its_own(data):
     """As from a cache of pairs; with a person once a batch that is just what there is."""
     named, nameless = (new_loop(data, 0, "supervised") for _ in range(2))

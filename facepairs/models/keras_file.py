@@ -1,0 +1,83 @@
+"""A `.keras` file from somebody else, looked at before Keras sees it.
+
+Keras's safe mode refuses what it knows to run code; here only what our own models are made of
+passes: no other layer, no function by name, no path to a file, and no more bytes than are allowed.
+"""
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+MEMBERS = frozenset(("metadata.json", "config.json", "model.weights.h5"))
+MAX_CONFIG_BYTES = 2**20
+MAX_WEIGHT_BYTES = 2**30
+LAYERS = frozenset(
+    (
+        "BatchNormalization", "Conv2D", "Dense", "Flatten", "InputLayer", "MaxPooling2D", "ReLU",
+        "Rescaling", "Resizing", "Subtract", "UnitNormalization", "Functional", "Sequential",
+    )
+)  # fmt: skip
+OPERATIONS = frozenset(("keras.src.ops.numpy", "keras.src.ops.nn"))  # modules of sums and the like
+PARTS = frozenset(
+    ("DTypePolicy", "GlorotUniform", "HeNormal", "Ones", "Zeros", "Constant", "__keras_tensor__",
+     "__slice__", "__ellipsis__")
+)  # fmt: skip
+OURS = frozenset(("DenseDescriptors", "FisherVector"))
+
+
+def check_keras_file(data: bytes) -> None:
+    """Raise ValueError, in words, unless a `.keras` file holds what our models are made of."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _check_members(archive)
+            config = json.loads(archive.read("config.json"))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"no Keras file ({error})") from None
+    for part in _parts(config):
+        _check_part(part)
+
+
+def _check_members(archive: zipfile.ZipFile) -> None:
+    names = [entry.filename for entry in archive.infolist()]
+    if len(names) != len(MEMBERS) or set(names) != MEMBERS:
+        raise ValueError(f"it holds {_short(names)}, not just {', '.join(sorted(MEMBERS))}")
+    for entry in archive.infolist():
+        most = MAX_WEIGHT_BYTES if entry.filename.endswith(".h5") else MAX_CONFIG_BYTES
+        if entry.file_size > most:
+            raise ValueError(f"its {entry.filename} has {entry.file_size:,} bytes, over {most:,}")
+
+
+def _parts(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object within a config, however deep: no recursion that depth could exhaust."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            yield item
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+
+
+def _check_part(part: dict[str, Any]) -> None:
+    if not {"class_name", "module", "registered_name"} & part.keys():
+        return
+    name, module = part.get("class_name"), part.get("module") or "keras"
+    if not isinstance(name, str) or not isinstance(module, str):
+        raise ValueError(f"it has a part of class {_short(name)}")
+    ours = name in OURS and module.startswith("facepairs.models.")
+    known = name in LAYERS | PARTS and module.split(".")[0] == "keras"
+    known = known or (module in OPERATIONS and name[:1].isupper())
+    registered = part.get("registered_name") or name
+    if not (ours or known) or registered not in (name, f"facepairs>{name}"):
+        raise ValueError(
+            f"it has a part {_short(f'{module}.{name}')}, which none of our models has"
+        )
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

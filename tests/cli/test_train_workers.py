@@ -1,0 +1,169 @@
+"""`facepairs train` by several workers: who writes, who stops, what is left, who goes on."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import workers
+from command_line import command, facepairs
+
+TINY = """
+model = "difference"
+epochs = 1
+pairs_per_epoch = 36
+batch_size = 12
+calibration_pairs = 60
+calibration_share = 0.25
+test_share = 0.25
+"""
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    path = tmp_path_factory.mktemp("settings") / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
+def test_two_workers_train_and_one_writes(faces, settings, tmp_path):
+    out = tmp_path / "runs" / "run"
+    started = workers.train(faces, "--out", out, "--config", settings, "--json")
+    (first, told, _), (second, other, errors) = workers.finish(started)
+    assert (first, second) == (0, 0), errors
+    chief, looker_on = json.loads(told), json.loads(other)
+    assert (chief["worker"], chief["workers"]) == (0, 2)
+    assert (looker_on["worker"], looker_on["workers"]) == (1, 2)
+    assert chief["bundle"] == str(out / "bundle")
+    assert looker_on["bundle"] is None
+    assert looker_on["val_auc"] == chief["val_auc"]  # the same weights on both
+    assert {p.name for p in out.iterdir()} == {
+        "bundle", "checkpoint.npz", "config.toml", "history.json", "log.txt", "tensorboard",
+    }  # fmt: skip
+    assert (out / "log.txt").read_text().count("epoch=1") == 1
+
+
+def test_what_several_cannot_share_is_refused(faces, settings, tmp_path):
+    def refused(environment, *more):
+        done = facepairs("train", faces, *more, check=2, env=environment)
+        assert len(done.stderr.strip().splitlines()) == 1
+        return done.stderr
+
+    first, _ = workers.environments(2)
+    assert "several workers need the run folder" in refused(first)
+    assert "--devices is one of auto, one, all" in refused(first, "--devices", "two")
+    damaged = {**first, "TF_CONFIG": first["TF_CONFIG"][:-5]}
+    assert "TF_CONFIG is not a description" in refused(damaged, "--out", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+ENDLESS = TINY.replace("= 36", "= 1_000_000") + "checkpoint_minutes = 0.05\n"
+INTERVAL_S = 3.0
+
+
+def step_of(path):
+    with np.load(path) as archive:
+        return json.loads(archive["state"].tobytes())["progress"]["step"]
+
+
+def wait_for(condition, started, seconds=240):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        assert all(one.poll() is None for one in started), workers.finish(started)
+        time.sleep(0.05)
+
+
+def watch(path, seconds):
+    """Look at a file for so long; tell the seconds since it was last written."""
+    begun = changed = time.monotonic()
+    seen = path.stat().st_mtime_ns
+    while time.monotonic() - begun < seconds:
+        if path.stat().st_mtime_ns != seen:
+            seen, changed = path.stat().st_mtime_ns, time.monotonic()
+        time.sleep(0.05)
+    return time.monotonic() - changed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_worker_loses_one_checkpoint_interval_at_most(faces, tmp_path, victim):
+    settings, out = tmp_path / "endless.toml", tmp_path / "run"
+    settings.write_text(ENDLESS)
+    started = workers.train(faces, "--out", out, "--config", settings)
+    checkpoint = out / "checkpoint.npz"
+    wait_for(checkpoint.exists, started)
+    age = watch(checkpoint, random.Random(victim).uniform(INTERVAL_S, 4 * INTERVAL_S))
+    started[victim].kill()
+    assert age < INTERVAL_S + 3  # a step and a save, on a busy machine
+    killed = time.monotonic()
+    code, _, errors = workers.finish(started)[1 - victim]
+    assert time.monotonic() - killed < 90
+    assert code == 138
+    assert "another worker stopped" in errors.splitlines()[-1]
+
+    last = step_of(checkpoint)
+    for count in (1, 2):  # fewer, then more again
+        alone = ("--devices", "one") if count == 1 else ()
+        words = command("train", faces, "--out", out, "--resume", *alone)
+        started = workers.start(words, count)
+        wait_for(lambda last=last: step_of(checkpoint) > last, started)
+        started[-1].send_signal(signal.SIGTERM)  # who is asked to stop stops all
+        for code, _, errors in workers.finish(started):
+            assert code == 130
+            assert f"resuming at step {last} of" in errors
+        assert step_of(checkpoint) > last
+        last = step_of(checkpoint)
+
+
+@pytest.mark.slow
+def test_workers_that_differ_are_told_so(faces, settings, tmp_path):
+    words = command("train", faces, "--out", tmp_path / "run", "--config", settings)
+    started = workers.start(words, last=[*words, "--seed", "1"])
+    for code, _, errors in workers.finish(started):
+        assert code == 2
+        assert "worker 1 has images, settings or a checkpoint other than" in errors
+
+
+@pytest.mark.slow
+def test_an_error_of_the_chief_ends_all(faces, settings, tmp_path):
+    (tmp_path / "other.txt").write_text("somebody else's")
+    started = workers.train(faces, "--out", tmp_path, "--config", settings)
+    (first, _, told), (second, _, errors) = workers.finish(started)
+    assert (first, second) == (2, 138)
+    assert "holds a run already" in told.splitlines()[-1]
+    assert "another worker stopped" in errors.splitlines()[-1]
+
+
+TWO_PROCESSORS = """
+import sys
+import tensorflow as tf
+(processor,) = tf.config.list_physical_devices("CPU")
+two = [tf.config.LogicalDeviceConfiguration()] * 2
+tf.config.set_logical_device_configuration(processor, two)
+from facepairs.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_all_devices_train_the_default_model_and_one_goes_on(faces, tmp_path):
+    settings, out = tmp_path / "small.toml", tmp_path / "run"
+    settings.write_text(TINY.replace('"difference"', '"siamese"'))
+    words = ["train", str(faces), "--out", str(out), "--json"]
+    begin = [*words, "--config", str(settings), "--devices", "all"]
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_PROCESSORS, *begin], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 devices share every batch" in done.stderr
+    assert json.loads(done.stdout)["epochs"] == 1
+    more = facepairs(*words, "--resume", "--devices", "one", "--epochs", "2", check=0)
+    assert json.loads(more.stdout)["epochs"] == 2
+    done = facepairs("train", faces, "--out", tmp_path / "none", "--model", "pixels",
+                     "--devices", "all", check=0)  # fmt: skip
+    assert "share" not in done.stderr  # one processor is one device

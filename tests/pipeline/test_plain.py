@@ -1,0 +1,40 @@
+"""AutoGraph translates nothing of ours: its files would stay behind where a training is killed."""
+
+import tempfile
+
+import numpy as np
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.pairs import PairList
+from facepairs.pipeline.dataset import image_batches, make_dataset
+from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.memory import MemoryStore
+from facepairs.pipeline.record_build import build_cache
+from facepairs.pipeline.records import RecordStore
+
+FRAME_PX, CROP_PX = 250, 64
+
+
+def test_no_store_writes_generated_code(faces, tmp_path, monkeypatch):
+    index = FaceIndex.scan(faces)
+    build_cache(
+        tmp_path / "cache", index, np.arange(len(index.people)), 24, seed=0, genuine_share=0.5,
+        encoding="jpeg", shards=2, frame_px=FRAME_PX, crop_px=CROP_PX,
+    )  # fmt: skip
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    stores = (
+        FileStore(index, FRAME_PX, CROP_PX),
+        MemoryStore.build(index, FRAME_PX, CROP_PX, tmp_path / "store.npy"),
+    )
+    block = PairList.of(np.arange(8), np.arange(8, 16), np.arange(8) % 2 == 0)
+    for store in stores:
+        for batches in (
+            image_batches(store, np.arange(10), 4),
+            make_dataset(store, lambda: iter([block]), 4),
+        ):
+            assert len(list(batches)) > 1
+    cached = RecordStore.open(tmp_path / "cache").batches(6, 1, repeat=False)
+    assert len(list(cached)) == 4
+    assert list(scratch.iterdir()) == []

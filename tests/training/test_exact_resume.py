@@ -1,0 +1,75 @@
+"""A training that was stopped at any step ends at the very weights of one that was not.
+
+`scripts/resume_check.py` does it with kills, at every place, for every model, store and fold.
+"""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from facepairs.config import TrainConfig
+from facepairs.training.cache import build_training_cache
+from facepairs.training.callbacks import ProgressReport
+from facepairs.training.people import prepare
+from facepairs.training.train import train
+from facepairs.verification.bundle import Bundle
+
+STEPS, EPOCHS = 4, 2
+SMALL = {
+    "epochs": EPOCHS,
+    "pairs_per_epoch": STEPS * 12,
+    "batch_size": 12,
+    "crop_px": 64,
+    "calibration_pairs": 100,
+    "calibration_share": 0.25,
+}
+
+
+def run(faces, out, config, resume=False):
+    index, split = prepare(faces, config, print)
+    return train(index, split, out, config, resume, images_in_tensorboard=False)
+
+
+def learnt(out):
+    """All that a run has learnt: weights, optimizer, and what its bundle promises."""
+    with np.load(out / "checkpoint.npz") as archive:
+        arrays = {name: archive[name].tobytes() for name in archive.files if name != "state"}
+    bundle = Bundle.open(out / "bundle")
+    return arrays, bundle.threshold, bundle.raw["calibration"]
+
+
+def stopped_after(monkeypatch, step):
+    """Press Ctrl-C when so many steps are done."""
+    ended = ProgressReport.on_train_batch_end
+
+    def end(self, batch, logs=None):
+        ended(self, batch, logs)
+        if batch == step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(ProgressReport, "on_train_batch_end", end)
+
+
+@pytest.mark.parametrize(("model", "store"), [("difference", "tfrecord"), ("difference", "files")])
+def test_stopped_twice_a_run_ends_at_the_same_weights(faces, tmp_path, monkeypatch, model, store):
+    config = TrainConfig().replace(model=model, erase=0.2, **SMALL)
+    if store == "tfrecord":
+        cache = tmp_path / "cache"
+        file = tmp_path / "cache.toml"
+        file.write_text(config.to_toml())
+        build_training_cache(faces, cache, STEPS * 12, "raw", 4, {}, file)
+        config = config.replace(store=store, cache=str(cache))
+    else:
+        config = config.replace(store=store)
+    assert not run(faces, tmp_path / "whole", config).interrupted
+    out = tmp_path / "stopped"
+    for number, step in enumerate((STEPS - 1, 2 * STEPS - 3)):  # each in the midst of an epoch
+        with monkeypatch.context() as patch:
+            stopped_after(patch, step)
+            report = run(faces, out, config, resume=number > 0)
+        assert report.interrupted
+        assert not (out / "bundle").exists()
+    assert not run(faces, out, config, resume=True).interrupted
+    assert learnt(out) == learnt(tmp_path / "whole")
