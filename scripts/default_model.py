@@ -125,8 +125,9 @@ def build(data: Path, view2: Path, config_file: Path, out: Path, run: Path, fail
     nobody = np.empty(0, np.int64)
     split = PeopleSplit(np.arange(len(index.people)), nobody, nobody)
 
-    from facepairs.cli.quiet import quiet_tensorflow
+    from facepairs.cli.quiet import hush, quiet_tensorflow
 
+    hush()
     quiet_tensorflow()
     from facepairs.training.train import train
 

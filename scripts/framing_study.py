@@ -28,6 +28,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.protocol import read_pairs
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.metrics import accuracy, auc, auc_interval, clopper_pearson
+from facepairs.parallel import in_order
 from facepairs.verification.detector import Face, overlap
 from facepairs.verification.framing import (
     FRAME_BOXES,
@@ -37,7 +38,6 @@ from facepairs.verification.framing import (
     level_of,
 )
 from facepairs.verification.image import Framing, load_crop
-from facepairs.verification.parallel import in_order
 from facepairs.verification.verifier import Verifier
 
 WHOLE = Framing(LFW_PX, LFW_PX)

@@ -1,6 +1,7 @@
 """`PairList`: pairs of images as a struct of arrays, and its CSV form."""
 
 import csv
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from facepairs.errors import BadData
 
 TRUE_WORDS = {"1", "true", "yes", "same", "genuine"}
 FALSE_WORDS = {"0", "false", "no", "different", "impostor"}
+MAX_FOLD = 32767  # int16
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,14 @@ def genuine_word(text: str) -> bool:
     raise ValueError(f"genuine is {text!r}, not one of 1, 0, true, false, genuine, impostor")
 
 
+def fold_number(text: str) -> int:
+    """Read a `fold` cell, a number from 0 to 32767; an empty one is 0."""
+    word = text.strip() or "0"
+    if not (word.isascii() and word.isdigit()) or len(word) > 9 or int(word) > MAX_FOLD:
+        raise ValueError(f"fold is {text!r}, not a number from 0 to {MAX_FOLD}")
+    return int(word)
+
+
 def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line number, row) of a CSV file with a header; raise BadData with file and line."""
     try:
@@ -91,22 +101,20 @@ def read_pairs_csv(path: Path, index: FaceIndex) -> PairList:
 
     Raises BadData that quotes file, line number and cell.
     """
-    left: list[int] = []
-    right: list[int] = []
-    genuine: list[bool] = []
-    fold: list[int] = []
+    left, right, fold = array("i"), array("i"), array("h")
+    genuine = bytearray()
     for line, row in csv_rows(path, ("left", "right", "genuine")):
         try:
             sides = [_image(index, row[side]) for side in ("left", "right")]
             genuine.append(genuine_word(row["genuine"]))
-            fold.append(int(row.get("fold") or 0))
+            fold.append(fold_number(row.get("fold", "")))
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
         left.append(sides[0])
         right.append(sides[1])
     if not left:
         raise BadData(f"{path}: no pairs below the header")
-    return PairList.of(left, right, genuine, fold)
+    return PairList.of(left, right, np.frombuffer(genuine, np.bool_), fold)
 
 
 def _image(index: FaceIndex, name: str) -> int:

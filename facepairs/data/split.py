@@ -14,6 +14,8 @@ from facepairs.errors import NotEnough
 
 LEAST_OTHERS = 2  # people with 2 photos or more to train on, and to test on
 
+People = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class PeopleSplit:
@@ -41,8 +43,7 @@ def split_people(
     allowed = np.unique(np.asarray(people, np.int64))
     counts = index.image_counts[allowed]
     several, single = (
-        sorted(group.tolist(), key=lambda p: _rank(index.people[p], seed))
-        for group in (allowed[counts >= 2], allowed[counts < 2])
+        _in_order(index, group, seed) for group in (allowed[counts >= 2], allowed[counts < 2])
     )
     people_left = len(several) - LEAST_OTHERS  # once training has its people
     fewest_test = LEAST_OTHERS if test_share > 0 else 0
@@ -52,19 +53,18 @@ def split_people(
     test = max(test, fewest_test)
     if people_left < calibration + test:
         raise NotEnough(_too_few(index, several, calibration, test))
-    parts: list[list[int]] = [[], [], []]
-    _deal(parts, several, calibration, test)
-    _deal(parts, single, *(_share(len(single), share) for share in (calibration_share, test_share)))
-    return PeopleSplit(*(np.array(sorted(part), np.int64) for part in parts))
+    shares = (_share(len(single), share) for share in (calibration_share, test_share))
+    dealt = zip(_dealt(several, calibration, test), _dealt(single, *shares), strict=True)
+    return PeopleSplit(*(np.sort(np.concatenate(part)) for part in dealt))
 
 
-def _deal(parts: list[list[int]], order: list[int], calibration: int, test: int) -> None:
-    parts[1] += order[:calibration]
-    parts[2] += order[calibration : calibration + test]
-    parts[0] += order[calibration + test :]
+def _dealt(order: People, calibration: int, test: int) -> tuple[People, People, People]:
+    """Cut people, in their order, into those to train on, to calibrate on and to test on."""
+    rest = calibration + test
+    return order[rest:], order[:calibration], order[calibration:rest]
 
 
-def _least(index: FaceIndex, order: list[int]) -> int:
+def _least(index: FaceIndex, order: People) -> int:
     """Give how many of the people, in this order, calibration takes.
 
     Where all of them fall short, further people are taken to bring one pair each.
@@ -77,14 +77,14 @@ def _least(index: FaceIndex, order: list[int]) -> int:
     return max(LEAST_PEOPLE, int(enough))
 
 
-def _pairs(index: FaceIndex, order: list[int]) -> npt.NDArray[np.int64]:
+def _pairs(index: FaceIndex, order: People) -> npt.NDArray[np.int64]:
     """Give how many genuine pairs each person can bring to calibration."""
     counts = index.image_counts[order]
     pairs: npt.NDArray[np.int64] = np.minimum(counts * (counts - 1) // 2, MOST_OF_ONE)
     return pairs
 
 
-def _too_few(index: FaceIndex, order: list[int], calibration: int, test: int) -> str:
+def _too_few(index: FaceIndex, order: People, calibration: int, test: int) -> str:
     """Say what is there and what is needed."""
     return (
         f"{index.root}: {len(order)} people have 2 photos or more and form "
@@ -99,6 +99,12 @@ def _share(count: int, share: float) -> int:
     return min(count, max(2, round(count * share))) if share > 0 and count >= 2 else 0
 
 
-def _rank(name: str, seed: int) -> bytes:
-    plain = os.fsencode(unicodedata.normalize("NFC", name))
-    return hashlib.blake2b(plain, digest_size=16, key=str(seed).encode()).digest()
+def _in_order(index: FaceIndex, people: People, seed: int) -> People:
+    """Give people, int64[P], in the order of a keyed hash of their names."""
+    key = str(seed).encode()
+    ranks = bytearray()
+    for person in people:
+        plain = os.fsencode(unicodedata.normalize("NFC", index.people[int(person)]))
+        ranks += hashlib.blake2b(plain, digest_size=16, key=key).digest()
+    high, low = np.frombuffer(ranks, ">u8").reshape(-1, 2).T
+    return people[np.lexsort((low, high))]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.data.index import StringTable
 from facepairs.errors import BadConfig
 from facepairs.evaluation.compare import compare
 from facepairs.evaluation.measured import (
@@ -104,7 +105,7 @@ def _score(
     known, warnings = leaks(model, source.path, task)
     index, pairs = task.index, task.pairs
     score = Verifier(model).score_images(
-        [index.path(i) for i in range(len(index))],
+        index.paths,
         pairs.left,
         pairs.right,
         tick(f"scoring pairs with {source.name}"),
@@ -124,7 +125,9 @@ def _score(
 
 def _scores(task: Task, score: npt.NDArray[np.float32]) -> Scores:
     index, pairs = task.index, task.pairs
-    left, right = ([index.name(int(i)) for i in side] for side in (pairs.left, pairs.right))
+    left, right = (
+        StringTable(index.name(int(i)) for i in side) for side in (pairs.left, pairs.right)
+    )
     return Scores(left, right, pairs.genuine, pairs.fold, score.astype(np.float64))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from facepairs.config import read_table
+from facepairs.data.index import StringTable
 from facepairs.errors import BadBundle, BadData, FacepairsError, NotEnough
 from facepairs.evaluation.calibrate import cross_fitted_probability
 from facepairs.evaluation.metrics import Bools, Counts, Floats, clopper_pearson, fmr_fnmr
@@ -56,7 +57,7 @@ class Measured:
     def in_order(self, order: Counts) -> "Measured":
         """Give the same with its pairs in another order, int64[N]."""
         old = self.scores
-        left, right = ([side[int(k)] for k in order] for side in (old.left, old.right))
+        left, right = (StringTable(side[int(k)] for k in order) for side in (old.left, old.right))
         scores = Scores(left, right, old.genuine[order], old.fold[order], old.score[order])
         probability = None if self.probability is None else self.probability[order]
         return replace(

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.metrics import Counts
@@ -112,26 +114,32 @@ def lined_up(first: Scores, other: Scores, names: tuple[str, str]) -> Counts:
     BadData unless both hold the same pairs with the same labels.
     """
     keys, others = _keys(first), _keys(other)
-    place = {key: number for number, key in enumerate(others)}
-    order = [place.get(key, -1) for key in keys]
-    missing = sum(number < 0 for number in order)
-    if missing or len(others) != len(keys):
+    order, place = (np.lexsort(columns) for columns in (keys, others))  # stable: by place too
+    if not np.array_equal(keys[:, order], others[:, place]):
+        missing = len(first) - _shared(keys, others)
         raise BadData(
-            f"{names[1]} has {len(others):,} pairs and lacks {missing:,} of the {len(keys):,} of "
+            f"{names[1]} has {len(other):,} pairs and lacks {missing:,} of the {len(first):,} of "
             f"{names[0]}; compare scores of the same pairs, for bundles with --pairs FILE"
         )
-    lined = np.array(order, np.int64)
+    lined = np.empty(len(first), np.int64)
+    lined[order] = place
     if (other.genuine[lined] != first.genuine).any():
         raise BadData(f"{names[0]} and {names[1]} disagree on which pairs are genuine")
     return lined
 
 
-def _keys(scores: Scores) -> list[tuple[str, str, int]]:
-    """Give a key for each pair; the same pair again gets another number."""
-    seen: dict[tuple[str, str], int] = {}
-    keys = []
-    for left, right in zip(scores.left, scores.right, strict=True):
-        pair = (min(left, right), max(left, right))
-        seen[pair] = seen.get(pair, -1) + 1
-        keys.append((*pair, seen[pair]))
-    return keys
+def _keys(scores: Scores) -> npt.NDArray[np.uint64]:
+    """Give a hash of each pair's two names, in whichever order they come: uint64[2, N]."""
+    hashes = bytearray()
+    for pair in zip(scores.left, scores.right, strict=True):
+        both = "\0".join(sorted(pair)).encode("utf-8", "surrogateescape")
+        hashes += blake2b(both, digest_size=16).digest()
+    return np.frombuffer(hashes, np.uint64).reshape(-1, 2).T
+
+
+def _shared(keys: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]) -> int:
+    """Count the pairs of one list that the other has too, each as often as it comes."""
+    both = np.concatenate([keys, others], axis=1)
+    _, group = np.unique(both, axis=1, return_inverse=True)
+    parts = np.split(group, [keys.shape[1]])
+    return int(np.minimum(*(np.bincount(part, minlength=group.max() + 1) for part in parts)).sum())

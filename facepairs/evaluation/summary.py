@@ -208,8 +208,10 @@ def thresholds_in_force(
     part = _checked_folds(fold, len(labels))
     if summary.get("threshold_source") == OTHER_HALF:
         part = _halves(labels)
-    of_part = {int(row["fold"]): float(row["threshold"]) for row in summary["folds"]}
-    return np.array([of_part[number] for number in part.tolist()], np.float64)
+    threshold = np.full(len(part), np.nan)
+    for row in summary["folds"]:
+        threshold[part == row["fold"]] = row["threshold"]
+    return threshold
 
 
 def _held_out(genuine: Bools, score: Floats, part: Ints) -> tuple[ErrorRates, list[dict[str, Any]]]:

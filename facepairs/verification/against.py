@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from facepairs.atomic import atomic_file
 from facepairs.errors import BadData
+from facepairs.parallel import batches, in_order
 from facepairs.verification.many import Photos, Readable
 from facepairs.verification.pairs_file import printable
-from facepairs.verification.parallel import batches, in_order
 from facepairs.verification.scorer import BATCH_CROPS, Scores
 from facepairs.verification.thresholds import OperatingPoint
 from facepairs.verification.verifier import Verdict, Verifier

@@ -1,8 +1,9 @@
 """`verify --pairs`: a CSV of pairs in, a CSV of scores out, in memory that does not grow with rows.
 
 The file is read twice: for the images it names, then for its rows, which are scored and written as
-they come. Memory holds the distinct names (some 200 bytes each) and one chunk of rows; embeddings
-lie on disk beside the output until it is whole.
+they come. Memory holds one chunk of rows, and a byte an image for whether it is done (for each pair
+where the network takes pairs); the distinct names lie on disk, and so do embeddings, beside the
+output until it is whole.
 """
 
 import csv
@@ -17,13 +18,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.atomic import atomic_file
+from facepairs.checksum import summed_file
 from facepairs.errors import BadData
+from facepairs.parallel import Run, batches, in_order
+from facepairs.places import Place
 from facepairs.verification.bundle import Bundle
 from facepairs.verification.calibration import Calibration
-from facepairs.verification.many import ByEmbedding, ByPair, PairScorer, Photos
+from facepairs.verification.images_on_disk import ImagesOnDisk
+from facepairs.verification.many import ByEmbedding, ByPair, Chunk, Numbers, PairScorer, Photos
 from facepairs.verification.pairs_file import SIDES, PairsFile, Row, printable
-from facepairs.verification.parallel import batches
 from facepairs.verification.partial import Partial
 from facepairs.verification.scorer import Scores
 from facepairs.verification.thresholds import OperatingPoint
@@ -56,10 +59,11 @@ def verify_pairs(
     pairs: Path,
     out: Path,
     point: OperatingPoint,
-    root: Path | None = None,
+    root: Place | None = None,
     resume: bool = False,
     ticker: Ticker = no_ticker,
     framing: bool = True,
+    run: Run = in_order,
 ) -> BatchReport:
     """Score every pair of a CSV file left,right[,genuine][,fold] into the CSV file `out`.
 
@@ -67,9 +71,9 @@ def verify_pairs(
     order with score, probability, same (1 or 0) and error, the latter empty or what is wrong with
     the line or its images; a pair that failed has no score. `evaluate` reads it where the pairs
     have `genuine`. The largest face of a photo counts, framed as in `Verifier.verify`; without
-    `framing` the photo itself is the frame. Each image is read once; work goes on in threads over
-    all cores, so give a verifier of one thread. Interrupted work stays in OUT.partial, from where
-    `resume` goes on; images that had failed are tried again.
+    `framing` the photo itself is the frame. Each image is read once; `run` says where the work is
+    done: by default in threads over all cores, so give a verifier of one thread. Interrupted work
+    stays in OUT.partial, from where `resume` goes on; images that had failed are tried again.
 
     Raises BadData for a pairs file that cannot be used as a whole and for an `out` that cannot be
     written, BadRun for a partial output that is not this work's.
@@ -77,38 +81,59 @@ def verify_pairs(
     started = time.monotonic()
     file = PairsFile(pairs)
     root = pairs.parent if root is None else root
-    if not root.is_dir():
+    if isinstance(root, Path) and not root.is_dir():
         raise BadData(f"{root}: not a folder; give the one that the paths in {pairs} count from")
-    number_of, rows = _names(file)
+    images, rows = _images(file)
     if not rows:
         raise BadData(f"{pairs}: no pairs below the header")
-    photos = Photos(verifier, root, list(number_of), framing)
+    photos = Photos(verifier, root, images, framing)
     embeds = verifier.bundle.kind == "embedding"
     fingerprint = _fingerprint(photos, file)
     with Partial(out, fingerprint, len(photos) if embeds else rows, resume) as partial:
-        scorer: PairScorer = (ByEmbedding if embeds else ByPair)(photos, partial)
-        scorer.prepare(ticker("reading images"))
-        writer = _Writer(file, scorer, point, verifier.bundle.calibration)
-        writer.write(out, number_of, rows, ticker("scoring pairs"))
+        scorer: PairScorer = (ByEmbedding if embeds else ByPair)(photos, images, partial, run)
+        scorer.prepare(_chunks(file, images), ticker("reading images"))
+        writer = _Writer(file, images, scorer, point, verifier.bundle.calibration)
+        writer.write(out, rows, ticker("scoring pairs"))
     return BatchReport(
         pairs=rows,
         failed=writer.failed,
-        images=len(photos),
-        images_failed=len(scorer.errors),
+        images=len(images),
+        images_failed=images.failed,
         same=None if point.threshold is None else writer.same,
         seconds=time.monotonic() - started,
     )
 
 
-def _names(file: PairsFile) -> tuple[dict[str, int], int]:
+def _images(file: PairsFile) -> tuple[ImagesOnDisk, int]:
     """Number the distinct images in the order in which they come, and count the rows."""
-    number_of: dict[str, int] = {}
-    rows = 0
-    for rows, row in enumerate(file.rows(), 1):  # noqa: B007 - the count is what is wanted
-        if not row.error:
-            number_of.setdefault(row.left, len(number_of))
-            number_of.setdefault(row.right, len(number_of))
-    return number_of, rows
+    images, count = ImagesOnDisk(), 0
+    for rows in batches(file.rows(), CHUNK_ROWS):
+        images.add(name for row in rows if not row.error for name in (row.left, row.right))
+        count += len(rows)
+    return images, count
+
+
+def _numbers(rows: list[Row], images: ImagesOnDisk) -> tuple[Numbers, Numbers]:
+    """Give the numbers of the left and the right images, -1 in malformed rows; or KeyError."""
+    left, right = (
+        np.array([-1 if row.error else images.number(getattr(row, side)) for row in rows], np.int64)
+        for side in SIDES
+    )
+    return left, right
+
+
+def _chunks(file: PairsFile, images: ImagesOnDisk) -> Iterator[Chunk]:
+    start = 0
+    for rows in batches(file.rows(), CHUNK_ROWS):
+        try:
+            yield Chunk(start, *_numbers(rows, images))
+        except KeyError:
+            raise _changed(file) from None
+        start += len(rows)
+
+
+def _changed(file: PairsFile) -> BadData:
+    return BadData(f"{file.path}: changed while it was read; run it again")
 
 
 def _fingerprint(photos: Photos, file: PairsFile) -> str:
@@ -119,7 +144,8 @@ def _fingerprint(photos: Photos, file: PairsFile) -> str:
     else:
         status = model.network.stat()
         identity = f"{model!r} {status.st_size} {status.st_mtime_ns}"
-    whole = ["pairs-1", file.sha256(), str(photos.root.resolve()), photos.framing, identity]
+    root = str(photos.root.resolve() if isinstance(photos.root, Path) else photos.root)
+    whole = ["pairs-1", file.sha256(), root, photos.framing, identity]
     return hashlib.sha256(json.dumps(whole).encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -129,47 +155,37 @@ class _Writer:
     def __init__(
         self,
         file: PairsFile,
+        images: ImagesOnDisk,
         scorer: PairScorer,
         point: OperatingPoint,
         calibration: Calibration | None,
     ) -> None:
         self.failed = self.same = 0
         self._file = file
+        self._images = images
         self._scorer = scorer
         self._threshold = point.threshold
         self._calibration = calibration
 
-    def write(
-        self,
-        out: Path,
-        number_of: dict[str, int],
-        total: int,
-        progress: Callable[[int, int], None],
-    ) -> None:
+    def write(self, out: Path, total: int, progress: Callable[[int, int], None]) -> None:
         done = 0
-        with atomic_file(out) as handle:
+        with summed_file(out) as handle:
             writer = csv.writer(handle)
             writer.writerow((*SIDES, *self._file.kept, *RESULTS))
             for rows in batches(self._file.rows(), CHUNK_ROWS):
                 if done + len(rows) > total:
-                    raise self._changed()
-                writer.writerows(self._chunk(done, rows, number_of))
+                    raise _changed(self._file)
+                writer.writerows(self._chunk(done, rows))
                 done += len(rows)
                 progress(done, total)
         if done != total:
-            raise self._changed()
+            raise _changed(self._file)
 
-    def _changed(self) -> BadData:
-        return BadData(f"{self._file.path}: changed while it was read; run it again")
-
-    def _chunk(
-        self, start: int, rows: list[Row], number_of: dict[str, int]
-    ) -> Iterator[Iterable[object]]:
+    def _chunk(self, start: int, rows: list[Row]) -> Iterator[Iterable[object]]:
         try:
-            left = np.array([-1 if row.error else number_of[row.left] for row in rows])
-            right = np.array([-1 if row.error else number_of[row.right] for row in rows])
+            left, right = _numbers(rows, self._images)
         except KeyError:
-            raise self._changed() from None
+            raise _changed(self._file) from None
         scores = self._scorer.score(start, left, right)
         errors = map(self._error, rows, left.tolist(), right.tolist())
         cells = self._cells(scores)
@@ -181,7 +197,7 @@ class _Writer:
     def _error(self, row: Row, left: int, right: int) -> str:
         if row.error:
             return row.error
-        told = [self._scorer.errors.get(image, "") for image in dict.fromkeys((left, right))]
+        told = [self._images.error(image) for image in dict.fromkeys((left, right))]
         return "; ".join(filter(None, told))
 
     def _cells(self, scores: Scores) -> Iterator[tuple[object, object, object]]:

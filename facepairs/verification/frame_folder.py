@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from facepairs.atomic import atomic_folder
 from facepairs.data.index import FaceIndex
+from facepairs.data.jpeg import write_jpeg
 from facepairs.errors import BadData, BadImage
+from facepairs.parallel import in_order
 from facepairs.verification.framing import LFW_PX, Portrait, portraits
 from facepairs.verification.image import Framing
-from facepairs.verification.parallel import in_order
 
 WHOLE = Framing(LFW_PX, LFW_PX)  # the crop is the frame
 JPEG_QUALITY = 95
@@ -70,7 +69,7 @@ def frame_folder(
                 return str(error)
             target = temporary / names[image]
             target.parent.mkdir(exist_ok=True)
-            Image.fromarray(portrait.crop).save(target, "JPEG", quality=JPEG_QUALITY)
+            write_jpeg(target, portrait.crop, JPEG_QUALITY)
             return portrait
 
         for image, found in enumerate(in_order(work, range(len(index)), workers)):

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.data.bombs import JPEG, room
+from facepairs.data.bombs import JPEG, room, weight
 from facepairs.errors import NoFace
 from facepairs.verification.detector import Detector, Face, square
 from facepairs.verification.image import (
@@ -117,7 +117,8 @@ def portraits(
         return [as_it_came(photo, framing, hints=hints)]
     # What is not a JPEG comes at its whole size, and is held until its faces are found.
     whole = not (isinstance(photo.content, bytes) and photo.content.startswith(JPEG))
-    with room.take(photo.width_px * photo.height_px if whole else 0):
+    pixels = photo.width_px * photo.height_px
+    with room.take(weight(photo.content, pixels, pixels) if whole else 0):
         return _found_portraits(photo, framing, every, find, hints)
 
 

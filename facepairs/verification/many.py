@@ -1,10 +1,12 @@
-"""Scores of many pairs of image files, each image read once, in threads and in bounded memory.
+"""Scores of many pairs of image files, each image read once, in bounded memory.
 
-An image that cannot be used fails the pairs it is in, and its error is kept by its number.
+Work is done in threads here, or wherever a `parallel.Run` does it: then an item of work carries the
+names that it needs, and its result the numbers.
+An image that cannot be used fails the pairs it is in; its error is kept beside its name.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -13,13 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadImage
+from facepairs.parallel import Run, batches, in_order
+from facepairs.places import Place
 from facepairs.verification.image import Crop
-from facepairs.verification.parallel import batches, in_order
+from facepairs.verification.images_on_disk import ImagesOnDisk
 from facepairs.verification.partial import Partial
 from facepairs.verification.scorer import BATCH_CROPS, Scores
 from facepairs.verification.verifier import CACHE_BYTES, Verifier
 
 SAVE_EVERY = 512  # images; what a kill may cost
+LOOKED_AT_ONCE = 65_536  # images
 Numbers = npt.NDArray[np.integer[Any]]
 Progress = Callable[[int, int], None]
 
@@ -41,7 +46,7 @@ class Photos:
     """
 
     verifier: Verifier
-    root: Path
+    root: Place
     names: Sequence[str]
     framing: bool = True
 
@@ -56,85 +61,192 @@ class Photos:
         errors: dict[int, str] = {}
         for image in images:
             try:
-                crops.append(
-                    self.verifier.crop(self.root / self.names[image], framing=self.framing)
-                )
+                crops.append(self._crop(self.root / self.names[image]))
                 readable.append(image)
             except BadImage as error:
                 errors[image] = str(error)
         stacked = np.stack(crops) if crops else np.zeros((0, side, side, 3), np.uint8)
         return Readable(stacked, readable, errors)
 
+    def _crop(self, path: Place) -> Crop:
+        if isinstance(path, Path):
+            return self.verifier.crop(path, framing=self.framing)
+        try:
+            photo = path.read_bytes()
+        except OSError as error:
+            raise BadImage(f"{path}: {error.strerror}; give a readable image file") from None
+        return self.verifier.crop(photo, str(path), self.framing)
+
+
+class Chunk(NamedTuple):
+    """Rows of a pairs file that follow one another, by the numbers of their images (-1: none)."""
+
+    start: int
+    left: Numbers
+    right: Numbers
+
 
 class PairScorer(Protocol):
     """Scores rows of a pairs file, one chunk after the other."""
 
-    errors: dict[int, str]
-
-    def prepare(self, progress: Progress) -> None:
-        """Do what comes before the first chunk; `progress` counts images."""
+    def prepare(self, chunks: Iterable[Chunk], progress: Progress) -> None:
+        """Do what comes before the first chunk; `progress` counts images, or rows."""
 
     def score(self, start: int, left: Numbers, right: Numbers) -> Scores:
         """Score the rows from `start` on: float32[rows], NaN where an image failed or is -1."""
 
 
+class Found(NamedTuple):
+    """What came of some images or rows: values float32[done, D] of those done, others' errors."""
+
+    done: list[int]
+    values: Scores
+    errors: dict[int, str]
+
+
+Named = list[tuple[int, str]]  # images by number and name
+
+
+@dataclass(frozen=True)
+class Embed:
+    """Embeds some images: what `ByEmbedding` does at a time, wherever that is."""
+
+    verifier: Verifier
+    root: Place
+    framing: bool
+
+    def __call__(self, images: Named) -> Found:
+        """Read and embed images, given by number and name; one network call sees them all."""
+        numbers, names = zip(*images, strict=True)
+        found = Photos(self.verifier, self.root, names, self.framing).read(range(len(names)))
+        return Found(
+            [numbers[at] for at in found.images],
+            self.verifier.scorer.embed(found.crops),
+            {numbers[at]: error for at, error in found.errors.items()},
+        )
+
+
 class ByEmbedding:
     """Embeds each image once; rows of `partial` are images."""
 
-    def __init__(self, photos: Photos, partial: Partial) -> None:
-        self.errors: dict[int, str] = {}
-        self._photos = photos
+    def __init__(self, photos: Photos, images: ImagesOnDisk, partial: Partial, run: Run) -> None:
+        self._work = Embed(photos.verifier, photos.root, photos.framing)
+        self._images = images
         self._scorer = photos.verifier.scorer
         self._partial = partial
+        self._run = run
 
-    def prepare(self, progress: Progress) -> None:
+    def prepare(self, chunks: Iterable[Chunk], progress: Progress) -> None:
         partial = self._partial
-        todo = np.flatnonzero(~partial.done).tolist()
-        seen = saved = len(partial.done) - len(todo)
-        for found, rows in in_order(self._embed, batches(todo, BATCH_CROPS)):
-            partial.put(np.array(found.images, np.int64), rows)
-            self.errors |= found.errors
-            seen += len(found.images) + len(found.errors)
+        seen = saved = int(partial.done.sum())
+        todo = ((image, self._images[image]) for image in _undone(partial.done))
+        for found in self._run(self._work, batches(todo, BATCH_CROPS)):
+            partial.put(np.array(found.done, np.int64), found.values)
+            self._images.fail(found.errors)
+            seen += len(found.done) + len(found.errors)
             if seen - saved >= SAVE_EVERY:
                 partial.save()
                 saved = seen
             progress(seen, len(partial.done))
         partial.save()
 
-    def _embed(self, images: list[int]) -> tuple[Readable, Scores]:
-        found = self._photos.read(images)
-        return found, self._scorer.embed(found.crops)
-
     def score(self, start: int, left: Numbers, right: Numbers) -> Scores:
         scores = np.full(len(left), np.nan, np.float32)
-        done = np.append(self._partial.done, False)  # -1, no image, finds the last
-        both = np.flatnonzero(done[left] & done[right])
+        both = np.flatnonzero((left >= 0) & (right >= 0))
+        both = both[self._partial.done[left[both]] & self._partial.done[right[both]]]
         if len(both):
             rows = self._partial.get(np.concatenate([left[both], right[both]]))
             scores[both] = self._scorer.compare(rows[: len(both)], rows[len(both) :])
         return scores
 
 
+def _undone(done: npt.NDArray[np.bool_]) -> Iterator[int]:
+    """Yield the numbers of what is not done yet."""
+    for start in range(0, len(done), LOOKED_AT_ONCE):
+        part = done[start : start + LOOKED_AT_ONCE]
+        yield from (start + np.flatnonzero(~part)).tolist()
+
+
+@dataclass(frozen=True)
+class ScoreRows:
+    """Scores a chunk of rows: what `ByPair` does at a time, elsewhere than in threads here."""
+
+    verifier: Verifier
+    root: Place
+    framing: bool
+
+    def __call__(self, item: tuple[Chunk, Named]) -> Found:
+        """Score rows whose images are given by number and name; `errors` are those of images."""
+        chunk, images = item
+        numbers, names = zip(*images, strict=True)
+        read = Photos(self.verifier, self.root, names, self.framing).read(range(len(names)))
+        crops = {numbers[at]: crop for at, crop in zip(read.images, read.crops, strict=True)}
+        done = [
+            at
+            for at, sides in enumerate(zip(chunk.left, chunk.right, strict=True))
+            if sides[0] in crops and sides[1] in crops
+        ]
+        scores = [np.zeros(0, np.float32)]
+        for some in batches(done, BATCH_CROPS // 2):
+            left, right = (
+                np.stack([crops[i] for i in side[some].tolist()])
+                for side in (chunk.left, chunk.right)
+            )
+            scores.append(self.verifier.scorer.score_pairs(left, right))
+        errors = {numbers[at]: error for at, error in read.errors.items()}
+        return Found([chunk.start + at for at in done], np.concatenate(scores)[:, None], errors)
+
+
 class ByPair:
     """Runs the network on every pair; rows of `partial` are pairs.
 
     Crops are kept up to CACHE_BYTES, those used least recently leave first, so that an image is
-    read once unless more than that lie between two of its pairs.
+    read once unless more than that lie between two of its pairs. Elsewhere than in threads here, a
+    chunk's images are read with it, and all chunks are scored beforehand.
     """
 
-    def __init__(self, photos: Photos, partial: Partial) -> None:
-        self.errors: dict[int, str] = {}
+    def __init__(self, photos: Photos, images: ImagesOnDisk, partial: Partial, run: Run) -> None:
+        self._run = run
         self._photos = photos
+        self._images = images
         self._scorer = photos.verifier.scorer
         self._partial = partial
         self._kept: OrderedDict[int, Crop] = OrderedDict()
         side = photos.verifier.bundle.framing.crop_px
         self._fitting = CACHE_BYTES // (3 * side * side)
 
-    def prepare(self, progress: Progress) -> None:
-        """Need nothing: images are read with their pairs."""
+    def prepare(self, chunks: Iterable[Chunk], progress: Progress) -> None:
+        if self._run is in_order:
+            return  # images are read with their pairs
+        work = ScoreRows(self._photos.verifier, self._photos.root, self._photos.framing)
+        items = ((chunk, self._named(chunk)) for chunk in chunks)
+        done = 0
+        for found in self._run(work, (item for item in items if item[1])):
+            self._partial.put(np.array(found.done, np.int64), found.values)
+            self._images.fail(found.errors)
+            done += len(found.done)
+            progress(done, len(self._partial.done))
+        self._partial.save()
+
+    def _named(self, chunk: Chunk) -> Named:
+        """Give the images of a chunk, unless all its rows are done."""
+        if self._partial.done[chunk.start : chunk.start + len(chunk.left)].all():
+            return []
+        wanted = np.unique(np.concatenate([chunk.left, chunk.right]))
+        return [(image, self._images[image]) for image in wanted.tolist() if image >= 0]
 
     def score(self, start: int, left: Numbers, right: Numbers) -> Scores:
+        if self._run is in_order:
+            self._score(start, left, right)
+        done = self._partial.done[start : start + len(left)]
+        scores = np.full(len(left), np.nan, np.float32)
+        found = np.flatnonzero(done)
+        if len(found):
+            scores[found] = self._partial.get(start + found)[:, 0]
+        return scores
+
+    def _score(self, start: int, left: Numbers, right: Numbers) -> None:
+        """Score those rows that are not done yet."""
         done = self._partial.done[start : start + len(left)]
         self._load(np.unique(np.concatenate([left[~done], right[~done]])))
         todo = [
@@ -152,11 +264,6 @@ class ByPair:
         for some, values in in_order(run, batches(todo, BATCH_CROPS // 2)):
             self._partial.put(start + np.array(some), values[:, None])
         self._partial.save()
-        scores = np.full(len(left), np.nan, np.float32)
-        found = np.flatnonzero(done)  # a view: it knows what was put above
-        if len(found):
-            scores[found] = self._partial.get(start + found)[:, 0]
-        return scores
 
     def _load(self, images: Numbers) -> None:
         """Have the crops of a chunk's images at hand, as far as they can be read."""
@@ -164,10 +271,11 @@ class ByPair:
         for image in wanted:
             if image in self._kept:
                 self._kept.move_to_end(image)
-        missing = [i for i in wanted if i >= 0 and i not in self._kept and i not in self.errors]
+        new = (image for image in wanted if image >= 0 and image not in self._kept)
+        missing = [image for image in new if not self._images.error(image)]
         limit = max(len(wanted), self._fitting)
         for found in in_order(self._photos.read, batches(missing, BATCH_CROPS)):
-            self.errors |= found.errors
+            self._images.fail(found.errors)
             for image, crop in zip(found.images, found.crops, strict=True):
                 self._kept[image] = crop.copy()  # not a view, which would keep the batch alive
                 if len(self._kept) > limit:

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from facepairs.data.pairs import genuine_word
+from facepairs.data.pairs import fold_number, genuine_word
 from facepairs.errors import BadData
 
 SIDES = ("left", "right")
 KEPT = ("genuine", "fold")  # columns that go into the output as they are
 MAX_NAME = 4096  # characters; longer paths exist nowhere, and CSV readers refuse huge cells
-MAX_FOLD = 32767  # as a scores file holds it
 
 
 class Row(NamedTuple):
@@ -116,14 +115,12 @@ def _what_is_wrong(left: str, right: str, kept: dict[str, str]) -> str:
             return f"{side} is empty"
         if len(name) > MAX_NAME:
             return f"{side} is longer than {MAX_NAME:,} characters"
-    if "genuine" in kept:
-        try:
+    try:
+        if "genuine" in kept:
             genuine_word(kept["genuine"])
-        except ValueError as error:
-            return str(error)
-    fold = kept.get("fold", "").strip()
-    if fold and not (fold.isascii() and fold.isdigit() and len(fold) < 9 and int(fold) <= MAX_FOLD):
-        return f"fold is {fold!r}, not a number from 0 to {MAX_FOLD}"
+        fold_number(kept.get("fold", ""))
+    except ValueError as error:
+        return str(error)
     return ""
 
 

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.atomic import atomic_file, process_is_gone
+from facepairs.atomic import atomic_file
 from facepairs.errors import BadRun
+from facepairs.lock import held
 
 Floats = npt.NDArray[np.float32]
 
@@ -38,7 +39,7 @@ class Partial:
         self.folder = out.with_name(f"{out.name}.partial")
         self._state = {"fingerprint": fingerprint, "rows": rows}
         self._resume = resume
-        self._lock = self.folder / "lock"
+        self._held = contextlib.ExitStack()
         self._values: mmap.mmap | None = None
         self._width = 0
         self.done = np.zeros(rows, np.bool_)
@@ -51,15 +52,16 @@ class Partial:
                 f"{self.folder} holds what an interrupted run has found; go on with --resume or "
                 "remove it"
             )
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._take_lock()
-            if found:
-                self._read()
-        except OSError as error:
-            raise BadRun(
-                f"cannot write {self.folder}: {error.strerror}; choose another --out"
-            ) from None
+        with contextlib.ExitStack() as unless_read:
+            unless_read.enter_context(held(self.folder / "lock", self.folder))
+            try:
+                if found:
+                    self._read()
+            except OSError as error:
+                raise BadRun(
+                    f"cannot read {self.folder}: {error.strerror}; remove it and start anew"
+                ) from None
+            self._held = unless_read.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -68,16 +70,9 @@ class Partial:
         if self._values is not None:
             with contextlib.suppress(BufferError):  # a traceback's frames may hold a view
                 self._values.close()
-        self._lock.unlink(missing_ok=True)
+        self._held.close()
         if kind is None or not self.done.any():
             shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _take_lock(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            holder = int(self._lock.read_text())
-            if holder != os.getpid() and not process_is_gone(holder):
-                raise BadRun(f"{self.folder} is in use by process {holder}; wait for it or stop it")
-        self._lock.write_text(f"{os.getpid()}\n")
 
     def _read(self) -> None:
         try:
@@ -146,7 +141,7 @@ class Partial:
             return
         self._values.flush()
         with open(self.folder / "done.u8", "r+b") as handle:
-            handle.write(self.done.astype(np.uint8).tobytes())
+            handle.write(self.done.view(np.uint8).data)
             handle.flush()
             os.fsync(handle.fileno())
         self._saved = int(self.done.sum())

@@ -67,6 +67,13 @@ class Verifier:
     def __init__(self, bundle: Model, threads: int | None = None, quick: bool = False) -> None:
         self.bundle = bundle
         self.scorer = open_scorer(bundle, threads, quick)
+        self._options = (threads, quick)
+
+    def __reduce__(self) -> Any:
+        """Pickle it with all that its model needs, so that it can work on another machine."""
+        from facepairs.verification.portable import model_files
+
+        return _unpacked, (*model_files(self.bundle), *self._options)
 
     @classmethod
     def load(
@@ -172,7 +179,7 @@ class Verifier:
         BadData for one image instead of many, BadBundle for a bundle of kind 'pair', which has no
         embeddings.
         """
-        from facepairs.verification.parallel import batches, in_order
+        from facepairs.parallel import batches, in_order
 
         if _is_one_image(images):
             raise BadData("embed takes several images; give one in a list: embed([image])")
@@ -230,12 +237,14 @@ class Verifier:
         self, crops: "_Crops", left: Indices, right: Indices, progress: Progress | None
     ) -> Scores:
         images, where = np.unique(np.concatenate([left, right]), return_inverse=True)
-        batches = []
+        rows = np.zeros((0, 0), np.float32)
         for part in _slices(len(images), crops.capacity):
-            batches.append(self.scorer.embed(crops.take(images[part])))
+            found = self.scorer.embed(crops.take(images[part]))
+            if not len(rows):
+                rows = np.empty((len(images), found.shape[1]), np.float32)
+            rows[part] = found
             if progress:
                 progress(part.stop, len(images))
-        rows = np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
         scores = np.empty(len(left), np.float32)
         lefts, rights = where[: len(left)], where[len(left) :]
         for part in _slices(len(left), CHUNK_PAIRS):
@@ -261,6 +270,16 @@ class Verifier:
                 if progress:
                     progress(done, len(left))
         return scores
+
+
+def _unpacked(name: str, files: dict[str, bytes], threads: int | None, quick: bool) -> Verifier:
+    """Open a verifier from its model's files; `name` is what to open among them, "" for all."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="facepairs-") as folder:
+        for file, data in files.items():
+            (Path(folder) / file).write_bytes(data)
+        return Verifier.load(Path(folder) / name, threads, quick)
 
 
 def _is_one_image(images: Any) -> bool:

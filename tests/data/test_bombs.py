@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from facepairs.data.bombs import PIXELS_AT_ONCE, _Room, endless, overclaims
+from facepairs.data.bombs import (
+    LARGE_PIXELS,
+    PIXELS_AT_ONCE,
+    _Room,
+    endless,
+    overclaims,
+    several_scans,
+    weight,
+)
 from facepairs.data.soundness import examine
 from facepairs.errors import BadImage
 from facepairs.verification.image import Framing, load_crop
@@ -138,3 +146,17 @@ def test_the_largest_images_are_decoded_one_at_a_time() -> None:
     assert len(most) == len(sizes)
     assert sorted(most)[-2] <= PIXELS_AT_ONCE
     assert max(most) == PIXELS_AT_ONCE * 2
+
+
+def test_a_jpeg_of_several_scans_counts_as_large_as_it_is_stored() -> None:
+    assert several_scans(encoded("JPEG", progressive=True))
+    assert not several_scans(SOUND)
+    thumbnail = SOUND[:2] + containers.exif(SOUND + b"\xff\xda") + SOUND[2:]
+    assert not several_scans(thumbnail)
+    assert not several_scans(encoded("PNG"))
+    large = 10 * LARGE_PIXELS
+    assert weight(SOUND, 100, large) == 100
+    assert weight(encoded("JPEG", progressive=True), 100, large) == large
+    assert weight(encoded("PNG"), large, large) == large
+    assert weight(encoded("WEBP"), 100, 100) > 200
+    assert weight(np.zeros((10, 10)), 100, 100) == 100

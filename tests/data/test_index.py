@@ -1,12 +1,15 @@
 """FaceIndex: the same folder gives the same arrays, whatever the file system's order."""
 
 import os
+import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from facepairs.data import index as module
 from facepairs.data.index import FaceIndex, StringTable
 from facepairs.errors import BadData
 
@@ -93,6 +96,57 @@ def test_a_listing_gives_the_same_index_in_any_order(rows):
     assert np.array_equal(
         np.repeat(np.arange(len(index.people)), index.image_counts), index.person_of
     )
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9)), unique=True), st.integers(1, 9))
+def test_a_listing_sorted_in_parts_is_the_same(rows, at_once):
+    names = [f"Person_{p}/{i}.jpg" for p, i in rows]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SORTED_AT_ONCE", at_once)
+        index = FaceIndex.from_listing(names)
+    assert list(index.names()) == list(FaceIndex.from_listing(names).names())
+    assert [index.find(name) for name in index.names()] == list(range(len(names)))
+
+
+def test_whoever_is_not_there_is_not_found():
+    index = FaceIndex.from_listing(["A/2.jpg", "A/4.jpg", "C é/1.jpg", "C/9.jpg"])
+    for name in (
+        "A/1.jpg",
+        "A/3.jpg",
+        "A/5.jpg",
+        "B/2.jpg",
+        "D/1.jpg",
+        "A",
+        "",
+        "C/1.jpg",
+        "C é/9",
+    ):
+        assert index.find(name) is None
+    assert [index.find_person(who) for who in ("A", "C", "C é", "B", "")] == [0, 1, 2, None, None]
+
+
+def test_paths_come_by_number_and_as_the_file_system_spells_them():
+    index = FaceIndex.from_listing(["A/1.jpg", "B\udcff/Zoë.jpg"], Path("/faces"))
+    assert index.paths[1] == index.path(1) == Path("/faces/B\udcff/Zoë.jpg")
+    assert list(index.paths) == index.paths[:] == [index.path(0), index.path(1)]
+    spelled = [b"/faces/B\xff/Zo\xc3\xab.jpg", b"/faces/A/1.jpg"]
+    assert index.encoded_paths(np.array([1, 0])) == spelled
+    with pytest.raises(IndexError):
+        index.paths[2]
+
+
+def test_an_index_takes_few_bytes_an_image():
+    def held(images: int) -> int:
+        tracemalloc.start()
+        names = (f"P{i // 4:07}/P{i // 4:07}_{i % 4:04}.jpg" for i in range(images))
+        index = FaceIndex.from_listing(names)
+        size = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert len(index) == images
+        return size
+
+    an_image = (held(6_000) - held(3_000)) / 3_000
+    assert an_image < 20 + 17 + (16 + 8) / 4 + 8  # and what arrays set aside to grow
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))

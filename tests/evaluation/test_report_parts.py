@@ -133,6 +133,11 @@ def test_pairs_line_up_by_their_images():
     np.testing.assert_array_equal(swapped.score[lined], first.score)
     with pytest.raises(BadData, match="b has 38 pairs and lacks 2"):
         lined_up(first, invented(38), ("a", "b"))
+    nameless = Scores([""] * 40, [""] * 40, first.genuine, first.fold, first.score)
+    assert lined_up(nameless, nameless, ("a", "b")).tolist() == list(range(40))
+    three = (np.ones(3, bool), np.zeros(3, np.int16), np.arange(3.0))
+    twice = Scores(["a", "b", "a"], ["b", "a", "c"], *three)
+    assert lined_up(twice, twice, ("a", "b")).tolist() == [0, 1, 2]
     turned = Scores(first.left, first.right, ~first.genuine, first.fold, first.score)
     with pytest.raises(BadData, match="disagree"):
         lined_up(first, turned, ("a", "b"))

@@ -13,6 +13,7 @@ from tiny_bundles import FRAME_PX, tiny_bundle
 
 from facepairs.errors import BadBundle, BadData, BadRun
 from facepairs.evaluation.scores import read_scores
+from facepairs.lock import held
 from facepairs.verification import batch, many
 from facepairs.verification.batch import verify_pairs
 from facepairs.verification.pairs_file import MAX_NAME, PairsFile
@@ -263,10 +264,11 @@ def test_a_partial_output_is_not_mixed_up(stopped, verifier, photos, tmp_path):
     moved = tiny_bundle(tmp_path / "other", verifier.bundle.kind, note="another")
     with pytest.raises(BadRun, match="other pairs, another model"):
         run(Verifier.load(moved.folder), stopped, out, photos, resume=True)
-    (partial / "lock").write_text("1\n")  # a process that is always there
-    with pytest.raises(BadRun, match="in use by process 1"):
+    with (
+        held(partial / "lock", partial),
+        pytest.raises(BadRun, match=f"in use by process {os.getpid()}"),
+    ):
         run(verifier, stopped, out, photos, resume=True)
-    (partial / "lock").unlink()
     state = json.loads((partial / "state.json").read_text())
     (partial / "done.u8").write_bytes(b"\1")
     with pytest.raises(BadRun, match="damaged"):

@@ -1,6 +1,8 @@
 """Any ONNX embedder that a TOML describes is fed as it asks, and scored as plain NumPy would."""
 
 import json
+import pickle
+import shutil
 import subprocess
 import sys
 
@@ -158,6 +160,18 @@ def test_a_bundle_described_as_foreign_scores_alike(tmp_path, photos):
     left, right = np.array([0, 1, 2]), np.array([1, 2, 3])
     own, same = (Verifier.load(p).score_images(photos, left, right) for p in (bundle.folder, toml))
     assert same == pytest.approx(own, abs=1e-6)
+
+
+@pytest.mark.parametrize("described", [False, True])
+def test_a_pickled_verifier_takes_its_model_along(tmp_path, photos, described):
+    bundle = tiny_bundle(tmp_path / "bundle", "embedding", embedding_network())
+    model = foreign(tmp_path / "foreign") if described else bundle.folder
+    verifier = Verifier.load(model, threads=1)
+    taken = pickle.dumps(verifier)
+    wanted = verifier.embed(photos, framing=False)
+    shutil.rmtree(tmp_path / "bundle")
+    shutil.rmtree(tmp_path / "foreign", ignore_errors=True)
+    assert np.array_equal(pickle.loads(taken).embed(photos, framing=False), wanted)
 
 
 @pytest.mark.parametrize(

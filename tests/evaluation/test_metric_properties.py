@@ -1,0 +1,347 @@
+"""Properties of the metrics that no scores may break, and slow versions that they agree with."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facepairs.errors import BadData, NotEnough
+from facepairs.evaluation import metrics
+from facepairs.evaluation.summary import summarise
+
+unhurried = settings(deadline=None)  # the first call imports SciPy
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+TIED = st.integers(-3, 3).map(float)
+
+
+@st.composite
+def pairs(draw, values=FINITE | TIED, max_size=24):
+    """Give genuine bool[N] and score float64[N] with a pair of either class, often with ties."""
+    rows = draw(st.lists(st.tuples(st.booleans(), values), min_size=2, max_size=max_size))
+    genuine = np.array([row[0] for row in rows])
+    genuine[:2] = draw(st.sampled_from([(True, False), (False, True)]))
+    return genuine, np.array([row[1] for row in rows])
+
+
+# Slow, independent versions.
+
+
+def slow_auc(genuine, score):
+    won = Fraction(0)
+    for a in score[genuine]:
+        for b in score[~genuine]:
+            won += Fraction(int(a > b)) + Fraction(int(a == b), 2)
+    return won / (int(genuine.sum()) * int((~genuine).sum()))
+
+
+def slow_rates(genuine, score, threshold):
+    accepts = [s >= threshold for s in score]
+    impostors = [a for a, g in zip(accepts, genuine, strict=True) if not g]
+    hits = [a for a, g in zip(accepts, genuine, strict=True) if g]
+    return Fraction(sum(impostors), len(impostors)), Fraction(len(hits) - sum(hits), len(hits))
+
+
+def slow_eer(genuine, score):
+    points = [slow_rates(genuine, score, t) for t in [math.inf, *sorted(set(score), reverse=True)]]
+    for (fmr0, fnmr0), (fmr1, fnmr1) in pairwise(points):
+        if fmr1 >= fnmr1:  # fmr0 + t (fmr1 - fmr0) = fnmr0 + t (fnmr1 - fnmr0)
+            t = (fnmr0 - fmr0) / ((fmr1 - fmr0) - (fnmr1 - fnmr0))
+            return fmr0 + t * (fmr1 - fmr0)
+    raise AssertionError("the curve ends at FMR 1, FNMR 0")
+
+
+def slow_delong_variance(genuine, score):
+    def kernel(a, b):
+        return float(a > b) + 0.5 * float(a == b)
+
+    positive, negative = score[genuine], score[~genuine]
+    v10 = [sum(kernel(a, b) for b in negative) / len(negative) for a in positive]
+    v01 = [sum(kernel(a, b) for a in positive) / len(positive) for b in negative]
+    area = float(slow_auc(genuine, score))
+    s10 = sum((v - area) ** 2 for v in v10) / (len(v10) - 1)
+    s01 = sum((v - area) ** 2 for v in v01) / (len(v01) - 1)
+    return s10 / len(v10) + s01 / len(v01)
+
+
+# ROC, AUC, EER.
+
+
+@unhurried
+@given(pairs())
+def test_roc_and_auc_agree_with_scikit_learn(data):
+    from sklearn.metrics import roc_auc_score, roc_curve
+
+    fmr, tmr, thresholds = roc_curve(*data, drop_intermediate=False)
+    curve = metrics.roc(*data)
+    np.testing.assert_array_equal(curve.thresholds, thresholds)
+    np.testing.assert_allclose(curve.fmr, fmr, atol=1e-12)
+    np.testing.assert_allclose(curve.tmr, tmr, atol=1e-12)
+    assert metrics.auc(*data) == pytest.approx(roc_auc_score(*data), abs=1e-12)
+
+
+@unhurried
+@given(pairs())
+def test_every_roc_point_is_what_its_threshold_does(data):
+    curve = metrics.roc(*data)
+    for threshold, fmr, tmr in zip(*curve, strict=True):
+        rates = metrics.fmr_fnmr(*data, threshold)
+        assert (rates.fmr, rates.fnmr) == (fmr, pytest.approx(1 - tmr, abs=1e-12))
+
+
+@unhurried
+@given(pairs())
+def test_auc_and_eer_agree_with_slow_versions(data):
+    assert metrics.auc(*data) == float(slow_auc(*data))
+    assert metrics.eer(*data) == pytest.approx(float(slow_eer(*data)), abs=1e-12)
+
+
+@unhurried
+@given(pairs(), st.randoms(use_true_random=False))
+def test_order_does_not_matter(data, random):
+    genuine, score = data
+    order = list(range(len(score)))
+    random.shuffle(order)
+    other = genuine[order], score[order]
+    for far in (0.3, 0.6):
+        assert metrics.tar_at_far(*data, far) == metrics.tar_at_far(*other, far)
+    for measure in (metrics.auc, metrics.eer, metrics.best_threshold):
+        assert measure(*data) == measure(*other)
+    assert metrics.auc_interval(*data) == pytest.approx(metrics.auc_interval(*other), abs=1e-12)
+    np.testing.assert_array_equal(metrics.roc(*data), metrics.roc(*other))
+
+
+@unhurried
+@given(pairs(), st.data())
+def test_strictly_monotone_maps_of_scores_change_no_rate(data, more):
+    genuine, score = data
+    values, rank = np.unique(score, return_inverse=True)
+    images = more.draw(
+        st.lists(FINITE, min_size=len(values), max_size=len(values), unique=True).map(sorted)
+    )
+    mapped = genuine, np.array(images)[rank]
+    assert metrics.auc(*data) == metrics.auc(*mapped)
+    assert metrics.eer(*data) == metrics.eer(*mapped)
+    assert metrics.auc_interval(*data) == metrics.auc_interval(*mapped)
+    for far in (0.3, 0.6):
+        before, after = metrics.tar_at_far(*data, far), metrics.tar_at_far(*mapped, far)
+        assert (before.tar, before.false_accepts) == (after.tar, after.false_accepts)
+
+
+@unhurried
+@given(pairs())
+def test_swapped_labels_and_negated_scores_are_the_mirror_image(data):
+    genuine, score = data
+    mirrored = ~genuine, -score
+    assert metrics.auc(*data) == metrics.auc(*mirrored)
+    assert metrics.auc(~genuine, score) == pytest.approx(1 - metrics.auc(*data), abs=1e-15)
+    assert metrics.eer(*data) == pytest.approx(metrics.eer(*mirrored), abs=1e-12)
+    assert metrics.auc_interval(*data) == pytest.approx(metrics.auc_interval(*mirrored), abs=1e-9)
+
+
+@unhurried
+@given(pairs(values=st.integers(-1000, 1000).map(float)), st.integers(-(2**40), 2**40))
+def test_a_shift_of_scores_shifts_thresholds_and_nothing_else(data, shift):
+    genuine, score = data
+    shifted = genuine, score + shift
+    assert metrics.auc(*data) == metrics.auc(*shifted)
+    assert metrics.eer(*data) == metrics.eer(*shifted)
+    assert metrics.accuracy(*data, 0.5) == metrics.accuracy(*shifted, 0.5 + shift)
+    assert metrics.best_threshold(*data) + shift == pytest.approx(
+        metrics.best_threshold(*shifted), rel=1e-15
+    )
+
+
+# Thresholds.
+
+
+@unhurried
+@given(pairs(), FINITE | TIED)
+def test_error_rates_agree_with_a_slow_version_and_lie_in_their_intervals(data, threshold):
+    rates = metrics.fmr_fnmr(*data, threshold)
+    fmr, fnmr = slow_rates(*data, threshold)
+    assert (rates.fmr, rates.fnmr) == (float(fmr), float(fnmr))
+    assert rates.fmr_interval[0] <= rates.fmr <= rates.fmr_interval[1]
+    assert rates.fnmr_interval[0] <= rates.fnmr <= rates.fnmr_interval[1]
+    errors = rates.false_accepts + rates.false_rejects
+    assert metrics.accuracy(*data, threshold) == pytest.approx(1 - errors / len(data[0]))
+
+
+@unhurried
+@given(pairs())
+def test_no_threshold_is_better_than_the_best(data):
+    best = metrics.accuracy(*data, metrics.best_threshold(*data))
+    for threshold in [*data[1], math.inf]:
+        assert metrics.accuracy(*data, threshold) <= best
+
+
+@unhurried
+@given(st.lists(FINITE | TIED, min_size=1, max_size=40), st.floats(0, 1, exclude_max=True))
+def test_threshold_at_fmr_is_the_smallest_that_keeps_to_it(scores, fmr):
+    def measured(threshold):
+        return sum(s >= threshold for s in scores) / len(scores)
+
+    threshold = metrics.threshold_at_fmr(scores, fmr)
+    assert measured(threshold) <= fmr
+    assert measured(math.nextafter(threshold, -math.inf)) > fmr
+
+
+# TAR at FAR, and intervals.
+
+
+@unhurried
+@given(pairs(max_size=40), st.sampled_from([0.2, 0.3, 0.5, 0.9]))
+def test_tar_is_the_best_tmr_of_the_roc_within_the_far(data, far):
+    point = metrics.tar_at_far(*data, far)
+    curve = metrics.roc(*data)
+    if point.tar is None:
+        assert point.impostor_pairs * far < metrics.MIN_EXPECTED_FALSE_ACCEPTS
+        return
+    assert point.tar == pytest.approx(curve.tmr[curve.fmr <= far].max(), abs=1e-12)
+    assert point.false_accepts <= far * point.impostor_pairs
+    assert point.tar_interval[0] <= point.tar <= point.tar_interval[1]
+    measured = point.false_accepts / point.impostor_pairs
+    assert point.far_interval[0] <= measured <= point.far_interval[1]
+
+
+@unhurried
+@given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_clopper_pearson_contains_the_share_and_mirrors(kn):
+    k, n = kn
+    low, high = metrics.clopper_pearson(k, n)
+    assert 0 <= low <= k / n <= high <= 1
+    assert low < high
+    mirrored = metrics.clopper_pearson(n - k, n)
+    assert (1 - high, 1 - low) == pytest.approx(mirrored, abs=1e-9)
+    wide = metrics.clopper_pearson(k, n, 0.99)
+    assert wide[0] <= low
+    assert high <= wide[1]
+
+
+@unhurried
+@given(pairs())
+def test_auc_interval_contains_the_auc(data):
+    low, high = metrics.auc_interval(*data)
+    assert 0 <= low <= metrics.auc(*data) + 1e-12
+    assert metrics.auc(*data) - 1e-12 <= high <= 1
+
+
+@unhurried
+@given(pairs())
+def test_auc_interval_has_delong_variance(data):
+    area = metrics.auc(*data)
+    if min(data[0].sum(), (~data[0]).sum()) < 2 or slow_delong_variance(*data) < 1e-9:
+        return
+    low, high = metrics.auc_interval(*data)
+    reach = 1.959963984540054 * math.sqrt(slow_delong_variance(*data)) / (area * (1 - area))
+    if reach < 30:  # else both ends round to 0 and 1
+        assert math.log(area / (1 - area)) - reach == pytest.approx(
+            math.log(low / (1 - low)), rel=1e-6, abs=1e-6
+        )
+    assert low < area < high
+
+
+# Whatever the scores are.
+
+
+MEASURES = {
+    "auc": metrics.auc,
+    "eer": metrics.eer,
+    "auc_interval": lambda genuine, score: metrics.auc_interval(genuine, score)[0],
+    "fmr": lambda genuine, score: metrics.fmr_fnmr(genuine, score, 0.0).fmr,
+    "fnmr": lambda genuine, score: metrics.fmr_fnmr(genuine, score, 0.0).fnmr,
+    "tar": lambda genuine, score: metrics.tar_at_far(genuine, score, 0.5).tar or 0.0,
+    "best": lambda genuine, score: metrics.accuracy(
+        genuine, score, metrics.best_threshold(genuine, score)
+    ),
+}
+
+
+@unhurried
+@given(pairs(), FINITE | TIED)
+def test_error_rates_agree_with_scikit_learn(data, threshold):
+    from sklearn.metrics import accuracy_score, confusion_matrix
+
+    genuine, score = data
+    (_, false_accepts), (false_rejects, _) = confusion_matrix(
+        genuine, score >= threshold, labels=[False, True]
+    )
+    rates = metrics.fmr_fnmr(*data, threshold)
+    assert (rates.false_accepts, rates.false_rejects) == (false_accepts, false_rejects)
+    assert metrics.accuracy(*data, threshold) == accuracy_score(genuine, score >= threshold)
+
+
+@unhurried
+@given(pairs(), st.data())
+def test_pairs_tied_at_the_threshold_are_accepted_together(data, more):
+    genuine, score = data
+    threshold = more.draw(st.sampled_from(score.tolist()))
+    tied = score == threshold
+    at = metrics.fmr_fnmr(*data, threshold)
+    above = metrics.fmr_fnmr(*data, math.nextafter(threshold, math.inf))
+    assert at.false_accepts - above.false_accepts == int((tied & ~genuine).sum())
+    assert above.false_rejects - at.false_rejects == int((tied & genuine).sum())
+
+
+@unhurried
+@given(pairs(), FINITE | TIED)
+def test_swapped_labels_and_negated_scores_swap_the_errors(data, threshold):
+    genuine, score = data
+    rates = metrics.fmr_fnmr(*data, threshold)
+    # what was refused, below the threshold, now lies above its mirror image
+    mirrored = metrics.fmr_fnmr(~genuine, -score, math.nextafter(-threshold, math.inf))
+    assert (mirrored.false_accepts, mirrored.false_rejects) == (
+        rates.false_rejects,
+        rates.false_accepts,
+    )
+
+
+@unhurried
+@given(pairs(values=FINITE.map(lambda _: 0.0)), FINITE, st.sampled_from([0.3, 0.5, 0.9]))
+def test_constant_scores_tell_nobody_apart(data, constant, far):
+    genuine, score = data[0], np.full(len(data[0]), constant)
+    assert (metrics.auc(genuine, score), metrics.eer(genuine, score)) == (0.5, 0.5)
+    best = metrics.best_threshold(genuine, score)
+    assert metrics.accuracy(genuine, score, best) == max(genuine.mean(), (~genuine).mean())
+    assert metrics.tar_at_far(genuine, score, far).tar in (None, 0.0)
+    low, high = metrics.auc_interval(genuine, score)
+    assert low <= 0.5 <= high
+
+
+ANY = st.floats(allow_nan=True, allow_infinity=True) | TIED
+
+
+@unhurried
+@given(st.lists(st.tuples(st.booleans(), ANY), max_size=12), st.sampled_from(list(MEASURES)))
+def test_any_pairs_give_a_rate_or_say_what_is_missing(rows, name):
+    genuine, score = np.array([r[0] for r in rows], bool), np.array([r[1] for r in rows], float)
+    wanted = None
+    if not len(rows) or (np.isfinite(score).all() and len(set(genuine.tolist())) < 2):
+        wanted = NotEnough
+    elif not np.isfinite(score).all():
+        wanted = BadData
+    if wanted is None:
+        assert 0 <= MEASURES[name](genuine, score) <= 1
+    else:
+        with pytest.raises(wanted):
+            MEASURES[name](genuine, score)
+
+
+@unhurried
+@given(pairs(max_size=40), st.randoms(use_true_random=False), st.sampled_from([None, 0.5]))
+def test_a_whole_summary_does_not_depend_on_order(data, random, threshold):
+    genuine, score = data
+    fold = np.arange(len(score)) % 3
+    order = list(range(len(score)))
+    random.shuffle(order)
+    try:
+        summary = summarise(genuine, score, threshold, fold)
+    except NotEnough:
+        return
+    shuffled = summarise(genuine[order], score[order], threshold, fold[order])
+    interval = shuffled.pop("auc_interval")  # a sum of floats
+    assert interval == pytest.approx(summary.pop("auc_interval"), abs=1e-9)
+    assert shuffled == summary

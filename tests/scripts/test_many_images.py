@@ -1,0 +1,40 @@
+"""What an image more costs, at sizes that take seconds."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "many_images.py"
+
+
+def run(place, *words):
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--place", place, *map(str, words)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_growth_is_told_and_nothing_runs_twice(tmp_path):
+    words = ("--parts", "names", "--names", 2_000, 12_000)
+    told = json.loads(run(tmp_path, *words, "--json"))
+    assert {row["size"] for row in told["rows"]} == {2_000, 12_000}
+    stages = [row["part"] for row in told["rows"] if row["size"] == 2_000]
+    assert stages[:2] == ["names", "names: index"]
+    assert len(stages) == 8
+    for row in told["rows"]:
+        assert row["seconds"] >= 0
+        assert row["peak_mb"] > 10
+    assert told["bytes_one_more_costs"]["names: index"] < 1_000
+    results = (tmp_path / "results.jsonl").read_bytes()
+    table = run(tmp_path, *words)
+    assert table.count("| names: fingerprint |") == 2
+    assert (tmp_path / "results.jsonl").read_bytes() == results
+
+
+def test_files_are_links_to_few_faces(tmp_path):
+    run(tmp_path, "--parts", "scan", "--files", 150)
+    photos = sorted((tmp_path / "photos-150").glob("*/*.jpg"))
+    assert len(photos) == 150
+    assert len({path.stat().st_ino for path in photos}) == 64
