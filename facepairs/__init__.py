@@ -1,6 +1,12 @@
 """facepairs turns a folder of faces into a face verifier whose errors are known."""
 
+import os
 from typing import TYPE_CHECKING
+
+# From 1.29 on ONNX Runtime tells its maker of every session unless this is set before its import;
+# what has been set by somebody stays.
+for _name in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"):
+    os.environ.setdefault(_name, "1")
 
 if TYPE_CHECKING:
     from facepairs.verification.verifier import Verifier

@@ -3,9 +3,9 @@
     python scripts/hostile_images.py [--seed 0] [--mutants 70] [--place FOLDER]
 
 Each file is compared with a photo, with and without framing, checked as `data check` does, and
-decoded as training does where that accepts it; then the commands take the whole folder. Exit code
-1 where anything but a verdict or a one-line error came, a file took five seconds of processor time
-or the process a GB. Files are kept in FOLDER where one is given.
+decoded as training does where that accepts it; then the commands, `train` too, take the whole
+folder. Exit code 1 where anything but a verdict or a one-line error came, a file took five seconds
+of processor time or the process a GB. Files are kept in FOLDER where one is given.
 """
 
 import argparse
@@ -29,6 +29,14 @@ from command_line import command
 from facepairs.cli.output import ticker
 
 MOST_S, MOST_MB = 5.0, 1024
+TRAIN = """model = "difference"
+store = "files"
+epochs = 1
+pairs_per_epoch = 640
+calibration_pairs = 400
+calibration_share = 0.3
+test_share = 0.1
+"""
 
 
 def write(place: Path, seed: int, mutants: int) -> list[Path]:
@@ -64,19 +72,23 @@ def table(outcomes: list[hostile_run.Outcome]) -> list[str]:
 
 
 def whole_commands(place: Path, photo: Path, paths: list[Path]) -> int:
-    """Run the commands on the whole folder; give how many failed."""
+    """Run the commands on the whole folder; give how many failed or took more than a GB."""
     faces = place / "faces"
     pairs = place / "pairs.csv"
     with open(pairs, "w", encoding="utf-8", newline="") as handle:
         writer = csv.writer(handle)
         writer.writerow(("left", "right"))
         writer.writerows((photo.name, path.relative_to(place)) for path in paths)
+    settings = place / "train.toml"
+    settings.write_text(TRAIN)
     failed = 0
-    for words in (
+    commands: tuple[tuple[object, ...], ...] = (
         ("data", "check", faces),
         ("verify", "--pairs", pairs, "--out", place / "scores.csv"),
         ("verify", photo, "--against", faces),
-    ):
+        ("train", faces, "--skip-bad", "--config", settings, "--out", place / "run"),
+    )
+    for words in commands:
         started = time.monotonic()
         with tempfile.TemporaryFile() as told:
             child = subprocess.Popen(command(*words), stdout=told, stderr=told)
@@ -85,7 +97,7 @@ def whole_commands(place: Path, photo: Path, paths: list[Path]) -> int:
             told.seek(0)
             traced = b"Traceback" in told.read()
         megabytes = used.ru_maxrss / 1024
-        failed += traced or code not in (0, 1)
+        failed += traced or code not in (0, 1) or megabytes > MOST_MB
         print(
             f"facepairs {' '.join(map(str, words[:2]))} on all: exit {code}, "
             f"{time.monotonic() - started:.0f} s, {megabytes:.0f} MB"

@@ -74,3 +74,18 @@ def test_an_installed_package_verifies_without_a_model(built, tmp_path):
         env=environment,
     ).stdout  # fmt: skip
     assert shown.split() == [str(tmp_path / "site" / "facepairs" / "__init__.py"), "tiny"]
+
+
+def test_the_runtime_tells_nobody_anything(tmp_path):
+    """ONNX Runtime's telemetry begins with a `.ses` file in the folder for temporary files."""
+    code = (
+        "import os; from facepairs import Verifier; Verifier.load(); "
+        "print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("ORT_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        env={**environment, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout == "1\n"
+    assert list(tmp_path.iterdir()) == []

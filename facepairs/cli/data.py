@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from facepairs.cli.output import NEGATIVE, print_json, print_rows, say, ticker
+from facepairs.cli.runner import BeamOptions, Runner
+from facepairs.cli.runner import path as as_typed
 
 if TYPE_CHECKING:
     from facepairs.data.doctor import DatasetReport
@@ -29,16 +31,22 @@ class Images(StrEnum):
 
 @app.command(epilog="Example: facepairs data check photos/")
 def check(
-    data: Annotated[Path, typer.Argument(help="Folder of Person_Name/photo.jpg.")],
+    data: Annotated[str, typer.Argument(parser=as_typed, help="Folder of Person_Name/photo.jpg.")],
+    runner: Runner = None,
+    beam: BeamOptions = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Examine a folder of faces before training on it.
 
-    Finds unreadable, misplaced and doubled photos. Exit code 1 where something is wrong.
+    Finds unreadable, misplaced and doubled photos. Exit code 1 where something is wrong. With
+    facepairs[beam] DATA may be a gs://, s3:// or hdfs:// place.
     """
     from facepairs.data.doctor import check_dataset
+    from facepairs.passes.beam import choose_run
+    from facepairs.places import place
 
-    report = check_dataset(data, ticker("checking images"))
+    run = choose_run(runner, beam or [])
+    report = check_dataset(place(data), ticker("checking images"), run)
     if json:
         print_json(report.to_json())
     else:

@@ -19,8 +19,10 @@ MAX_PARTS = 10_000  # photos have some tens
 MAX_FILLING = 100_000  # bytes between a JPEG's segments, which Pillow reads one by one
 PNG_PART_BYTES = 2000  # but encoders cut a PNG's pixels into parts of some kilobytes
 MAX_SCANNED_PIXELS = 2_000_000_000  # pixels by scans: some two seconds; encoders write ten scans
-PIXELS_AT_ONCE = 50_000_000  # decoded by all threads together: some 700 MB at worst
+PIXELS_AT_ONCE = 50_000_000  # decoded by all threads together: some 400 MB at worst
 LARGE_PIXELS = 8_000_000
+# What decoders hold beside the pixels, in pixels: WebP three canvases and their copy, TIFF a strip.
+WEBP_WEIGHT, TIFF_WEIGHT = 4, 2
 MAX_CLAIMED_BYTES = 2**24  # beyond what the file has, as tags may share bytes
 
 # A decoder looks for the next marker as these do: other bytes are passed over, and within a scan
@@ -80,6 +82,36 @@ class _Room:
 
 
 room = _Room()
+
+
+def weight(data: object, pixels: int, stored_pixels: int) -> int:
+    """Give what to `room.take` for decoding an image file, or anything else, to so many pixels.
+
+    A JPEG of several scans is held whole, all its `stored_pixels`, however small it is decoded.
+    """
+    if not isinstance(data, bytes):
+        return pixels
+    if data.startswith(JPEG) and stored_pixels > LARGE_PIXELS and several_scans(data):
+        return max(pixels, stored_pixels)
+    factor = WEBP_WEIGHT if data[8:12] == b"WEBP" else 1
+    return pixels * (TIFF_WEIGHT if data.startswith(TIFFS) else factor)
+
+
+def several_scans(data: bytes) -> bool:
+    """Tell whether a file is a JPEG of more than one scan; `data` is not `endless`."""
+    if not data.startswith(JPEG):
+        return False
+    at, scans, pattern = 2, 0, MARKER
+    while (found := pattern.search(data, at)) and data[found.end() - 1] != END:
+        marker, at = data[found.end() - 1], found.end()
+        if marker in ALONE:
+            continue
+        scans += marker == SCAN
+        if scans > 1:
+            return True
+        at += int.from_bytes(data[at : at + 2], "big")
+        pattern = MARKER_AFTER_SCAN if marker == SCAN else MARKER
+    return False
 
 
 def endless(data: bytes) -> str:

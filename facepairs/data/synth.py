@@ -31,6 +31,7 @@ from facepairs.data.appearance import (
     hue,
 )
 from facepairs.data.drawing import draw, relief
+from facepairs.data.jpeg import write_jpeg
 from facepairs.data.sampler import raw_words, unit
 from facepairs.errors import BadConfig, BadData
 
@@ -231,7 +232,7 @@ def _photos(album: _Album) -> Iterator[Path]:
         path = album.folder / name / f"{name}_{photo + 1:04d}.jpg"
         quality = round(shot_of(album.seed, album.person, photo).jpeg_quality)
         face = draw_face(album.seed, album.person, photo, album.size_px)
-        Image.fromarray(face).save(path, "JPEG", quality=quality)
+        write_jpeg(path, face, quality)
         yield path
 
 

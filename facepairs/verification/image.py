@@ -10,10 +10,7 @@ import logging
 import math
 import os
 import stat
-import threading
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -22,14 +19,17 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
-from facepairs.data.bombs import endless, overclaims, room
+from facepairs.data.bombs import endless, room, weight
 from facepairs.errors import BadImage
+from facepairs.verification.upright import quiet_pillow, turn_of, turned
 
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")  # Pillow's names; nothing else is tried
 MAX_PIXELS = 50_000_000  # as in training: some 700 MB at worst while it is decoded
 MAX_WEBP_PIXELS = 25_000_000  # Pillow's decoder holds four copies
+MAX_TIFF_PIECE_BYTES = 200_000_000  # a strip or tile, which is held beside the pixels
 MAX_BYTES = 256 * 2**20
-EXIF_ORIENTATION = 0x0112
+MOST_PX = 4096  # of a frame; a manifest that asks for more would have us allocate it
+STRIP_PIXELS = 2**18
 
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # else errors go to stderr twice
 
@@ -43,7 +43,7 @@ class Framing:
 
     An image of any size counts as one frame: the square's side is round(short side · crop_px /
     frame_px), and it is resized to crop_px x crop_px only where it differs. Raises ValueError
-    unless 1 <= crop_px <= frame_px.
+    unless 1 <= crop_px <= frame_px <= 4096.
     """
 
     frame_px: int
@@ -52,9 +52,9 @@ class Framing:
     def __post_init__(self) -> None:
         """Check the sizes."""
         whole = all(type(value) is int for value in (self.frame_px, self.crop_px))
-        if not whole or not 1 <= self.crop_px <= self.frame_px:
+        if not whole or not 1 <= self.crop_px <= self.frame_px <= MOST_PX:
             raise ValueError(
-                f"framing needs whole numbers 1 <= crop_px <= frame_px, not crop_px "
+                f"framing needs whole numbers 1 <= crop_px <= frame_px <= {MOST_PX}, not crop_px "
                 f"{self.crop_px!r} of frame_px {self.frame_px!r}"
             )
 
@@ -71,25 +71,6 @@ class Framing:
     def from_json(cls, value: Mapping[str, Any]) -> "Framing":
         """Read the manifest's form; raises KeyError or ValueError."""
         return cls(value["frame_px"], value["crop_px"])
-
-
-class _Turn(NamedTuple):
-    """What brings a stored image upright, and which stored axes it reverses."""
-
-    step: Image.Transpose
-    reverses_x: bool
-    reverses_y: bool
-
-
-_TURNS = {  # by EXIF orientation (Exif 2.32, tag 274)
-    2: _Turn(Image.Transpose.FLIP_LEFT_RIGHT, True, False),
-    3: _Turn(Image.Transpose.ROTATE_180, True, True),
-    4: _Turn(Image.Transpose.FLIP_TOP_BOTTOM, False, True),
-    5: _Turn(Image.Transpose.TRANSPOSE, False, False),
-    6: _Turn(Image.Transpose.ROTATE_270, False, True),
-    7: _Turn(Image.Transpose.TRANSVERSE, True, True),
-    8: _Turn(Image.Transpose.ROTATE_90, True, False),
-}
 
 
 class Photo(NamedTuple):
@@ -131,12 +112,13 @@ def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Crop, float]
             keep = min(1.0, long_px / max(image.size))
             width, height = image.size
             image.draft(image.mode, (math.ceil(width * keep), math.ceil(height * keep)))
-        with room.take(math.prod(image.size)):
+        with room.take(weight(content, math.prod(image.size), photo.width_px * photo.height_px)):
             image.load()
-            turn = _TURNS.get(_orientation(image))
+            turn = turn_of(image)
             scale = min(1.0, max(image.size) / max(photo.width_px, photo.height_px))
-            image = _rgb(image, name)  # under the old name, so that only one of them is held
-            return np.asarray(image.transpose(turn.step) if turn else image), scale
+            pixels = _pixels(image, name)
+            del image  # no more than two copies are held
+            return (turned(pixels, turn.step) if turn else pixels), scale
     except BadImage:
         raise
     except Exception as error:  # noqa: BLE001 - see `_open`
@@ -162,9 +144,12 @@ def load_crop(source: Source, framing: Framing, name: str | None = None) -> Crop
         return _crop_array(source, framing, name)
     if isinstance(source, Image.Image):
         _check_size(source.size, name)
-        return _crop_image(source, framing, name, (1, *source.size))
-    image = _open(_read(source, name), name)
-    return _crop_image(image, framing, name, _shrink(image, framing, name))
+        return _crop_image(source, framing, name, (1, *source.size), math.prod(source.size))
+    data = _read(source, name)
+    image = _open(data, name)
+    drafted = _shrink(image, framing, name)
+    held = weight(data, math.prod(image.size), math.prod(drafted[1:]))
+    return _crop_image(image, framing, name, drafted, held)
 
 
 def _read(source: Any, name: str) -> bytes:
@@ -207,28 +192,13 @@ def _too_many_bytes(name: str) -> BadImage:
     return BadImage(f"{name}: over {MAX_BYTES >> 20} MB; give a smaller image")
 
 
-_warnings_lock = threading.Lock()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep Pillow's warnings (bombs, odd EXIF) off stderr: errors here speak for themselves.
-
-    `catch_warnings` changes the whole process in Python before 3.14, hence the lock; only short
-    steps run inside, never a decode.
-    """
-    with _warnings_lock, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def _open(data: bytes, name: str) -> Image.Image:
     why = endless(data)
     if why:
         raise BadImage(f"{name}: would take too long to read ({why}); replace the file")
     Image.preinit()  # else formats that are not among the most common load every plugin there is
     try:
-        with _quiet():
+        with quiet_pillow():
             image = Image.open(io.BytesIO(data), formats=FORMATS)
     except Image.DecompressionBombError:
         raise _too_many_pixels(name) from None
@@ -239,7 +209,24 @@ def _open(data: bytes, name: str) -> Image.Image:
     except Exception as error:  # noqa: BLE001 - hostile bytes make Pillow raise nearly anything
         raise _damaged(name, error) from None
     _check_size(image.size, name, MAX_WEBP_PIXELS if image.format == "WEBP" else MAX_PIXELS)
+    if image.format == "TIFF":
+        _check_pieces(image, name)
     return image
+
+
+def _check_pieces(image: Any, name: str) -> None:
+    """Refuse a TIFF, Pillow's, whose strips or tiles take far more than its pixels."""
+    tags = image.tag_v2
+    try:
+        columns, rows = int(tags.get(322, image.width)), int(tags.get(323, image.height))
+        if 322 not in tags:
+            rows = min(int(tags.get(278, rows)), rows)
+        bits = [int(value) for value in tags.get(258, (8,))]
+        size = columns * rows * max(sum(bits), bits[0] * int(tags.get(277, 1))) // 8
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        raise _damaged(name, error) from None
+    if size > MAX_TIFF_PIECE_BYTES:
+        raise BadImage(f"{name}: a TIFF in pieces of {size / 1e6:,.0f} MB; give a smaller image")
 
 
 def _check_size(size: tuple[int, int], name: str, limit: int = MAX_PIXELS) -> None:
@@ -275,15 +262,15 @@ def _shrink(image: Image.Image, framing: Framing, name: str) -> tuple[int, int, 
 
 
 def _crop_image(
-    image: Image.Image, framing: Framing, name: str, drafted: tuple[int, int, int]
+    image: Image.Image, framing: Framing, name: str, drafted: tuple[int, int, int], held: int
 ) -> Crop:
     divisor, width, height = drafted
     try:
-        with room.take(math.prod(image.size)):
+        with room.take(held):
             image.load()
             if divisor == 1:
                 width, height = image.size  # a TIFF comes upright out of `load`
-            turn = _TURNS.get(_orientation(image))
+            turn = turn_of(image)
             side = framing.side_px(width, height)
             left = _start(width, side, turn is not None and turn.reverses_x)
             top = _start(height, side, turn is not None and turn.reverses_y)
@@ -296,20 +283,21 @@ def _crop_image(
         raise _damaged(name, error) from None
 
 
+def _pixels(image: Image.Image, name: str) -> Crop:
+    """Give a loaded image as uint8[H, W, 3], strip by strip: at once it would be held thrice."""
+    width, height = image.size
+    pixels = np.empty((height, width, 3), np.uint8)
+    rows = max(1, STRIP_PIXELS // width)
+    for top in range(0, height, rows):
+        strip = image.crop((0, top, width, min(top + rows, height)))
+        pixels[top : top + rows] = np.asarray(_rgb(strip, name))
+    return pixels
+
+
 def _start(length: int, side: int, reverses: bool) -> int:
     """Give the square's offset on a stored axis, so that upright it is (length - side) // 2."""
     start = (length - side) // 2
     return length - side - start if reverses else start
-
-
-def _orientation(image: Image.Image) -> int:
-    try:
-        if overclaims(image.info.get("exif", b"")):
-            return 1
-        with _quiet():
-            return int(image.getexif().get(EXIF_ORIENTATION, 1))
-    except Exception:  # noqa: BLE001 - broken EXIF says nothing of the pixels
-        return 1
 
 
 def _resized_box(

@@ -18,7 +18,9 @@ SCHEMA = 1
 MANIFEST = "manifest.json"
 IDENTITIES = "identities.json"
 DIGEST = "manifest_sha256"
-MAX_MANIFEST_BYTES = 64 * 2**20
+MAX_MANIFEST_BYTES = 16 * 2**20  # Python's objects take twenty times that at worst
+MAX_IDENTITIES_BYTES = 32 * 2**20  # 1.6 million people
+MAX_FILE_BYTES = 512 * 2**20
 
 Kind = Literal["pair", "embedding"]
 INPUTS = {"pair": 2, "embedding": 1}
@@ -139,13 +141,8 @@ def _short(value: object) -> str:
 def parse_manifest(manifest: dict[str, Any]) -> Manifest:
     """Check a manifest; raises ValueError or BadBundle without the file's name."""
     schema = take(manifest, "schema", int)
-    if schema > SCHEMA:
-        raise ValueError(
-            f"made by a newer facepairs (schema {schema}, this one reads {SCHEMA}); "
-            f"upgrade facepairs"
-        )
-    if schema < SCHEMA:
-        raise ValueError(f"made by an older facepairs (schema {schema}); export the bundle again")
+    if schema != SCHEMA:
+        raise ValueError(_other_schema(schema, manifest))
     kind = take(manifest, "kind", str)
     if kind not in INPUTS:
         raise ValueError(f"kind is {_short(kind)}, not 'pair' or 'embedding'")
@@ -176,6 +173,19 @@ def parse_manifest(manifest: dict[str, Any]) -> Manifest:
     )
 
 
+def _other_schema(schema: int, manifest: Mapping[str, Any]) -> str:
+    """Say who made a bundle of another schema, as far as it tells, and what to do."""
+    versions = manifest.get("versions")
+    maker = versions.get("facepairs") if isinstance(versions, dict) else None
+    told = f" {maker}" if isinstance(maker, str) and maker.isprintable() and len(maker) < 30 else ""
+    age, remedy = (
+        ("a newer", "upgrade facepairs")
+        if schema > SCHEMA
+        else ("an older", "train or export it again with this version, or install that one")
+    )
+    return f"made by {age} facepairs{told} (schema {schema}, this one reads {SCHEMA}); {remedy}"
+
+
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
     """Give the SHA-256 (hex) over a manifest's values, however they are spelled, but for itself."""
     values = {name: value for name, value in manifest.items() if name != DIGEST}
@@ -202,8 +212,9 @@ def _check_files(files: dict[str, Any], network_file: str) -> None:
         if type(entry) is not dict:
             raise ValueError(f"files.{name} is {_short(entry)}, not an object")
         size = take(entry, "bytes", int, f"files.{name}.")
-        if size < 0:
-            raise ValueError(f"files.{name}.bytes is {size}, below 0")
+        most = MAX_IDENTITIES_BYTES if name == IDENTITIES else MAX_FILE_BYTES
+        if not 0 <= size <= most:
+            raise ValueError(f"files.{name}.bytes is {size}, not from 0 to {most}")
         take(entry, "sha256", str, f"files.{name}.")
     for name in (network_file, IDENTITIES):
         if name not in files:

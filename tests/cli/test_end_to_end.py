@@ -15,6 +15,7 @@ from command_line import command, facepairs
 from PIL import Image
 
 from facepairs.data.synth import synth_faces
+from facepairs.lock import held
 
 SMALL = """
 epochs = 2
@@ -241,8 +242,8 @@ def test_ctrl_c_saves_and_resume_ends_at_the_same_weights(run, faces, settings, 
 def test_a_run_in_use_and_a_finished_one_are_not_overwritten(run, faces, settings, tmp_path):
     done = facepairs("train", faces, "--out", run[0], "--config", settings, check=2)
     assert "--resume" in done.stderr
-    (tmp_path / "run.lock").write_text(f"{os.getpid()}\n")
-    done = facepairs("train", faces, "--out", tmp_path, "--config", settings, check=2)
+    with held(tmp_path / "run.lock", tmp_path):
+        done = facepairs("train", faces, "--out", tmp_path, "--config", settings, check=2)
     assert f"in use by process {os.getpid()}" in done.stderr
 
 

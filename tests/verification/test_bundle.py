@@ -71,8 +71,8 @@ def test_unknown_keys_are_tolerated_and_optional_ones_may_be_absent(make_bundle)
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"schema": 2}, "made by a newer facepairs .schema 2, this one reads 1.; upgrade"),
-        ({"schema": 0}, "made by an older facepairs"),
+        ({"schema": 2}, "made by a newer facepairs .* .schema 2, this one reads 1.; upgrade"),
+        ({"schema": 0}, "an older facepairs .* .schema 0, this one reads 1.; train or export"),
         ({"schema": "1"}, "schema is '1', not a whole number"),
         ({"schema": True}, "schema is True"),
         ({"schema": ...}, "no schema"),

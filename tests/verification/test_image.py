@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from facepairs.errors import BadImage
-from facepairs.verification.image import EXIF_ORIENTATION, Framing, load_crop
+from facepairs.verification.image import STRIP_PIXELS, Framing, load_crop, load_upright, open_photo
+from facepairs.verification.upright import EXIF_ORIENTATION, turned
 
 LFW = Framing(250, 112)
 WHOLE = Framing(1, 1)
@@ -230,6 +231,35 @@ def test_exif_orientation_gives_the_upright_square(kind, orientation):
     data = encoded(stored, kind, exif=exif, **options)
     crop = load_crop(data, Framing(61, 30))
     assert np.abs(crop.astype(int) - upright[15:45, 27:57]).max() <= (6 if kind == "JPEG" else 0)
+
+
+@pytest.mark.parametrize("step", list(Image.Transpose))
+def test_an_array_turns_as_pillow_turns_an_image(step):
+    frame = smooth(5, 7)
+    assert np.array_equal(turned(frame, step), Image.fromarray(frame).transpose(step))
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "P", "1", "RGBA", "LA", "CMYK", "I;16", "clear"])
+def test_strip_by_strip_a_photo_is_what_it_is_at_once(mode):
+    frame = smooth(420, 1300)
+    image = Image.fromarray(frame)
+    options = {}
+    if mode == "I;16":
+        image = Image.fromarray(frame[..., 0].astype(np.uint16) * 200)
+    elif mode == "clear":
+        image, options = image.convert("P"), {"transparency": 3}
+    else:
+        image = image.convert(mode)
+    kind = "TIFF" if mode == "CMYK" else "PNG"
+    data = encoded(image, kind, **options)
+    found, scale = load_upright(open_photo(data))
+    assert frame[..., 0].size > 2 * STRIP_PIXELS
+    assert scale == 1
+    stored = Image.open(io.BytesIO(data))
+    if mode == "I;16":
+        stored = Image.fromarray((np.asarray(stored) >> 8).astype(np.uint8))
+    whole = stored.convert("RGBA").convert("RGB") if mode == "clear" else stored.convert("RGB")
+    assert np.array_equal(found, np.asarray(whole))
 
 
 def test_broken_exif_does_not_crash():

@@ -1,0 +1,90 @@
+"""Libraries are heard by those alone who ask for it; what is ours always is."""
+
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from command_line import command, facepairs
+from PIL import Image, features
+
+CHATTER = """
+import logging, os, sys, warnings
+from facepairs.cli.quiet import hush
+hush()
+os.write(2, b"from C\\n")
+warnings.warn("from Python", DeprecationWarning)
+logging.getLogger("library").warning("from a log")
+print("ours", file=sys.stderr)
+"""
+
+
+def run(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_all_ways_of_libraries_to_speak_are_silent_or_heard():
+    assert run(CHATTER).stderr == "ours\n"
+    heard = run(CHATTER, FACEPAIRS_VERBOSE="1").stderr
+    for line in ("from C", "DeprecationWarning: from Python", "from a log", "ours"):
+        assert line in heard
+
+
+def test_a_bug_is_traced_back_and_a_crash_in_c_says_where():
+    begin = "from facepairs.cli.quiet import hush\nhush()\n"
+    bug = run(begin + "raise RuntimeError('a bug')")
+    assert bug.stderr.splitlines()[-1] == "RuntimeError: a bug"
+    crash = run(begin + "import os\nos.abort()")
+    assert crash.returncode < 0
+    assert crash.stderr.startswith("Fatal Python error: Aborted")
+
+
+def test_a_closed_stderr_is_borne():
+    done = subprocess.run(
+        command("info", "default", "--json"),
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: os.close(2),
+        check=True,
+    )
+    assert done.stdout.startswith(b"{")
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    """A compressed TIFF at which libtiff complains in C."""
+    pixels = np.random.default_rng(0).integers(0, 255, (250, 250, 3), np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "TIFF", compression="tiff_lzw")
+    data = bytearray(buffer.getvalue())
+    data[200:-200:97] = bytes(len(data[200:-200:97]))
+    path = tmp_path_factory.mktemp("broken") / "photo.tif"
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.skipif(not features.check("libtiff"), reason="this Pillow has no libtiff")
+def test_libtiff_is_heard_with_verbose_alone(broken):
+    words = ("verify", broken, broken, "--no-framing")
+    told = facepairs(*words, check=2).stderr
+    assert told.startswith(f"facepairs: error: {broken}: damaged or truncated")
+    assert told.count("\n") == 1
+    for verbose in (
+        facepairs("--verbose", *words, check=2),
+        facepairs(*words, check=2, env={**os.environ, "FACEPAIRS_VERBOSE": "1"}),
+    ):
+        assert told in verbose.stderr
+        assert len(verbose.stderr) > len(told)
+
+
+def test_verbose_comes_before_the_command():
+    words = ("info", "default")
+    assert facepairs("--verbose", *words, check=0).stdout == facepairs(*words, check=0).stdout
+    assert "No such option: --verbose" in facepairs(*words, "--verbose", check=2).stderr
