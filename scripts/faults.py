@@ -3,7 +3,8 @@
     python scripts/faults.py kill --out faults --kills 100
     FACEPAIRS_OWN_MOUNTS=1 unshare -rm python scripts/faults.py squeeze --out faults
 
-Results are JSON lines in the folder; `--resume` goes on behind those that are there.
+Results are JSON lines in the folder; `--resume` goes on behind those that are there. Two commands
+with different `--out` may run side by side.
 """
 
 import argparse
@@ -12,17 +13,22 @@ import random
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from faults_jobs import JOBS, Job, job_of, prepare
+from faults_job import Job
+from faults_jobs import KILLED, SQUEEZED, job_of, prepare
 from faults_process import run, warm_up
 
 from facepairs.atomic import is_temporary
 
+LATE, LATEST = 0.85, 1.1
+
 
 def litter(place: Path, scratch: Path) -> int:
-    """Count what should not be there: temporaries beside the outputs, anything in `scratch`."""
-    beside = sum(is_temporary(path.name) for path in place.rglob("*"))
+    """Count what should not be there: temporaries and locks, anything in `scratch`."""
+    names = [path.name for path in place.rglob("*")]
+    beside = sum(is_temporary(name) or name.endswith((".lock", ".fetched")) for name in names)
     return beside + sum(1 for _ in scratch.iterdir())
 
 
@@ -40,6 +46,7 @@ def undisturbed(job: Job, folder: Path) -> tuple[float, object]:
     for _ in range(2):  # the first reads files that are in no cache yet
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
+        job.set_up(place)
         ended = run(job.start(place), folder / "tmp")
         if ended.code or not job.state(place):
             raise SystemExit(f"{job.name}: failed undisturbed: {ended.stderr}")
@@ -53,6 +60,7 @@ def one_kill(job: Job, folder: Path, wanted: object, moment_s: float, keep: bool
     place.mkdir(exist_ok=True)
     if not (keep and job.replaces):
         clear(place, job)
+        job.set_up(place)
     row: dict = {"job": job.name, "moment_s": round(moment_s, 3), "old": keep and job.replaces}
     killed = run(job.start(place), scratch, moment_s)
     row["killed"] = killed.code == -9
@@ -78,26 +86,49 @@ def one_kill(job: Job, folder: Path, wanted: object, moment_s: float, keep: bool
     return row
 
 
-def kill(job: Job, base: Path, kills: int, seed: int, results: Path, resume: bool) -> None:
+def moments(name: str, kills: int, seed: int) -> Iterator[float]:
+    """Yield moments without end, as shares of an undisturbed run.
+
+    Of every three, two are anywhere, one in each of as many slices as there are kills, in a mixed
+    order; the third is about the end, where the output is put into its place.
+    """
+    chance = random.Random(f"{seed} {name}")
+    while True:
+        slices = chance.sample(range(kills), kills)
+        for number in range(kills):
+            late = number % 3 == 2
+            yield (
+                LATE + chance.random() * (LATEST - LATE)
+                if late
+                else (slices[number] + chance.random()) / kills
+            )
+
+
+def kill(job: Job, base: Path, kills: int, seed: int, results: Path) -> None:
+    """Kill a job until `kills` in all were in time: a run may end before its moment comes."""
     folder = base / job.name
     folder.mkdir(exist_ok=True)
-    rows = read(results) if resume else []
-    done = sum(row["job"] == job.name for row in rows)
+    before = [row for row in read(results) if row["job"] == job.name]
+    done = sum(row["killed"] for row in before)
     if done >= kills:
         return
     seconds, wanted = undisturbed(job, folder)
+    started, first = time.monotonic(), done
     print(f"{job.name}: {seconds:.2f} s undisturbed", flush=True)
-    for number in range(done, kills):
-        # one moment in each of as many slices of the run as there are kills, in a mixed order
-        order = random.Random(f"{seed} {job.name}")
-        slices = order.sample(range(kills), kills)
-        share = (slices[number] + random.Random(f"{seed} {number}").random()) / kills
+    for number, share in enumerate(moments(job.name, kills, seed)):
+        if number < len(before):
+            continue
+        if done >= kills or number >= 3 * kills:
+            break
         row = one_kill(job, folder, wanted, share * seconds, number % 2 == 1)
         with open(results, "a", encoding="utf-8") as handle:
             handle.write(json.dumps(row) + "\n")
+        done += row["killed"]
         if "problem" in row:
             print(json.dumps(row), flush=True)
             shutil.rmtree(folder / "work", ignore_errors=True)
+    took = (time.monotonic() - started) / max(1, done - first)
+    print(f"{job.name}: {done} kills, {took:.1f} s each", flush=True)
 
 
 def read(results: Path) -> list[dict]:
@@ -109,7 +140,7 @@ def read(results: Path) -> list[dict]:
 def table(rows: list[dict]) -> str:
     lines = ["| job | kills | whole | absent | neither | resumed | same result | litter |",
              "| --- | --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
-    for name in JOBS:
+    for name in KILLED:
         mine = [row for row in rows if row["job"] == name and row.get("killed")]
         if not mine:
             continue
@@ -129,26 +160,27 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=JOBS)
+    parser.add_argument("--jobs", nargs="+", choices=dict.fromkeys(KILLED + SQUEEZED))
     given = parser.parse_args()
+    jobs = given.jobs or (SQUEEZED if given.what == "squeeze" else KILLED)
     given.out.mkdir(parents=True, exist_ok=True)
     base = given.out.resolve()
     results = base / f"{given.what}.jsonl"
     if given.what == "table":
         print(table(read(base / "kill.jsonl")))
         return
+    if not given.resume:
+        results.unlink(missing_ok=True)
     prepare(base)
     warm_up()
     if given.what == "squeeze":
         from faults_squeeze import squeeze
 
-        sys.exit(squeeze(base, given.jobs, results))
-    if not given.resume:
-        results.unlink(missing_ok=True)
+        sys.exit(squeeze(base, jobs, results))
     started = time.monotonic()
-    for name in given.jobs:
+    for name in jobs:
         with job_of(name, base) as job:
-            kill(job, base, given.kills, given.seed, results, True)
+            kill(job, base, given.kills, given.seed, results)
     print(f"{table(read(results))}\n{time.monotonic() - started:.0f} s")
     sys.exit(any("problem" in row for row in read(results)))
 

@@ -1,69 +1,36 @@
-"""The jobs that are disturbed: how each starts and goes on, and what must be true afterwards."""
+"""The jobs that are killed: how each starts and goes on, and what must be true afterwards."""
 
-import hashlib
 import json
 import shutil
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from faults_process import Work, command_line
+from faults_job import Broken, Job, bundle_content, bundle_state, sha256, weights
+from faults_outputs import PLAIN as OUTPUTS
+from faults_process import Work, command_line, run
 
 from facepairs.data.synth import synth_faces
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
 PEOPLE, PHOTOS, COPIES = 24, 4, 3
 TOML = """model = "difference"
-epochs = 3
+epochs = 2
 pairs_per_epoch = 96
 batch_size = 16
 crop_px = 64
 image_size = 64
 """
-
-
-class Broken(Exception):
-    """Something stands there that is neither whole nor absent."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """`start` and `again` give the work in a folder; `outputs` are patterns of what it writes.
-
-    `state` is False while the output is absent and True where it is whole, or raises. `content`
-    gives what must be the same as after an undisturbed run. Where `replaces`, an old output may be
-    there.
-    """
-
-    name: str
-    start: Callable[[Path], Work]
-    again: Callable[[Path], Work]
-    outputs: tuple[str, ...]
-    state: Callable[[Path], bool]
-    content: Callable[[Path], object]
-    replaces: bool = False
-
-
-def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def bundle_state(folder: Path) -> bool:
-    from facepairs.verification.bundle import Bundle
-
-    if not folder.exists():
-        return False
-    Bundle.open(folder).check_all()
-    return True
-
-
-def bundle_content(folder: Path) -> object:
-    """What it promises; the network's bytes have made-up names of nodes in them, and times."""
-    raw = json.loads((folder / "manifest.json").read_text())
-    return [raw[name] for name in ("threshold", "calibration", "identities", "thresholds")]
+VIEW2 = """folds = "1-2"
+methods = ["pixels"]
+[pixels]
+calibration_pairs = 100
+calibration_share = 0.4
+"""
 
 
 def prepare(base: Path) -> None:
@@ -82,6 +49,11 @@ def prepare(base: Path) -> None:
     rows = [f"{one},{other},0" for one, other in zip(names, names[::-1], strict=True)]
     (base / "pairs.csv").write_text("\n".join(["left,right,genuine", *rows]) + "\n")
     (base / "tiny.toml").write_text(TOML)
+    (base / "view2.toml").write_text(VIEW2)
+    from invented_view2 import write_lists
+
+    synth_faces(base / "sets", 48, 3, seed=8, size_px=125)
+    write_lists(base / "sets", base / "lists")
     with zipfile.ZipFile(base / "faces.zip", "w") as archive:
         for name in names:
             archive.write(part / name, f"faces/{name}")
@@ -96,37 +68,54 @@ def train_job(base: Path) -> Job:
 
     def again(place: Path) -> Work:
         if (place / "run/config.toml").exists():
-            return command_line("train", base / "faces", "--out", place / "run", "--resume",
-                                "--no-tensorboard-images")  # fmt: skip
+            return _resume(base, place)
         return command_line(*words, "--out", place / "run")
-
-    def state(place: Path) -> bool:
-        run = place / "run"
-        if (run / "checkpoint.npz").exists():
-            weights(run)
-        if (run / "history.json").exists():
-            json.loads((run / "history.json").read_text())
-        if (run / "config.toml").exists() and "model" not in (run / "config.toml").read_text():
-            raise Broken("config.toml is cut")
-        return bundle_state(run / "bundle")
 
     return Job(
         "train",
         lambda place: command_line(*words, "--out", place / "run"),
         again,
         ("run",),
-        state,
+        _run_state,
         lambda place: (weights(place / "run"), bundle_content(place / "run/bundle")),
     )
 
 
-def weights(run: Path) -> str:
-    digest = hashlib.sha256()
-    with np.load(run / "checkpoint.npz", allow_pickle=False) as archive:
-        for name in archive.files:
-            if name != "state":  # it holds times
-                digest.update(archive[name].tobytes())
-    return digest.hexdigest()
+def _resume(base: Path, place: Path) -> Work:
+    return command_line("train", base / "faces", "--out", place / "run", "--resume",
+                        "--no-tensorboard-images")  # fmt: skip
+
+
+def _run_state(place: Path) -> bool:
+    run = place / "run"
+    if (run / "checkpoint.npz").exists():
+        weights(run)
+    if (run / "history.json").exists():
+        json.loads((run / "history.json").read_text())
+    if (run / "config.toml").exists() and "model" not in (run / "config.toml").read_text():
+        raise Broken("config.toml is cut")
+    return bundle_state(run / "bundle")
+
+
+def bundle_job(base: Path) -> Job:
+    """The end of a training alone: its network is exported, calibrated and written."""
+    trained = base / "trained"
+    if not (trained / "run/bundle").exists():
+        shutil.rmtree(trained, ignore_errors=True)
+        ended = run(train_job(base).start(trained), base / "tmp")
+        if ended.code:
+            raise SystemExit(f"bundle: no training to go on from: {ended.stderr}")
+
+    def set_up(place: Path) -> None:
+        shutil.copytree(trained / "run", place / "run", ignore=shutil.ignore_patterns("bundle"))
+
+    def work(place: Path) -> Work:
+        return _resume(base, place)
+
+    def content(place: Path) -> object:
+        return weights(place / "run"), bundle_content(place / "run/bundle")
+
+    return Job("bundle", work, work, ("run",), _run_state, content, set_up=set_up)
 
 
 def store_job(base: Path) -> Job:
@@ -174,12 +163,12 @@ def cache_job(base: Path) -> Job:
     return Job("cache", work, work, ("cache",), state, content, replaces=True)
 
 
-def bundle_job(base: Path) -> Job:
+def calibrate_job(base: Path) -> Job:
     def work(place: Path) -> Work:
         return command_line("calibrate", "default", base / "faces", "--out", place / "mine")
 
     return Job(
-        "bundle",
+        "calibrate",
         work,
         work,
         ("mine",),
@@ -187,6 +176,36 @@ def bundle_job(base: Path) -> Job:
         lambda place: bundle_content(place / "mine"),
         replaces=True,
     )
+
+
+def crossval_job(base: Path) -> Job:
+    """Two folds; what they must come to are their scores and thresholds."""
+
+    def work(place: Path) -> Work:
+        begun = (place / "view2").is_dir() and any((place / "view2").iterdir())
+        return command_line("crossval", base / "sets", "--lists", base / "lists", "--config",
+                            base / "view2.toml", "--out", place / "view2",
+                            *(["--resume"] if begun else []))  # fmt: skip
+
+    def state(place: Path) -> bool:
+        from facepairs.training.fold_record import read_fold
+
+        for record in place.glob("view2/*/fold-*/fold.json"):
+            fold = record.parent
+            if read_fold(fold, fold.parent.name, int(fold.name[-2:])) is None:
+                raise Broken(f"{record} does not fit its scores")
+        for bundle in place.glob("view2/*/fold-*/bundle"):
+            bundle_state(bundle)
+        result = place / "view2/result.json"
+        told = json.loads(result.read_text())["methods"] if result.exists() else {}
+        return bool(told) and told["pixels"]["folds_done"] == 2
+
+    def content(place: Path) -> object:
+        records = [json.loads(path.read_text()) for path in sorted(place.rglob("fold.json"))]
+        kept = ("method", "fold", "threshold", "calibration", "accuracy", "scores_sha256")
+        return [[record[name] for name in kept] for record in records]
+
+    return Job("crossval", work, work, ("view2", "store-*.npy"), state, content)
 
 
 def verify_job(base: Path) -> Job:
@@ -259,9 +278,12 @@ PLAIN = {
     "store": store_job,
     "cache": cache_job,
     "bundle": bundle_job,
+    "calibrate": calibrate_job,
     "verify": verify_job,
+    "crossval": crossval_job,
 }
-JOBS = (*PLAIN, "fetch")
+KILLED = (*PLAIN, "fetch")
+SQUEEZED = (*[name for name in KILLED if name != "bundle"], *OUTPUTS)  # `train` writes one too
 
 
 @contextmanager
@@ -270,4 +292,4 @@ def job_of(name: str, base: Path) -> Iterator[Job]:
         with fetch_job(base) as job:
             yield job
     else:
-        yield PLAIN[name](base)
+        yield {**PLAIN, **OUTPUTS}[name](base)

@@ -12,7 +12,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from faults_jobs import Job, job_of
+from faults_job import Job
+from faults_jobs import job_of
 from faults_process import Ended, run
 
 DISK_SHARES = (0.0, 0.3, 0.7, 0.95)  # of what an undisturbed run leaves there
@@ -22,10 +23,13 @@ FILE_KB = (0, 4, 64)
 
 
 def squeeze(base: Path, names: list[str], results: Path) -> int:
-    """Squeeze each job in every way; print a table; give 1 where one failed."""
-    results.unlink(missing_ok=True)
+    """Squeeze each job that has no rows in every way; print a table; give 1 where one failed."""
     _own_mounts()
+    done = {row["job"] for row in _read(results)}
     for name in names:
+        if name in done:
+            continue
+        told: list[str] = []
         with job_of(name, base) as job:
             folder = base / "squeeze" / name
             shutil.rmtree(folder, ignore_errors=True)
@@ -42,11 +46,17 @@ def squeeze(base: Path, names: list[str], results: Path) -> int:
                 if not row["good"]:
                     row["stderr"] = ended.stderr[-600:]
                     print(json.dumps(row), flush=True)
-                with open(results, "a", encoding="utf-8") as handle:
-                    handle.write(json.dumps(row) + "\n")
-    rows = [json.loads(line) for line in results.read_text().splitlines()]
+                told.append(json.dumps(row) + "\n")
+        with open(results, "a", encoding="utf-8") as handle:  # all rows of a job, or none
+            handle.write("".join(told))
+    rows = _read(results)
     print(_table(rows))
     return int(not all(row["good"] for row in rows))
+
+
+def _read(results: Path) -> list[dict]:
+    text = results.read_text() if results.exists() else ""
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def _told(ended: Ended) -> bool:

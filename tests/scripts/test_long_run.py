@@ -1,0 +1,55 @@
+"""What counts as flat in a long run."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+@pytest.fixture
+def summary(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    import long_run
+
+    yield long_run.summary
+    sys.modules.pop("long_run", None)
+
+
+def looks(count=100, **slopes):
+    """Rows of a run that is still warming up at first; slopes are per look, of the whole."""
+    rows = []
+    for number in range(count):
+        values = {"rss_mb": 1000.0, "own_mb": 500.0, "files": 20, "threads": 30}
+        rows.append(
+            {name: value * (1 + slopes.get(name, 0) * number) for name, value in values.items()}
+        )
+        rows[-1] |= {"epoch": 1 + number, "log_bytes": 9000 + 400 * number}
+        if number < count // 10:
+            rows[-1]["rss_mb"] /= 2
+    return rows
+
+
+def test_a_steady_run_is_flat(summary):
+    found = summary(looks())
+    assert found["flat"]
+    assert (found["drift"], found["own_drift"]) == (0, 0)
+    assert found["log_bytes_an_epoch"] == [400, 400]
+
+
+@pytest.mark.parametrize("key", ["rss_mb", "own_mb", "files"])
+def test_whatever_creeps_up_is_found(summary, key):
+    assert not summary(looks(**{key: 0.0005}))["flat"]
+
+
+def test_a_log_that_grows_ever_faster_is_found(summary):
+    rows = looks()
+    for number, row in enumerate(rows):
+        row["log_bytes"] = number**2
+    assert not summary(rows)["flat"]
+
+
+def test_too_few_looks_are_refused(summary):
+    with pytest.raises(SystemExit, match="more --steps"):
+        summary(looks(6))
