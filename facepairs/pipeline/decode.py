@@ -112,8 +112,7 @@ def batch_decoder(frame_px: int, crop_px: int, images: int) -> Decoder:
         return tf.cond(usual, same_size, lambda: slow(data))
 
     def slow(data: tf.Tensor) -> tf.Tensor:
-        # Batches go side by side as well, and whole photos may be 25 megapixels each.
-        return tf.map_fn(one, data, parallel_iterations=2, fn_output_signature=crop)
+        return tf.map_fn(one, data, fn_output_signature=crop)
 
     def decode(data: tf.Tensor) -> tf.Tensor:
         jpeg = tf.reduce_all(tf.equal(tf.strings.substr(data, 0, 3), b"\xff\xd8\xff"))

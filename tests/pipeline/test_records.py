@@ -1,11 +1,6 @@
 """The pair cache: the sampler's own sequence, the same pixels as files, and no damage unseen."""
 
 import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -13,68 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from drawn_caches import CROP_PX, FRAME_PX, PAIRS, SEED, SHARD, SHARE, build
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
-from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
+from facepairs.errors import BadConfig, BadData
 from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.record_build import build_cache, people_digest, sampled
 from facepairs.pipeline.record_check import MANIFEST, check_cache, count_records, read_manifest
 from facepairs.pipeline.records import RecordStore
-from facepairs.places import place
-
-FRAME_PX, CROP_PX = 40, 24
-PAIRS, SHARDS, SEED, SHARE = 70, 4, 3, 0.4
-SHARD = "pairs-00001-of-00004.tfrecord"
-needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and limits")
-
-
-def draw(path: Path, seed: int, size: tuple[int, int] = (FRAME_PX, FRAME_PX)) -> None:
-    coarse = np.random.default_rng(seed).integers(0, 256, (5, 5, 3), dtype=np.uint8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC).save(path, quality=90)
-
-
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> FaceIndex:
-    """Eight people with one to three photos; one is a PNG, one larger than the others."""
-    root = tmp_path_factory.mktemp("records") / "faces"
-    for person in range(8):
-        for photo in range(1 + person % 3):
-            draw(root / f"Pérson_{person}" / f"{photo}.jpg", 10 * person + photo)
-    draw(root / "Zed" / "1.png", 991)
-    draw(root / "Zed" / "2.jpg", 992, (60, 50))
-    return FaceIndex.scan(root)
-
-
-def build(out: Path, index: FaceIndex, **changes: object) -> Path:
-    options = {
-        "seed": SEED,
-        "genuine_share": SHARE,
-        "shards": SHARDS,
-        "frame_px": FRAME_PX,
-        "crop_px": CROP_PX,
-    }
-    people = range(1, len(index.people))
-    build_cache(out, index, people, PAIRS, **{**options, **changes})
-    return out
-
-
-@pytest.fixture(scope="module")
-def caches(index: FaceIndex, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    root = tmp_path_factory.mktemp("caches")
-    return {kind: build(root / kind, index, encoding=kind) for kind in ("jpeg", "raw")}
-
-
-@pytest.fixture
-def cache(caches: dict[str, Path], tmp_path: Path) -> Path:
-    """A copy to damage."""
-    return Path(shutil.copytree(caches["jpeg"], tmp_path / "cache"))
 
 
 def sampler(index: FaceIndex) -> PairSampler:
@@ -376,128 +322,3 @@ def test_a_stale_cache_is_refused_with_the_command(index, caches):
     ):
         with pytest.raises(BadData, match=f"{message}.*; build the cache anew with: make it so"):
             store.matches(**{**fits, **change}, rebuild="make it so")
-
-
-def test_only_a_cache_is_replaced(index, cache, tmp_path):
-    build(cache, index, seed=9)
-    assert read_manifest(cache).seed == 9
-    (tmp_path / "empty").mkdir()
-    build(tmp_path / "empty", index)
-    photos = tmp_path / "photos"
-    draw(photos / "Ann" / "1.jpg", 1)
-    (cache / "notes.txt").touch()
-    (tmp_path / "file").touch()
-    for taken in (photos, cache, tmp_path / "file"):
-        with pytest.raises(BadData, match=str(taken)):
-            build(taken, index)
-    assert (photos / "Ann" / "1.jpg").is_file()
-    assert (cache / "notes.txt").is_file()
-
-
-def test_what_cannot_be_is_refused(index, tmp_path):
-    out = tmp_path / "c"
-    for change, message in (
-        ({"shards": 0}, "shards is 0; use 1 to 70"),
-        ({"shards": 71}, "shards is 71"),
-        ({"encoding": "webp"}, "one of jpeg, raw"),
-        ({"seed": -1}, "seed"),
-    ):
-        with pytest.raises(BadConfig, match=message):
-            build(out, index, **change)
-    with pytest.raises(BadConfig, match="pairs is 0"):
-        build_cache(out, index, range(3), 0)
-    with pytest.raises(NotEnough, match="2 people"):
-        build_cache(out, index, [1], 10)
-    for kind in ("jpeg", "raw"):
-        with pytest.raises(BadData, match=r"GB, and .* GB are free there"):
-            build_cache(out, index, range(9), 10**12, encoding=kind)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_build_that_fails_elsewhere_leaves_no_cache(tmp_path):
-    pytest.importorskip("apache_beam")
-    from memory_files import FILES
-
-    FILES.clear()
-    out = place("mem://bucket/cache")
-    for name in ("A/1", "B/1", "B/2", "C/1"):
-        draw(tmp_path / f"{name}.jpg", len(name))
-    index = FaceIndex.scan(tmp_path)
-    build(out, index)
-    assert f"{out}/{MANIFEST}" in FILES
-    (tmp_path / "C" / "1.jpg").write_bytes(b"another photo")
-    with pytest.raises(BadData, match="changed since the folder was read"):
-        build(out, index)
-    assert dict(FILES) == {}
-
-
-def test_a_file_that_changed_or_went_is_named(tmp_path):
-    root = tmp_path / "faces"
-    for name in ("A/1", "B/1", "B/2", "C/1"):
-        draw(root / f"{name}.jpg", len(name))
-    index = FaceIndex.scan(root)
-    (root / "B" / "2.jpg").write_bytes(b"\xff\xd8\xff not an image")
-    with pytest.raises(BadData, match=r"B/2\.jpg: changed since"):
-        build(tmp_path / "c", index)
-    with pytest.raises(BadImage, match=r"B/2\.jpg: TensorFlow cannot decode it"):
-        build(tmp_path / "c", FaceIndex.scan(root), encoding="raw")
-    (root / "B" / "2.jpg").unlink()
-    with pytest.raises(BadData, match=r"B/2\.jpg: No such file"):
-        build(tmp_path / "c", index)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["faces"]
-
-
-def test_ctrl_c_leaves_nothing(index, tmp_path):
-    def interrupt(done: int, total: int) -> None:
-        raise KeyboardInterrupt
-
-    for kind in ("jpeg", "raw"):
-        with pytest.raises(KeyboardInterrupt):
-            build(tmp_path / kind, index, encoding=kind, progress=interrupt)
-    assert list(tmp_path.iterdir()) == []
-
-
-@needs_posix
-def test_a_full_disk_is_one_clear_error(index, tmp_path):
-    import resource
-
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
-    try:
-        with pytest.raises(BadData, match="free space"):
-            build(tmp_path / "c", index, encoding="raw")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert list(tmp_path.iterdir()) == []
-
-
-KILLED = """
-import sys, time
-from pathlib import Path
-from facepairs.data.index import FaceIndex
-from facepairs.pipeline.record_build import build_cache
-
-def hold(done, total):
-    print("writing", flush=True)
-    time.sleep(60)
-
-build_cache(Path(sys.argv[1]), FaceIndex.scan(sys.argv[2]), range(9), 500, shards=5, progress=hold)
-"""
-
-
-@needs_posix
-def test_a_kill_leaves_no_cache_and_the_next_build_sweeps(index, tmp_path):
-    out = tmp_path / "cache"
-    with subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(out), str(index.root)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"writing\n"
-        process.send_signal(signal.SIGKILL)
-    assert not out.exists()
-    assert len(list(tmp_path.iterdir())) == 1  # what was being written, under a temporary name
-    build(out, index)
-    assert list(tmp_path.iterdir()) == [out]
-    assert check_cache(out) == []

@@ -1,0 +1,33 @@
+"""Drawn photos and pair caches of them, made once."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from drawn_caches import build, draw
+
+from facepairs.data.index import FaceIndex
+
+
+@pytest.fixture(scope="session")
+def index(tmp_path_factory: pytest.TempPathFactory) -> FaceIndex:
+    """Eight people with one to three photos; one is a PNG, one larger than the others."""
+    root = tmp_path_factory.mktemp("records") / "faces"
+    for person in range(8):
+        for photo in range(1 + person % 3):
+            draw(root / f"Pérson_{person}" / f"{photo}.jpg", 10 * person + photo)
+    draw(root / "Zed" / "1.png", 991)
+    draw(root / "Zed" / "2.jpg", 992, (60, 50))
+    return FaceIndex.scan(root)
+
+
+@pytest.fixture(scope="session")
+def caches(index: FaceIndex, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("caches")
+    return {kind: build(root / kind, index, encoding=kind) for kind in ("jpeg", "raw")}
+
+
+@pytest.fixture
+def cache(caches: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy to damage."""
+    return Path(shutil.copytree(caches["jpeg"], tmp_path / "cache"))
