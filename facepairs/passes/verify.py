@@ -1,8 +1,9 @@
 """`verify --pairs` where the list, the photos and the scores may lie anywhere."""
 
-import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
+from facepairs.atomic import scratch_folder
 from facepairs.checksum import checksum_of
 from facepairs.errors import BadConfig, BadData
 from facepairs.parallel import Run, in_order
@@ -31,9 +32,10 @@ def verify_pairs_anywhere(
     if resume and not isinstance(out, Path):
         raise BadConfig(f"{out}: --resume needs an --out on this machine, where work is kept")
     root = pairs.parent if root is None else root
-    with tempfile.TemporaryDirectory(prefix="facepairs-") as folder:
-        local_pairs = _fetched(pairs, Path(folder) / "pairs.csv")
-        local_out = out if isinstance(out, Path) else Path(folder) / "out" / out.name
+    here = isinstance(pairs, Path) and isinstance(out, Path)
+    with nullcontext(Path()) if here else scratch_folder("facepairs-pairs") as folder:
+        local_pairs = _fetched(pairs, folder / "pairs.csv")
+        local_out = out if isinstance(out, Path) else folder / "out" / out.name
         report = verify_pairs(
             verifier, local_pairs, local_out, point, root, resume, ticker, framing, run
         )

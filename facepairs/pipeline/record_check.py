@@ -14,12 +14,12 @@ import json
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from facepairs.atomic import scratch_folder
 from facepairs.errors import BadData
 from facepairs.places import Place, Uri, copy_from, files_below
 
@@ -198,12 +198,12 @@ def check_cache(folder: Place, progress: Tick | None = None) -> list[str]:
 
 def _content_problem(path: Place, shard: Shard) -> str:
     if isinstance(path, Uri):
-        with tempfile.TemporaryDirectory(prefix="facepairs-") as local:
+        with scratch_folder("facepairs-shard") as local:
             try:
-                copy_from(path, Path(local) / shard.name)
+                copy_from(path, local / shard.name)
             except OSError as error:
                 return f"cannot be read ({error.strerror})"
-            return _content_problem(Path(local) / shard.name, shard)
+            return _content_problem(local / shard.name, shard)
     try:
         records, size = count_records(path), path.stat().st_size
         with open(path, "rb") as handle:

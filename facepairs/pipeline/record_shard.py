@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from facepairs.atomic import scratch_folder
 from facepairs.data.index import StringTable
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadData, BadImage
@@ -78,9 +78,9 @@ class ShardWriter:
     def _at_hand(self, name: str) -> Iterator[Path]:
         """Give a local file to write, which is in its place afterwards."""
         if isinstance(self.folder, Uri):
-            with tempfile.TemporaryDirectory(prefix="facepairs-") as local:
-                yield Path(local) / name
-                copy_to(Path(local) / name, self.folder / name)
+            with scratch_folder("facepairs-shard") as local:
+                yield local / name
+                copy_to(local / name, self.folder / name)
             return
         temporary = self.folder / f".{name}.tmp-{os.getpid()}-{os.urandom(4).hex()}"
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.atomic import scratch_folder
 from facepairs.errors import BadData
 from facepairs.verification.framing import Portrait, as_it_came, portraits
 from facepairs.verification.image import Crop, Source, load_crop, open_photo
@@ -274,12 +275,10 @@ class Verifier:
 
 def _unpacked(name: str, files: dict[str, bytes], threads: int | None, quick: bool) -> Verifier:
     """Open a verifier from its model's files; `name` is what to open among them, "" for all."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="facepairs-") as folder:
+    with scratch_folder("facepairs-model") as folder:
         for file, data in files.items():
-            (Path(folder) / file).write_bytes(data)
-        return Verifier.load(Path(folder) / name, threads, quick)
+            (folder / file).write_bytes(data)
+        return Verifier.load(folder / name, threads, quick)
 
 
 def _is_one_image(images: Any) -> bool:
