@@ -34,11 +34,13 @@ def environments(count: int) -> list[dict[str, str]]:
     ]
 
 
-def start(words: list[str], count: int = 2) -> "list[subprocess.Popen[str]]":
-    """Start the same program as so many workers."""
+def start(words: list[str], count: int = 2, last: list[str] | None = None) -> list[Worker]:
+    """Start the same program as so many workers, or for the last one what `last` says."""
+    each = [*[words] * (count - 1), last or words]
+    pipe = subprocess.PIPE
     return [
-        subprocess.Popen(words, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for env in environments(count)
+        subprocess.Popen(one, env=env, text=True, stdout=pipe, stderr=pipe)
+        for one, env in zip(each, environments(count), strict=True)
     ]
 
 
