@@ -41,7 +41,7 @@ calibration_share = 0.25
 FAMILIES = {  # family → its settings, and the stores it reads from
     "difference": ("erase = 0.2\n", ("files", "memory", "tfrecord")),
     "siamese-conv": (
-        'loss = "cross-entropy"\nlearning_rate = 1e-4\n',
+        'loss = "cross-entropy"\nlearning_rate = 1e-2\n',
         ("files", "memory", "tfrecord"),
     ),
     "siamese": ("image_size = 96\n", ("files", "memory")),
