@@ -3,11 +3,14 @@
 import importlib.metadata
 import os
 import platform
+import sys
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+TENSORFLOW_MB = 1900  # of address space, that its import takes
+TRAINING_MB = 1000  # and that the smallest training takes besides
 PACKAGES = ("tensorflow", "keras", "numpy", "pillow", "torch", "onnxruntime", "scikit-learn")
 
 
@@ -17,6 +20,23 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
         return os.cpu_count() or 1
+
+
+def require_room_to_train() -> None:
+    """Raise MemoryError where the process's limit of addresses (ulimit -v) leaves too few to train.
+
+    TensorFlow does not say so itself: it aborts. Call it before its import.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows knows no such limit
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return
+    needed = TRAINING_MB + (0 if "tensorflow" in sys.modules else TENSORFLOW_MB)
+    if limit - psutil.Process().memory_info().vms < needed << 20:
+        raise MemoryError
 
 
 def _cpu_model() -> str:

@@ -48,12 +48,14 @@ def crossval(
     """
     from facepairs.cli.quiet import quiet_tensorflow
     from facepairs.evaluation.view2 import comparison
+    from facepairs.machine import require_room_to_train
     from facepairs.training.folds import prepare_view2
     from facepairs.training.methods import check_place, make_plan
 
     plan = make_plan(methods, folds, minutes_per_fold, config)
     check_place(out, data, resume)
     view = prepare_view2(data, lists, plan.folds, say, ticker("checking images"))
+    require_room_to_train()
     quiet_tensorflow()
     from facepairs.training.crossval import crossval as run
 

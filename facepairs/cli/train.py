@@ -106,6 +106,7 @@ def train(
     lost, the others exit with 138.
     """
     from facepairs.cli.quiet import quiet_tensorflow
+    from facepairs.machine import require_room_to_train
     from facepairs.training.cluster import DEVICES, read_cluster
     from facepairs.training.people import prepare
     from facepairs.training.run import resolve_config
@@ -141,6 +142,7 @@ def train(
     options = {name: value for name, value in given.items() if value is not None}
     settings = resolve_config(options, config, out, resume)
     index, split = prepare(data, settings, say, ticker("checking images"))
+    require_room_to_train()
     quiet_tensorflow()
     from facepairs.training.train import train as run
 
