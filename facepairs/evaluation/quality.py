@@ -16,6 +16,7 @@ from PIL import Image
 
 from facepairs.evaluation.metrics import Bools, Floats, fmr_fnmr
 from facepairs.verification.image import Framing, load_crop
+from facepairs.verification.quality import gray_of, light, sharpness
 
 
 class Measure(NamedTuple):
@@ -29,27 +30,26 @@ class Measure(NamedTuple):
 
 MEASURES = (
     Measure("light", "mean gray level", "darkest", "brightest"),
-    Measure("sharpness", "mean gradient", "blurriest", "sharpest"),
+    Measure("sharpness", "gradient against half the size", "blurriest", "sharpest"),
     Measure("colour", "mean saturation", "grayest", "most colourful"),
     Measure("size", "shorter side in pixels", "smallest", "largest"),
 )
 
 
 def photo_quality(path: Path, framing: Framing) -> Floats:
-    """Give a photo's MEASURES in their order, float64[4]: three of 0 … 1, then pixels.
+    """Give a photo's MEASURES in their order, float64[4], of the crop that the network sees.
 
-    The first three are of the crop that the network sees. Raises BadImage by name.
+    Light and colour are 0 … 1, sharpness as `verification.quality` measures it; the size is that of
+    the whole photo, in pixels. Raises BadImage by name.
     """
     crop = load_crop(path, framing)
+    gray = gray_of(crop)
     red, green, blue = (crop[..., channel] for channel in range(3))
-    gray = (0.299 / 255) * red + (0.587 / 255) * green + (0.114 / 255) * blue
-    down, right = np.gradient(gray) if min(gray.shape) > 1 else (np.zeros(1), np.zeros(1))
     highest = np.maximum(np.maximum(red, green), blue)
     saturation = highest - np.minimum(np.minimum(red, green), blue)
     with Image.open(path) as image:
         size_px = min(image.size)
-    sharpness = np.sqrt(down * down + right * right).mean()
-    return np.array([gray.mean(), sharpness, saturation.mean() / 255, size_px])
+    return np.array([light(gray), sharpness(gray), saturation.mean() / 255, size_px])
 
 
 def photo_qualities(

@@ -2,11 +2,13 @@
 
 Training that moves only what follows then reads vectors where it would read pixels. They are one
 float16[images, 2, D] array, an image's and its mirror image's: in memory where it takes a third of
-what is free or less, otherwise in an `.npy` file that is mapped.
+what is free or less, otherwise in an `.npy` file that is mapped. Several processes can describe the
+images together: each takes its batches, then has what the others made of theirs.
 """
 
 import mmap
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +25,28 @@ BATCH = 64
 SHARE_OF_FREE_MEMORY = 1 / 3
 Describe = Callable[[tf.Tensor], tf.Tensor]
 Progress = Callable[[int, int], None]
+Vectors = npt.NDArray[np.float16]
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one of several processes describes: batch `number`, and every `of`-th after it.
+
+    `add` gives the sum of what all of them call it with, float16 arrays of one shape.
+    """
+
+    number: int
+    of: int
+    add: Callable[[Vectors], Vectors]
+
+
+ALONE = Share(0, 1, lambda vectors: vectors)
 
 
 class FeatureStore:
     """Vectors by image number; `vectors` is the array itself, float16[images, 2, D]."""
 
-    def __init__(self, vectors: npt.NDArray[np.float16]) -> None:
+    def __init__(self, vectors: Vectors) -> None:
         self.vectors = vectors
         self.arrays = (as_tensor(vectors),)
 
@@ -41,23 +59,25 @@ class FeatureStore:
         path: Path,
         progress: Progress | None = None,
         say: Callable[[str], None] = lambda line: None,
+        share: Share = ALONE,
     ) -> "FeatureStore":
         """Describe every image of a store, or map the file that a run cut short left at `path`.
 
         `describe` takes uint8[N, …] pixels and gives float16[N, 2, D]; `shape` is that of the whole
         array. The caller names `path` after the images and the weights. A file that is damaged is
-        made anew, which `say` is told. Raises BadData where an image cannot be decoded or the disk
-        is full.
+        made anew, which `say` is told. Processes that each give their `share` must all come here
+        with nothing at `path`; `progress` is called as often on each, and batches are the same as
+        one process makes. Raises BadData where an image cannot be decoded or the disk is full.
         """
         size = int(np.prod(shape)) * np.dtype(np.float16).itemsize
         if size <= SHARE_OF_FREE_MEMORY * psutil.virtual_memory().available:
             # Pages of its own: TensorFlow crashes on memory that is not aligned to 64 bytes.
             in_memory = np.frombuffer(mmap.mmap(-1, size), np.float16).reshape(shape)
-            _fill(in_memory, images, describe, progress)
+            _fill(in_memory, images, describe, progress, share)
             return cls(in_memory)
 
-        def fill(vectors: npt.NDArray[np.float16]) -> None:
-            _fill(vectors, images, describe, progress)
+        def fill(vectors: Vectors) -> None:
+            _fill(vectors, images, describe, progress, share)
 
         try:
             return cls(keep_array(path, shape, np.float16, fill, say))
@@ -77,21 +97,26 @@ class FeatureStore:
 
 
 def _fill(
-    vectors: npt.NDArray[np.float16], images: Store, describe: Describe, progress: Progress | None
+    vectors: Vectors, images: Store, describe: Describe, progress: Progress | None, share: Share
 ) -> None:
     compiled = tf.function(
         lambda batch, arrays: describe(images.pixels(batch, *arrays)), autograph=False
     )
-    done = 0
-    try:
-        for batch in image_batches(images, np.arange(len(vectors)), BATCH):
-            part = compiled(batch, images.arrays).numpy()
-            vectors[done : done + len(part)] = part
-            done += len(part)
-            if progress:
-                progress(done, len(vectors))
-    except tf.errors.InvalidArgumentError:
-        raise BadData(
-            f"one of the images {done} to {done + BATCH - 1} cannot be decoded; find it with: "
-            "facepairs data check"
-        ) from None
+    numbers = np.arange(len(vectors))
+    own = numbers[numbers // BATCH % share.of == share.number]
+    batches = iter(image_batches(images, own, BATCH))
+    for done in range(0, len(vectors), share.of * BATCH):
+        first = done + share.number * BATCH
+        some = np.zeros((share.of * BATCH, *vectors.shape[1:]), np.float16)
+        try:
+            if first < len(vectors):
+                part = compiled(next(batches), images.arrays).numpy()
+                some[first - done : first - done + len(part)] = part
+        except tf.errors.InvalidArgumentError:
+            raise BadData(
+                f"one of the images {first} to {first + BATCH - 1} cannot be decoded; find it "
+                "with: facepairs data check"
+            ) from None
+        vectors[done : done + len(some)] = share.add(some)[: len(vectors) - done]
+        if progress:
+            progress(min(done + len(some), len(vectors)), len(vectors))

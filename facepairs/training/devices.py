@@ -9,7 +9,7 @@ import hashlib
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -21,6 +21,8 @@ from facepairs.errors import BadConfig, LostWorker
 from facepairs.models.draws import Part, parts
 from facepairs.training.cluster import Cluster, read_cluster
 
+COME_S = 600  # workers wait so long for each other to come; a cluster's machines start one by one
+SILENT_S = 10  # who has not been heard of for so long is gone: killed, stopped or cut off
 LINGER_S = 1.0
 GONE = (  # what TensorFlow says of a worker that does not answer
     tf.errors.UnavailableError,
@@ -30,6 +32,10 @@ GONE = (  # what TensorFlow says of a worker that does not answer
     tf.errors.FailedPreconditionError,
     tf.errors.InternalError,
     tf.errors.UnknownError,
+)
+LOST = (
+    "another worker stopped or cannot be reached; start all workers again with --resume, "
+    "and training goes on from its last checkpoint"
 )
 
 
@@ -148,25 +154,62 @@ class Team:
             )
 
 
-def open_team(devices: str = "one") -> Team:
+def open_team(devices: str = "one", say: Callable[[str], None] = lambda line: None) -> Team:
     """Find the devices: `one`, `all` of this machine or cluster, or `auto`: all GPUs or workers.
 
-    Several workers are told from `TF_CONFIG`; then this waits for the others, and must come before
-    anything else that TensorFlow does. It waits for an hour at most, TensorFlow's own limit.
-    Without a GPU, `all` are the logical CPUs.
+    Several workers are told from `TF_CONFIG`; then this waits for the others, which `say` is told,
+    and must come before anything else that TensorFlow does. Raises LostWorker where they do not
+    come within COME_S. Without a GPU, `all` are the logical CPUs.
     """
     if devices == "one":
         return Team()
     cluster = read_cluster()
     if cluster.workers > 1:
-        with lost_worker(cluster.workers), _stoppable():
-            return Team(tf.distribute.MultiWorkerMirroredStrategy(), cluster)
+        say(f"waiting for {cluster.workers} workers, {COME_S / 60:g} minutes at most")
+        try:
+            with _stoppable():
+                _bound_waiting()
+                return Team(tf.distribute.MultiWorkerMirroredStrategy(), cluster)
+        except GONE as error:
+            raise LostWorker(_not_met(cluster, error)) from None
     found = tf.config.list_logical_devices("GPU")
     if devices == "all" and not found:
         found = tf.config.list_logical_devices("CPU")
     if len(found) < 2:
         return Team()
     return Team(tf.distribute.MirroredStrategy([device.name for device in found]))
+
+
+def _bound_waiting() -> None:
+    """Let TensorFlow's coordination service wait no longer than COME_S and SILENT_S.
+
+    Left to itself it waits an hour for workers to come, in C++ and with Python's lock held, so that
+    no clock of ours could end it. For this there is no public name: a TensorFlow that has another
+    one than 2.21 waits as long as it does by itself.
+    """
+    with contextlib.suppress(ImportError, AttributeError, TypeError):
+        from tensorflow.python.eager.context import context
+
+        context().configure_coordination_service(
+            "standalone",
+            cluster_register_timeout_in_ms=COME_S * 1000,
+            heartbeat_timeout_in_ms=SILENT_S * 1000,
+        )
+        context().coordination_service.cluster_register_with_barrier = True
+
+
+def _not_met(cluster: Cluster, error: tf.errors.OpError) -> str:
+    if isinstance(error, tf.errors.DeadlineExceededError):
+        return (
+            f"not all of the {cluster.workers} workers came within {COME_S / 60:g} minutes; start "
+            "them all, with the same TF_CONFIG but for its index, and let each reach the others' "
+            "ports"
+        )
+    why = (error.message or type(error).__name__).splitlines()[0]
+    return (
+        f"worker {cluster.worker} cannot join the others ({why}); see that nothing else uses its "
+        "port in TF_CONFIG, and start all workers again"
+    )
 
 
 @contextlib.contextmanager
@@ -190,7 +233,4 @@ def lost_worker(workers: int) -> Iterator[None]:
     except GONE:
         if workers == 1:
             raise
-        raise LostWorker(
-            "another worker stopped or cannot be reached; start all workers again with --resume, "
-            "and training goes on from its last checkpoint"
-        ) from None
+        raise LostWorker(LOST) from None

@@ -1,6 +1,7 @@
 """Fit the Fisher tower's frozen part to faces, describe all images, and start its projection."""
 
 import hashlib
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +20,8 @@ from facepairs.models.fisher import (
 )
 from facepairs.models.network import DescribedNetwork
 from facepairs.pipeline.dataset import Store, image_batches
-from facepairs.pipeline.features import FeatureStore
+from facepairs.pipeline.features import FeatureStore, Share
+from facepairs.training.devices import Team
 
 SAMPLE_IMAGES, SAMPLE_A_FACE = 2_000, 25  # 50,000 descriptors tell the mixture
 MOST_VECTORS = 12_000  # to start the projection from
@@ -74,11 +76,22 @@ def describe_images(
     folder: Path,
     progress: Callable[[int, int], None] | None = None,
     say: Callable[[str], None] = lambda line: None,
+    team: Team | None = None,
 ) -> FeatureStore:
-    """Give the vectors of all images, kept in `folder` under the digest of the frozen weights."""
+    """Give the vectors of all images, kept in `folder` under the digest of the frozen weights.
+
+    Several workers describe a share each and pass it on, to the same vectors bit for bit. Nothing
+    is kept then, since all must describe or none: what does not fit in memory lies in a temporary
+    folder. All must come here, and `progress` must end all of them or none.
+    """
     frozen = network.head.get_layer(DESCRIBE)
-    digest = hashlib.sha256(b"".join(np.asarray(w).tobytes() for w in frozen.weights))
     shape = (count, 2, int(frozen.output_shape[-1]))
+    if team and team.workers > 1:
+        share = Share(team.worker, team.workers, lambda some: team.sum(some, np.float16))
+        with tempfile.TemporaryDirectory() as aside:  # what is mapped can be read without a name
+            path = Path(aside) / VECTORS.replace("*", "shared")
+            return FeatureStore.build(store, shape, network.described, path, progress, say, share)
+    digest = hashlib.sha256(b"".join(np.asarray(w).tobytes() for w in frozen.weights))
     path = folder / VECTORS.replace("*", digest.hexdigest()[:16])
     return FeatureStore.build(store, shape, network.described, path, progress, say)
 

@@ -1,7 +1,5 @@
 """One training from its network to its bundle: `TrainJob`, which `train` runs."""
 
-import contextlib
-import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
@@ -133,7 +131,8 @@ class TrainJob:
         """Take up a checkpoint where there is one; raise BadConfig where workers differ in it."""
         self._take_up()
         here = [self._sources(), self.loop.progress.step, self.schedule, self.config]
-        self.team.check_same(repr(here), "images, settings or a checkpoint")
+        cache = self.cache.manifest if self.cache else None  # each host may have its own copy
+        self.team.check_same(repr([*here, cache]), "images, settings, a cache or a checkpoint")
 
     def _take_up(self) -> None:
         path = self.run.checkpoint_path
@@ -158,14 +157,14 @@ class TrainJob:
         """Fit a frozen first part, unless something to go on from brought it; read its vectors.
 
         Asked to stop, it leaves nothing to go on from: `resume` then begins here anew. Of several
-        workers the chief fits; each describes all images for itself.
+        workers the chief fits, and all describe a share each.
         """
         if not isinstance(self.network, DescribedNetwork):
             return
 
         def watched(done: int, total: int) -> None:
             tick(done, total)
-            if should_stop():
+            if self.team.any(should_stop()):  # none goes on without the others' shares
                 raise Stopped
 
         seed, fresh = self.config.seed, not (self.loop.progress.step or self.start)
@@ -176,13 +175,13 @@ class TrainJob:
                 fit_mixture(self.network, self.images, images, seed)
             self.team.take_chiefs(self.network.head.variables)
         self.say(f"describing {len(self.index):,} images and their mirror images, once")
-        vectors, place = None, self.run.path if self.team.chief else Path(tempfile.gettempdir())
-        with contextlib.suppress(Stopped):
+        try:
             vectors = describe_images(
-                self.network, self.images, len(self.index), place, watched, self.say
-            )
-        self.interrupted = self.team.any(vectors is None)
-        if vectors is None or self.interrupted:
+                self.network, self.images, len(self.index), self.run.path, watched, self.say,
+                self.team,
+            )  # fmt: skip
+        except Stopped:
+            self.interrupted = True
             return
         if fresh:
             if self.team.chief:

@@ -48,7 +48,7 @@ def train(
     """
     tick = progress or (lambda label: lambda done, total: None)
     keep_freed_memory()
-    team = open_team(devices)
+    team = open_team(devices, say)
     check_team(team, config, say)
     with (
         lost_worker(team.workers),

@@ -1,4 +1,4 @@
-"""What is wrong with a photo, said as hints: it still counts, but its score is worth less."""
+"""What a photo is like, and what is wrong with it, said as hints: its score is worth less."""
 
 from typing import NamedTuple
 
@@ -15,6 +15,8 @@ DARK, BRIGHT = 0.30, 0.66
 BLURRED = 0.555
 SMALL = 0.5  # pixels of the photo for a pixel of the crop, along a side
 
+Gray = npt.NDArray[np.float64]
+
 
 class Hint(NamedTuple):
     """One thing that a photo suffers from: `kind` for scripts, `text` for people."""
@@ -23,24 +25,32 @@ class Hint(NamedTuple):
     text: str
 
 
-def light(gray: npt.NDArray[np.float64]) -> float:
+def gray_of(crop: Crop) -> Gray:
+    """Give the luma (ITU-R BT.601) of uint8[H, W, 3]: float64[H, W] in 0 … 1."""
+    gray: Gray = crop @ np.array([0.299, 0.587, 0.114]) / 255
+    return gray
+
+
+def light(gray: Gray) -> float:
     """Give the mean of float64[H, W] in 0 … 1."""
     return float(gray.mean())
 
 
-def sharpness(gray: npt.NDArray[np.float64]) -> float:
+def sharpness(gray: Gray) -> float:
     """Compare the mean gradient of float64[H, W] with that of a copy of half the size.
 
     Between 0.5, where nothing is finer than the half-sized copy can show, and about 1 for noise;
-    also 1 where no gradient is to be seen. `H` and `W` are 4 or more.
+    also 1 where no gradient is to be seen, or a side is under 4 pixels.
     """
+    if min(gray.shape) < 4:
+        return 1.0
     height, width = (length // 2 * 2 for length in gray.shape)
     half = gray[:height, :width].reshape(height // 2, 2, width // 2, 2).mean(axis=(1, 3))
     coarse = _gradient(half)
     return _gradient(gray) / coarse if coarse > 1e-6 else 1.0
 
 
-def _gradient(gray: npt.NDArray[np.float64]) -> float:
+def _gradient(gray: Gray) -> float:
     down, right = np.gradient(gray)
     return float(np.hypot(down, right).mean())
 
@@ -51,14 +61,14 @@ def hints_of(crop: Crop, side_px: float, face: Face | None = None) -> tuple[Hint
     Kinds: `small`, `blurred`, `dark`, `bright`, and `profile`, which only a `face` can tell.
     """
     crop_px = len(crop)
-    gray = crop @ np.array([0.299, 0.587, 0.114]) / 255
+    gray = gray_of(crop)
     level = light(gray)
     hints = []
     if side_px < SMALL * crop_px:
         hints.append(
             Hint("small", f"too small: {side_px:.0f} pixels for the {crop_px} that the model sees")
         )
-    elif crop_px >= 4 and sharpness(gray) < BLURRED:
+    elif sharpness(gray) < BLURRED:
         hints.append(Hint("blurred", "blurred, or enlarged from a smaller photo"))
     if level < DARK:
         hints.append(Hint("dark", f"dark: mean light {level:.2f} of 1"))

@@ -120,13 +120,94 @@ def test_a_killed_worker_loses_one_checkpoint_interval_at_most(faces, tmp_path, 
         last = step_of(checkpoint)
 
 
+def stops_and_resumes(words, checkpoint):
+    """Go on from a checkpoint alone, until there is a later one."""
+    last = step_of(checkpoint)
+    (one,) = workers.start([*words, "--resume", "--devices", "one"], 1)
+    wait_for(lambda: step_of(checkpoint) > last, [one])
+    one.send_signal(signal.SIGTERM)
+    ((code, _, errors),) = workers.finish([one])
+    assert code == 130
+    assert f"resuming at step {last} of" in errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_worker_that_hangs_is_given_up(faces, tmp_path, victim):
+    settings, out = tmp_path / "endless.toml", tmp_path / "run"
+    settings.write_text(ENDLESS)
+    started = workers.train(faces, "--out", out, "--config", settings)
+    checkpoint = out / "checkpoint.npz"
+    try:
+        wait_for(checkpoint.exists, started)
+        started[victim].send_signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        assert started[1 - victim].wait(120) == 138
+        assert time.monotonic() - stopped < 60
+        words = command("train", faces, "--out", out)
+        if victim == 0:  # nobody takes its run folder away
+            resumed = facepairs(*words[3:], "--resume", "--devices", "one", check=2)
+            assert f"in use by process {started[0].pid}" in resumed.stderr
+        started[victim].send_signal(signal.SIGCONT)  # back too late, it finds that it was given up
+        for code, _, errors in workers.finish(started):
+            assert code == 138
+            assert "another worker stopped" in errors.splitlines()[-1]
+    finally:
+        for one in started:
+            one.kill()
+    stops_and_resumes(words, checkpoint)
+
+
+SOON = """
+import sys
+from facepairs.cli.main import main
+from facepairs.training import devices
+devices.COME_S = 8
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("comes", [0, 1])
+def test_a_worker_that_never_comes_is_not_waited_for_any_longer(faces, settings, tmp_path, comes):
+    words = ["train", str(faces), "--out", str(tmp_path / "run"), "--config", str(settings)]
+    pipe, environment = subprocess.PIPE, workers.environments(2)[comes]
+    alone = [sys.executable, "-c", SOON, *words]
+    one = subprocess.Popen(alone, env=environment, text=True, stdout=pipe, stderr=pipe)
+    ((code, _, errors),) = workers.finish([one], 120)
+    assert code == 138
+    assert "not all of the 2 workers came within" in errors.splitlines()[-1]
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "store"),
+    [("difference", "files"), ("difference", "memory"), ("difference", "tfrecord"),
+     ("siamese", "memory")],
+)  # fmt: skip
+def test_workers_learn_from_any_store_what_one_does(faces, tmp_path, model, store):
+    settings, cache = tmp_path / "settings.toml", tmp_path / "cache"
+    settings.write_text(TINY.replace('"difference"', f'"{model}"'))
+    words = ["--config", settings, "--store", store]
+    if store == "tfrecord":
+        facepairs("cache", "build", faces, cache, "--pairs", 36, "--config", settings, check=0)
+        words += ["--cache", cache]
+    facepairs("train", faces, "--out", tmp_path / "one", *words, check=0)
+    started = workers.train(faces, "--out", tmp_path / "two", *words)
+    assert [code for code, *_ in workers.finish(started)] == [0, 0]
+    one, two = (json.loads((tmp_path / run / "history.json").read_text()) for run in ("one", "two"))
+    for name in ("loss", "val_auc", "val_score_spread"):
+        assert two[-1][name] == pytest.approx(one[-1][name], rel=1e-3), name
+
+
 @pytest.mark.slow
 def test_workers_that_differ_are_told_so(faces, settings, tmp_path):
     words = command("train", faces, "--out", tmp_path / "run", "--config", settings)
     started = workers.start(words, last=[*words, "--seed", "1"])
     for code, _, errors in workers.finish(started):
         assert code == 2
-        assert "worker 1 has images, settings or a checkpoint other than" in errors
+        assert "worker 1 has images, settings, a cache or a checkpoint other than" in errors
 
 
 @pytest.mark.slow

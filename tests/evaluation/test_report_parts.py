@@ -58,16 +58,18 @@ def test_errors_by_person_by_hand():
 
 
 def test_qualities_of_drawn_photos(tmp_path):
-    gray, stripes = tmp_path / "gray.png", tmp_path / "stripes.png"
+    gray, stripes, smooth = (tmp_path / f"{name}.png" for name in ("gray", "stripes", "smooth"))
     Image.new("RGB", (60, 40), (51, 51, 51)).save(gray)
     pixels = np.zeros((40, 60, 3), np.uint8)
     pixels[::4], pixels[1::4] = (255, 0, 0), (255, 0, 0)
-    Image.fromarray(pixels).save(stripes)
+    striped = Image.fromarray(pixels)
+    striped.save(stripes)
+    striped.resize((180, 120), Image.Resampling.BILINEAR).save(smooth)
     whole = Framing(40, 40)
-    assert photo_quality(gray, whole) == pytest.approx([0.2, 0, 0, 40])
+    assert photo_quality(gray, whole) == pytest.approx([0.2, 1, 0, 40])
     light, sharpness, colour, size = photo_quality(stripes, whole)
     assert (light, colour, size) == pytest.approx((0.299 / 2, 0.5, 40))
-    assert sharpness > 0.1
+    assert photo_quality(smooth, Framing(120, 120))[1] < 0.75 < sharpness
     worse = worse_of_pairs(["a"], ["b"], {"a": np.array([1.0, 5]), "b": np.array([2.0, 3])})
     assert worse.tolist() == [[1, 3]]
 

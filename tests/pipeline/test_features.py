@@ -1,5 +1,8 @@
 """The feature store holds what `describe` gives, image by image, wherever it keeps it."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,7 +12,7 @@ from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
 from facepairs.pipeline import features
 from facepairs.pipeline.dataset import image_batches, make_dataset
-from facepairs.pipeline.features import FeatureStore
+from facepairs.pipeline.features import FeatureStore, Share
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 
@@ -100,6 +103,65 @@ def test_an_image_that_cannot_be_decoded_is_narrowed_down(faces, tmp_path):
     store._paths = lambda images: tf.where(images == 70, __file__, sound(images))
     with pytest.raises(BadData, match="images 64 to 127 cannot be decoded; find it with"):
         build(index, store, tmp_path / "v.npy")
+
+
+class Exchange:
+    """Adds up what so many threads bring, as workers do over a network; `rows` counts who did."""
+
+    def __init__(self, count):
+        self.barrier = threading.Barrier(count, timeout=60)
+        self.brought = [None] * count
+        self.rows = []
+
+    def share(self, number):
+        def add(vectors):
+            self.brought[number] = vectors
+            self.barrier.wait()
+            total = sum(self.brought)
+            if number == 0:
+                self.rows.append(sum(np.any(one, axis=(1, 2)).astype(int) for one in self.brought))
+            self.barrier.wait()
+            return total
+
+        return Share(number, len(self.brought), add)
+
+
+@pytest.mark.parametrize(("batch", "count"), [(64, 2), (64, 3), (20, 2), (16, 4)])
+def test_processes_that_share_the_work_have_what_one_makes(
+    index, images, expected, tmp_path, monkeypatch, batch, count
+):
+    monkeypatch.setattr(features, "BATCH", batch)
+    exchange, ticks = Exchange(count), [[] for _ in range(count)]
+
+    def one(number):
+        return build(
+            index,
+            images,
+            tmp_path / f"{number}.npy",
+            progress=lambda *at: ticks[number].append(at),
+            share=exchange.share(number),
+        )
+
+    with ThreadPoolExecutor(count) as pool:
+        for store in pool.map(one, range(count)):
+            assert np.array_equal(store.vectors, expected)
+    described = np.concatenate(exchange.rows)
+    assert described[: len(index)].tolist() == [1] * len(index)  # by one of them, once
+    assert not described[len(index) :].any()
+    assert all(other == ticks[0] for other in ticks)
+    assert ticks[0][-1] == (96, 96)
+
+
+def test_sharing_what_does_not_fit_in_memory(index, images, expected, tmp_path, no_memory):
+    exchange = Exchange(2)
+
+    def one(number):
+        path = tmp_path / str(number) / "v.npy"
+        return build(index, images, path, share=exchange.share(number))
+
+    with ThreadPoolExecutor(2) as pool:
+        for store in pool.map(one, range(2)):
+            assert np.array_equal(store.vectors, expected)
 
 
 def test_batches_of_pairs_gather_vectors(index, images, expected, tmp_path):

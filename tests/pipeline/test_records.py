@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +126,17 @@ def test_going_on_at_any_step_gives_the_same_batches(caches, seed):
     for start in (1, steps, steps + 3, 2 * steps):
         rest = keys(store.batches(8, seed, True, start_step=start), 2 * steps + 3 - start)
         assert rest == whole[8 * start :]
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("raw", None), ("jpeg", 5)])
+def test_parts_of_workers_make_up_the_batch(caches, kind, seed):
+    store, count = RecordStore.open(caches[kind]), PAIRS // 10 + 2  # into the second pass
+    images, genuine = drawn(store.batches(10, seed, repeat=True), count)
+    of_batches = images.reshape(count, 10, *images.shape[1:])
+    for begin, end in pairwise((0, 3, 10)):
+        own, labels = drawn(store.batches(10, seed, repeat=True, part=(begin, end)), count)
+        assert np.array_equal(own, np.concatenate(of_batches[:, begin:end]))
+        assert np.array_equal(labels, genuine)  # everybody's
 
 
 def test_repeating_drops_the_short_batch_only(caches):
