@@ -10,8 +10,9 @@ import re
 import struct
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 JPEG, PNG, GIF = b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF8"
 TIFFS = (b"II*\0", b"MM\0*")
@@ -36,7 +37,7 @@ END, SCAN, APP1 = 0xD9, 0xDA, 0xE1
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}
 
 
-def _give_back_freed_memory() -> None:
+def give_back_freed_memory() -> None:
     """Return what was freed to the system: glibc keeps it by the thread, for every thread anew.
 
     Does nothing elsewhere than on Linux with glibc. Source: malloc_trim(3).
@@ -70,7 +71,7 @@ class _Room:
             )
             self._taken += pixels
         if pixels > LARGE_PIXELS:
-            _give_back_freed_memory()
+            give_back_freed_memory()
         self._own.holds = True
         try:
             yield
@@ -146,6 +147,16 @@ def overclaims(data: bytes) -> bool:
         size = values * _SIZES.get(kind, 0)
         claimed += size if size <= len(data) else 0  # more than all of it is never read
     return claimed > 2 * len(data) + MAX_CLAIMED_BYTES
+
+
+def exif_of(info: Mapping[Any, Any]) -> bytes:
+    """Give an image's EXIF block as Pillow's `getexif` finds it in its `info`; b"" where none is.
+
+    A PNG may spell it out in hexadecimal. Raises ValueError where that makes no sense.
+    """
+    block: bytes | None = info.get("exif")
+    spelled: str = info.get("Raw profile type exif", "")
+    return bytes.fromhex("".join(spelled.split("\n")[3:])) if block is None else block
 
 
 def _endless_jpeg(data: bytes) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from facepairs.data.bombs import give_back_freed_memory
 from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
 from facepairs.data.listing import index_place
 from facepairs.data.soundness import Look, decode_each, examine_each
@@ -151,6 +152,7 @@ def _look_at_all(
                 done += 1
             if progress:
                 progress(done, len(index))
+    give_back_freed_memory()  # a training follows
 
 
 class _Looks:

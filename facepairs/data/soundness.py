@@ -25,6 +25,9 @@ MAX_PIXELS = 50_000_000  # more is a decompression bomb or no photo of a face
 # What TensorFlow decodes whole, several at a time: all but JPEGs of one scan.
 MAX_WHOLE_PIXELS = 25_000_000
 MAX_BYTES = 4 * MAX_PIXELS + 1_000_000  # what an uncompressed image of that many pixels takes
+# Of a smaller image: 16 bits a channel with alpha, and profiles, previews or a short film besides.
+# Training holds the files of whole batches.
+BYTES_A_PIXEL, BYTES_BESIDES = 8, 8_000_000
 ORIENTATION = 0x0112  # EXIF 2.32, 4.6.4
 _UPRIGHT = 1
 
@@ -132,6 +135,9 @@ def _decode(data: bytes, thorough: bool) -> Look:
             most = _most_pixels(data, width * height)
             if width * height > most:
                 return _too_large(f"{width}x{height} pixels", most)
+            if len(data) > BYTES_A_PIXEL * width * height + BYTES_BESIDES:
+                holds = f"holds {len(data):,} bytes for {width}x{height} pixels"
+                return Look("too_large", f"{holds}; save its pixels anew or remove it")
             problem = _structure(data, image)
             if problem:
                 return problem
@@ -168,7 +174,7 @@ def _too_large(size: str, most: int = MAX_PIXELS) -> Look:
 
 def _orientation(image: Image.Image) -> int:
     try:
-        if bombs.overclaims(image.info.get("exif", b"")):
+        if bombs.overclaims(bombs.exif_of(image.info)):
             return _UPRIGHT
         value = image.getexif().get(ORIENTATION)
     except Exception:  # noqa: BLE001  a broken EXIF block does not make a broken image

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from facepairs.data.bombs import give_back_freed_memory
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.evaluation.calibrate import calibrate
@@ -44,6 +45,7 @@ def finish_bundle(
     stand in for calibrating here. The network's weights are rounded in place (`round_weights`).
     Raises NotEnough when the calibration pairs cannot carry a threshold.
     """
+    give_back_freed_memory()  # the training's
     round_weights(network.head)
     model = network.inference_model()
     onnx, parity = export_onnx(model, network.output)
@@ -79,6 +81,7 @@ def _calibrated(
     progress: Tick | None,
 ) -> dict[str, Any]:
     """Score the pairs with the exported network, as `verify` would, and fit what they give."""
+    give_back_freed_memory()  # the exporter's
     stand_ins = {"calibration": {"scale": 1.0, "offset": 0.0}, "threshold": 0.0, "thresholds": []}
     with tempfile.TemporaryDirectory() as folder:
         draft = write_bundle(Path(folder) / "draft", manifest | stand_ins, files)

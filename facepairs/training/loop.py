@@ -170,7 +170,8 @@ class TrainLoop:
         return tuple(strategy.experimental_local_results(x)[0] for x in (loss, votes))
 
     def _run_step(self, batch: dict[str, tf.Tensor]) -> tf.Tensor:
-        step = tf.constant(self.progress.step, tf.int64)
+        # Of Python's numbers TensorFlow keeps every tensor for good: 750 bytes for each new one.
+        step = tf.constant(np.asarray(self.progress.step, np.int64))
         if not self.team.strategy:
             return self._compiled(batch, step, self.store.arrays)
         asked = tf.constant(float(self.should_stop()))
@@ -231,7 +232,7 @@ class TrainLoop:
             batch = next(batches)
             ready = running_s()
             rate = schedule.learning_rate(self.progress.step)
-            self.optimizer.learning_rate.assign(rate)
+            self.optimizer.learning_rate.assign(np.asarray(rate, np.float32))  # see `_run_step`
             with tf.profiler.experimental.Trace("train", step_num=self.progress.step, _r=1):
                 losses.append(self._run_step(batch))
             pairs += int(batch["genuine"].shape[0])

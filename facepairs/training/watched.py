@@ -12,14 +12,15 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.models.draws import Draws
 from facepairs.models.network import EmbeddingNetwork, Network
-from facepairs.pipeline.dataset import Store, image_batches, make_dataset
+from facepairs.pipeline.dataset import Store
+from facepairs.pipeline.decode import plain
 from facepairs.training.pictures import pair_grid
 
-BATCH = 64
+BATCH = 16  # a graph for more takes tens of megabytes
 THUMBNAIL_PX = 64
 POINTS, POINTS_EACH = 500, 8  # in the projector: in all, of one person
 
-Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.integer[Any]]
 Pixels = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 
@@ -79,10 +80,23 @@ def watch(
 def _by_number(
     store: Store, function: Callable[[tf.Tensor], tf.Tensor]
 ) -> Callable[[Ints], npt.NDArray[Any]]:
-    """Give what a function makes of a store's images, called by their numbers."""
+    """Give what a function makes of a store's images, called by their numbers.
+
+    Their dataset is made once: each call's own would be traced anew, and TensorFlow gives back what
+    a graph took long after it is gone.
+    """
+    wanted: list[npt.NDArray[np.int32]] = []
+    batches = (
+        tf.data.Dataset.from_generator(
+            lambda: iter(wanted), output_signature=tf.TensorSpec([None], tf.int32)
+        )
+        .map(plain(store.loader(BATCH)), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        .prefetch(2)
+    )
 
     def made(numbers: Ints) -> npt.NDArray[Any]:
-        batches = image_batches(store, numbers, BATCH)
+        starts = range(0, len(numbers), BATCH)
+        wanted[:] = [numbers[at : at + BATCH].astype(np.int32) for at in starts]
         return np.concatenate([np.asarray(function(store.pixels(batch))) for batch in batches])
 
     return made
@@ -107,6 +121,6 @@ def projected_images(first: npt.NDArray[np.integer], people: Ints) -> Ints:
 
 def training_grid(network: Network, images: Store, block: PairList, seed: int) -> Pixels:
     """Draw a block's pairs as the network sees them at the first step: uint8[H, W, 3]."""
-    (sample,) = make_dataset(images, lambda: iter([block]), len(block))
-    seen = np.asarray(network.seen(images.pixels(sample["images"]), Draws(seed, 0)))
-    return pair_grid(seen, np.asarray(sample["genuine"]))
+    pixels = _by_number(images, lambda pixels: pixels)(np.concatenate([block.left, block.right]))
+    seen = np.asarray(network.seen(tf.constant(pixels), Draws(seed, 0)))
+    return pair_grid(seen, block.genuine)

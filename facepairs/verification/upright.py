@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from facepairs.data.bombs import overclaims
+from facepairs.data.bombs import exif_of, overclaims
 
 EXIF_ORIENTATION = 0x0112
 
@@ -63,7 +63,7 @@ def quiet_pillow() -> Iterator[None]:
 def turn_of(image: Image.Image) -> Turn | None:
     """Give what brings a stored image upright, None where it is or does not tell."""
     try:
-        if overclaims(image.info.get("exif", b"")):
+        if overclaims(exif_of(image.info)):
             return None
         with quiet_pillow():
             return _TURNS.get(int(image.getexif().get(EXIF_ORIENTATION, 1)))

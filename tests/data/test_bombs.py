@@ -4,6 +4,7 @@ import io
 import struct
 import threading
 import time
+import zlib
 from pathlib import Path
 
 import hostile_containers as containers
@@ -16,11 +17,12 @@ from facepairs.data.bombs import (
     PIXELS_AT_ONCE,
     _Room,
     endless,
+    exif_of,
     overclaims,
     several_scans,
     weight,
 )
-from facepairs.data.soundness import examine
+from facepairs.data.soundness import ORIENTATION, examine
 from facepairs.errors import BadImage
 from facepairs.verification.image import Framing, load_crop
 
@@ -123,6 +125,21 @@ def test_exif_in_a_png_that_overclaims_turns_nothing() -> None:
     crop = load_crop(containers.png(64, 64, 8, 0, body, extra), Framing(64, 64))
     assert crop.shape == (64, 64, 3)
     assert time.process_time() - started < 1
+
+
+def test_exif_that_a_png_spells_out_is_looked_at_before_it_is_read(tmp_path: Path) -> None:
+    block = containers.shared_tags(40_000, 1000)
+    spelled = b"\nexif\n" + str(len(block)).encode() + b"\n" + block.hex().encode()
+    text = containers.chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(spelled))
+    path = tmp_path / "x.png"
+    path.write_bytes(containers.png(64, 64, 8, 0, zlib.compress(bytes(64 * 65)), text))
+    with Image.open(path) as image:
+        image.load()
+        assert exif_of(image.info) == block
+        assert image.getexif()[ORIENTATION] == 6  # what Pillow makes of it, reading all tags
+    assert examine(path).orientation == 1
+    assert exif_of({"exif": b"II*", "Raw profile type exif": spelled.decode()}) == b"II*"
+    assert exif_of({}) == b""
 
 
 def test_the_largest_images_are_decoded_one_at_a_time() -> None:

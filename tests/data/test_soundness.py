@@ -69,6 +69,7 @@ def png_header(width: int, height: int) -> bytes:
         (encoded(picture(0), "TIFF"), "unsupported", "is a TIFF image"),
         (jpeg(0).replace(b"\xff\xc0", b"\xff\xc9", 1), "unsupported", "arithmetic"),
         (png_header(8000, 8000), "too_large", "8000x8000"),
+        (jpeg(0) + bytes(9_000_000), "too_large", "9,00.* bytes for 80x80 pixels; save"),
         (png_header(10_000, 10_000), "too_large", "10000x10000"),
         (png_header(60_000, 60_000), "too_large", "pixels"),
     ],

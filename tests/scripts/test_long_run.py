@@ -1,5 +1,6 @@
 """What counts as flat in a long run."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -9,12 +10,17 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 @pytest.fixture
-def summary(monkeypatch):
+def long_run(monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPTS))
     import long_run
 
-    yield long_run.summary
+    yield long_run
     sys.modules.pop("long_run", None)
+
+
+@pytest.fixture
+def summary(long_run):
+    return long_run.summary
 
 
 def looks(count=100, **slopes):
@@ -53,3 +59,17 @@ def test_a_log_that_grows_ever_faster_is_found(summary):
 def test_too_few_looks_are_refused(summary):
     with pytest.raises(SystemExit, match="more --steps"):
         summary(looks(6))
+
+
+def test_of_a_training_that_was_resumed_the_longer_process_counts(long_run, tmp_path):
+    path = tmp_path / "looks-files.jsonl"
+    first, second = looks(40), looks(100)
+    for row in first:
+        row |= {"process": 7, "own_mb": 300.0}
+    for number, row in enumerate(second):
+        row |= {"process": 9, "epoch": 41 + number}
+    path.write_text("".join(json.dumps(row) + "\n" for row in first + second))
+    found = long_run.so_far(tmp_path, "files")
+    assert (found["looks"], found["steps"]) == (100, 100 * long_run.EPOCH_STEPS)
+    assert found["own_mb"] == [500, 500]
+    assert found["flat"]
