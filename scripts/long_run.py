@@ -39,6 +39,7 @@ image_size = 64
 frame_px = 64
 crop_px = 16
 calibration_pairs = 200
+learning_rate = 1e-4
 """
 PEOPLE, PHOTOS, SIZE_PX = 60, 4, 64
 Row = dict[str, float]
