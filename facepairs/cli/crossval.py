@@ -54,8 +54,8 @@ def crossval(
 
     plan = make_plan(methods, folds, minutes_per_fold, config)
     check_place(out, data, resume)
-    view = prepare_view2(data, lists, plan.folds, say, ticker("checking images"))
     require_room_to_train()
+    view = prepare_view2(data, lists, plan.folds, say, ticker("checking images"))
     quiet_tensorflow()
     from facepairs.training.crossval import crossval as run
 

@@ -141,8 +141,8 @@ def train(
     }
     options = {name: value for name, value in given.items() if value is not None}
     settings = resolve_config(options, config, out, resume)
-    index, split = prepare(data, settings, say, ticker("checking images"))
     require_room_to_train()
+    index, split = prepare(data, settings, say, ticker("checking images"))
     quiet_tensorflow()
     from facepairs.training.train import train as run
 

@@ -1,4 +1,4 @@
-"""glibc's allocator, told to keep the memory of batches that are gone, and how often."""
+"""glibc's allocator, told to keep the memory of batches that are gone, in few places."""
 
 import ctypes
 import sys

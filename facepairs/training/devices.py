@@ -33,10 +33,6 @@ GONE = (  # what TensorFlow says of a worker that does not answer
     tf.errors.InternalError,
     tf.errors.UnknownError,
 )
-LOST = (
-    "another worker stopped or cannot be reached; start all workers again with --resume, "
-    "and training goes on from its last checkpoint"
-)
 
 
 class Team:
@@ -233,4 +229,7 @@ def lost_worker(workers: int) -> Iterator[None]:
     except GONE:
         if workers == 1:
             raise
-        raise LostWorker(LOST) from None
+        raise LostWorker(
+            "another worker stopped or cannot be reached; start all workers again with --resume, "
+            "and training goes on from its last checkpoint"
+        ) from None

@@ -1,7 +1,6 @@
 """Fit the Fisher tower's frozen part to faces, describe all images, and start its projection."""
 
 import hashlib
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from facepairs.atomic import scratch_folder
 from facepairs.data.sampler import raw_words
 from facepairs.models.fisher import (
     COMPONENTS,
@@ -88,8 +88,8 @@ def describe_images(
     shape = (count, 2, int(frozen.output_shape[-1]))
     if team and team.workers > 1:
         share = Share(team.worker, team.workers, lambda some: team.sum(some, np.float16))
-        with tempfile.TemporaryDirectory() as aside:  # what is mapped can be read without a name
-            path = Path(aside) / VECTORS.replace("*", "shared")
+        with scratch_folder("facepairs-vectors") as aside:  # what is mapped needs no name
+            path = aside / VECTORS.replace("*", "shared")
             return FeatureStore.build(store, shape, network.described, path, progress, say, share)
     digest = hashlib.sha256(b"".join(np.asarray(w).tobytes() for w in frozen.weights))
     path = folder / VECTORS.replace("*", digest.hexdigest()[:16])

@@ -106,29 +106,21 @@ def test_a_killed_worker_loses_one_checkpoint_interval_at_most(faces, tmp_path, 
     assert code == 138
     assert "another worker stopped" in errors.splitlines()[-1]
 
-    last = step_of(checkpoint)
     for count in (1, 2):  # fewer, then more again
-        alone = ("--devices", "one") if count == 1 else ()
-        words = command("train", faces, "--out", out, "--resume", *alone)
-        started = workers.start(words, count)
-        wait_for(lambda last=last: step_of(checkpoint) > last, started)
-        started[-1].send_signal(signal.SIGTERM)  # who is asked to stop stops all
-        for code, _, errors in workers.finish(started):
-            assert code == 130
-            assert f"resuming at step {last} of" in errors
-        assert step_of(checkpoint) > last
-        last = step_of(checkpoint)
+        goes_on(command("train", faces, "--out", out), checkpoint, count)
 
 
-def stops_and_resumes(words, checkpoint):
-    """Go on from a checkpoint alone, until there is a later one."""
+def goes_on(words, checkpoint, count):
+    """Resume with so many workers, until there is a later checkpoint."""
     last = step_of(checkpoint)
-    (one,) = workers.start([*words, "--resume", "--devices", "one"], 1)
-    wait_for(lambda: step_of(checkpoint) > last, [one])
-    one.send_signal(signal.SIGTERM)
-    ((code, _, errors),) = workers.finish([one])
-    assert code == 130
-    assert f"resuming at step {last} of" in errors
+    alone = ("--devices", "one") if count == 1 else ()
+    started = workers.start([*words, "--resume", *alone], count)
+    wait_for(lambda: step_of(checkpoint) > last, started)
+    started[-1].send_signal(signal.SIGTERM)  # who is asked to stop stops all
+    for code, _, errors in workers.finish(started):
+        assert code == 130
+        assert f"resuming at step {last} of" in errors
+    assert step_of(checkpoint) > last
 
 
 @pytest.mark.slow
@@ -155,7 +147,7 @@ def test_a_worker_that_hangs_is_given_up(faces, tmp_path, victim):
     finally:
         for one in started:
             one.kill()
-    stops_and_resumes(words, checkpoint)
+    goes_on(words, checkpoint, 1)
 
 
 SOON = """
