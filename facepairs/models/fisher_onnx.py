@@ -7,7 +7,8 @@ The same numbers as Keras gives, to float32 rounding; `export_onnx` checks that.
 - Taking the root before cells are gathered, and dividing by a descriptor's sum after they are
   projected, turns gathering and projecting into one dilated convolution.
 - A tent is two boxes, one after the other; the strength of a gradient goes in before the power.
-- Shares below 1e-20 are lifted to that: denormal numbers slow a matrix product down severalfold.
+- Numbers so small that they are denormal slow everything down severalfold, so that there are none:
+  directions at right angles are exactly so, and no share is below e^-46 of its row's highest.
 """
 
 from typing import Any
@@ -24,13 +25,12 @@ from facepairs.models.descriptors import (
     ORIENTATIONS,
     SCALES,
     directions,
-    gradient,
 )
 from facepairs.models.fisher import DESCRIBE, PROJECT, FisherVector
 
 Array = npt.NDArray[Any]
 OPSET, IR_VERSION = 18, 8
-SMALLEST_SHARE = 1e-20
+LARGEST_GAP = 46.0  # between the logarithms of a row's shares
 MARGIN = 4 + (GRID - 1) * CELL  # points lost to the tent and to the grid
 MIRRORED = (ORIENTATIONS // 2 - np.arange(ORIENTATIONS)) % ORIENTATIONS  # x becomes -x
 TO_THE_END = np.iinfo(np.int64).max
@@ -138,7 +138,7 @@ def _projected(graph: _Graph, gray: str, px: int, basis: Array) -> list[str]:
     cells = basis.reshape(GRID, GRID, ORIENTATIONS, -1).transpose(3, 2, 0, 1)
     kernels = [graph.floats(cells), graph.floats(cells[:, MIRRORED][..., ::-1])]
     by_side = {px: gray}
-    found: list[list[str]] = [[], []]
+    found: list[list[tuple[str, str]]] = [[], []]
     for eighths, step in SCALES:
         side = px * eighths // 8
         if side not in by_side:
@@ -151,38 +151,58 @@ def _projected(graph: _Graph, gray: str, px: int, basis: Array) -> list[str]:
             found[mirrored].append(
                 _gathered(graph, energy, kernel, step, start, len(range(0, count, step)))
             )
-    return [graph.add("Concat", *parts, axis=2) for parts in found]
+    return [_scaled(graph, parts) for parts in found]
+
+
+def _scaled(graph: _Graph, parts: list[tuple[str, str]]) -> str:
+    whole = [graph.add("Concat", *some, axis=2) for some in zip(*parts, strict=True)]
+    return graph.add("Mul", *whole)
 
 
 def _energy(graph: _Graph, gray: str) -> tuple[str, str]:
     """Give the roots of all cells, [N, 8, y, x], and 1 / the root of each descriptor's sum."""
-    slope = graph.add("Conv", gray, graph.floats(gradient().transpose(3, 2, 0, 1)))
-    squares = graph.add("Mul", slope, slope)
-    squares = graph.add("ReduceSum", squares, graph.whole(1), keepdims=1)
+    across, down = _slope(graph, gray)
+    squares = graph.add("Add", *(graph.add("Mul", side, side) for side in (across, down)))
     strength = graph.add("Sqrt", graph.add("Add", squares, graph.floats(1e-10)))
     eighth = strength
     for _ in range(3):
         eighth = graph.add("Sqrt", eighth)
     # (cosine · strength^⅛)^8 = cosine^8 · strength
+    slope = graph.add("Concat", across, down, axis=1)
     unit = graph.add("Mul", slope, graph.add("Div", eighth, strength))
-    energy = graph.add(
-        "Relu", graph.add("Conv", unit, graph.floats(directions().transpose(3, 2, 0, 1)))
-    )
+    turn = directions().transpose(3, 2, 0, 1).round(7)  # the cosine of 90 degrees is 0, not 6e-17
+    energy = graph.add("Relu", graph.add("Conv", unit, graph.floats(turn)))
     for _ in range(3):
         energy = graph.add("Mul", energy, energy)
     cells = graph.pooled(energy, 2, 2)
     for _ in range(2):
         cells = graph.pooled(cells, 3, 1)
-    ones = graph.floats(np.ones((1, ORIENTATIONS, GRID, GRID)))
-    total = graph.add("Conv", cells, ones, dilations=[CELL, CELL])
+    total = graph.add("ReduceSum", cells, graph.whole(1), keepdims=1)
+    ones = graph.floats(np.ones((1, 1, GRID, GRID)))
+    total = graph.add("Conv", total, ones, dilations=[CELL, CELL])
     total = graph.add("Sqrt", graph.add("Add", total, graph.floats(FLAT)))
     return graph.add("Sqrt", cells), graph.add("Reciprocal", total)
 
 
+def _slope(graph: _Graph, gray: str) -> list[str]:
+    """Do as `descriptors.gradient` does: differences along x and y, without the image's margin."""
+    x, y, end = graph.whole(3), graph.whole(2), graph.whole(TO_THE_END)
+    slopes = []
+    for axis, other in ((x, y), (y, x)):
+        lines = graph.add("Slice", gray, graph.whole(1), graph.whole(-1), other)
+        after = graph.add("Slice", lines, graph.whole(2), end, axis)
+        before = graph.add("Slice", lines, graph.whole(0), graph.whole(-2), axis)
+        slopes.append(graph.add("Sub", after, before))
+    return slopes
+
+
 def _gathered(
     graph: _Graph, energy: tuple[str, str], kernel: str, step: int, start: int, count: int
-) -> str:
-    """Project the descriptors on a grid that begins at column `start`: [N, C, count²]."""
+) -> tuple[str, str]:
+    """Project descriptors, yet to be scaled, on a grid that begins at column `start`.
+
+    Gives [N, C, count²] and what to multiply them with, [N, 1, count²].
+    """
     roots, scale = energy
     if start:
         roots = graph.add(
@@ -193,8 +213,8 @@ def _gathered(
         begins, steps = graph.whole(0, start), graph.whole(step, step)
         scale = graph.add("Slice", scale, begins, ends, axes, steps)
     found = graph.add("Conv", roots, kernel, dilations=[CELL, CELL], strides=[step, step])
-    found = graph.add("Mul", found, scale)
-    return graph.add("Reshape", found, graph.whole(0, 0, count * count))
+    line = graph.whole(0, 0, count * count)
+    return graph.add("Reshape", found, line), graph.add("Reshape", scale, line)
 
 
 def _places(fisher: FisherVector, px: int, mirrored: int) -> Array:
@@ -226,8 +246,8 @@ def _vector(graph: _Graph, x: str, places: Array, batch: str, fisher: FisherVect
     )
     both = graph.add("Concat", to_means, spread, axis=1)
     vector = graph.add("Reshape", both, graph.whole(0, 2 * means.size))
-    root = graph.add("Sqrt", graph.add("Abs", vector))
-    return graph.add("Mul", graph.add("Sign", vector), root)
+    size = graph.add("Max", graph.add("Abs", vector), graph.floats(1e-30))
+    return graph.add("Div", vector, graph.add("Sqrt", size))
 
 
 def _sums(
@@ -251,7 +271,9 @@ def _sums(
     x = graph.add("Concat", x, graph.add("Mul", x, x), expanded, axis=1)
     turned = graph.add("Transpose", x, perm=[0, 2, 1])
     share = graph.add("MatMul", turned, graph.floats(np.concatenate(rows)))
-    share = graph.add("Max", graph.add("Softmax", share, axis=-1), graph.floats(SMALLEST_SHARE))
+    highest = graph.add("ReduceMax", share, graph.whole(-1), keepdims=1)
+    share = graph.add("Max", share, graph.add("Sub", highest, graph.floats(LARGEST_GAP)))
+    share = graph.add("Softmax", share, axis=-1)
     sums = graph.add("MatMul", x, share)
     names = [f"{sums}_{part}" for part in range(5)]
     sizes = graph.whole(width, width, 2, 2, 1)

@@ -28,6 +28,7 @@ from facepairs.verification.image import (
     Framing,
     Photo,
     Source,
+    crop_photo,
     load_crop,
     load_upright,
     open_photo,
@@ -149,7 +150,7 @@ def as_it_came(
     hints: bool = True,
 ) -> Portrait:
     """Take an image for a frame."""
-    crop = load_crop(photo.content, framing, photo.name)
+    crop = crop_photo(photo, framing)
     size = (photo.width_px, photo.height_px)
     told = hints_of(crop, framing.side_px(*size), face) if hints else ()
     return Portrait(crop, size, False, face, 0.0, faces, told)

@@ -74,12 +74,16 @@ class Framing:
 
 
 class Photo(NamedTuple):
-    """An image that was read but not decoded: its content, name, and size in pixels as stored."""
+    """An image that was read but not decoded: its content, name, and size in pixels as stored.
+
+    `opened` is an encoded one's header as Pillow read it, good for decoding it once.
+    """
 
     content: bytes | Image.Image | npt.NDArray[Any]
     name: str
     width_px: int
     height_px: int
+    opened: Image.Image | None = None
 
 
 def open_photo(source: Source, name: str | None = None) -> Photo:
@@ -94,7 +98,8 @@ def open_photo(source: Source, name: str | None = None) -> Photo:
         _check_size(source.size, name)
         return Photo(source, name, *source.size)
     data = _read(source, name)
-    return Photo(data, name, *_open(data, name).size)
+    opened = _open(data, name)
+    return Photo(data, name, *opened.size, opened)
 
 
 def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Crop, float]:
@@ -137,18 +142,19 @@ def load_crop(source: Source, framing: Framing, name: str | None = None) -> Crop
     Raises BadImage for what cannot be read, and for anything above 50 megapixels (a WebP: 25) or
     256 MB.
     """
-    if isinstance(source, str | os.PathLike):
-        name = name or os.fspath(source)
-    name = name or "image"
-    if isinstance(source, np.ndarray):
-        return _crop_array(source, framing, name)
-    if isinstance(source, Image.Image):
-        _check_size(source.size, name)
-        return _crop_image(source, framing, name, (1, *source.size), math.prod(source.size))
-    data = _read(source, name)
-    image = _open(data, name)
+    return crop_photo(open_photo(source, name), framing)
+
+
+def crop_photo(photo: Photo, framing: Framing) -> Crop:
+    """Do what `load_crop` does to a photo that was opened; once, see `Photo.opened`."""
+    content, name = photo.content, photo.name
+    if isinstance(content, np.ndarray):
+        return _crop_array(content, framing, name)
+    if isinstance(content, Image.Image):
+        return _crop_image(content, framing, name, (1, *content.size), math.prod(content.size))
+    image = photo.opened or _open(content, name)
     drafted = _shrink(image, framing, name)
-    held = weight(data, math.prod(image.size), math.prod(drafted[1:]))
+    held = weight(content, math.prod(image.size), math.prod(drafted[1:]))
     return _crop_image(image, framing, name, drafted, held)
 
 
