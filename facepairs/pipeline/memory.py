@@ -85,7 +85,8 @@ class MemoryStore:
     def pixels(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
         """Gather int32[N] image numbers into uint8[N, crop_px, crop_px, 3] where the array is."""
         (crops,) = arrays or self.arrays
-        return tf.gather(crops, images)
+        # Called eagerly, `tf.gather` itself takes a tenth as long as the copying does.
+        return tf.raw_ops.Gather(params=crops, indices=images)
 
 
 def _fill(crops: Crops, index: FaceIndex, frame_px: int, progress: Progress | None) -> None:

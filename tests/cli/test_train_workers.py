@@ -203,6 +203,27 @@ def test_workers_that_differ_are_told_so(faces, settings, tmp_path):
 
 
 @pytest.mark.slow
+def test_copies_of_a_cache_that_differ_are_told(faces, settings, tmp_path):
+    """Each host may have its own, in the same place."""
+    words = command(
+        "train", faces, "--out", tmp_path / "run", "--config", settings,
+        "--store", "tfrecord", "--cache", "cache",
+    )  # fmt: skip
+    hosts = []
+    for shards in (1, 2):
+        host = tmp_path / f"host{shards}"
+        host.mkdir()
+        facepairs(
+            "cache", "build", faces, "cache", "--pairs", 36, "--shards", shards,
+            "--config", settings, cwd=host, check=0,
+        )  # fmt: skip
+        hosts.append(["sh", "-c", 'cd "$0" && exec "$@"', str(host), *words])
+    for code, _, errors in workers.finish(workers.start(hosts[0], last=hosts[1])):
+        assert code == 2
+        assert "worker 1 has images, settings, a cache or a checkpoint other than" in errors
+
+
+@pytest.mark.slow
 def test_an_error_of_the_chief_ends_all(faces, settings, tmp_path):
     (tmp_path / "other.txt").write_text("somebody else's")
     started = workers.train(faces, "--out", tmp_path, "--config", settings)
