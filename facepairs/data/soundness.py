@@ -26,7 +26,7 @@ MAX_PIXELS = 50_000_000  # more is a decompression bomb or no photo of a face
 MAX_WHOLE_PIXELS = 25_000_000
 MAX_BYTES = 4 * MAX_PIXELS + 1_000_000  # what an uncompressed image of that many pixels takes
 # Of a smaller image: 16 bits a channel with alpha, and profiles, previews or a short film besides.
-# Training holds the files of whole batches.
+# Training holds the files of a batch, unless its first is large.
 BYTES_A_PIXEL, BYTES_BESIDES = 8, 8_000_000
 ORIENTATION = 0x0112  # EXIF 2.32, 4.6.4
 _UPRIGHT = 1

@@ -246,7 +246,7 @@ def _vector(graph: _Graph, x: str, places: Array, batch: str, fisher: FisherVect
     )
     both = graph.add("Concat", to_means, spread, axis=1)
     vector = graph.add("Reshape", both, graph.whole(0, 2 * means.size))
-    size = graph.add("Max", graph.add("Abs", vector), graph.floats(1e-30))
+    size = graph.add("Max", graph.add("Abs", vector), graph.floats(1e-30))  # no 0 / 0
     return graph.add("Div", vector, graph.add("Sqrt", size))
 
 

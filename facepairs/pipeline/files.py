@@ -8,7 +8,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
-from facepairs.pipeline.decode import batch_decoder, read_files
+from facepairs.pipeline.decode import file_decoder
 
 
 def file_paths(index: FaceIndex) -> Callable[[tf.Tensor], tf.Tensor]:
@@ -38,8 +38,8 @@ class FileStore:
 
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
         """Make a function from int32[N] image numbers to uint8[N, crop_px, crop_px, 3]."""
-        paths, decode = self._paths, batch_decoder(self.frame_px, self.crop_px, images)
-        return lambda numbers: decode(read_files(paths(numbers), images))
+        paths, decode = self._paths, file_decoder(self.frame_px, self.crop_px, images)
+        return lambda numbers: decode(paths(numbers))
 
     @property
     def arrays(self) -> tuple[tf.Tensor, ...]:

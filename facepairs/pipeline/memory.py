@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
-from facepairs.pipeline.decode import batch_decoder, plain, read_files
+from facepairs.pipeline.decode import file_decoder, plain
 from facepairs.pipeline.files import file_paths
 from facepairs.pipeline.kept import keep_array
 
@@ -91,12 +91,12 @@ class MemoryStore:
 
 def _fill(crops: Crops, index: FaceIndex, frame_px: int, progress: Progress | None) -> None:
     paths = file_paths(index)
-    decode = batch_decoder(frame_px, crops.shape[1], BUILD_BATCH)
+    decode = file_decoder(frame_px, crops.shape[1], BUILD_BATCH)
     batches = (
         tf.data.Dataset.range(len(index))
         .batch(BUILD_BATCH)
         .map(
-            plain(lambda some: decode(read_files(paths(some), BUILD_BATCH))),
+            plain(lambda some: decode(paths(some))),
             num_parallel_calls=tf.data.AUTOTUNE,
             deterministic=True,
         )

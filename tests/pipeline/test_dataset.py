@@ -10,8 +10,9 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
+from facepairs.pipeline import decode
 from facepairs.pipeline.dataset import make_dataset
-from facepairs.pipeline.decode import batch_decoder, crop_decoder
+from facepairs.pipeline.decode import batch_decoder, crop_decoder, file_decoder
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.verification.image import Framing, load_crop
@@ -72,6 +73,23 @@ def test_large_photos_are_shrunk_while_decoded_as_verification_does(size):
     crop = batch_decoder(FRAME, CROP, 2)(tf.constant([data, data])).numpy()[1]
     expected = load_crop(data, Framing(FRAME, CROP)).astype(int)
     assert np.abs(crop.astype(int) - expected).mean() < 1.5
+
+
+def test_no_file_is_no_crop():
+    assert file_decoder(FRAME, CROP, 2)(tf.constant([], tf.string)).shape == (0, CROP, CROP, 3)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_large_files_are_read_by_turns_and_look_the_same(tmp_path, monkeypatch, count):
+    paths = [tmp_path / f"{i}.jpg" for i in range(count)]
+    for i, path in enumerate(paths):
+        path.write_bytes(encoded(size=(250 + 50 * i, 250), seed=i))
+    names = tf.constant([str(path) for path in paths])
+    together = file_decoder(FRAME, CROP, 2)(names).numpy()
+    assert together.shape == (count, CROP, CROP, 3)
+    monkeypatch.setattr(decode, "LARGE_BYTES", 0)
+    monkeypatch.setattr(decode, "read_files", None)  # nothing is read at once
+    assert np.array_equal(file_decoder(FRAME, CROP, 2)(names).numpy(), together)
 
 
 def test_mixed_formats_and_sizes_in_one_batch():
