@@ -107,7 +107,8 @@ def paths(images: int, place: Path) -> None:
     people = np.arange(len(index.people))
     batches = _paths_alone(index, file_paths(index), make_dataset, people_numbers, people)
     for _, batch in zip(range(2_000), batches, strict=False):
-        assert batch["images"].dtype == tf.string
+        names, size = batch["images"]
+        assert (names.dtype, size.dtype) == (tf.string, tf.int64)
     stages.tell("files store, a batch of paths", 2_000)
 
 

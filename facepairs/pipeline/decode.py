@@ -13,7 +13,7 @@ import tensorflow as tf
 
 RATIOS = (1, 2, 4, 8)  # by which libjpeg can shrink while it decodes
 CHUNK = 128  # images decoded by one run of an unrolled graph: more make tracing slow
-LARGE_BYTES = 1_000_000  # of a file: a batch of such is not held at once
+MOST_BYTES = 2**26  # of a batch's files that are held at once
 
 Decoder = Callable[[tf.Tensor], tf.Tensor]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -125,11 +125,13 @@ def batch_decoder(frame_px: int, crop_px: int, images: int) -> Decoder:
     return decode
 
 
-def file_decoder(frame_px: int, crop_px: int, images: int) -> Decoder:
-    """Make a function from files' paths, string[N], to uint8[N, crop_px, crop_px, 3].
+def file_decoder(
+    frame_px: int, crop_px: int, images: int
+) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """Make a function from files' paths, string[N], and their bytes to their crops.
 
-    As `batch_decoder`, but where the first file is large each is read when its turn comes: the
-    photos that cameras make take gigabytes by the batch.
+    As `batch_decoder`, uint8[N, crop_px, crop_px, 3], but where a batch is large, int64[] bytes,
+    each file is read when its turn comes: the photos that cameras make take gigabytes by the batch.
     """
     decode, one = batch_decoder(frame_px, crop_px, images), crop_decoder(frame_px, crop_px)
     crop = tf.TensorSpec((crop_px, crop_px, 3), tf.uint8)
@@ -138,12 +140,9 @@ def file_decoder(frame_px: int, crop_px: int, images: int) -> Decoder:
         found = tf.map_fn(lambda path: one(tf.io.read_file(path)), paths, fn_output_signature=crop)
         return tf.ensure_shape(found, (None, crop_px, crop_px, 3))
 
-    def load(paths: tf.Tensor) -> tf.Tensor:
-        first = tf.cond(
-            tf.size(paths) > 0, lambda: tf.io.read_file(paths[0]), lambda: tf.constant(b"")
-        )
+    def load(paths: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
         return tf.cond(
-            tf.strings.length(first) > LARGE_BYTES,
+            size > MOST_BYTES,
             lambda: by_turns(paths),
             lambda: decode(read_files(paths, images)),
         )

@@ -11,19 +11,20 @@ from facepairs.data.index import FaceIndex
 from facepairs.pipeline.decode import file_decoder
 
 
-def file_paths(index: FaceIndex) -> Callable[[tf.Tensor], tf.Tensor]:
-    """Make a function from image numbers, int[N], to the files' paths, string[N].
+def file_paths(index: FaceIndex) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
+    """Make a function from image numbers, int[N], to the files' paths, string[N], and bytes in all.
 
     They are put together when they are asked for: a tensor of all takes over 100 bytes an image.
     """
 
-    def spelled(images: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.object_]:
-        return np.array(index.encoded_paths(images), np.object_)
+    def spelled(
+        images: npt.NDArray[np.integer[Any]],
+    ) -> tuple[npt.NDArray[np.object_], np.int64]:
+        return np.array(index.encoded_paths(images), np.object_), index.sizes[images].sum()
 
-    def paths(images: tf.Tensor) -> tf.Tensor:
-        return tf.ensure_shape(
-            tf.numpy_function(spelled, [images], tf.string, stateful=False), images.shape
-        )
+    def paths(images: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        found, size = tf.numpy_function(spelled, [images], (tf.string, tf.int64), stateful=False)
+        return tf.ensure_shape(found, images.shape), tf.ensure_shape(size, ())
 
     return paths
 
@@ -39,7 +40,7 @@ class FileStore:
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
         """Make a function from int32[N] image numbers to uint8[N, crop_px, crop_px, 3]."""
         paths, decode = self._paths, file_decoder(self.frame_px, self.crop_px, images)
-        return lambda numbers: decode(paths(numbers))
+        return lambda numbers: decode(*paths(numbers))
 
     @property
     def arrays(self) -> tuple[tf.Tensor, ...]:

@@ -96,7 +96,7 @@ def _fill(crops: Crops, index: FaceIndex, frame_px: int, progress: Progress | No
         tf.data.Dataset.range(len(index))
         .batch(BUILD_BATCH)
         .map(
-            plain(lambda some: decode(paths(some))),
+            plain(lambda some: decode(*paths(some))),
             num_parallel_calls=tf.data.AUTOTUNE,
             deterministic=True,
         )

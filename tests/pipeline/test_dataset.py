@@ -13,7 +13,7 @@ from facepairs.errors import BadData
 from facepairs.pipeline import decode
 from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.decode import batch_decoder, crop_decoder, file_decoder
-from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.files import FileStore, file_paths
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.verification.image import Framing, load_crop
 
@@ -76,20 +76,29 @@ def test_large_photos_are_shrunk_while_decoded_as_verification_does(size):
 
 
 def test_no_file_is_no_crop():
-    assert file_decoder(FRAME, CROP, 2)(tf.constant([], tf.string)).shape == (0, CROP, CROP, 3)
+    nothing = file_decoder(FRAME, CROP, 2)(tf.constant([], tf.string), tf.constant(0, tf.int64))
+    assert nothing.shape == (0, CROP, CROP, 3)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_large_files_are_read_by_turns_and_look_the_same(tmp_path, monkeypatch, count):
+def test_large_batches_are_read_by_turns_and_look_the_same(tmp_path, monkeypatch, count):
     paths = [tmp_path / f"{i}.jpg" for i in range(count)]
     for i, path in enumerate(paths):
         path.write_bytes(encoded(size=(250 + 50 * i, 250), seed=i))
     names = tf.constant([str(path) for path in paths])
-    together = file_decoder(FRAME, CROP, 2)(names).numpy()
+    small, large = (tf.constant(decode.MOST_BYTES + more, tf.int64) for more in (0, 1))
+    together = file_decoder(FRAME, CROP, 2)(names, small).numpy()
     assert together.shape == (count, CROP, CROP, 3)
-    monkeypatch.setattr(decode, "LARGE_BYTES", 0)
     monkeypatch.setattr(decode, "read_files", None)  # nothing is read at once
-    assert np.array_equal(file_decoder(FRAME, CROP, 2)(names).numpy(), together)
+    assert np.array_equal(file_decoder(FRAME, CROP, 2)(names, large).numpy(), together)
+
+
+def test_the_index_tells_what_a_batch_weighs(faces):
+    index = FaceIndex.scan(faces)
+    images = np.array([5, 0, 7])
+    paths, size = file_paths(index)(tf.constant(images))
+    assert [path.decode() for path in paths.numpy()] == [str(index.path(i)) for i in images]
+    assert size.numpy() == sum(index.path(i).stat().st_size for i in images)
 
 
 def test_mixed_formats_and_sizes_in_one_batch():
