@@ -16,18 +16,42 @@ from keras import ops
 
 ORIENTATIONS, GRID, CELL = 8, 4, 3  # a cell is 3 of the points left after pooling by two
 LENGTH = ORIENTATIONS * GRID * GRID
+TENT = 4  # points lost to it
 SCALES = (
     (8, 2),
-    (6, 2),
-    (4, 1),
+    (6, 3),
+    (4, 2),
     (3, 1),
 )  # eighths of the image's side, points from one to the next
 LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601
 FLAT = 0.05  # gradient below which a patch counts as flat, and its descriptor stays short
 SMALLEST_PX = 96  # the smallest scale must hold a whole descriptor
 
+# In a mirror image orientation x becomes -x, and the last column of cells comes first.
+_TURNED = (ORIENTATIONS // 2 - np.arange(ORIENTATIONS)) % ORIENTATIONS
+MIRRORED: npt.NDArray[np.intp] = (
+    np.arange(LENGTH).reshape(GRID, GRID, ORIENTATIONS)[:, ::-1, _TURNED].ravel()
+)
 
 Kernel = npt.NDArray[np.float32]
+
+
+def points(side: int, step: int) -> int:
+    """Give how many descriptors stand in a line of a scale of even `side`, `step` points apart."""
+    return (_steps(side) - margin(side, step)) // step + 1
+
+
+def margin(side: int, step: int) -> int:
+    """Give how many pixels are left out on each side of an image, one of them by the gradient.
+
+    So many that the first and the last descriptor stand as far from the middle.
+    """
+    return (_steps(side) - 1) % step + 1
+
+
+def _steps(side: int) -> int:
+    """Give how far a descriptor could go along a line that has no margin, in points."""
+    return side // 2 - TENT - (GRID - 1) * CELL - 1
 
 
 def gradient() -> Kernel:
@@ -71,7 +95,10 @@ class DenseDescriptors(keras.Layer):  # type: ignore[misc]
         return ops.concatenate(found, axis=1)
 
     def _patches(self, gray: Any, step: int) -> Any:
-        slope = ops.conv(gray, gradient(), padding="valid")
+        side = gray.shape[1]
+        cut = margin(side, step) - 1
+        seen = gray[:, cut : side - cut, cut : side - cut]
+        slope = ops.conv(seen, gradient(), padding="valid")
         strength = ops.sqrt(ops.sum(slope * slope, axis=3, keepdims=True) + 1e-10)
         # The cosine to each direction, to the eighth: 45 degrees on, little of it is left.
         near = ops.relu(ops.conv(slope / strength, directions()))
@@ -96,8 +123,8 @@ def positions(px: int) -> npt.NDArray[np.float32]:
     found = []
     for eighths, step in SCALES:
         side = px * eighths // 8
-        count = len(range(0, (side - 2) // 2 - 4 - (GRID - 1) * CELL, step))
-        # Two for the tent and half a grid, in pairs of pixels behind the gradient's own margin.
-        at = (2 * (np.arange(count) * step + 2 + (GRID - 1) / 2 * CELL) + 2) / side
+        # Half a tent and half a grid, in pairs of pixels behind the margin; the pair's own middle.
+        middle = np.arange(points(side, step)) * step + TENT / 2 + (GRID - 1) / 2 * CELL
+        at = (2 * middle + margin(side, step) + 1) / side
         found.append(np.stack(np.meshgrid(at, at, indexing="ij"), axis=2).reshape(-1, 2))
     return (2 * np.concatenate(found) - 1).astype(np.float32)

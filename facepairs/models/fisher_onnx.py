@@ -1,9 +1,7 @@
-"""The Fisher tower and its mirror image as an ONNX graph written by hand: a third of the time.
+"""The Fisher tower as an ONNX graph written by hand, several times faster than the exporter's.
 
 The same numbers as Keras gives, to float32 rounding; `export_onnx` checks that. What makes it fast:
 
-- A mirror image's descriptors are the image's own with orientations and columns swapped, so that
-  gradients and cells are computed once for both, and the swap goes into the projection.
 - Taking the root before cells are gathered, and dividing by a descriptor's sum after they are
   projected, turns gathering and projecting into one dilated convolution.
 - A tent is two boxes, one after the other; the strength of a gradient goes in before the power.
@@ -25,14 +23,14 @@ from facepairs.models.descriptors import (
     ORIENTATIONS,
     SCALES,
     directions,
+    margin,
+    points,
 )
-from facepairs.models.fisher import DESCRIBE, PROJECT, FisherVector
+from facepairs.models.fisher import DESCRIBE, PROJECT, FisherVector, signs
 
 Array = npt.NDArray[Any]
 OPSET, IR_VERSION = 18, 8
 LARGEST_GAP = 46.0  # between the logarithms of a row's shares
-MARGIN = 4 + (GRID - 1) * CELL  # points lost to the tent and to the grid
-MIRRORED = (ORIENTATIONS // 2 - np.arange(ORIENTATIONS)) % ORIENTATIONS  # x becomes -x
 TO_THE_END = np.iinfo(np.int64).max
 
 
@@ -93,14 +91,10 @@ def fisher_onnx(model: keras.Model, output: str) -> bytes | None:
         gray = graph.resized(gray, image_px / crop_px)
     fisher = next(x for x in head.get_layer(DESCRIBE).layers if isinstance(x, FisherVector))
     dense = head.get_layer(PROJECT).get_layer("projection")
-    sides = _projected(graph, gray, image_px, np.asarray(fisher.basis))
     batch = graph.add("Shape", name, start=0, end=1)
     batch = graph.add("Concat", batch, graph.whole(1, 1), axis=0)
-    vectors = [
-        _vector(graph, side, _places(fisher, image_px, mirrored), batch, fisher)
-        for mirrored, side in enumerate(sides)
-    ]
-    _embedding(graph, vectors, fisher, dense, output)
+    vector = _vector(graph, _projected(graph, gray, image_px, fisher), batch, fisher)
+    _embedding(graph, vector, fisher, dense, output)
     whole = helper.make_graph(
         graph.nodes,
         model.name,
@@ -133,35 +127,30 @@ def _gray(graph: _Graph, image: str, px: int) -> str:
     return graph.add("Conv", lines, luma, kernel_shape=[1, 3], strides=[1, 3])
 
 
-def _projected(graph: _Graph, gray: str, px: int, basis: Array) -> list[str]:
-    """Give x · basis of all descriptors x, of the image and its mirror image: [N, C, P] each."""
-    cells = basis.reshape(GRID, GRID, ORIENTATIONS, -1).transpose(3, 2, 0, 1)
-    kernels = [graph.floats(cells), graph.floats(cells[:, MIRRORED][..., ::-1])]
+def _projected(graph: _Graph, gray: str, px: int, fisher: FisherVector) -> str:
+    """Give x · basis - offset of all descriptors x: [N, C, P]."""
+    basis, offset = (np.asarray(part) for part in fisher.projection)
+    kernel = graph.floats(basis.reshape(GRID, GRID, ORIENTATIONS, -1).transpose(3, 2, 0, 1))
     by_side = {px: gray}
-    found: list[list[tuple[str, str]]] = [[], []]
+    found: list[tuple[str, str]] = []
     for eighths, step in SCALES:
         side = px * eighths // 8
         if side not in by_side:
             twice = by_side.get(2 * side)
             by_side[side] = graph.pooled(twice, 2, 2) if twice else graph.resized(gray, side / px)
-        energy = _energy(graph, by_side[side])
-        count = (side - 2) // 2 - MARGIN
-        for mirrored, kernel in enumerate(kernels):
-            start = (count - 1) % step if mirrored else 0  # its last point is our first
-            found[mirrored].append(
-                _gathered(graph, energy, kernel, step, start, len(range(0, count, step)))
-            )
-    return [_scaled(graph, parts) for parts in found]
+        energy = _energy(graph, by_side[side], margin(side, step))
+        found.append(_gathered(graph, energy, kernel, step, points(side, step)))
+    whole = [graph.add("Concat", *parts, axis=2) for parts in zip(*found, strict=True)]
+    x = graph.add("Mul", *whole)
+    return graph.add("Sub", x, graph.floats(offset[:, None]))
 
 
-def _scaled(graph: _Graph, parts: list[tuple[str, str]]) -> str:
-    whole = [graph.add("Concat", *some, axis=2) for some in zip(*parts, strict=True)]
-    return graph.add("Mul", *whole)
+def _energy(graph: _Graph, gray: str, lost: int) -> tuple[str, str]:
+    """Give the roots of all cells, [N, 8, y, x], and 1 / the root of each descriptor's sum.
 
-
-def _energy(graph: _Graph, gray: str) -> tuple[str, str]:
-    """Give the roots of all cells, [N, 8, y, x], and 1 / the root of each descriptor's sum."""
-    across, down = _slope(graph, gray)
+    Without `lost` pixels on each side of the image.
+    """
+    across, down = _slope(graph, gray, lost)
     squares = graph.add("Add", *(graph.add("Mul", side, side) for side in (across, down)))
     strength = graph.add("Sqrt", graph.add("Add", squares, graph.floats(1e-10)))
     eighth = strength
@@ -184,58 +173,39 @@ def _energy(graph: _Graph, gray: str) -> tuple[str, str]:
     return graph.add("Sqrt", cells), graph.add("Reciprocal", total)
 
 
-def _slope(graph: _Graph, gray: str) -> list[str]:
+def _slope(graph: _Graph, gray: str, lost: int) -> list[str]:
     """Do as `descriptors.gradient` does: differences along x and y, without the image's margin."""
-    x, y, end = graph.whole(3), graph.whole(2), graph.whole(TO_THE_END)
     slopes = []
-    for axis, other in ((x, y), (y, x)):
-        lines = graph.add("Slice", gray, graph.whole(1), graph.whole(-1), other)
-        after = graph.add("Slice", lines, graph.whole(2), end, axis)
-        before = graph.add("Slice", lines, graph.whole(0), graph.whole(-2), axis)
+    for axis, other in ((3, 2), (2, 3)):
+        lines = _part(graph, gray, other, lost, -lost)
+        after = _part(graph, lines, axis, lost + 1, 1 - lost or TO_THE_END)
+        before = _part(graph, lines, axis, lost - 1, -lost - 1)
         slopes.append(graph.add("Sub", after, before))
     return slopes
 
 
-def _gathered(
-    graph: _Graph, energy: tuple[str, str], kernel: str, step: int, start: int, count: int
-) -> tuple[str, str]:
-    """Project descriptors, yet to be scaled, on a grid that begins at column `start`.
+def _part(graph: _Graph, image: str, axis: int, start: int, end: int) -> str:
+    return graph.add("Slice", image, graph.whole(start), graph.whole(end), graph.whole(axis))
 
-    Gives [N, C, count²] and what to multiply them with, [N, 1, count²].
-    """
+
+def _gathered(
+    graph: _Graph, energy: tuple[str, str], kernel: str, step: int, count: int
+) -> tuple[str, str]:
+    """Project descriptors, yet to be scaled, [N, C, count²], and give what scales them."""
     roots, scale = energy
-    if start:
-        roots = graph.add(
-            "Slice", roots, graph.whole(start), graph.whole(TO_THE_END), graph.whole(3)
-        )
     if step > 1:
-        ends, axes = graph.whole(TO_THE_END, TO_THE_END), graph.whole(2, 3)
-        begins, steps = graph.whole(0, start), graph.whole(step, step)
-        scale = graph.add("Slice", scale, begins, ends, axes, steps)
+        begins, ends = graph.whole(0, 0), graph.whole(TO_THE_END, TO_THE_END)
+        scale = graph.add("Slice", scale, begins, ends, graph.whole(2, 3), graph.whole(step, step))
     found = graph.add("Conv", roots, kernel, dilations=[CELL, CELL], strides=[step, step])
     line = graph.whole(0, 0, count * count)
     return graph.add("Reshape", found, line), graph.add("Reshape", scale, line)
 
 
-def _places(fisher: FisherVector, px: int, mirrored: int) -> Array:
-    """Give where descriptors stand, [P, 2]; a mirror image's come last column first."""
-    places, at = [], 0
-    for eighths, step in SCALES:
-        count = len(range(0, (px * eighths // 8 - 2) // 2 - MARGIN, step))
-        grid = fisher.places[at : at + count * count].reshape(count, count, 2)
-        places.append((grid[:, ::-1] if mirrored else grid).reshape(-1, 2))
-        at += count * count
-    return np.concatenate(places)
-
-
-def _vector(graph: _Graph, x: str, places: Array, batch: str, fisher: FisherVector) -> str:
-    """[N, C, P] → [N, 2·(C + 2)·K], how descriptors differ from the mixture, root taken."""
-    means, deviations, priors = (
-        np.asarray(weight, np.float64).T
-        for weight in (fisher.means, fisher.deviations, np.exp(fisher.log_priors))
-    )  # [C + 2, K] twice, and [K]
-    count = len(places)
-    first, second, zeroth = _sums(graph, x, places, batch, fisher, means, deviations, priors)
+def _vector(graph: _Graph, x: str, batch: str, fisher: FisherVector) -> str:
+    """[N, C, P] → [N, 2·(C + 2), K], how descriptors differ from the mixture, root taken."""
+    means, deviations, log_priors = (np.asarray(part, np.float64).T for part in fisher.mixture)
+    priors, count = np.exp(log_priors), len(fisher.places)  # the others are [C + 2, K]
+    first, second, zeroth = _sums(graph, x, batch, fisher, means, deviations, priors)
     to_means = graph.add("Sub", first, graph.add("Mul", zeroth, graph.floats(means)))
     to_means = graph.add("Mul", to_means, graph.floats(1 / (deviations * np.sqrt(priors) * count)))
     spread = graph.add("Sub", second, graph.add("Mul", first, graph.floats(2 * means)))
@@ -244,8 +214,7 @@ def _vector(graph: _Graph, x: str, places: Array, batch: str, fisher: FisherVect
     spread = graph.add(
         "Mul", spread, graph.floats(1 / (deviations**2 * np.sqrt(2 * priors) * count))
     )
-    both = graph.add("Concat", to_means, spread, axis=1)
-    vector = graph.add("Reshape", both, graph.whole(0, 2 * means.size))
+    vector = graph.add("Concat", to_means, spread, axis=1)
     size = graph.add("Max", graph.add("Abs", vector), graph.floats(1e-30))  # no 0 / 0
     return graph.add("Div", vector, graph.add("Sqrt", size))
 
@@ -253,7 +222,6 @@ def _vector(graph: _Graph, x: str, places: Array, batch: str, fisher: FisherVect
 def _sums(
     graph: _Graph,
     x: str,
-    places: Array,
     batch: str,
     fisher: FisherVector,
     means: Array,
@@ -265,8 +233,8 @@ def _sums(
     constant = np.log(priors) - (np.log(deviations) + 0.5 * means**2 * precision).sum(axis=0)
     pull, pull2 = means * precision, -0.5 * precision
     rows = [pull[:width], pull2[:width], pull[width:], pull2[width:], constant[None]]
-    known = np.concatenate([places.T, places.T**2, np.ones((1, len(places)))])[None]
-    x = graph.add("Sub", x, graph.floats(np.asarray(fisher.offset)[:, None]))
+    places = fisher.places.T
+    known = np.concatenate([places, places**2, np.ones((1, places.shape[1]))])[None]
     expanded = graph.add("Expand", graph.floats(known), batch)
     x = graph.add("Concat", x, graph.add("Mul", x, x), expanded, axis=1)
     turned = graph.add("Transpose", x, perm=[0, 2, 1])
@@ -285,16 +253,22 @@ def _sums(
     return first, second, zeroth
 
 
-def _embedding(
-    graph: _Graph, vectors: list[str], fisher: FisherVector, dense: Any, output: str
-) -> None:
+def _embedding(graph: _Graph, vector: str, fisher: FisherVector, dense: Any, output: str) -> None:
     """Bring vectors to length one, project, add image and mirror image, to length one each time."""
     kernel, bias = (np.asarray(weight) for weight in dense.get_weights())
-    wide = 2 * (fisher.components + 2)
+    wide, half = 2 * (fisher.components + 2), fisher.gaussians // 2
     kernel = kernel.reshape(fisher.gaussians, wide, -1).transpose(1, 0, 2)  # as `_vector` has them
-    both = graph.add("Concat", *vectors, axis=0)
+    halves = [f"{vector}_first", f"{vector}_second"]
+    graph.split("Split", vector, graph.whole(half, half), names=halves, axis=2)
+    turned = np.concatenate([signs(fisher.components), np.ones(wide // 2)])[:, None]
+    mirrored = graph.add("Concat", *reversed(halves), axis=2)
+    mirrored = graph.add("Mul", mirrored, graph.floats(turned))
+    line = graph.whole(-1, wide * fisher.gaussians)
+    own, mirrored = (graph.add("Reshape", side, line) for side in (vector, mirrored))
+    both = graph.add("Concat", own, mirrored, axis=0)
     projected = graph.add("MatMul", both, graph.floats(kernel.reshape(-1, dense.units)))
-    projected = graph.add("Div", projected, _length(graph, both))
+    length = _length(graph, own)  # that of the mirror image's too
+    projected = graph.add("Div", projected, graph.add("Concat", length, length, axis=0))
     projected = graph.add("Add", projected, graph.floats(bias))
     projected = graph.add("Div", projected, _length(graph, projected))
     names = [f"{projected}_own", f"{projected}_mirrored"]

@@ -25,7 +25,7 @@ PARTS = frozenset(
     ("DTypePolicy", "GlorotUniform", "HeNormal", "Ones", "Zeros", "Constant", "__keras_tensor__",
      "__slice__", "__ellipsis__")
 )  # fmt: skip
-OURS = frozenset(("DenseDescriptors", "FisherVector"))
+OURS = frozenset(("DenseDescriptors", "FisherVector", "MirroredVector"))
 
 
 def check_keras_file(data: bytes) -> None:

@@ -17,7 +17,7 @@ from facepairs.models.augment import RandomFace
 from facepairs.models.difference import difference_head
 from facepairs.models.draws import Draws
 from facepairs.models.eigenfaces import eigenface_head
-from facepairs.models.fisher import DESCRIBE, PROJECT, fisher_tower
+from facepairs.models.fisher import DESCRIBE, MIRROR, PROJECT, fisher_tower
 from facepairs.models.losses import BinaryLogit, build_loss
 from facepairs.models.pixels import pixel_head
 from facepairs.models.prepare import prepare_layers
@@ -156,32 +156,37 @@ class EmbeddingNetwork(Network):
 class DescribedNetwork(EmbeddingNetwork):
     """A tower whose first part is fitted once and for all: training starts from its vectors.
 
-    In place of images it takes float16[N, 2, D], what `described` gives for an image and its mirror
-    image. Training draws one of the two for each image; scores use both.
+    In place of images it takes float16[N, D], what `described` gives; a mirror image's vector is
+    the image's own in another order. Training draws one of the two for each image; scores use both.
     """
 
     def described(self, images: Any) -> Any:
-        """Give the vectors of uint8[N, …] images and of their mirror images: float16[N, 2, D]."""
-        describe, faces = self.head.get_layer(DESCRIBE), self.seen(images)
-        both = [describe(faces), describe(ops.flip(faces, axis=2))]
-        return ops.cast(ops.stack(both, axis=1), "float16")
+        """Give the vectors of uint8[N, …] images: float16[N, D]."""
+        return ops.cast(self.head.get_layer(DESCRIBE)(self.seen(images)), "float16")
+
+    def _mirrored(self, vectors: Any) -> Any:
+        return ops.cast(self.head.get_layer(MIRROR)(vectors), vectors.dtype)
 
     def embeddings(self, images: Any) -> Any:
-        """Embed float16[N, 2, D] vectors: float32[N, D], rows of length 1."""
-        project, both = self.head.get_layer(PROJECT), ops.cast(images, "float32")
-        return ops.normalize(project(both[:, 0]) + project(both[:, 1]), axis=-1, order=2)
+        """Embed float16[N, D] vectors: float32[N, D], rows of length 1."""
+        project, own = self.head.get_layer(PROJECT), ops.cast(images, "float32")
+        return ops.normalize(project(own) + project(self._mirrored(own)), axis=-1, order=2)
 
     def loss(self, images: Any, genuine: Any, people: Any, draws: Draws) -> Any:
         side = draws.uniform(0, (ops.shape(images)[0],)) < 0.5
         # Who has one photo meets its mirror image, never the very same vector.
-        left, right = ops.split(images[:, 0, :IDENTITY], 2, axis=0)
+        left, right = ops.split(images[:, :IDENTITY], 2, axis=0)
         first, second = ops.split(side, 2, axis=0)
         second = ops.where(ops.all(left == right, axis=1), ~first, second)
         side = ops.concatenate([first, second], axis=0)[:, None]
-        drawn = ops.cast(ops.where(side, images[:, 0], images[:, 1]), "float32")
+        drawn = ops.cast(ops.where(side, images, self._mirrored(images)), "float32")
         drawn = draws.dropout(1, drawn, DROPPED)
         embeddings = self.head.get_layer(PROJECT)(drawn)
         return self._objective(embeddings, genuine, people, draws)
+
+    def inference_model(self) -> keras.Model:
+        (face,) = self._faces()  # the tower mirrors vectors, which is cheaper than images
+        return keras.Model(face, self.head(self._prepared(face)), name=self.name)
 
 
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {

@@ -1,9 +1,9 @@
 """The feature store: what a fitted, frozen part of a network makes of every image, computed once.
 
 Training that moves only what follows then reads vectors where it would read pixels. They are one
-float16[images, 2, D] array, an image's and its mirror image's: in memory where it takes a third of
-what is free or less, otherwise in an `.npy` file that is mapped. Several processes can describe the
-images together: each takes its batches, then has what the others made of theirs.
+float16[images, D] array: in memory where it takes a third of what is free or less, otherwise in an
+`.npy` file that is mapped. Several processes can describe the images together: each takes its
+batches, then has what the others made of theirs.
 """
 
 import mmap
@@ -44,7 +44,7 @@ ALONE = Share(0, 1, lambda vectors: vectors)
 
 
 class FeatureStore:
-    """Vectors by image number; `vectors` is the array itself, float16[images, 2, D]."""
+    """Vectors by image number; `vectors` is the array itself, float16[images, D]."""
 
     def __init__(self, vectors: Vectors) -> None:
         self.vectors = vectors
@@ -54,7 +54,7 @@ class FeatureStore:
     def build(
         cls,
         images: Store,
-        shape: tuple[int, int, int],
+        shape: tuple[int, int],
         describe: Describe,
         path: Path,
         progress: Progress | None = None,
@@ -63,7 +63,7 @@ class FeatureStore:
     ) -> "FeatureStore":
         """Describe every image of a store, or map the file that a run cut short left at `path`.
 
-        `describe` takes uint8[N, …] pixels and gives float16[N, 2, D]; `shape` is that of the whole
+        `describe` takes uint8[N, …] pixels and gives float16[N, D]; `shape` is that of the whole
         array. The caller names `path` after the images and the weights. A file that is damaged is
         made anew, which `say` is told. Processes that each give their `share` must all come here
         with nothing at `path`; `progress` is called as often on each, and batches are the same as
@@ -91,7 +91,7 @@ class FeatureStore:
         return lambda numbers: numbers
 
     def pixels(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
-        """Gather int32[N] image numbers into float16[N, 2, D]."""
+        """Gather int32[N] image numbers into float16[N, D]."""
         (vectors,) = arrays or self.arrays
         return tf.gather(vectors, images)
 

@@ -11,12 +11,12 @@ import tensorflow as tf
 from facepairs.atomic import scratch_folder
 from facepairs.data.sampler import raw_words
 from facepairs.models.fisher import (
-    COMPONENTS,
     DESCRIBE,
     DIMENSIONS,
-    GAUSSIANS,
     FisherVector,
+    folded,
     set_projection,
+    signs,
 )
 from facepairs.models.network import DescribedNetwork
 from facepairs.pipeline.dataset import Store, image_batches
@@ -35,27 +35,61 @@ Images = npt.NDArray[np.int64]
 
 
 def fit_mixture(network: DescribedNetwork, store: Store, images: Images, seed: int) -> None:
-    """Set the principal components and the Gaussians from training images, int64[N] numbers."""
-    from sklearn.decomposition import PCA
-    from sklearn.mixture import GaussianMixture
-
+    """Set the components and the Gaussians from training images, int64[N] numbers."""
     layer = _fisher_layer(network)
     sample, places = _descriptors(network, store, _some(images, SAMPLE_IMAGES, seed), seed)
-    pca = PCA(COMPONENTS, svd_solver="covariance_eigh").fit(sample)
-    basis = pca.components_.T / np.sqrt(pca.explained_variance_.mean())
-    offset = pca.mean_ @ basis
-    points = np.concatenate([sample @ basis - offset, places], axis=1, dtype=np.float32)
+    both = folded(sample)
+    bases, offset = _components(both, layer.components // 2)
+    projected = np.einsum("nsj,sjc->nsc", both, bases)
+    projected[:, 0] -= offset
+    points = np.concatenate([projected.reshape(len(sample), -1), places], axis=1, dtype=np.float32)
+    mixture = _mirrored_mixture(points, signs(layer.components), layer.gaussians // 2, seed)
+    layer.set_mixture(bases, offset, *mixture)
+
+
+def _components(both: Floats, count: int) -> tuple[Floats, Floats]:
+    """Find what sums and differences vary in most: float32[2, 64, count], the sums' mean [count].
+
+    With mirror images among the descriptors, the two do not vary together and differences are 0 on
+    average, so that these are principal components of them all. Their mean variance becomes one.
+    """
+    from sklearn.decomposition import PCA
+
+    sums, differences = both[:, 0], both[:, 1]
+    around = PCA(count, svd_solver="covariance_eigh").fit(sums)
+    centred = np.concatenate([differences, -differences])
+    aside = PCA(count, svd_solver="covariance_eigh").fit(centred)
+    variances = np.concatenate([around.explained_variance_, aside.explained_variance_])
+    found = [pca.components_.T / np.sqrt(variances.mean()) for pca in (around, aside)]
+    return np.stack(found), around.mean_ @ found[0]
+
+
+def _mirrored_mixture(
+    points: Floats, signs: Floats, half: int, seed: int
+) -> tuple[Floats, Floats, Floats]:
+    """Fit `half` Gaussians and their mirror images: means and variances [half, C + 2], priors.
+
+    Mirrored points beside the points, and mirrored Gaussians to start from, stay so at each step.
+    """
+    from sklearn.cluster import kmeans_plusplus
+    from sklearn.mixture import GaussianMixture
+
+    one_side = np.where(points[:, -1:] < 0, points * signs, points)
+    start, _ = kmeans_plusplus(one_side, half, random_state=seed)
     mixture = GaussianMixture(
-        GAUSSIANS,
+        2 * half,
         covariance_type="diag",
-        init_params="k-means++",
+        weights_init=np.full(2 * half, 0.5 / half),
+        means_init=np.concatenate([start, start * signs]),
+        precisions_init=np.full((2 * half, points.shape[1]), 1 / SMALLEST_VARIANCE),
         max_iter=ITERATIONS,
         tol=0,
         reg_covar=SMALLEST_VARIANCE,
         random_state=seed,
     )
-    _fit_quietly(mixture, points)
-    layer.set_mixture(basis, offset, mixture.means_, mixture.covariances_, mixture.weights_)
+    _fit_quietly(mixture, np.concatenate([points, points * signs]))
+    priors = mixture.weights_[:half] / (2 * mixture.weights_[:half].sum())
+    return mixture.means_[:half], mixture.covariances_[:half], priors
 
 
 def _fit_quietly(mixture: object, points: Floats) -> None:
@@ -85,7 +119,7 @@ def describe_images(
     folder. All must come here, and `progress` must end all of them or none.
     """
     frozen = network.head.get_layer(DESCRIBE)
-    shape = (count, 2, int(frozen.output_shape[-1]))
+    shape = (count, int(frozen.output_shape[-1]))
     if team and team.workers > 1:
         share = Share(team.worker, team.workers, lambda some: team.sum(some, np.float16))
         with scratch_folder("facepairs-vectors") as aside:  # what is mapped needs no name
@@ -106,7 +140,7 @@ def start_projection(
     from sklearn.decomposition import PCA
 
     chosen = _some(images, MOST_VECTORS, seed)
-    points = np.asarray(vectors.vectors[chosen, 0], np.float32)
+    points = np.asarray(vectors.vectors[chosen], np.float32)
     count = min(DIMENSIONS, max(1, len(points) - 1))
     pca = PCA(count, svd_solver="randomized", iterated_power=2, random_state=seed).fit(points)
     spread = np.sqrt(pca.explained_variance_ * DIMENSIONS)

@@ -174,7 +174,7 @@ class TrainJob:
             if self.team.chief:
                 fit_mixture(self.network, self.images, images, seed)
             self.team.take_chiefs(self.network.head.variables)
-        self.say(f"describing {len(self.index):,} images and their mirror images, once")
+        self.say(f"describing {len(self.index):,} images, once")
         try:
             vectors = describe_images(
                 self.network, self.images, len(self.index), self.run.path, watched, self.say,

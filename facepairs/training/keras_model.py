@@ -31,6 +31,6 @@ def read_keras(bundle: Bundle) -> "keras.Model":
         except Exception as error:  # noqa: BLE001 - Keras raises whatever a file makes it stumble on
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise BadBundle(
-                f"{bundle.folder / MODEL}: cannot be read ({lines[0]}); copy the bundle "
-                "again, or give another one"
+                f"{bundle.folder / MODEL}: cannot be read ({lines[0]}): damaged, or of "
+                "another version; copy the bundle again, or give another one"
             ) from None

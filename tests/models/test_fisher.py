@@ -4,10 +4,17 @@ import keras
 import numpy as np
 import pytest
 
-from facepairs.models.descriptors import DenseDescriptors, positions
+from facepairs.models.descriptors import MIRRORED, SCALES, DenseDescriptors, points, positions
 from facepairs.models.draws import Draws
 from facepairs.models.export import export_onnx, keras_bytes
-from facepairs.models.fisher import FisherVector, fisher_tower, set_projection
+from facepairs.models.fisher import (
+    FisherVector,
+    MirroredVector,
+    fisher_tower,
+    folded,
+    set_projection,
+    signs,
+)
 from facepairs.models.network import build_network
 
 
@@ -24,7 +31,7 @@ def test_there_is_a_descriptor_for_each_place(px):
     assert found.shape == (2, len(places), 128)
     assert DenseDescriptors().compute_output_shape((None, px, px, 3)) == (None, len(places), 128)
     assert np.abs(places).max() < 1
-    assert places.mean(axis=0) == pytest.approx([0, 0], abs=0.02)
+    assert places.mean(axis=0) == pytest.approx([0, 0], abs=1e-6)
     lengths = np.linalg.norm(found, axis=2)
     assert lengths.max() <= 1 + 1e-5
     assert found.min() >= 0
@@ -39,6 +46,33 @@ def test_a_patch_is_described_by_the_direction_of_its_edge():
     assert (edge.argmax(axis=2)[edge.max(axis=2) > 0.05] == 0).all()
 
 
+def other_side(px):
+    """Tell which descriptor stands where each one's mirror image does, from the grids alone."""
+    found, first = [], 0
+    for eighths, step in SCALES:
+        count = points(px * eighths // 8, step)
+        found.append(first + np.arange(count**2).reshape(count, count)[:, ::-1].ravel())
+        first += count**2
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("px", [96, 112, 128, 224])
+def test_a_mirror_image_has_the_same_descriptors_in_another_order(px):
+    images, other = faces(2, px), other_side(px)
+    assert positions(px)[other] == pytest.approx(positions(px) * [1, -1], abs=1e-6)
+    own, mirrored = (np.asarray(DenseDescriptors()(x)) for x in (images, images[:, :, ::-1]))
+    assert mirrored[:, other][:, :, MIRRORED] == pytest.approx(own, abs=1e-5)
+    assert np.abs(mirrored - own).max() > 0.1
+
+
+def test_sums_and_differences_tell_a_descriptor_from_its_mirror_image():
+    descriptors = np.random.default_rng(4).random((3, 128))
+    own, mirrored = folded(descriptors), folded(descriptors[:, MIRRORED])
+    assert own.shape == (3, 2, 64)
+    assert mirrored == pytest.approx(own * np.float32([[1], [-1]]))
+    assert np.square(own).sum(axis=(1, 2)) == pytest.approx(2 * np.square(descriptors).sum(axis=1))
+
+
 def test_a_flat_image_has_empty_descriptors_and_a_defined_vector():
     flat = np.full((1, 96, 96, 3), 0.5, np.float32)
     assert np.abs(np.asarray(DenseDescriptors()(flat))).max() < 0.01
@@ -46,12 +80,13 @@ def test_a_flat_image_has_empty_descriptors_and_a_defined_vector():
 
 
 def mixture(gaussians, wide, seed=1):
+    """Draw the first half of a mixture that is its own mirror image."""
     rng = np.random.default_rng(seed)
-    priors = rng.random(gaussians) + 0.2
+    priors = rng.random(gaussians // 2) + 0.2
     return (
-        rng.normal(size=(gaussians, wide)),
-        rng.random((gaussians, wide)) + 0.3,
-        priors / priors.sum(),
+        rng.normal(size=(gaussians // 2, wide)),
+        rng.random((gaussians // 2, wide)) + 0.3,
+        priors / priors.sum() / 2,
     )
 
 
@@ -74,19 +109,50 @@ def slow_fisher_vector(x, means, variances, priors):
     return vector / np.linalg.norm(vector)
 
 
-def test_the_vector_is_that_of_the_definition():
-    layer = FisherVector(96, gaussians=5, components=6)
+@pytest.fixture(scope="module")
+def small():
+    """Give a layer of six Gaussians, four components and a place."""
+    layer = FisherVector(96, gaussians=6, components=4)
+    layer.build((None, len(positions(96)), 128))
     rng = np.random.default_rng(2)
-    descriptors = rng.random((2, len(positions(96)), 128)).astype(np.float32) / 11
-    layer.build(descriptors.shape)
-    basis, offset = rng.normal(size=(128, 6)), rng.normal(size=6)
-    means, variances, priors = mixture(5, 8)
-    layer.set_mixture(basis, offset, means, variances, priors)
-    got = np.asarray(layer(descriptors))
-    assert got.shape == (2, 2 * 5 * 8)
+    layer.set_mixture(rng.normal(size=(2, 64, 2)), rng.normal(size=2), *mixture(6, 6))
+    return layer
+
+
+def random_descriptors(count, seed=2):
+    rows = np.random.default_rng(seed).random((count, len(positions(96)), 128))
+    return rows.astype(np.float32) / 11
+
+
+def test_the_vector_is_that_of_the_definition(small):
+    descriptors = random_descriptors(2)
+    got = np.asarray(small(descriptors))
+    assert got.shape == (2, 2 * 6 * 6)
+    means, variances, priors = mixture(6, 6)
+    whole = (
+        np.concatenate([means, means * [1, 1, -1, -1, 1, -1]]),
+        np.concatenate([variances, variances]),
+        np.concatenate([priors, priors]),
+    )
+    assert whole[2].sum() == pytest.approx(1)
+    basis, offset = np.asarray(small.basis), np.asarray(small.offset)
     for vector, image in zip(got, descriptors, strict=True):
-        x = np.concatenate([image @ basis - offset, positions(96)], axis=1)
-        assert vector == pytest.approx(slow_fisher_vector(x, means, variances, priors), abs=1e-4)
+        sums, differences = np.moveaxis(folded(image), 1, 0)
+        parts = [sums @ basis[0] - offset, differences @ basis[1], positions(96)]
+        x = np.concatenate(parts, axis=1)
+        assert vector == pytest.approx(slow_fisher_vector(x, *whole), abs=1e-4)
+
+
+def test_a_mirror_images_vector_is_the_vector_mirrored(small):
+    descriptors = random_descriptors(3)
+    mirrored = np.empty_like(descriptors)
+    mirrored[:, other_side(96)] = descriptors[:, :, MIRRORED]
+    own, other = np.asarray(small(descriptors)), np.asarray(small(mirrored))
+    turn = MirroredVector(components=4)
+    assert np.asarray(turn(own)) == pytest.approx(other, abs=1e-4)
+    assert np.abs(own - other).max() > 0.01
+    assert np.array_equal(turn(turn(own)), own)
+    assert signs(4).tolist() == [1, 1, -1, -1, 1, -1]
 
 
 def test_the_projection_starts_where_it_is_told_and_is_all_that_is_trained():
@@ -98,7 +164,7 @@ def test_the_projection_starts_where_it_is_told_and_is_all_that_is_trained():
     vector = np.asarray(tower.get_layer("describe")(faces(2)))
     expected = (vector - mean) @ directions.T
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    got = np.asarray(tower(faces(2)))
+    got = np.asarray(tower.get_layer("project")(vector))
     assert got[:, :7] == pytest.approx(expected, abs=1e-4)
     assert got[:, 7:] == pytest.approx(0, abs=1e-6)
     assert [w.path for w in tower.trainable_variables] == [

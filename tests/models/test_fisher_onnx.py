@@ -19,13 +19,13 @@ def network(crop_px, image_px, loose=1.0):
         layer for layer in made.head.get_layer(DESCRIBE).layers if isinstance(layer, FisherVector)
     )
     random = np.random.default_rng(0)
-    count, wide = fisher.gaussians, fisher.components + 2
+    half, wide = fisher.gaussians // 2, fisher.components + 2
     fisher.set_mixture(
-        np.linalg.qr(random.normal(size=(128, fisher.components)))[0],
-        random.normal(size=fisher.components) * 0.01,
-        random.normal(size=(count, wide)) * 0.2,
-        random.uniform(0.01, 0.04, (count, wide)) * loose,
-        random.dirichlet(np.full(count, 5.0)),
+        np.linalg.qr(random.normal(size=(2, 64, fisher.components // 2)))[0] / np.sqrt(2),
+        random.normal(size=fisher.components // 2) * 0.01,
+        random.normal(size=(half, wide)) * 0.2,
+        random.uniform(0.01, 0.04, (half, wide)) * loose,
+        random.dirichlet(np.full(half, 5.0)) / 2,
     )
     return made.inference_model()
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from facepairs.data.index import FaceIndex
+from facepairs.models.fisher import MIRROR
 from facepairs.models.network import DESCRIBE, PROJECT, build_network
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training import fisher
@@ -49,25 +50,41 @@ def test_the_same_seed_gives_the_same_mixture_another_seed_or_images_another(sto
     assert not equal(network, fitted(store, np.arange(36, 96)))
 
 
+def test_gaussians_and_their_mirror_images_are_found():
+    random, turn = np.random.default_rng(0), np.float32([1, -1, 1, -1])
+    centres = np.float32([[0, 1, 0.2, 0.8], [2, 0.5, -0.3, 0.4]])
+    sides = np.where(random.random((4_000, 1)) < 0.8, 1, turn)  # most photos show one side
+    drawn = random.choice(2, 4_000, p=[0.7, 0.3])
+    points = ((centres[drawn] + random.normal(0, 0.1, (4_000, 4))) * sides).astype(np.float32)
+    means, variances, priors = fisher._mirrored_mixture(points, turn, 2, seed=0)
+    order = np.argsort(means[:, 0])
+    means = np.where(means[:, 3:] < 0, means * turn, means)  # either may be the mirror image
+    assert means[order] == pytest.approx(centres, abs=0.03)
+    assert variances[order] == pytest.approx(0.1**2 + fisher.SMALLEST_VARIANCE, rel=0.1)
+    assert priors[order] == pytest.approx([0.35, 0.15], abs=0.02)
+
+
 @pytest.fixture(scope="module")
 def vectors(store, network, tmp_path_factory):
     return describe_images(network, store, 96, tmp_path_factory.mktemp("vectors"))
 
 
-def test_every_image_and_its_mirror_image_are_described(store, network, vectors):
-    assert vectors.vectors.shape[:2] == (96, 2)
+def test_every_image_is_described_and_so_is_its_mirror_image(store, network, vectors):
+    assert len(vectors.vectors) == 96
     some = np.int32([0, 41, 95])
     described = np.asarray(network.described(store.pixels(some)), np.float32)
     assert np.abs(vectors.vectors[some] - described).max() < 2e-3  # batches differ by rounding
-    mirrored = network.described(store.pixels(some)[:, :, ::-1])
-    assert np.asarray(mirrored, np.float32)[:, 0] == pytest.approx(described[:, 1], abs=2e-3)
+    mirrored = np.asarray(network.described(store.pixels(some)[:, :, ::-1]), np.float32)
+    turned = np.asarray(network.head.get_layer(MIRROR)(described))
+    assert turned == pytest.approx(mirrored, abs=2e-3)
+    assert np.abs(mirrored - described).max() > 0.01
 
 
 def test_the_projection_starts_from_whitened_components(network, vectors):
     images = np.arange(60)
     start_projection(network, vectors, images, seed=0)
     project = network.head.get_layer(PROJECT)
-    at = np.asarray(project(np.asarray(vectors.vectors[images, 0], np.float32)))
+    at = np.asarray(project(np.asarray(vectors.vectors[images], np.float32)))
     assert at.shape == (60, fisher.DIMENSIONS)
     assert np.linalg.norm(at, axis=1) == pytest.approx(1, abs=1e-5)
     cosines = at @ at.T - np.eye(60)
