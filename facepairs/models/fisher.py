@@ -3,8 +3,9 @@
     image → DenseDescriptors → FisherVector → drop some, project to `dimensions` → length one
                                      └→ MirroredVector → project → length one; their sum
 
-The first two are fitted once to training faces without their names (`FisherVector.fit`), so an
-image's vector can be computed once and kept; training then moves the projection alone. Source:
+The first two are fitted once to training faces without their names
+(`FisherVector.set_mixture`), so an image's vector can be computed once and kept; training then
+moves the projection alone. Source:
 Simonyan, Parkhi, Vedaldi and Zisserman, *Fisher Vector Faces in the Wild*, BMVC 2013, with an
 in-batch contrastive loss instead of their hinge on pairs.
 """
