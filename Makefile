@@ -54,7 +54,7 @@ $(SLOW)/.develops: pyproject.toml facepairs/__init__.py
 
 test-slow: $(SLOW)/.develops
 	$(SLOW)/bin/python -m pytest -q -m slow
-	$(SLOW)/bin/python -m pytest -q tests/passes tests/cli/test_cache.py tests/pipeline/test_record_build.py
+	$(SLOW)/bin/python -m pytest -q tests/beam tests/cli/test_cache.py tests/pipeline/records/test_record_build.py
 
 fuzz: $(VENV)/.develops
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'

@@ -17,6 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from facepairs.bundles.bundle import CARD, Bundle, check_replaceable, write_bundle
+from facepairs.bundles.card import model_card
+from facepairs.bundles.default import FOLDER
 from facepairs.cli.output import ERROR, INTERRUPTED, print_error, say, ticker
 from facepairs.config import TrainConfig, from_table, load_config
 from facepairs.data.split import PeopleSplit
@@ -24,9 +27,6 @@ from facepairs.errors import BadConfig, BadData, FacepairsError
 from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.scores import read_scores
 from facepairs.training.people import readable_index
-from facepairs.verification.bundle import CARD, Bundle, check_replaceable, write_bundle
-from facepairs.verification.card import model_card
-from facepairs.verification.default import FOLDER
 
 SOURCE = "probability one half on the unseen people of LFW View 2's folds"
 STANDS_FOR = (

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.atomic import atomic_file
 from facepairs.cli.output import ERROR, print_error, ticker
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.measured import measure_view2
@@ -23,6 +22,7 @@ from facepairs.evaluation.metrics import fmr_fnmr
 from facepairs.evaluation.photos import Photos
 from facepairs.evaluation.quality import errors_by_quality, photo_qualities, worse_of_pairs
 from facepairs.evaluation.sources import Source
+from facepairs.support.atomic import atomic_file
 
 
 def row(label: str, rates: Any) -> str:

@@ -20,7 +20,7 @@ from faults_job import Job
 from faults_jobs import KILLED, SQUEEZED, job_of, prepare
 from faults_process import run, warm_up
 
-from facepairs.atomic import is_temporary
+from facepairs.support.atomic import is_temporary
 
 LATE, LATEST = 0.85, 1.1
 

@@ -38,7 +38,7 @@ def sha256(path: Path) -> str:
 
 
 def bundle_state(folder: Path) -> bool:
-    from facepairs.verification.bundle import Bundle
+    from facepairs.bundles.bundle import Bundle
 
     if not folder.exists():
         return False

@@ -13,9 +13,9 @@ from faults_job import Broken, Job, bundle_content, bundle_state, sha256, weight
 from faults_outputs import PLAIN as OUTPUTS
 from faults_process import Work, command_line, run
 
-from facepairs.data.synth import synth_faces
+from facepairs.data.synth.generate import synth_faces
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 PEOPLE, PHOTOS, COPIES = 24, 4, 3
 TOML = """model = "difference"
@@ -119,7 +119,7 @@ def bundle_job(base: Path) -> Job:
 
 
 def store_job(base: Path) -> Job:
-    from facepairs.pipeline.kept import damage
+    from facepairs.pipeline.cached_array import damage
 
     def work(place: Path) -> Work:
         resume = ("--resume",) if (place / "run/config.toml").exists() else ()
@@ -144,7 +144,7 @@ def store_job(base: Path) -> Job:
 
 
 def cache_job(base: Path) -> Job:
-    from facepairs.pipeline.record_check import check_cache
+    from facepairs.pipeline.records.manifest import check_cache
 
     def work(place: Path) -> Work:
         return command_line("cache", "build", base / "faces", place / "cache", "--pairs", 1000,
@@ -188,7 +188,7 @@ def crossval_job(base: Path) -> Job:
                             *(["--resume"] if begun else []))  # fmt: skip
 
     def state(place: Path) -> bool:
-        from facepairs.training.fold_record import read_fold
+        from facepairs.training.view2.fold_record import read_fold
 
         for record in place.glob("view2/*/fold-*/fold.json"):
             fold = record.parent
@@ -233,10 +233,10 @@ def verify_job(base: Path) -> Job:
 @contextmanager
 def fetch_job(base: Path) -> Iterator[Job]:
     """`data fetch`'s workflow with a mirror on this machine in the place of the published one."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests/data"))
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests/helpers"))
     from faults_server import serving_slowly
 
-    from facepairs.data.fetch import Archive, Source, content_sha256, fetch_lfw
+    from facepairs.data.lfw.fetch import Archive, Source, content_sha256, fetch_lfw
 
     archive = base / "faces.zip"
     lists = base / "pairs.csv"

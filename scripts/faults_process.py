@@ -48,10 +48,10 @@ def warm_up() -> None:
     import tf2onnx  # noqa: F401
 
     import facepairs.cli.main
-    import facepairs.data.fetch
-    import facepairs.evaluation.recalibrate
+    import facepairs.data.lfw.fetch
     import facepairs.training.cache
-    import facepairs.training.export
+    import facepairs.training.export.export
+    import facepairs.training.recalibrate
     import facepairs.training.train
     import facepairs.verification.batch  # noqa: F401
 

@@ -22,22 +22,22 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.atomic import atomic_file
 from facepairs.cli.output import ERROR, print_error, ticker
 from facepairs.data.index import FaceIndex
-from facepairs.data.protocol import read_pairs
+from facepairs.data.lfw.lists import read_pairs
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.metrics import accuracy, auc, auc_interval, clopper_pearson
-from facepairs.parallel import in_order
-from facepairs.verification.detector import Face, overlap
-from facepairs.verification.framing import (
+from facepairs.faces.detector import Face, overlap
+from facepairs.faces.framing import (
     FRAME_BOXES,
     LFW_PX,
     find_faces,
     frame_face,
     level_of,
 )
-from facepairs.verification.image import Framing, load_crop
+from facepairs.images.photo import Framing, load_crop
+from facepairs.support.atomic import atomic_file
+from facepairs.support.parallel import in_order
 from facepairs.verification.verifier import Verifier
 
 WHOLE = Framing(LFW_PX, LFW_PX)

@@ -28,13 +28,13 @@ import atheris
 import tomli_w
 
 with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"]):
+    from facepairs.bundles.manifest import Manifest, json_object, parse_manifest
     from facepairs.data.index import FaceIndex
+    from facepairs.data.lfw.lists import read_pairs, read_people
     from facepairs.data.pairs import read_pairs_csv
-    from facepairs.data.protocol import read_pairs, read_people
     from facepairs.errors import FacepairsError
     from facepairs.evaluation.scores import read_scores
     from facepairs.verification.foreign import ForeignEmbedder
-    from facepairs.verification.manifest import Manifest, json_object, parse_manifest
     from facepairs.verification.pairs_file import PairsFile
 
 INDEX = FaceIndex.from_listing(

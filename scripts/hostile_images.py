@@ -22,14 +22,14 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import hostile
 import hostile_run
 from command_line import command
 
 from facepairs.cli.output import ticker
-from facepairs.data.synth import synth_faces
+from facepairs.data.synth.generate import synth_faces
 
 MOST_S, MOST_MB = 5.0, 1024
 SAID_LINES = 60  # the last ones of a command that fails

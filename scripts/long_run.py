@@ -47,7 +47,7 @@ Row = dict[str, float]
 
 def prepare(place: Path, steps: int) -> Path:
     """Draw the faces, build the cache and write the settings where they are missing."""
-    from facepairs.data.synth import synth_faces
+    from facepairs.data.synth.generate import synth_faces
 
     config = place / f"steps-{steps}.toml"
     pairs = BATCH * EPOCH_STEPS

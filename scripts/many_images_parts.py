@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "verification"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 DRAWN_PEOPLE, DRAWN_EACH = 16, 4
 BLOCK_PAIRS, BATCH = 1024, 256
@@ -153,7 +153,7 @@ def folder(place: Path, images: int) -> Path:
 
 def draw(place: Path) -> Path:
     """Give the folder of the photos that all others are links to, or copies of the names of."""
-    from facepairs.data.synth import synth_faces
+    from facepairs.data.synth.generate import synth_faces
 
     if not (place / "drawn").exists():
         synth_faces(place / "drawn", DRAWN_PEOPLE, DRAWN_EACH, seed=0)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.atomic import atomic_file
+from facepairs.bundles.bundle import Bundle
 from facepairs.cli.output import ERROR, print_error, say, ticker
 from facepairs.config import read_table
 from facepairs.data.index import FaceIndex
@@ -27,8 +27,8 @@ from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_pairs, raw_words
 from facepairs.errors import BadConfig, FacepairsError, NotEnough
 from facepairs.evaluation.summary import summarise
-from facepairs.training.folds import check_unknown, read_view2
-from facepairs.verification.bundle import Bundle
+from facepairs.support.atomic import atomic_file
+from facepairs.training.view2.folds import check_unknown, read_view2
 from facepairs.verification.verifier import Verifier
 
 TEST_PAIRS = 6_000

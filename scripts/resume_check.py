@@ -120,13 +120,13 @@ FOLDS = (
     LOOP[1],
     LOOP[5],
     LOOP[9],
-    Place("recording fold 1", "facepairs.training.crossval:write_fold"),
-    Place("between folds", "facepairs.training.crossval:write_fold", after=True),
+    Place("recording fold 1", "facepairs.training.view2.crossval:write_fold"),
+    Place("between folds", "facepairs.training.view2.crossval:write_fold", after=True),
     _step(STEPS * EPOCHS + 3, "in fold 2"),
     Place("exporting fold 2", "facepairs.training.finish:export_onnx", 2),
-    Place("after fold 2", "facepairs.training.crossval:write_fold", 2, after=True),
+    Place("after fold 2", "facepairs.training.view2.crossval:write_fold", 2, after=True),
     Place("fitting eigenfaces", "facepairs.training.job:fit_eigenfaces", 2),
-    Place("summing up", "facepairs.training.crossval:write_results"),
+    Place("summing up", "facepairs.training.view2.crossval:write_results"),
 )
 
 
@@ -237,7 +237,7 @@ def prepare(base: Path) -> None:
     """Draw the faces, and write lists of folds."""
     from invented_view2 import write_lists
 
-    from facepairs.data.synth import synth_faces
+    from facepairs.data.synth.generate import synth_faces
 
     if not (base / "faces").exists():
         synth_faces(base / "faces", 24, 4, seed=5)

@@ -37,8 +37,8 @@ def measure(data: Path, model: str, pairs: int, steps: int, images: int, kind: s
     from facepairs.pipeline.dataset import Store
     from facepairs.pipeline.files import FileStore
     from facepairs.pipeline.memory import MemoryStore
-    from facepairs.training.devices import open_team
-    from facepairs.training.fisher import describe_images
+    from facepairs.training.distributed.context import open_team
+    from facepairs.training.fitting.fisher import describe_images
     from facepairs.training.loop import TrainLoop
 
     team = open_team("auto")

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from facepairs.pipeline.allocator import keep_freed_memory
+from facepairs.support.allocator import keep_freed_memory
 
 WARM_UP_STEPS, SECONDS = 5, 8.0
 ENGINES = ("tensorflow", "torch-eager", "torch-channels-last")

@@ -2,10 +2,16 @@
 
 import os
 import signal
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from facepairs.bundles.bundle import Bundle
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # Started in the background of a script, everything ignores Ctrl-C, and so would what tests start.
@@ -29,7 +35,7 @@ def lfw() -> Path:
 @pytest.fixture(scope="session")
 def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """24 synthetic people with 4 photos each."""
-    from facepairs.data.synth import synth_faces
+    from facepairs.data.synth.generate import synth_faces
 
     root = tmp_path_factory.mktemp("synthetic") / "faces"
     synth_faces(root, people=24, images=4, seed=5)
@@ -39,8 +45,16 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def many_faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """48 synthetic people with 3 small photos each: enough for sets of people."""
-    from facepairs.data.synth import synth_faces
+    from facepairs.data.synth.generate import synth_faces
 
     root = tmp_path_factory.mktemp("many") / "faces"
     synth_faces(root, people=48, images=3, seed=8, size_px=125)
     return root
+
+
+@pytest.fixture
+def make_bundle(tmp_path: Path) -> Callable[..., "Bundle"]:
+    """A function that writes a tiny bundle: (kind, network, **changes to the manifest)."""
+    from tiny_bundles import tiny_bundle
+
+    return partial(tiny_bundle, tmp_path / "bundle")

@@ -8,7 +8,7 @@ import nvidia.dali.math as dali_math
 from nvidia.dali import fn, pipeline_def, types
 
 from facepairs.bench.job import Batch, Job
-from facepairs.machine import cores
+from facepairs.support.machine import cores
 
 
 def dali(job: Job) -> Iterator[Batch]:

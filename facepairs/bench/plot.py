@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from facepairs.atomic import temporary_beside
 from facepairs.bench.rows import LIMIT, STORES
 from facepairs.errors import BadConfig
+from facepairs.support.atomic import temporary_beside
 
 FORMATS = (".png", ".svg", ".pdf")
 OWN, OTHER, BOUND = "#1f6fb4", "#9aa5b1", "#d9a441"

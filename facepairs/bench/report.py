@@ -7,7 +7,7 @@ from typing import Any
 from facepairs.bench.job import SEED, pair_count
 from facepairs.bench.rows import BASE, LIMIT, ROWS
 from facepairs.bench.run import FRAME_PX, Line, Results
-from facepairs.machine import describe
+from facepairs.support.machine import describe
 
 FIGURES = ("pairs_per_s", "cpu_s_per_1k_pairs", "first_batch_s", "peak_rss_mb")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from facepairs.bench.job import Batch, Job
 from facepairs.errors import BadConfig
-from facepairs.machine import cores
+from facepairs.support.machine import cores
 
 BASE, LIMIT = "pil", "limit"
 STORES = ("files", "memory", "tfrecord-jpeg", "tfrecord-raw")

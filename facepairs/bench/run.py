@@ -15,7 +15,7 @@ from facepairs.bench.rows import ROWS, STORES
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig
-from facepairs.machine import cores
+from facepairs.support.machine import cores
 
 FRAME_PX = 250
 TRAINABLE = ("difference", "siamese-conv")  # step by step, from the images of each

@@ -9,8 +9,8 @@ from facepairs.bench.job import SEED, Batch, Job
 from facepairs.pipeline.dataset import Store, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.pipeline.record_build import build_cache
-from facepairs.pipeline.records import RecordStore
+from facepairs.pipeline.records.build import build_cache
+from facepairs.pipeline.records.store import RecordStore
 
 
 def opened(job: Job, name: str, shuffle_seed: int | None = None) -> tuple[Store, tf.data.Dataset]:

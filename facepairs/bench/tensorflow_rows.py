@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from facepairs.bench.job import Batch, Job
-from facepairs.machine import cores
+from facepairs.support.machine import cores
 
 ARTICLE_BATCH, ARTICLE_PREFETCH = 10, 5
 LIMIT_IMAGES = 64  # decoded by one call

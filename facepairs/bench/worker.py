@@ -12,7 +12,7 @@ from typing import Any
 
 from facepairs.bench.job import Job, Skip, Spec
 from facepairs.errors import FacepairsError
-from facepairs.pipeline.allocator import keep_freed_memory
+from facepairs.support.allocator import keep_freed_memory
 
 
 def work(spec: Spec) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def _print(report: dict[str, Any]) -> None:
 def _write_json(path: Path, report: dict[str, Any]) -> None:
     import json
 
-    from facepairs.atomic import atomic_file
+    from facepairs.support.atomic import atomic_file
 
     with atomic_file(path) as handle:
         handle.write(json.dumps(report, indent=1, allow_nan=False) + "\n")

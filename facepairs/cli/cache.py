@@ -75,8 +75,8 @@ def build(
         "skip_bad": skip_bad or None,
     }
     quiet_tensorflow()
-    from facepairs.passes.beam import choose_run
-    from facepairs.places import place
+    from facepairs.beam.places import place
+    from facepairs.beam.runner import choose_run
     from facepairs.training.cache import build_training_cache
 
     run = choose_run(runner, beam or [])
@@ -106,8 +106,8 @@ def check(
 
     Names every file that is damaged, cut, missing or left over. Exit code 1 where there is one.
     """
-    from facepairs.pipeline.record_check import check_cache
-    from facepairs.places import place
+    from facepairs.beam.places import place
+    from facepairs.pipeline.records.manifest import check_cache
 
     problems = check_cache(place(out), ticker("checking shards"))
     if json:

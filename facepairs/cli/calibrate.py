@@ -25,7 +25,7 @@ def calibrate(
 
     It takes 6 people and 20 genuine pairs or more. Measure the result on other people.
     """
-    from facepairs.evaluation.recalibrate import recalibrate
+    from facepairs.training.recalibrate import recalibrate
 
     result = recalibrate(bundle, data, out, pairs, ticker("scoring pairs"))
     for line in result.notes:

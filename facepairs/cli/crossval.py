@@ -48,16 +48,16 @@ def crossval(
     """
     from facepairs.cli.quiet import quiet_tensorflow
     from facepairs.evaluation.view2 import comparison
-    from facepairs.machine import require_room_to_train
-    from facepairs.training.folds import prepare_view2
-    from facepairs.training.methods import check_place, make_plan
+    from facepairs.support.machine import require_room_to_train
+    from facepairs.training.view2.folds import prepare_view2
+    from facepairs.training.view2.methods import check_place, make_plan
 
     plan = make_plan(methods, folds, minutes_per_fold, config)
     check_place(out, data, resume)
     require_room_to_train()
     view = prepare_view2(data, lists, plan.folds, say, ticker("checking images"))
     quiet_tensorflow()
-    from facepairs.training.crossval import crossval as run
+    from facepairs.training.view2.crossval import crossval as run
 
     report = run(view, plan, out, resume, say, ticker)
     if json:

@@ -41,9 +41,9 @@ def check(
     Finds unreadable, misplaced and doubled photos. Exit code 1 where something is wrong. With
     facepairs[beam] DATA may be a gs://, s3:// or hdfs:// place.
     """
+    from facepairs.beam.places import place
+    from facepairs.beam.runner import choose_run
     from facepairs.data.doctor import check_dataset
-    from facepairs.passes.beam import choose_run
-    from facepairs.places import place
 
     run = choose_run(runner, beam or [])
     report = check_dataset(place(data), ticker("checking images"), run)
@@ -91,7 +91,7 @@ def frame(
     Writes JPEGs of 250x250 pixels. Photos without a face are listed and left out, and the exit code
     is 1 then.
     """
-    from facepairs.verification.frame_folder import frame_folder
+    from facepairs.faces.frame_folder import frame_folder
 
     done = frame_folder(photos, out, ticker("framing photos"))
     for path, error in done.left_out[:MOST_SHOWN]:
@@ -121,7 +121,7 @@ def synth(
     json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Draw synthetic faces of people who do not exist, in LFW layout."""
-    from facepairs.data.synth import synth_faces
+    from facepairs.data.synth.generate import synth_faces
 
     synth_faces(out, people, images, seed, progress=ticker("drawing faces"))
     if json:
@@ -143,7 +143,7 @@ def fetch(
 
     The photos show real people and were published for research on face recognition.
     """
-    from facepairs.data.fetch import fetch_lfw
+    from facepairs.data.lfw.fetch import fetch_lfw
 
     if name != "lfw":
         raise typer.BadParameter(f"unknown data set {name!r}; only lfw can be fetched")

@@ -29,7 +29,7 @@ def export(
         from facepairs.cli.quiet import quiet_tensorflow
 
         quiet_tensorflow()
-    from facepairs.training.export import export as run
+    from facepairs.training.export.export import export as run
 
     done = run(bundle, out, format, tolerance)
     if json:

@@ -7,7 +7,7 @@ import typer
 from facepairs.cli.output import print_json, print_rows
 
 if TYPE_CHECKING:
-    from facepairs.verification.bundle import Bundle
+    from facepairs.bundles.bundle import Bundle
 
 EXAMPLE = "Example: facepairs info run/bundle"
 
@@ -17,7 +17,7 @@ def info(
     json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> None:
     """Show what a bundle is: model, training, threshold and its errors; checks every file's sum."""
-    from facepairs.verification.bundle import Bundle
+    from facepairs.bundles.bundle import Bundle
 
     opened = Bundle.open(bundle)
     opened.check_all()

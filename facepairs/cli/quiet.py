@@ -55,7 +55,7 @@ def _part_from_c() -> None:
 
 def quiet_tensorflow() -> None:
     """Set what TensorFlow and Keras look for in the environment; call it before their import."""
-    from facepairs.atomic import own_temporaries
+    from facepairs.support.atomic import own_temporaries
 
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if verbose() else "3")
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")

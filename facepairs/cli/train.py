@@ -106,8 +106,8 @@ def train(
     lost, the others exit with 138.
     """
     from facepairs.cli.quiet import quiet_tensorflow
-    from facepairs.machine import require_room_to_train
-    from facepairs.training.cluster import DEVICES, read_cluster
+    from facepairs.support.machine import require_room_to_train
+    from facepairs.training.distributed.cluster import DEVICES, read_cluster
     from facepairs.training.people import prepare
     from facepairs.training.run import resolve_config
 

@@ -11,9 +11,9 @@ from facepairs.cli.runner import BeamOptions, Runner
 from facepairs.cli.runner import path as as_typed
 
 if TYPE_CHECKING:
+    from facepairs.bundles.thresholds import OperatingPoint
     from facepairs.verification.against import Ranking
     from facepairs.verification.batch import BatchReport
-    from facepairs.verification.thresholds import OperatingPoint
     from facepairs.verification.verifier import Verdict
 
 EXAMPLE = """\b
@@ -163,11 +163,11 @@ def _refuse(mode: str, **options: Any) -> None:
 def _two(
     model: str, left: Path, right: Path, wanted: Wanted, look: Look, show: Path | None, json: bool
 ) -> None:
-    from facepairs.verification.thresholds import operating_point
+    from facepairs.bundles.thresholds import operating_point
     from facepairs.verification.verifier import Verifier
 
     if show is not None:
-        from facepairs.verification.overlay import check_out, write_overlay
+        from facepairs.faces.overlay import check_out, write_overlay
 
         check_out(show)
     verifier = Verifier.load(model, quick=True)
@@ -267,10 +267,10 @@ def _pairs(
     runner: tuple[str | None, list[str]],
     json: bool,
 ) -> None:
-    from facepairs.passes.beam import choose_run
-    from facepairs.passes.verify import verify_pairs_anywhere
-    from facepairs.places import place
-    from facepairs.verification.thresholds import operating_point
+    from facepairs.beam.places import place
+    from facepairs.beam.runner import choose_run
+    from facepairs.beam.verify import verify_pairs_anywhere
+    from facepairs.bundles.thresholds import operating_point
     from facepairs.verification.verifier import Verifier
 
     verifier = Verifier.load(model, threads=1)
@@ -314,8 +314,8 @@ def _against(
     framing: bool,
     json: bool,
 ) -> None:
+    from facepairs.bundles.thresholds import operating_point
     from facepairs.verification.against import verify_against
-    from facepairs.verification.thresholds import operating_point
     from facepairs.verification.verifier import Verifier
 
     verifier = Verifier.load(model, threads=1)

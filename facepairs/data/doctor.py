@@ -11,12 +11,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from facepairs.data.bombs import give_back_freed_memory
+from facepairs.beam.listing import index_place
+from facepairs.beam.places import Place, Uri
 from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
-from facepairs.data.listing import index_place
-from facepairs.data.soundness import Look, decode_each, examine_each
-from facepairs.parallel import Run, batches, in_order
-from facepairs.places import Place, Uri
+from facepairs.images.bombs import give_back_freed_memory
+from facepairs.images.check import Look, decode_each, examine_each
+from facepairs.support.parallel import Run, batches, in_order
 
 SCHEMA = 1
 MIN_SIDE_PX = 64

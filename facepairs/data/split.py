@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.enough import LEAST_PAIRS, LEAST_PEOPLE, MOST_OF_ONE
 from facepairs.data.index import FaceIndex
+from facepairs.data.minimums import LEAST_PAIRS, LEAST_PEOPLE, MOST_OF_ONE
 from facepairs.errors import NotEnough
 
 LEAST_OTHERS = 2  # people with 2 photos or more to train on, and to test on

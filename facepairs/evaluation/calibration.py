@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics import (
     Counts,
@@ -15,7 +16,6 @@ from facepairs.evaluation.metrics import (
     fmr_fnmr,
     tar_at_far,
 )
-from facepairs.verification.calibration import Calibration
 
 LEAST_GAP = 1e-5  # between the classes' mean scores, in standard deviations: below, mere rounding
 

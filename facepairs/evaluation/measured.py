@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from facepairs.bundles.calibration import Calibration
 from facepairs.config import read_table
 from facepairs.data.index import StringTable
 from facepairs.errors import BadBundle, BadData, FacepairsError, NotEnough
@@ -17,8 +18,7 @@ from facepairs.evaluation.scores import Scores, read_scores
 from facepairs.evaluation.sources import RESULT, SCORES, Source, read_result
 from facepairs.evaluation.summary import student_interval, summarise, thresholds_in_force
 from facepairs.evaluation.view2 import view2_summary
-from facepairs.verification.calibration import Calibration
-from facepairs.verification.image import Framing
+from facepairs.images.photo import Framing
 from facepairs.verification.opening import Model
 
 LFW_FRAMING = Framing(frame_px=250, crop_px=128)

@@ -25,8 +25,8 @@ from facepairs.evaluation.protocols import HELDOUT_SEED
 from facepairs.evaluation.published import BASELINES, PUBLISHED
 from facepairs.evaluation.quality import errors_by_quality, photo_qualities, worse_of_pairs
 from facepairs.evaluation.summary import FARS
-from facepairs.machine import describe
-from facepairs.verification.image import Framing
+from facepairs.images.photo import Framing
+from facepairs.support.machine import describe
 
 SCHEMA = 1
 WORST = 12

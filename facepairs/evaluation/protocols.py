@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
+from facepairs.data.lfw.lists import list_path, read_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
-from facepairs.data.protocol import list_path, read_pairs
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics import Bools
-from facepairs.verification.bundle import Bundle
 from facepairs.verification.opening import Model
 
 HELDOUT_PAIRS = 6_000

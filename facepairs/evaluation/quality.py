@@ -15,8 +15,8 @@ import numpy.typing as npt
 from PIL import Image
 
 from facepairs.evaluation.metrics import Bools, Floats, fmr_fnmr
-from facepairs.verification.image import Framing, load_crop
-from facepairs.verification.quality import gray_of, light, sharpness
+from facepairs.faces.hints import gray_of, light, sharpness
+from facepairs.images.photo import Framing, load_crop
 
 
 class Measure(NamedTuple):

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.checksum import check_sum, summed_file
 from facepairs.data.index import StringTable
 from facepairs.data.pairs import csv_rows, fold_number, genuine_word
 from facepairs.errors import BadData
+from facepairs.support.checksum import check_sum, summed_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
 WRITTEN_AT_ONCE = 65_536  # pairs

@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.bundles.default import DEFAULT
+from facepairs.bundles.manifest import MANIFEST
 from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.metrics import Counts
 from facepairs.evaluation.scores import Scores
-from facepairs.verification.default import DEFAULT
-from facepairs.verification.manifest import MANIFEST
 
 SCORES, RESULT = "scores.csv", "result.json"  # what `crossval` leaves in a method's folder
 Kind = Literal["model", "scores", "view2"]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.calibration import expected_calibration_error
 from facepairs.evaluation.metrics import (
@@ -28,7 +29,6 @@ from facepairs.evaluation.metrics import (
     mean_and_standard_error,
     tar_at_far,
 )
-from facepairs.verification.calibration import Calibration
 
 SCHEMA = 1
 FARS = (0.1, 0.01, 0.001)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadData
 from facepairs.evaluation.calibration import expected_calibration_error
 from facepairs.evaluation.metrics import (
@@ -29,7 +30,6 @@ from facepairs.evaluation.metrics import (
     tar_at_far,
 )
 from facepairs.evaluation.summary import FARS
-from facepairs.verification.calibration import Calibration
 
 SCHEMA = 1
 

@@ -11,7 +11,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from facepairs.models.draws import Draws
+from facepairs.models.step_random import Draws
 
 DRAWN = 9
 

@@ -15,13 +15,13 @@ from keras import ops
 
 from facepairs.models.augment import RandomFace
 from facepairs.models.difference import difference_head
-from facepairs.models.draws import Draws
 from facepairs.models.eigenfaces import eigenface_head
-from facepairs.models.fisher import DESCRIBE, MIRROR, PROJECT, fisher_tower
+from facepairs.models.fisher.tower import DESCRIBE, MIRROR, PROJECT, fisher_tower
 from facepairs.models.losses import BinaryLogit, build_loss
 from facepairs.models.pixels import pixel_head
 from facepairs.models.prepare import prepare_layers
 from facepairs.models.replicas import gathered, gathered_sides
+from facepairs.models.step_random import Draws
 from facepairs.models.tower import face_tower, with_mirror_image
 
 SMALLEST_PX, LARGEST_PX = 64, 224

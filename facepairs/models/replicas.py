@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from facepairs.models.draws import Part
+from facepairs.models.step_random import Part
 
 
 def gathered(own: Any, part: Part | None) -> Any:

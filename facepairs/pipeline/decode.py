@@ -2,7 +2,7 @@
 
 Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the image: side
 round(short side · crop_px / frame_px), resized (bilinear, antialiased) only when that is not
-crop_px. The same square is cut by `facepairs.verification.image` with Pillow; a test holds the two
+crop_px. The same square is cut by `facepairs.images.photo` with Pillow; a test holds the two
 together. Of a JPEG only the part within the square is decoded.
 """
 

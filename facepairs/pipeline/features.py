@@ -17,8 +17,8 @@ import psutil
 import tensorflow as tf
 
 from facepairs.errors import BadData
+from facepairs.pipeline.cached_array import keep_array
 from facepairs.pipeline.dataset import Store, image_batches
-from facepairs.pipeline.kept import keep_array
 from facepairs.pipeline.memory import as_tensor
 
 BATCH = 64

@@ -16,9 +16,9 @@ import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
+from facepairs.pipeline.cached_array import keep_array
 from facepairs.pipeline.decode import file_decoder, plain
 from facepairs.pipeline.files import file_paths
-from facepairs.pipeline.kept import keep_array
 
 BUILD_BATCH = 64
 Crops = npt.NDArray[np.uint8]

@@ -7,15 +7,15 @@ from typing import Any
 
 import tensorflow as tf
 
+from facepairs.beam.places import Place, Uri
 from facepairs.config import TrainConfig, load_config
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData
-from facepairs.lock import held, lock_beside
-from facepairs.parallel import Run, in_order
-from facepairs.pipeline.record_build import build_cache, check_request, people_digest
-from facepairs.pipeline.records import RecordStore
-from facepairs.places import Place, Uri
+from facepairs.pipeline.records.build import build_cache, check_request, people_digest
+from facepairs.pipeline.records.store import RecordStore
+from facepairs.support.lock import held, lock_beside
+from facepairs.support.parallel import Run, in_order
 from facepairs.training.people import choose_people, readable_index
 
 Say = Callable[[str], None]

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from facepairs.clock import running_s
+from facepairs.support.clock import running_s
 from facepairs.training.loop import Progress, Schedule
 
 COLLAPSED_SPREAD = 1e-3

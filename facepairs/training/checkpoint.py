@@ -12,8 +12,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from facepairs.atomic import atomic_file
 from facepairs.errors import BadRun
+from facepairs.support.atomic import atomic_file
 
 STATE = "state"
 # A changed bit may say of a member that it is encrypted or packed in another way: RuntimeError.

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.data.bombs import give_back_freed_memory
+from facepairs.bundles.bundle import CARD, MODEL, NETWORK, Bundle, identity_lists, write_bundle
+from facepairs.bundles.card import model_card
+from facepairs.bundles.manifest import IDENTITIES
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.evaluation.calibrate import calibrate
-from facepairs.models.export import export_onnx, keras_bytes, round_weights
+from facepairs.images.bombs import give_back_freed_memory
+from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
 from facepairs.models.network import Network
-from facepairs.verification.bundle import CARD, MODEL, NETWORK, Bundle, identity_lists, write_bundle
-from facepairs.verification.card import model_card
-from facepairs.verification.manifest import IDENTITIES
 from facepairs.verification.verifier import Verifier
 
 Tick = Callable[[int, int], None]

@@ -7,10 +7,10 @@ bundle knows too: their photos shaped the weights or its calibration.
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from facepairs.bundles.bundle import MODEL, Bundle
+from facepairs.bundles.default import DEFAULT
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.training.keras_model import read_keras
-from facepairs.verification.bundle import MODEL, Bundle
-from facepairs.verification.default import DEFAULT
 
 if TYPE_CHECKING:  # it loads TensorFlow, which settings do without
     from facepairs.models.network import Network

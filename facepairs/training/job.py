@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from facepairs.bundles.bundle import Bundle
 from facepairs.config import DEFAULT_EPOCHS, EMBEDDINGS, TrainConfig
 from facepairs.data.article import ArticleSamplerForComparison
 from facepairs.data.index import FaceIndex
@@ -21,8 +22,8 @@ from facepairs.evaluation.metrics import auc
 from facepairs.models.network import DescribedNetwork, Network, build_network
 from facepairs.models.replicas import synchronise
 from facepairs.pipeline.dataset import Store, make_dataset, people_numbers
-from facepairs.pipeline.record_build import people_digest
-from facepairs.pipeline.records import RecordStore
+from facepairs.pipeline.records.build import people_digest
+from facepairs.pipeline.records.store import RecordStore
 from facepairs.training.cache import cached_batches
 from facepairs.training.callbacks import (
     CollapseAlarm,
@@ -32,16 +33,20 @@ from facepairs.training.callbacks import (
     collapse,
 )
 from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
-from facepairs.training.devices import Team
-from facepairs.training.eigenfaces import fit_eigenfaces
+from facepairs.training.distributed.context import Team
 from facepairs.training.finish import finish_bundle
-from facepairs.training.fisher import VECTORS, describe_images, fit_mixture, start_projection
+from facepairs.training.fitting.eigenfaces import fit_eigenfaces
+from facepairs.training.fitting.fisher import (
+    VECTORS,
+    describe_images,
+    fit_mixture,
+    start_projection,
+)
 from facepairs.training.init import take_weights
 from facepairs.training.loop import Progress, Schedule, Stopped, TrainLoop, training_blocks
 from facepairs.training.run import RunFolder
-from facepairs.training.tensorboard import TensorBoardLog
-from facepairs.training.watched import training_grid, watch
-from facepairs.verification.bundle import Bundle
+from facepairs.training.tensorboard.log import TensorBoardLog
+from facepairs.training.tensorboard.monitor import training_grid, watch
 
 VALIDATION_PAIRS = 2000
 PLACES = ("lists", "init")  # a bundle tells nothing of the machine it was made on

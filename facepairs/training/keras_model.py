@@ -4,8 +4,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.errors import BadBundle
-from facepairs.verification.bundle import MODEL, Bundle
 
 if TYPE_CHECKING:
     import keras
@@ -19,7 +19,7 @@ def read_keras(bundle: Bundle) -> "keras.Model":
     import keras
 
     import facepairs.models.network  # noqa: F401 - registers its layers
-    from facepairs.models.keras_file import check_keras_file
+    from facepairs.models.export.keras_file import check_keras_file
 
     data = bundle.read(MODEL)
     with tempfile.TemporaryDirectory() as folder:

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.clock import running_s
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import Sampler, block_pairs
-from facepairs.models.draws import Draws
 from facepairs.models.network import Network
+from facepairs.models.step_random import Draws
 from facepairs.pipeline.dataset import Store
-from facepairs.training.devices import Team
+from facepairs.support.clock import running_s
+from facepairs.training.distributed.context import Team
 
 FLOOR = 0.01  # of the peak: where the learning rate ends
 LOSSES_KEPT = 256  # of an epoch, which may have any number of steps

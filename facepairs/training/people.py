@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
+from facepairs.beam.listing import index_place
+from facepairs.beam.places import Place
+from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
 from facepairs.data.doctor import unreadable_images
 from facepairs.data.index import FaceIndex
-from facepairs.data.listing import index_place
-from facepairs.data.protocol import list_path, read_people
+from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
-from facepairs.parallel import Run, in_order
-from facepairs.places import Place
-from facepairs.verification.bundle import Bundle
+from facepairs.support.parallel import Run, in_order
 
 UNREADABLE = ("unsupported", "not_image", "no_permission", "special_file", "symlink_loop")
 Say = Callable[[str], None]

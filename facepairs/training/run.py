@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from facepairs.atomic import atomic_file, is_temporary
 from facepairs.config import TrainConfig, from_table, load_config, read_table
 from facepairs.errors import BadConfig, BadRun
-from facepairs.lock import held
+from facepairs.support.atomic import atomic_file, is_temporary
+from facepairs.support.lock import held
 from facepairs.training.init import starting_settings
 
 CONFIG = "config.toml"

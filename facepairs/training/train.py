@@ -8,9 +8,9 @@ from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
-from facepairs.pipeline.allocator import keep_freed_memory
+from facepairs.support.allocator import keep_freed_memory
 from facepairs.training.cache import open_training_cache
-from facepairs.training.devices import Team, lost_worker, open_team
+from facepairs.training.distributed.context import Team, lost_worker, open_team
 from facepairs.training.interrupt import stop_on_signal
 from facepairs.training.job import Say, Tick, TrainJob, TrainReport
 from facepairs.training.run import RunFolder

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.atomic import atomic_file
+from facepairs.bundles.thresholds import OperatingPoint
 from facepairs.errors import BadData
-from facepairs.parallel import batches, in_order
+from facepairs.support.atomic import atomic_file
+from facepairs.support.parallel import batches, in_order
 from facepairs.verification.many import Photos, Readable
 from facepairs.verification.pairs_file import printable
 from facepairs.verification.scorer import BATCH_CROPS, Scores
-from facepairs.verification.thresholds import OperatingPoint
 from facepairs.verification.verifier import Verdict, Verifier
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")

@@ -18,18 +18,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.checksum import summed_file
+from facepairs.beam.places import Place
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.thresholds import OperatingPoint
 from facepairs.errors import BadData
-from facepairs.parallel import Run, batches, in_order
-from facepairs.places import Place
-from facepairs.verification.bundle import Bundle
-from facepairs.verification.calibration import Calibration
+from facepairs.support.checksum import summed_file
+from facepairs.support.parallel import Run, batches, in_order
 from facepairs.verification.images_on_disk import ImagesOnDisk
 from facepairs.verification.many import ByEmbedding, ByPair, Chunk, Numbers, PairScorer, Photos
 from facepairs.verification.pairs_file import SIDES, PairsFile, Row, printable
 from facepairs.verification.partial import Partial
 from facepairs.verification.scorer import Scores
-from facepairs.verification.thresholds import OperatingPoint
 from facepairs.verification.verifier import Verifier
 
 CHUNK_ROWS = 1024

@@ -31,10 +31,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.manifest import check_name, read_regular
 from facepairs.errors import BadBundle
-from facepairs.verification.calibration import Calibration
-from facepairs.verification.image import Framing
-from facepairs.verification.manifest import check_name, read_regular
+from facepairs.images.photo import Framing
 
 NEEDED = ("file", "size_px", "layout", "colours", "crop", "distance")
 SCALINGS = (("mean", "std"), ("scale", "offset"))

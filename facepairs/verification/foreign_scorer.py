@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from facepairs.errors import BadBundle, BadData
+from facepairs.images.photo import Crop
 from facepairs.verification.foreign import ForeignEmbedder
-from facepairs.verification.image import Crop
 from facepairs.verification.scorer import BATCH_CROPS, Scores, open_session, run_session
 
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.beam.places import Place
 from facepairs.errors import BadImage
-from facepairs.parallel import Run, batches, in_order
-from facepairs.places import Place
-from facepairs.verification.image import Crop
+from facepairs.images.photo import Crop
+from facepairs.support.parallel import Run, batches, in_order
 from facepairs.verification.images_on_disk import ImagesOnDisk
 from facepairs.verification.partial import Partial
 from facepairs.verification.scorer import BATCH_CROPS, Scores

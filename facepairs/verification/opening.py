@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from facepairs.verification.bundle import Bundle
+from facepairs.bundles.bundle import Bundle
 from facepairs.verification.scorer import Scorer
 
 if TYPE_CHECKING:

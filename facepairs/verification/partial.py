@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.atomic import atomic_file
 from facepairs.errors import BadRun
-from facepairs.lock import held
+from facepairs.support.atomic import atomic_file
+from facepairs.support.lock import held
 
 Floats = npt.NDArray[np.float32]
 

@@ -1,7 +1,7 @@
 """The files of a model that a verifier needs, to take it to another machine."""
 
-from facepairs.verification.bundle import Bundle
-from facepairs.verification.manifest import MANIFEST
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.manifest import MANIFEST
 from facepairs.verification.opening import Model
 
 

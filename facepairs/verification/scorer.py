@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
+from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadBundle, BadData
-from facepairs.verification.bundle import Bundle
-from facepairs.verification.image import Crop
+from facepairs.images.photo import Crop
 
 BATCH_CROPS = 16  # crops a call: activations stay near the caches, more is slower
 FATAL = 4  # ONNX Runtime's log level; what fails is raised, and then said once

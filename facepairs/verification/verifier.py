@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.atomic import scratch_folder
+from facepairs.bundles.thresholds import operating_point
 from facepairs.errors import BadData
-from facepairs.verification.framing import Portrait, as_it_came, portraits
-from facepairs.verification.image import Crop, Source, load_crop, open_photo
+from facepairs.faces.framing import Portrait, as_it_came, portraits
+from facepairs.images.photo import Crop, Source, load_crop, open_photo
+from facepairs.support.atomic import scratch_folder
 from facepairs.verification.opening import Model, open_model, open_scorer
 from facepairs.verification.scorer import BATCH_CROPS, Scores
-from facepairs.verification.thresholds import operating_point
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -180,7 +180,7 @@ class Verifier:
         BadData for one image instead of many, BadBundle for a bundle of kind 'pair', which has no
         embeddings.
         """
-        from facepairs.parallel import batches, in_order
+        from facepairs.support.parallel import batches, in_order
 
         if _is_one_image(images):
             raise BadData("embed takes several images; give one in a list: embed([image])")

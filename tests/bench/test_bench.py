@@ -131,7 +131,7 @@ def test_the_pairs_are_the_sampler_s_whatever_the_batch(spec: Spec, batch_size: 
 
 def test_pillow_rows_cut_the_window_that_training_cuts(spec: Spec, tmp_path: Path) -> None:
     from facepairs.bench.pillow_rows import crop
-    from facepairs.verification.image import Framing, load_crop
+    from facepairs.images.photo import Framing, load_crop
 
     ramp = np.add.outer(np.arange(250), np.arange(300)) % 256
     path = tmp_path / "ramp.png"

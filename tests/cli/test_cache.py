@@ -18,7 +18,7 @@ from facepairs.cli.main import main
 from facepairs.config import TrainConfig, load_config
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData
-from facepairs.lock import held, lock_beside
+from facepairs.support.lock import held, lock_beside
 from facepairs.training.cache import cached_batches, open_training_cache
 from facepairs.training.people import choose_people
 

@@ -6,7 +6,7 @@ import os
 import pytest
 from command_line import facepairs
 
-from facepairs.data.synth import synth_faces
+from facepairs.data.synth.generate import synth_faces
 
 OWN = (
     "facepairs: error: ",

@@ -14,8 +14,8 @@ import pytest
 from command_line import command, facepairs
 from PIL import Image
 
-from facepairs.data.synth import synth_faces
-from facepairs.lock import held
+from facepairs.data.synth.generate import synth_faces
+from facepairs.support.lock import held
 
 SMALL = """
 epochs = 2
@@ -186,7 +186,7 @@ def test_the_two_decoders_score_alike(run, faces):
     framing = verifier.bundle.framing
     store = FileStore(index, framing.frame_px, framing.crop_px)
     pixels = store.loader(len(index))(np.arange(len(index), dtype=np.int32))
-    import facepairs.models.fisher  # noqa: F401 - registers its layers
+    import facepairs.models.fisher.tower  # noqa: F401 - registers its layers
 
     model = keras.saving.load_model(run[0] / "bundle" / "model.keras", safe_mode=True)
     left, right = np.arange(0, 40), np.arange(40, 80)

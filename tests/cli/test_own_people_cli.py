@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from command_line import command, facepairs
 
-from facepairs.verification.bundle import Bundle
-from facepairs.verification.default import FOLDER
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.default import FOLDER
 
 SMALL = """
 epochs = 2

@@ -10,7 +10,7 @@ import pytest
 from command_line import facepairs
 
 from facepairs.cli import main as cli
-from facepairs.data.synth import synth_faces
+from facepairs.data.synth.generate import synth_faces
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_no_place_for_temporary_files_is_told_before_training(tmp_path):
 
 
 def test_a_missing_folder_for_temporary_files_is_done_without(tmp_path):
-    code = "import tempfile; from facepairs.atomic import own_temporaries as own; own(); "
+    code = "import tempfile; from facepairs.support.atomic import own_temporaries as own; own(); "
     done = subprocess.run(
         [sys.executable, "-c", code + "print(tempfile.mkdtemp())"],
         env={**os.environ, "TMPDIR": str(tmp_path / "none")},

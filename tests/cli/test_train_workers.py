@@ -153,7 +153,7 @@ def test_a_worker_that_hangs_is_given_up(faces, tmp_path, victim):
 SOON = """
 import sys
 from facepairs.cli.main import main
-from facepairs.training import devices
+from facepairs.training.distributed import context
 devices.COME_S = 8
 main(sys.argv[1:])
 """

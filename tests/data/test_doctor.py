@@ -22,7 +22,7 @@ from facepairs.data.doctor import (
 )
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
-from facepairs.parallel import in_order
+from facepairs.support.parallel import in_order
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX files and permissions")
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facepairs.data.enough import LEAST_PAIRS, LEAST_PEOPLE
 from facepairs.data.index import FaceIndex
+from facepairs.data.minimums import LEAST_PAIRS, LEAST_PEOPLE
 from facepairs.data.split import split_people
 from facepairs.errors import NotEnough
 

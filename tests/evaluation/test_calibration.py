@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadBundle, BadConfig, BadData, FacepairsError, NotEnough
 from facepairs.evaluation.calibration import (
     expected_calibration_error,
@@ -14,7 +15,6 @@ from facepairs.evaluation.calibration import (
     thresholds_for,
 )
 from facepairs.evaluation.metrics import clopper_pearson, fmr_fnmr, threshold_at_fmr
-from facepairs.verification.calibration import Calibration
 
 unhurried = settings(deadline=None)  # the first call imports scikit-learn
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

@@ -17,7 +17,7 @@ from facepairs.evaluation.quality import errors_by_quality, photo_quality, worse
 from facepairs.evaluation.scores import Scores, write_scores
 from facepairs.evaluation.sources import Source, find_sources, lined_up
 from facepairs.evaluation.summary import summarise, thresholds_in_force
-from facepairs.verification.image import Framing
+from facepairs.images.photo import Framing
 
 
 def test_a_thinned_curve_stays_close_to_the_whole():

@@ -9,9 +9,9 @@ import re
 import numpy as np
 import pytest
 
-from facepairs.checksum import checksum_of
 from facepairs.errors import BadData
 from facepairs.evaluation.scores import Scores, read_scores, write_scores
+from facepairs.support.checksum import checksum_of
 
 NAMES = ["Ann/1.jpg", "Bé/2.jpg", "Cyd/3.jpg", "Dee, Jr/4.jpg"]
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation import metrics
 from facepairs.evaluation.calibration import expected_calibration_error
 from facepairs.evaluation.summary import OTHER_FOLDS, OTHER_HALF, summarise, table
-from facepairs.verification.calibration import Calibration
 
 KEYS = {
     *("schema", "accuracy", "accuracy_interval", "threshold", "threshold_source"),

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.calibration import expected_calibration_error
 from facepairs.evaluation.metrics import auc, eer, tar_at_far
 from facepairs.evaluation.view2 import comparison, view2_summary
-from facepairs.verification.calibration import Calibration
 
 
 def drawn(folds=10, each=50, seed=0):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from facepairs.models.augment import RandomFace
-from facepairs.models.draws import Draws, parts
+from facepairs.models.step_random import Draws, parts
 
 
 @given(st.integers(1, 500), st.integers(1, 64))

@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 
 from facepairs.models.eigenfaces import COMPONENTS, gray_pixels, set_components
-from facepairs.models.export import export_onnx
+from facepairs.models.export.onnx import export_onnx
 from facepairs.models.network import build_network
 
 

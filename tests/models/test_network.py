@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 
 from facepairs.models.augment import RandomFace
-from facepairs.models.draws import Draws
-from facepairs.models.export import export_onnx, keras_bytes
+from facepairs.models.export.onnx import export_onnx, keras_bytes
 from facepairs.models.network import build_network
+from facepairs.models.step_random import Draws
 
 
 def images(count, px, seed=0):

@@ -10,12 +10,12 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
+from facepairs.images.photo import Framing, load_crop
 from facepairs.pipeline import decode
 from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.decode import batch_decoder, crop_decoder, file_decoder
 from facepairs.pipeline.files import FileStore, file_paths
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.verification.image import Framing, load_crop
 
 FRAME, CROP = 250, 112
 

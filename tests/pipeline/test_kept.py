@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from facepairs.errors import BadData
-from facepairs.pipeline.kept import damage, keep_array
+from facepairs.pipeline.cached_array import damage, keep_array
 
 SHAPE = (5, 4, 4, 3)
 VALUES = np.arange(240, dtype=np.uint8).reshape(SHAPE)

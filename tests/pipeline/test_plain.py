@@ -9,8 +9,8 @@ from facepairs.data.pairs import PairList
 from facepairs.pipeline.dataset import image_batches, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.pipeline.record_build import build_cache
-from facepairs.pipeline.records import RecordStore
+from facepairs.pipeline.records.build import build_cache
+from facepairs.pipeline.records.store import RecordStore
 
 FRAME_PX, CROP_PX = 250, 64
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from facepairs.checksum import checksum_of
+from facepairs.bundles.bundle import Bundle
 from facepairs.config import load_config
 from facepairs.data.index import FaceIndex
 from facepairs.evaluation.calibration import fit_logistic
 from facepairs.evaluation.scores import Scores, write_scores
 from facepairs.evaluation.view2 import view2_summary
-from facepairs.training.methods import keep_settings
-from facepairs.verification.bundle import Bundle
+from facepairs.support.checksum import checksum_of
+from facepairs.training.view2.methods import keep_settings
 from facepairs.verification.verifier import Verifier
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "default_model.py"

@@ -11,7 +11,7 @@ from invented_view2 import write_lists
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import distinct_pairs
-from facepairs.data.synth import synth_faces
+from facepairs.data.synth.generate import synth_faces
 from facepairs.models.network import build_network
 from facepairs.training.finish import finish_bundle
 

@@ -9,12 +9,12 @@ import signal
 import numpy as np
 import pytest
 
+from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
 from facepairs.training.cache import build_training_cache
 from facepairs.training.callbacks import ProgressReport
 from facepairs.training.people import prepare
 from facepairs.training.train import train
-from facepairs.verification.bundle import Bundle
 
 STEPS, EPOCHS = 4, 2
 SMALL = {

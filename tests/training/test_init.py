@@ -7,6 +7,7 @@ import tomllib
 import numpy as np
 import pytest
 
+from facepairs.bundles.bundle import MODEL, Bundle, identity_hash, identity_lists, write_bundle
 from facepairs.config import FINE_TUNING, RECIPES, TrainConfig, from_table
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import distinct_pairs
@@ -16,7 +17,6 @@ from facepairs.training.finish import finish_bundle
 from facepairs.training.init import starting_settings, take_weights
 from facepairs.training.people import choose_people
 from facepairs.training.run import resolve_config
-from facepairs.verification.bundle import MODEL, Bundle, identity_hash, identity_lists, write_bundle
 
 PX = 64
 KNOWN = [3, 5, 10]  # the split alone would hold some of them out

@@ -6,9 +6,9 @@ import pytest
 from PIL import Image
 from tiny_bundles import FRAME_PX, tiny_bundle
 
+from facepairs.bundles.thresholds import OperatingPoint, operating_point
 from facepairs.errors import BadData, BadImage
 from facepairs.verification.against import verify_against
-from facepairs.verification.thresholds import OperatingPoint, operating_point
 from facepairs.verification.verifier import Verifier
 
 

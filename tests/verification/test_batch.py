@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from PIL import Image
 from tiny_bundles import FRAME_PX, tiny_bundle
 
+from facepairs.bundles.thresholds import OperatingPoint, operating_point
 from facepairs.errors import BadBundle, BadData, BadRun
 from facepairs.evaluation.scores import read_scores
-from facepairs.lock import held
+from facepairs.support.lock import held
 from facepairs.verification import batch, many
 from facepairs.verification.batch import verify_pairs
 from facepairs.verification.pairs_file import MAX_NAME, PairsFile
-from facepairs.verification.thresholds import OperatingPoint, operating_point
 from facepairs.verification.verifier import Verifier
 
 IMAGES = 9
@@ -329,7 +329,7 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from facepairs.verification.batch import verify_pairs
-from facepairs.verification.thresholds import operating_point
+from facepairs.bundles.thresholds import operating_point
 from facepairs.verification.verifier import Verifier
 
 bundle, pairs, out, root = map(Path, sys.argv[1:])

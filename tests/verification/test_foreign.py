@@ -12,8 +12,8 @@ from onnx import helper
 from tiny_bundles import NETWORK, embedding_network, onnx_model, tiny_bundle
 
 from facepairs.errors import BadBundle, BadData
+from facepairs.images.photo import load_crop
 from facepairs.verification.foreign import ForeignEmbedder
-from facepairs.verification.image import load_crop
 from facepairs.verification.verifier import Verifier
 
 SIZE = 12

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_bundles import CROP_PX, embedding_network, onnx_model, pair_network, tiny_bundle
 
+from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadBundle, BadData
-from facepairs.verification.bundle import Bundle
 from facepairs.verification.scorer import Scorer, pair_scores
 
 

@@ -101,7 +101,7 @@ from pathlib import Path
 from facepairs import Verifier
 from facepairs.verification.against import verify_against
 from facepairs.verification.batch import verify_pairs
-from facepairs.verification.thresholds import operating_point
+from facepairs.bundles.thresholds import operating_point
 
 verifier, here = Verifier.load({str(folder)!r}), Path({str(tmp_path)!r})
 point = operating_point(verifier.bundle)

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from facepairs.atomic import atomic_folder
 from facepairs.errors import BadConfig
 from facepairs.evaluation.measured import Measured
 from facepairs.evaluation.report.model_plots import model_plots
@@ -22,6 +21,7 @@ from facepairs.evaluation.report.shared_plots import shared_plots
 from facepairs.evaluation.report.style import png, svg
 from facepairs.evaluation.report.tables import Table, accuracy_note, accuracy_text, all_tables
 from facepairs.evaluation.scores import write_scores
+from facepairs.support.atomic import atomic_folder
 
 NUMBERS = "report.json"
 

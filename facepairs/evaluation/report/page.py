@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from facepairs.atomic import atomic_file
 from facepairs.evaluation.photos import Photos
 from facepairs.evaluation.report.model_plots import model_plots
 from facepairs.evaluation.report.pictures import data_uri
@@ -22,6 +21,7 @@ from facepairs.evaluation.report.tables import (
     published_table,
     tests_table,
 )
+from facepairs.support.atomic import atomic_file
 
 HERE = Path(__file__).parent
 SHOWN = (12, 6)  # wrong pairs of each kind, for one verifier and for each of several

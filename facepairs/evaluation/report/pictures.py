@@ -7,7 +7,7 @@ from pathlib import Path
 from PIL import Image
 
 from facepairs.errors import BadImage
-from facepairs.verification.image import Framing, load_crop
+from facepairs.images.photo import Framing, load_crop
 
 WHOLE = Framing(frame_px=144, crop_px=144)  # the whole centre square, at 144 pixels
 QUALITY = 80

@@ -1,0 +1,1 @@
+"""Passes over many images on Apache Beam, and the remote file systems it reads and writes."""

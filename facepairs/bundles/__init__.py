@@ -1,0 +1,1 @@
+"""The bundle: one folder with everything that `verify` needs."""

@@ -1,0 +1,1 @@
+"""Labeled Faces in the Wild: download, checksums, and the official lists."""

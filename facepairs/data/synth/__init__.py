@@ -1,0 +1,1 @@
+"""Synthetic faces in LFW's folder layout, drawn from a seed."""

@@ -1,0 +1,1 @@
+"""Face detection, framing, photo-quality hints, and the overlay picture."""

@@ -1,0 +1,1 @@
+"""Opening untrusted images: formats, limits, EXIF orientation, decode budget."""

@@ -1,0 +1,1 @@
+"""Keras models to ONNX, SavedModel, LiteRT and `.keras` files, and back."""

@@ -1,0 +1,1 @@
+"""The Fisher-vector network: dense descriptors, Gaussian mixture, projection."""

@@ -1,0 +1,1 @@
+"""The TFRecord cache of sampled pairs: manifest, shards, building, reading."""

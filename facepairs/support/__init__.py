@@ -1,0 +1,1 @@
+"""Platform differences, atomic writes, locks, checksums, clocks, threads."""

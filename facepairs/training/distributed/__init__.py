@@ -1,0 +1,1 @@
+"""Training on several devices or several workers (hosts)."""

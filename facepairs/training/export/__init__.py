@@ -1,0 +1,1 @@
+"""Exporting a bundle's network for other runtimes, with a parity check."""

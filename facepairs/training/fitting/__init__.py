@@ -1,0 +1,1 @@
+"""Models whose weights are fitted rather than trained by gradient descent."""

@@ -1,0 +1,1 @@
+"""The run's TensorBoard log: scalars, pictures, embedding projector."""

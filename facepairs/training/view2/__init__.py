@@ -1,0 +1,1 @@
+"""Cross-validation on LFW's View 2, fold by fold."""

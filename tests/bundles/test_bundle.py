@@ -1,0 +1,295 @@
+import json
+import os
+import shutil
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_bundles import manifest_of
+
+from facepairs import __version__
+from facepairs.bundles.bundle import (
+    CARD,
+    IDENTITIES,
+    MODEL,
+    NETWORK,
+    Bundle,
+    identity_hash,
+    identity_lists,
+    write_bundle,
+)
+from facepairs.bundles.manifest import DIGEST, MANIFEST, parse_manifest
+from facepairs.errors import BadBundle
+from facepairs.images.photo import Framing
+
+
+def edit(bundle: Bundle, **changes: object) -> None:
+    """Rewrite a manifest with some top-level fields changed; `...` removes a field."""
+    path = bundle.folder / MANIFEST
+    data = json.loads(path.read_text()) | {DIGEST: ...} | changes
+    path.write_text(json.dumps({k: v for k, v in data.items() if v is not ...}, default=str))
+
+
+def test_a_bundle_reads_back(make_bundle):
+    bundle = make_bundle()
+    again = Bundle.open(str(bundle.folder))
+    assert again == bundle
+    assert (again.kind, again.model, again.threshold) == ("pair", "tiny", -0.1)
+    assert again.framing == Framing(32, 16)
+    assert (again.network_file, again.inputs, again.output) == (NETWORK, ("left", "right"), "score")
+    assert (again.calibration.scale, again.calibration.offset, again.ece) == (20, 2, 0.01)
+    assert again.threshold_source == "equal error on 70 held-out pairs"
+    assert again.thresholds == [{"fmr": 0.1, "threshold": -0.1}]
+    assert again.training == {"protocol": "none", "seed": 1}
+    assert again.results == {"auc": 0.9}
+    assert again.note == "drawn, not real"
+    assert again.versions["facepairs"] == __version__
+    assert {"python", "numpy", "onnxruntime"} <= set(again.versions)
+    assert again.created.endswith("+00:00")
+    assert set(again.raw["files"]) == {NETWORK, MODEL, IDENTITIES, CARD}
+    assert again.raw["identities"]["training"] == 2
+    again.check_all()
+
+
+def test_a_bundle_can_be_moved(make_bundle, tmp_path):
+    moved = tmp_path / "elsewhere é"
+    shutil.move(make_bundle().folder, moved)
+    Bundle.open(moved).check_all()
+
+
+def test_unknown_keys_are_tolerated_and_optional_ones_may_be_absent(make_bundle):
+    bundle = make_bundle()
+    edit(bundle, extra={"a": 1}, thresholds=..., training=..., results=..., note=..., versions=...)
+    again = Bundle.open(bundle.folder)
+    assert again.raw["extra"] == {"a": 1}
+    assert (again.thresholds, again.training, again.note) == ([], {}, "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"schema": 2}, "made by a newer facepairs .* .schema 2, this one reads 1.; upgrade"),
+        ({"schema": 0}, "an older facepairs .* .schema 0, this one reads 1.; train or export"),
+        ({"schema": "1"}, "schema is '1', not a whole number"),
+        ({"schema": True}, "schema is True"),
+        ({"schema": ...}, "no schema"),
+        ({"kind": "triplet"}, "kind is 'triplet', not 'pair' or 'embedding'"),
+        ({"kind": ...}, "no kind"),
+        ({"model": 3}, "model is 3, not a text"),
+        ({"framing": {"frame_px": 10, "crop_px": 11}}, "crop_px 11 of frame_px 10"),
+        ({"framing": {"frame_px": 10.0, "crop_px": 1}}, "framing.frame_px is 10.0"),
+        ({"framing": {"frame_px": 10}}, "no framing.crop_px"),
+        ({"framing": []}, r"framing is \[\], not an object"),
+        ({"network": {"file": NETWORK, "inputs": ["a"], "output": "s"}}, "network.inputs"),
+        ({"network": {"file": NETWORK, "inputs": ["a", 1], "output": "s"}}, "network.inputs"),
+        ({"network": {"file": NETWORK, "inputs": ["a", "b"]}}, "no network.output"),
+        ({"network": {"file": "x.onnx", "inputs": ["a", "b"], "output": "s"}}, "lists no 'x.onnx'"),
+        ({"threshold": "high"}, "threshold is 'high', not a number"),
+        ({"threshold": None}, "threshold is None"),
+        ({"threshold": 10**400}, "threshold is 1000"),
+        ({"calibration": {"scale": 1.0}}, "offset"),
+        ({"calibration": {"scale": -1.0, "offset": 0.0}}, "scale"),
+        ({"calibration": {"scale": 1.0, "offset": 0.0, "ece": 1.5}}, "ece is 1.5"),
+        ({"calibration": {"scale": 1.0, "offset": 0.0, "genuine_pairs": -1}}, "genuine_pairs"),
+        ({"identities": {"training": -2}}, "identities.training is -2"),
+        ({"thresholds": {}}, "thresholds is {}, not a list"),
+        ({"thresholds": [1]}, "thresholds holds"),
+        ({"training": 1}, "training is 1, not an object"),
+        ({"files": {"../x": {"bytes": 1, "sha256": ""}}}, "could point outside"),
+        ({"files": {"a\\b": {"bytes": 1, "sha256": ""}}}, "could point outside"),
+        ({"files": {"..": {"bytes": 1, "sha256": ""}}}, "could point outside"),
+        ({"files": {NETWORK: {"bytes": -1, "sha256": ""}}}, "bytes is -1"),
+        ({"files": {NETWORK: {"bytes": 1}}}, "no files.network.onnx.sha256"),
+        ({"files": {NETWORK: 1}}, "files.network.onnx is 1, not an object"),
+        ({"files": {NETWORK: {"bytes": 1, "sha256": ""}}}, "lists no 'identities.json'"),
+        ({"files": {}}, "lists no 'network.onnx'"),
+    ],
+)
+def test_bad_fields_are_named(make_bundle, changes, says):
+    bundle = make_bundle()
+    edit(bundle, **changes)
+    with pytest.raises(BadBundle, match=says) as caught:
+        Bundle.open(bundle.folder)
+    assert str(caught.value).startswith(f"{bundle.folder / MANIFEST}: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe{}",
+        b"[]",
+        b"null",
+        b"[" * 100_000,
+        b'{"schema": 1, "threshold": NaN}',
+        b'{"schema": ' + b"9" * 5000 + b"}",
+    ],
+)
+def test_what_is_not_a_json_object(make_bundle, text):
+    bundle = make_bundle()
+    (bundle.folder / MANIFEST).write_bytes(text)
+    with pytest.raises(BadBundle, match=r"manifest\.json: (not JSON|a JSON object)"):
+        Bundle.open(bundle.folder)
+
+
+ENTRY = {"bytes": 1, "sha256": ""}
+GOOD = manifest_of("pair") | {"schema": 1, "files": {NETWORK: ENTRY, IDENTITIES: ENTRY}}
+
+
+@given(
+    st.sampled_from(sorted(GOOD)),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+        ),
+        max_leaves=4,
+    ),
+)
+def test_any_value_is_used_or_refused_in_words(name, value):
+    try:
+        parsed = parse_manifest(GOOD | {name: value})
+    except (ValueError, BadBundle):  # what `Bundle.open` turns into one line
+        return
+    assert parsed.raw[name] == value
+
+
+def test_missing_folder_files_and_other_things(make_bundle, tmp_path):
+    bundle = make_bundle()
+    with pytest.raises(BadBundle, match="no such folder"):
+        Bundle.open(tmp_path / "nowhere")
+    with pytest.raises(BadBundle, match="not a folder"):
+        Bundle.open(bundle.folder / MANIFEST)
+    with pytest.raises(BadBundle, match=r"manifest\.json: missing"):
+        Bundle.open(tmp_path)
+    (bundle.folder / NETWORK).unlink()
+    with pytest.raises(BadBundle, match=r"network\.onnx: missing"):
+        Bundle.open(bundle.folder)
+    Bundle.open(bundle.folder, verify_files=False)
+    (bundle.folder / NETWORK).mkdir()
+    with pytest.raises(BadBundle, match=r"network\.onnx: not a regular file"):
+        Bundle.open(bundle.folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this platform")
+def test_a_pipe_is_never_opened(make_bundle):
+    bundle = make_bundle()
+    (bundle.folder / MANIFEST).unlink()
+    os.mkfifo(bundle.folder / MANIFEST)
+    with pytest.raises(BadBundle, match="not a regular file"):
+        Bundle.open(bundle.folder)
+
+
+@pytest.mark.parametrize("name", [NETWORK, IDENTITIES, MODEL, CARD])
+def test_damage_is_found(make_bundle, name):
+    bundle = make_bundle()
+    path = bundle.folder / name
+    good = path.read_bytes()
+    flipped = bytes([good[0] ^ 1]) + good[1:]
+    for bad, says in ((flipped, "SHA-256"), (good[:-1], "size"), (good + b" ", "size")):
+        path.write_bytes(bad)
+        with pytest.raises(BadBundle, match=rf"{name}: its .*{says}"):
+            Bundle.open(bundle.folder).check_all()
+    if name in (MODEL, CARD):
+        Bundle.open(bundle.folder)  # what verification does not need is checked on demand
+    path.write_bytes(good)
+    Bundle.open(bundle.folder).check_all()
+
+
+def test_reading_a_file_that_is_not_listed(make_bundle):
+    with pytest.raises(BadBundle, match="lists no other"):
+        make_bundle().read("other")
+
+
+def test_identities(make_bundle):
+    bundle = make_bundle()
+    decomposed = unicodedata.normalize("NFD", "Bé")
+    assert decomposed != "Bé"
+    names = ["Ann", decomposed, "Cyd", "Dan"]
+    assert bundle.knows(names).tolist() == [True, True, True, False]
+    assert bundle.trained_on(names).tolist() == [True, True, False, False]
+    assert bundle.knows([]).dtype == np.bool_
+    text = (bundle.folder / IDENTITIES).read_text()
+    assert "Ann" not in text
+
+
+def test_identity_hash_is_pinned():
+    # A change would make every older bundle forget whom it was trained on.
+    assert identity_hash("Ann_Example") == GOLDEN
+    assert identity_hash(os.fsdecode(b"caf\xe9")) != identity_hash("café")
+
+
+GOLDEN = "a8b20bf242c60e81"
+
+
+@given(st.text(st.characters()))
+def test_every_name_has_a_hash(name):
+    hashed = identity_hash(name)
+    assert len(hashed) == 16
+    assert int(hashed, 16) >= 0
+    assert identity_hash(unicodedata.normalize("NFD", name)) == hashed
+
+
+@given(st.lists(st.text(max_size=3)), st.randoms())
+def test_identity_lists_ignore_order_and_repeats(names, random):
+    shuffled = names + names[:2]
+    random.shuffle(shuffled)
+    assert identity_lists(names, names) == identity_lists(shuffled, set(names))
+
+
+@pytest.mark.parametrize("content", [{}, {"training": 1, "calibration": []}, {"training": [1]}])
+def test_identities_of_another_shape(make_bundle, content):
+    bundle = make_bundle()
+    files = {name: bundle.read(name) for name in bundle.raw["files"]}
+    files[IDENTITIES] = json.dumps({"calibration": []} | content).encode()
+    again = write_bundle(bundle.folder, bundle.raw, files)
+    with pytest.raises(BadBundle, match=r"identities\.json: "):
+        again.knows(["Ann"])
+
+
+def test_writing_from_paths_and_replacing(make_bundle, tmp_path):
+    bundle = make_bundle()
+    card = tmp_path / "card"
+    card.write_bytes(b"new")
+    files: dict[str, bytes | Path] = {name: bundle.read(name) for name in bundle.raw["files"]}
+    again = write_bundle(bundle.folder, bundle.raw, files | {CARD: card})
+    assert again.read(CARD) == b"new"
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_unusable_bundles_are_not_written(tmp_path):
+    files = {NETWORK: b"n", IDENTITIES: identity_lists([], [])[0]}
+    out = tmp_path / "b"
+    good = manifest_of("pair")
+    for manifest, contents, says in (
+        (good | {"kind": "x"}, files, "kind"),
+        (good | {"results": {"auc": float("nan")}}, files, "JSON|nan|range"),
+        (good | {"results": {"auc": np.float32(1)}}, files, "float32"),
+        (good, {NETWORK: b"n"}, IDENTITIES),
+        (good, files | {"../escape": b""}, "could point outside"),
+        (good, files | {MANIFEST: b"{}"}, "written here"),
+        (good, files | {CARD: tmp_path / "none"}, "none: No such file"),
+    ):
+        with pytest.raises(BadBundle, match=says):
+            write_bundle(out, manifest, contents)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_but_a_bundle_is_replaced(make_bundle, tmp_path):
+    bundle = make_bundle()
+    files = {name: bundle.read(name) for name in bundle.raw["files"]}
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    write_bundle(photos, bundle.raw, files)  # an empty folder may become a bundle
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.jpg").write_bytes(b"dear")
+    for out in (other, other / "a.jpg"):
+        with pytest.raises(BadBundle, match="exists and is no bundle"):
+            write_bundle(out, bundle.raw, files)
+    assert (other / "a.jpg").read_bytes() == b"dear"

@@ -1,0 +1,120 @@
+"""No damaged bundle is used: every changed byte and every cut of every file is found and named."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from tiny_bundles import tiny_bundle
+
+from facepairs.bundles.bundle import CARD, IDENTITIES, MODEL, NETWORK, Bundle
+from facepairs.bundles.default import bundle_folder
+from facepairs.bundles.manifest import DIGEST, MANIFEST
+from facepairs.errors import BadBundle
+
+FILES = (MANIFEST, NETWORK, MODEL, IDENTITIES, CARD)
+
+
+def opened(folder):
+    bundle = Bundle.open(folder)
+    bundle.check_all()
+    return bundle
+
+
+def refused(folder, name):
+    """Whether it is refused, in one line with the file's name."""
+    try:
+        opened(folder)
+    except BadBundle as error:
+        told = str(error)
+    else:
+        return False
+    assert name in told
+    assert "\n" not in told
+    return True
+
+
+@pytest.mark.parametrize("kind", ["pair", "embedding"])
+@pytest.mark.parametrize("name", [MODEL, IDENTITIES, CARD, NETWORK])
+def test_every_changed_byte_of_a_file_is_found(tmp_path, name, kind):
+    folder = tiny_bundle(tmp_path / "bundle", kind).folder
+    path = folder / name
+    whole = path.read_bytes()
+    step = max(1, len(whole) // 400)  # the embedding's matrix has 74 kB
+    for at in range(0, len(whole), step):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        assert refused(folder, name), at
+
+
+def flips(folder, masks):
+    """Change every byte of the manifest with each mask; give the places that nobody noticed."""
+    path = folder / MANIFEST
+    whole, meant = path.read_bytes(), dict(opened(folder).raw)
+    unseen = []
+    for at in range(len(whole)):
+        for mask in masks:
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ mask]) + whole[at + 1 :])
+            if not refused(folder, ""):
+                means = dict(opened(folder).raw)
+                # The sum's own name: it is then missing, as in older bundles. White space.
+                assert {k: v for k, v in means.items() if k in meant and k != DIGEST} == {
+                    k: v for k, v in meant.items() if k != DIGEST
+                }, at
+                unseen.append(at)
+    path.write_bytes(whole)
+    name = whole.index(DIGEST.encode())
+    own_name = range(name, name + len(DIGEST))
+    return [at for at in unseen if at not in own_name and not whole[at : at + 1].isspace()]
+
+
+def test_every_changed_byte_of_the_manifest_is_found(tmp_path):
+    assert flips(tiny_bundle(tmp_path / "bundle").folder, [0x01]) == []
+
+
+@pytest.mark.slow
+def test_every_changed_bit_of_the_manifest_is_found(tmp_path):
+    masks = [1 << bit for bit in range(8)] + [0xFF]
+    assert flips(tiny_bundle(tmp_path / "bundle").folder, masks) == []
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_cuts_are_found(tmp_path, name):
+    folder = tiny_bundle(tmp_path / "bundle").folder
+    path = folder / name
+    whole = path.read_bytes()
+    for size in {*range(0, len(whole), 7), len(whole) - 1}:
+        path.write_bytes(whole[:size])
+        missed = not refused(folder, name)
+        # Without its last line feed a manifest says all that it said.
+        assert not missed or (name == MANIFEST and size == len(whole) - 1), size
+    path.unlink()
+    assert refused(folder, name)
+
+
+def test_an_edited_threshold_is_refused(tmp_path):
+    folder = tiny_bundle(tmp_path / "bundle").folder
+    path = folder / MANIFEST
+    path.write_text(path.read_text().replace('"threshold": -0.1,', '"threshold": -0.9,', 1))
+    with pytest.raises(BadBundle, match=r"manifest\.json: damaged or edited"):
+        Bundle.open(folder)
+
+
+def test_another_spelling_is_no_damage(tmp_path):
+    folder = tiny_bundle(tmp_path / "bundle").folder
+    table = json.loads((folder / MANIFEST).read_text())
+    (folder / MANIFEST).write_text(json.dumps(dict(reversed(table.items()))))
+    assert opened(folder).threshold == -0.1
+
+
+@pytest.mark.slow
+def test_many_changed_bytes_of_the_packaged_model_are_found(tmp_path):
+    shutil.copytree(bundle_folder(None), tmp_path, dirs_exist_ok=True)
+    opened(tmp_path)
+    random = np.random.default_rng(1)
+    for name in (NETWORK, IDENTITIES):
+        path = tmp_path / name
+        whole = path.read_bytes()
+        for at in random.integers(0, len(whole), 200).tolist():
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+            assert refused(tmp_path, name)
+        path.write_bytes(whole)

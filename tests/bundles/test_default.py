@@ -1,0 +1,40 @@
+"""The word `default`, the package's own bundle, and a folder that happens to be called so."""
+
+import shutil
+
+import pytest
+
+from facepairs.bundles import default
+from facepairs.bundles.bundle import Bundle
+from facepairs.errors import BadBundle
+from facepairs.verification.verifier import Verifier
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A place for the package's own bundle that is empty."""
+    monkeypatch.setattr(default, "FOLDER", tmp_path / "package" / "default_model")
+    return default.FOLDER
+
+
+def test_no_path_and_the_word_name_the_packages_bundle(make_bundle, package):
+    shutil.copytree(make_bundle().folder, package)
+    assert Bundle.open(None).folder == package
+    assert Bundle.open("default").folder == package
+    assert Verifier.load().bundle.folder == package
+
+
+def test_a_folder_called_default_is_given_as_a_path(make_bundle, package, tmp_path, monkeypatch):
+    shutil.copytree(make_bundle().folder, tmp_path / "default")
+    monkeypatch.chdir(tmp_path)
+    for path in ("./default", default.Path("default"), str(tmp_path / "default")):
+        assert Bundle.open(path).folder == default.Path(path)
+    with pytest.raises(BadBundle):
+        Bundle.open("default")
+
+
+def test_a_package_without_one_says_how_to_train_one(package):
+    package.mkdir(parents=True)
+    for path in (None, "default"):
+        with pytest.raises(BadBundle, match=r"without a default model; train one .*--model run"):
+            Bundle.open(path)

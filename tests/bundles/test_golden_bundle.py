@@ -1,0 +1,63 @@
+"""Bundles of the last release load in this one and say what they said then.
+
+`golden/pair` was made by `data synth faces --people 20 --images 4 --seed 11` and `train --model
+pixels`, `golden/embedding` by `tiny_bundles`, both with schema 1; the photos are drawn. When the
+schema changes, these stay as they are, and new ones come beside them.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from command_line import facepairs
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.manifest import MANIFEST, SCHEMA
+from facepairs.verification.verifier import Verifier
+
+GOLDEN = Path(__file__).parent / "golden"
+SCORES = json.loads((GOLDEN / "scores.json").read_text())
+
+
+@pytest.mark.parametrize("kind", ["pair", "embedding"])
+def test_a_golden_bundle_says_what_it_said(kind):
+    verifier = Verifier.load(GOLDEN / kind)
+    verifier.bundle.check_all()
+    for other, wanted in SCORES[kind].items():
+        verdict = verifier.verify(GOLDEN / "one.jpg", GOLDEN / f"{other}.jpg")
+        assert verdict.score == pytest.approx(wanted["score"], abs=1e-4)
+        assert verdict.probability == pytest.approx(wanted["probability"], abs=1e-3)
+        assert verdict.same == wanted["same"]
+
+
+def test_what_a_golden_manifest_says_is_understood():
+    bundle = Bundle.open(GOLDEN / "pair")
+    assert bundle.raw["schema"] == 1
+    assert (bundle.kind, bundle.model, bundle.inputs) == ("pair", "pixels", ("left", "right"))
+    assert bundle.framing.to_json() == {"frame_px": 250, "crop_px": 112}
+    assert [row["fmr"] for row in bundle.thresholds] == [0.1, 0.01, 0.001]
+    assert bundle.training["protocol"] == "heldout"
+    assert {len(hashes) for hashes in bundle.identities} == {8, 10}
+    assert 0 <= bundle.ece <= 1
+    known = Bundle.open(GOLDEN / "embedding")
+    assert known.knows(["Ann", "Bé", "Cyd", "Dan"]).tolist() == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        (SCHEMA + 1, f"made by a newer facepairs 9.8 (schema {SCHEMA + 1}, this one reads "
+         f"{SCHEMA}); upgrade facepairs"),
+        (SCHEMA - 1, f"made by an older facepairs 9.8 (schema {SCHEMA - 1}, this one reads "
+         f"{SCHEMA}); train or export it again with this version, or install that one"),
+    ],
+)  # fmt: skip
+def test_another_schema_gets_one_clear_line(tmp_path, schema, says):
+    folder = tmp_path / "bundle"
+    shutil.copytree(GOLDEN / "pair", folder)
+    table = json.loads((folder / MANIFEST).read_text())
+    table = table | {"schema": schema, "versions": {"facepairs": "9.8"}}
+    (folder / MANIFEST).write_text(json.dumps(table))
+    done = facepairs("verify", GOLDEN / "one.jpg", GOLDEN / "same.jpg", "--model", folder, check=2)
+    assert done.stderr == f"facepairs: error: {folder / MANIFEST}: {says}\n"

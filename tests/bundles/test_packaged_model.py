@@ -1,0 +1,68 @@
+"""The model in the package is what its card and the published results say."""
+
+import csv
+import json
+import statistics
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from facepairs.bundles.bundle import MODEL, Bundle
+from facepairs.bundles.default import FOLDER
+from facepairs.data.synth.generate import draw_face
+from facepairs.verification.verifier import Verifier
+
+RESULTS = Path(__file__).parents[2] / "scripts" / "results" / "view2" / "siamese"
+
+
+@pytest.fixture(scope="module")
+def verifier():
+    return Verifier.load()
+
+
+@pytest.fixture(scope="module")
+def photos():
+    return [draw_face(3, person, photo) for person in range(6) for photo in range(2)]
+
+
+def test_it_is_small_and_whole():
+    sizes = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
+    training = sizes.pop(MODEL)  # for `--init default` and `export` alone
+    assert sum(sizes.values()) <= 8_000_000  # network, manifest, identities, card
+    assert training <= 8_000_000
+    Bundle.open(FOLDER).check_all()
+
+
+def test_order_and_mirroring_do_not_matter(verifier, photos):
+    changes = []
+    for left, right in pairwise(photos):
+        verdict = verifier.verify(left, right)
+        assert verifier.verify(right, left) == verdict
+        mirrored = verifier.verify(np.ascontiguousarray(left[:, ::-1]), right)
+        changes.append(abs(mirrored.probability - verdict.probability))
+    assert np.median(changes) < 0.05
+
+
+def test_its_figures_follow_from_the_published_scores():
+    result = json.loads((RESULTS / "result.json").read_text())
+    folds = {row["fold"]: row for row in result["folds"]}
+    right: dict[int, list[bool]] = {fold: [] for fold in folds}
+    with open(RESULTS / "scores.csv", newline="") as handle:
+        for row in csv.DictReader(handle):
+            accepted = float(row["score"]) >= folds[int(row["fold"])]["threshold"]
+            right[int(row["fold"])].append(accepted == (row["genuine"] == "1"))
+    assert [len(answers) for answers in right.values()] == [600] * 10
+    accuracy = [statistics.mean(answers) for answers in right.values()]
+    error = statistics.stdev(accuracy) / 10**0.5
+    told = Bundle.open(FOLDER).results["view2"]
+    for figures in (result, told):
+        assert figures["accuracy"] == pytest.approx(statistics.mean(accuracy))
+        assert figures["accuracy_standard_error"] == pytest.approx(error)
+
+
+def test_its_probability_is_calibrated():
+    ece = Bundle.open(FOLDER).ece
+    assert ece is not None
+    assert ece <= 0.03

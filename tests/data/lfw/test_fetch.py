@@ -1,0 +1,284 @@
+import hashlib
+import io
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from range_server import Remote, serving, sha256
+
+from facepairs.data.lfw.fetch import ARCHIVES, LISTS, Archive, Source, content_sha256, fetch_lfw
+from facepairs.data.lfw.unpack import NoRoom
+from facepairs.errors import BadTransfer
+
+PHOTOS = {
+    "Ann_Bo/Ann_Bo_0001.jpg": b"one" * 3000,
+    "Ann_Bo/Ann_Bo_0002.jpg": b"two" * 2000,
+    "Zed/Zed_0001.jpg": bytes(range(256)) * 40,
+}
+WORDS = {source.file: f"official {source.file}\n".encode() for source in LISTS}
+
+
+@pytest.fixture
+def remote() -> Iterator[Remote]:
+    with serving() as what:
+        yield what
+
+
+def tgz(files: dict[str, bytes], *extra: tarfile.TarInfo) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+        for info in extra:
+            tar.addfile(info)
+    return out.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, data in files.items():
+            bundle.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def below(top: str) -> dict[str, bytes]:
+    return {f"{top}/{name}": data for name, data in PHOTOS.items()}
+
+
+def content() -> str:
+    digest = hashlib.sha256()
+    for name, data in PHOTOS.items():
+        digest.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
+    return digest.hexdigest()
+
+
+def offer(remote: Remote, kind: str, data: bytes, **changes: str) -> Callable[[Path], Path]:
+    """Put the lists and an archive on the server; give a function that fetches them."""
+    remote.files = {**WORDS, "images": data}
+    lists = [Source(name, f"{remote.url}/{name}", sha256(text)) for name, text in WORDS.items()]
+    expected = {
+        "sha256": "" if kind == "zip" else sha256(data),
+        "content_sha256": content() if kind == "zip" else "",
+        **changes,
+    }
+    archive = Archive(f"faces.{kind}", f"{remote.url}/images", folder="faces", **expected)
+    return lambda out: fetch_lfw(
+        out, "deepfunneled", lists=lists, archives={"deepfunneled": archive}, retry_s=0.0
+    )
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(".facepairs")
+    }
+
+
+def test_the_published_table_is_whole() -> None:
+    assert [source.file for source in LISTS] == [
+        "pairs.txt", "pairsDevTest.txt", "pairsDevTrain.txt",
+        "people.txt", "peopleDevTest.txt", "peopleDevTrain.txt",
+    ]  # fmt: skip
+    assert set(ARCHIVES) == {"deepfunneled", "funneled", "original"}
+    for source in (*LISTS, *ARCHIVES.values()):
+        assert source.url.startswith("https://")
+        sums = {source.sha256, getattr(source, "content_sha256", "")} - {""}
+        assert sums
+        assert all(len(bytes.fromhex(one)) == 32 for one in sums)
+
+
+@pytest.mark.parametrize("kind", ["zip", "tgz"])
+@pytest.mark.parametrize("top", ["lfw-deepfunneled", "a/b"])
+def test_a_whole_fetch_and_nothing_twice(
+    remote: Remote, tmp_path: Path, kind: str, top: str
+) -> None:
+    files = {**below(top), "__MACOSX/x/._y": b"junk", f"{top}/.DS_Store": b"junk"}
+    fetch = offer(remote, kind, zipped(files) if kind == "zip" else tgz(files))
+    out = tmp_path / "new" / "lfw"
+    assert fetch(out) == out / "faces"
+    assert tree(out) == {**WORDS, **below("faces")}
+    assert content_sha256(out / "faces") == content()
+    asked = len(remote.asked)
+    assert asked == 7
+    fetch(out)
+    assert len(remote.asked) == asked
+
+
+def test_progress_counts_the_archive_to_its_end(remote: Remote, tmp_path: Path) -> None:
+    remote.files = {"images": zipped(below("x"))}
+    size = len(remote.files["images"])
+    archive = Archive("faces.zip", f"{remote.url}/images", "", "faces", content())
+    seen: list[tuple[int, int]] = []
+    fetch_lfw(
+        tmp_path, "original", lambda *at: seen.append(at), lists=(), archives={"original": archive}
+    )
+    assert seen[0] == (0, size)
+    assert seen[-1] == (size, size)
+    assert seen == sorted(seen)
+
+
+def test_a_folder_that_lost_or_gained_a_photo_is_not_taken_for_whole(
+    remote: Remote, tmp_path: Path
+) -> None:
+    for kind, data in (("zip", zipped(below("x"))), ("tgz", tgz(below("x")))):
+        out = tmp_path / kind
+        fetch = offer(remote, kind, data)
+        (fetch(out) / "Zed/Zed_0001.jpg").unlink()
+        with pytest.raises(BadTransfer, match="faces exists, and is not the whole set"):
+            fetch(out)
+        assert (out / "faces/Ann_Bo").is_dir()
+
+
+def test_an_unknown_set_of_images(tmp_path: Path) -> None:
+    with pytest.raises(BadTransfer, match="'aligned', not one of deepfunneled, funneled, original"):
+        fetch_lfw(tmp_path, "aligned")  # type: ignore[arg-type]
+
+
+def test_a_list_of_the_wrong_sum_is_removed(remote: Remote, tmp_path: Path) -> None:
+    remote.files["pairs.txt"] = b"tampered"
+    lists = [Source("pairs.txt", f"{remote.url}/pairs.txt", sha256(b"official"))]
+    with pytest.raises(BadTransfer, match=r"pairs.txt: the file's SHA-256 is .*, not .* removed"):
+        fetch_lfw(tmp_path, lists=lists)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["zip", "tgz"])
+def test_an_archive_of_the_wrong_sum_leaves_nothing(
+    remote: Remote, tmp_path: Path, kind: str
+) -> None:
+    wrong = {"content_sha256" if kind == "zip" else "sha256": "0" * 64}
+    files = below("x")
+    fetch = offer(remote, kind, zipped(files) if kind == "zip" else tgz(files), **wrong)
+    with pytest.raises(BadTransfer, match=f"SHA-256 is [0-9a-f]{{64}}, not {'0' * 64}; it was rem"):
+        fetch(tmp_path)
+    assert tree(tmp_path) == WORDS
+    assert {path.name for path in tmp_path.iterdir()} == set(WORDS)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"<html>", zipped(below("x"))[:-30], zipped({"a.txt": b"x"})]
+)
+def test_what_is_no_archive_of_photos_is_removed(
+    remote: Remote, tmp_path: Path, data: bytes
+) -> None:
+    with pytest.raises(BadTransfer, match=r"faces\.zip"):
+        offer(remote, "zip", data)(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == set(WORDS)
+
+
+def test_a_hostile_archive_is_removed_by_fetch(remote: Remote, tmp_path: Path) -> None:
+    link = tarfile.TarInfo("x/Zed/link")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+    data = tgz(below("x"), link)
+    with pytest.raises(BadTransfer, match="is a link, a device or a pipe"):
+        offer(remote, "tgz", data)(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == set(WORDS)
+
+
+def test_no_room_is_told_before_the_transfer(remote: Remote, tmp_path: Path) -> None:
+    remote.files["images"] = tgz(below("x"))
+    size = len(remote.files["images"])
+    archive = Archive("faces.tgz", f"{remote.url}/images", "", "faces", content())
+
+    def fetch(free_bytes: int) -> Path:
+        return fetch_lfw(
+            tmp_path, lists=(), archives={"deepfunneled": archive}, free_bytes=free_bytes
+        )
+
+    with pytest.raises(NoRoom, match=r"no room in .*MB needed; free space"):
+        fetch(2 * size - 1)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(NoRoom):  # enough for the archive twice, not for its content
+        fetch(2 * size)
+    assert [path.name for path in tmp_path.iterdir()] == ["faces.tgz.fetched"]
+    assert fetch(10**9) == tmp_path / "faces"
+    assert len(remote.asked) == 2
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(BadTransfer, match=r"cannot write .*file.* choose another place"):
+        fetch_lfw(tmp_path / "file" / "lfw")
+
+
+def test_a_folder_where_a_list_should_be(remote: Remote, tmp_path: Path) -> None:
+    (tmp_path / "pairs.txt").mkdir()
+    with pytest.raises(BadTransfer, match=r"cannot write .*pairs\.txt"):
+        offer(remote, "zip", zipped(below("x")))(tmp_path)
+
+
+def test_an_archive_that_was_there_before_is_used_and_kept(remote: Remote, tmp_path: Path) -> None:
+    fetch = offer(remote, "zip", zipped(below("x")))
+    (tmp_path / "faces.zip").write_bytes(remote.files.pop("images"))
+    assert tree(fetch(tmp_path)) == PHOTOS
+    assert (tmp_path / "faces.zip").exists()
+
+
+SLOW = """
+import sys, time
+from pathlib import Path
+import facepairs.data.lfw.fetch as fetch
+
+def wait(archive, folder):
+    print("unpacked", flush=True)
+    time.sleep(60)
+
+fetch._unpacked_sha256 = wait
+url, content, out = sys.argv[1:]
+archive = fetch.Archive("faces.zip", url, "", "faces", content)
+fetch.fetch_lfw(Path(out), lists=(), archives={"deepfunneled": archive})
+"""
+
+
+@pytest.fixture
+def halfway(remote: Remote, tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A process that has unpacked what it has fetched, and will not finish."""
+    remote.files = {**WORDS, "images": zipped(below("x"))}
+    words = [sys.executable, "-c", SLOW, f"{remote.url}/images", content(), str(tmp_path)]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "unpacked\n"
+    yield child
+    child.kill()
+    child.communicate()
+
+
+def test_a_kill_while_unpacking_leaves_nothing_behind_the_next_run(
+    remote: Remote, tmp_path: Path, halfway: "subprocess.Popen[str]"
+) -> None:
+    halfway.kill()
+    halfway.wait()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert {"faces.zip.fetched", ".fetch.lock"} < left
+    assert len([name for name in left if name.startswith(".faces.tmp-")]) == 1
+    asked = len(remote.asked)
+    assert tree(offer(remote, "zip", remote.files["images"])(tmp_path)) == PHOTOS
+    assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
+    assert len(remote.asked) == asked + len(WORDS)  # the archive had come already
+
+
+def test_what_a_kill_leaves_beside_a_whole_folder_goes_too(remote: Remote, tmp_path: Path) -> None:
+    fetch = offer(remote, "zip", zipped(below("x")))
+    fetch(tmp_path)
+    (tmp_path / "faces.zip.fetched").write_bytes(b"whole once")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (tmp_path / f".faces.tmp-{gone.pid}-0badcafe").mkdir()
+    fetch(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
+
+
+def test_the_second_of_two_is_refused_with_the_firsts_number(
+    remote: Remote, tmp_path: Path, halfway: "subprocess.Popen[str]"
+) -> None:
+    with pytest.raises(BadTransfer, match=f"is in use by process {halfway.pid}; wait for it"):
+        offer(remote, "zip", remote.files["images"])(tmp_path)
+    assert halfway.poll() is None

@@ -1,0 +1,143 @@
+"""The parsers of the official lists: they read what is right and quote what is not."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.lfw.lists import read_pairs, read_people
+from facepairs.errors import BadData, FacepairsError
+
+PEOPLE = {"Ada_B": 3, "Bo_C": 2, "Cy": 1, "Dé": 4}
+INDEX = FaceIndex.from_listing(
+    [f"{name}/{name}_{i + 1:04d}.jpg" for name, n in PEOPLE.items() for i in range(n)]
+)
+
+
+def write(tmp_path, *lines):
+    path = tmp_path / "list.txt"
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_view1_pairs(tmp_path):
+    path = write(tmp_path, "2", "Ada_B\t1\t3", "Dé\t2\t4", "Ada_B\t1\tCy\t1", "Bo_C\t2\tDé\t1")
+    pairs = read_pairs(path, INDEX)
+    assert [INDEX.name(i) for i in pairs.right] == [
+        "Ada_B/Ada_B_0003.jpg",
+        "Dé/Dé_0004.jpg",
+        "Cy/Cy_0001.jpg",
+        "Dé/Dé_0001.jpg",
+    ]
+    assert pairs.genuine.tolist() == [True, True, False, False]
+    assert set(pairs.fold) == {0}
+
+
+def test_view2_pairs_keep_their_fold(tmp_path):
+    fold = ["Ada_B\t1\t2", "Ada_B\t1\tCy\t1"]
+    pairs = read_pairs(write(tmp_path, "2\t1", *fold, *fold), INDEX)
+    assert pairs.fold.tolist() == [1, 1, 2, 2]
+    assert pairs.genuine.tolist() == [True, False, True, False]
+
+
+def test_people_lists(tmp_path):
+    (people,) = read_people(write(tmp_path, "2", "Dé\t4", "Ada_B\t3"), INDEX)
+    assert [INDEX.people[p] for p in people] == ["Ada_B", "Dé"]
+    folds = read_people(write(tmp_path, "2", "1", "Cy\t1", "2", "Ada_B\t3", "Bo_C\t2"), INDEX)
+    assert [len(fold) for fold in folds] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("lines", "where", "why"),
+    [
+        (["two"], 1, "not a number"),
+        (["0"], 1, "not a number from 1"),
+        (["1", "Ada_B\t1\t1", "Ada_B\t1\tCy\t1"], 2, "with itself"),
+        (["1", "Ada_B\t1\t2", "Cy\t1\tCy\t1"], 3, "one person"),
+        (["1", "Ada_B\t1\t9", "Ada_B\t1\tCy\t1"], 2, "no image"),
+        (["1", "Ada_B\t0\t1", "Ada_B\t1\tCy\t1"], 2, "from 1 up"),
+        (["1", "Ada_B\t-1\t1", "Ada_B\t1\tCy\t1"], 2, "not a number"),
+        (["1", "Ada_B\t1\tCy\t1"], 2, "a genuine pair"),
+        (["1", "Ada_B\t1\t2", "Ada_B\t1\t2"], 3, "an impostor pair"),
+        (["1", "Ada_B\t1\t2", "Ada_B\t1\tCy\t1", "Cy\t1\t1"], 4, "more lines"),
+        (["1\t2\t3"], 1, "expected a count"),
+    ],
+)
+def test_bad_pairs_are_quoted(tmp_path, lines, where, why):
+    path = write(tmp_path, *lines)
+    with pytest.raises(BadData) as caught:
+        read_pairs(path, INDEX)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: line {where}: ")
+    assert why in message
+    assert message.endswith(repr(lines[where - 1]))
+
+
+@pytest.mark.parametrize(
+    ("lines", "where", "why"),
+    [
+        (["1", "Nobody\t1"], 2, "no folder"),
+        (["1", "Ada_B\t2"], 2, "has 3 images, the list says 2"),
+        (["1", "Ada_B\t3\t4"], 2, "expected Name<tab>"),
+        (["1", "Ada_B\t3", "Cy\t1"], 3, "more lines"),
+        (["x"], 1, "not a number"),
+        (["9999999", "1", "Cy\t1"], 2, "too many"),
+    ],
+)
+def test_bad_people_are_quoted(tmp_path, lines, where, why):
+    path = write(tmp_path, *lines)
+    with pytest.raises(BadData) as caught:
+        read_people(path, INDEX)
+    assert f"{path}: line {where}: " in str(caught.value)
+    assert why in str(caught.value)
+
+
+def test_short_lists_say_where_they_end(tmp_path):
+    with pytest.raises(BadData, match="ends at line 2 where an impostor pair should follow"):
+        read_pairs(write(tmp_path, "1", "Ada_B\t1\t2"), INDEX)
+    with pytest.raises(BadData, match="ends at line 1"):
+        read_people(write(tmp_path, "1"), INDEX)
+
+
+def test_files_that_are_no_lists(tmp_path):
+    with pytest.raises(BadData, match="No such file"):
+        read_pairs(tmp_path / "none.txt", INDEX)
+    binary = tmp_path / "binary.txt"
+    binary.write_bytes(b"\xff\xd8\xff")
+    with pytest.raises(BadData, match="not a UTF-8"):
+        read_people(binary, INDEX)
+
+
+def test_names_that_break_lines_are_escaped(tmp_path):
+    with pytest.raises(BadData, match="no image") as caught:
+        read_pairs(write(tmp_path, "1", "\x0cA\u2028nn\t1\t2", "Ann\t1\tBob\t1"), INDEX)
+    assert str(caught.value).isprintable()
+
+
+@given(st.text(alphabet="\tAda_BoCy0123\nDé\x85\u2028", max_size=60))
+def test_any_text_is_read_or_refused_in_words(tmp_path_factory, text):
+    path = tmp_path_factory.getbasetemp() / "fuzz.txt"
+    path.write_bytes(text.encode())
+    for read in (read_pairs, read_people):
+        with contextlib.suppress(FacepairsError):
+            read(path, INDEX)
+
+
+@pytest.mark.lfw
+def test_the_official_lists(lfw: Path):
+    index = FaceIndex.scan(lfw / "lfw-deepfunneled")
+    counts = {
+        path.name: len(read_pairs(path, index)) for path in lfw.iterdir() if "pairs" in path.name
+    }
+    assert counts == {"pairs.txt": 6000, "pairsDevTrain.txt": 2200, "pairsDevTest.txt": 1000}
+    people = {
+        name: [len(fold) for fold in read_people(lfw / name, index)]
+        for name in ("people.txt", "peopleDevTrain.txt", "peopleDevTest.txt")
+    }
+    assert sum(people["people.txt"]) == 5749
+    assert len(people["people.txt"]) == 10
+    assert people["peopleDevTrain.txt"] == [4038]
+    assert people["peopleDevTest.txt"] == [1711]

@@ -1,0 +1,153 @@
+import contextlib
+import io
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facepairs.data.lfw.unpack import NoRoom, unpack
+from facepairs.errors import BadTransfer
+
+PHOTOS = {
+    "x/Ann/1.jpg": b"one" * 3000,
+    "x/Ann/2.jpg": b"two" * 2000,
+    "x/Zed/1.jpg": bytes(range(256)) * 40,
+}
+
+
+def tgz(files: dict[str, bytes], *extra: tarfile.TarInfo) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+        for info in extra:
+            tar.addfile(info)
+    return out.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, data in files.items():
+            bundle.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("pack", [tgz, zipped])
+def test_files_come_out_as_they_went_in(
+    tmp_path: Path, pack: Callable[[dict[str, bytes]], bytes]
+) -> None:
+    (tmp_path / "into").mkdir()
+    junk = {"__MACOSX/x/._1": b"junk", "x/.DS_Store": b"junk"}
+    (tmp_path / "a").write_bytes(pack({**PHOTOS, **junk}))
+    unpack(tmp_path / "a", tmp_path / "into")
+    assert tree(tmp_path / "into") == PHOTOS
+
+
+def test_no_room_is_told_before_a_file_is_written(tmp_path: Path) -> None:
+    (tmp_path / "into").mkdir()
+    (tmp_path / "a").write_bytes(tgz(PHOTOS))
+    with pytest.raises(NoRoom, match=r"no room in .*into: 0\.0 MB needed; free space"):
+        unpack(tmp_path / "a", tmp_path / "into", free_bytes=8_999)
+    assert tree(tmp_path / "into") == {}
+
+
+def member(name: str, kind: bytes, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+def zip_of(name: str, mode: int = 0, data: bytes = b"x") -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as bundle:
+        info = zipfile.ZipInfo(name)
+        info.filename = name  # as it is: ZipInfo itself tidies some names
+        info.external_attr = mode << 16
+        bundle.writestr(info, data)
+    return out.getvalue()
+
+
+HOSTILE = {
+    "tar parent": tgz({"Ann/1.jpg": b"x", "../out.jpg": b"x"}),
+    "tar deep parent": tgz({"Ann/../../out.jpg": b"x"}),
+    "tar absolute": tgz({"/tmp/out.jpg": b"x"}),
+    "tar drive": tgz({"C:/out.jpg": b"x"}),
+    "tar backslash": tgz({"..\\out.jpg": b"x"}),
+    "tar symlink": tgz({}, member("Ann", tarfile.SYMTYPE, "..")),
+    "tar hard link": tgz({"Ann/1.jpg": b"x"}, member("Ann/2.jpg", tarfile.LNKTYPE, "Ann/1.jpg")),
+    "tar device": tgz({}, member("Ann/null", tarfile.CHRTYPE)),
+    "tar pipe": tgz({}, member("Ann/pipe", tarfile.FIFOTYPE)),
+    "tar hidden symlink": tgz({}, member(".Ann", tarfile.SYMTYPE, "/etc")),
+    "zip parent": zip_of("../out.jpg"),
+    "zip absolute": zip_of("/tmp/out.jpg"),
+    "zip backslash": zip_of("..\\out.jpg"),
+    "zip symlink": zip_of("Ann", 0o120777, b"/etc"),
+    "zip pipe": zip_of("Ann", 0o010644),
+    "zip newline": zip_of("Ann/\n.jpg"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_archive_puts_nothing_outside(tmp_path: Path, case: str) -> None:
+    archive, into = tmp_path / "a", tmp_path / "deep" / "er"
+    into.mkdir(parents=True)
+    archive.write_bytes(HOSTILE[case])
+    with pytest.raises(BadTransfer, match=r"^a: "):
+        unpack(archive, into)
+    assert set(tree(tmp_path)) <= {"a", "deep/er/Ann/1.jpg"}
+    assert not any(path.is_symlink() for path in tmp_path.rglob("*"))
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
+def test_a_name_that_comes_twice(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as bundle:
+        bundle.writestr("Ann/1.jpg", b"a")
+        bundle.writestr("Ann/1.jpg", b"b")
+    (tmp_path / "a").write_bytes(out.getvalue())
+    (tmp_path / "into").mkdir()
+    with pytest.raises(BadTransfer, match=r"'1\.jpg' comes twice"):
+        unpack(tmp_path / "a", tmp_path / "into")
+
+
+def test_limits_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_bytes(zipped(PHOTOS))
+    for name, value, says in (
+        ("MAX_MEMBERS", 2, "more than 2 files"),
+        ("MAX_FILE_BYTES", 8000, "9,000 bytes, too many"),
+        ("MAX_TOTAL_BYTES", 20_000, "more than 20,000 bytes in all"),
+    ):
+        (tmp_path / name).mkdir()
+        with monkeypatch.context() as patch:
+            patch.setattr(f"facepairs.data.lfw.unpack.{name}", value)
+            with pytest.raises(BadTransfer, match=says):
+                unpack(tmp_path / "a", tmp_path / name)
+
+
+@given(cut=st.floats(0, 1), junk=st.binary(max_size=40), tar=st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_a_damaged_archive_is_an_error_of_ours(cut: float, junk: bytes, tar: bool) -> None:
+    data = tgz(PHOTOS) if tar else zipped(PHOTOS)
+    at = int(cut * len(data))
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        (place / "into").mkdir()
+        (place / "a").write_bytes(data[:at] + junk + data[at + len(junk) + 1 :])
+        with contextlib.suppress(BadTransfer):
+            unpack(place / "a", place / "into")

@@ -1,0 +1,273 @@
+import io
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from drawn_scenes import Place, canvas, drawn_faces, paste
+from PIL import Image
+
+from facepairs.errors import BadData, BadImage, NoFace
+from facepairs.faces import framing as module
+from facepairs.faces.detector import Face, overlap
+from facepairs.faces.frame_folder import frame_folder
+from facepairs.faces.framing import FRAME_BOXES, frame_face, portraits
+from facepairs.images.photo import Framing, load_crop
+
+FRAMING = Framing(250, 128)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    return drawn_faces(tmp_path_factory.mktemp("drawn") / "faces")
+
+
+def nobody(image, every):
+    raise AssertionError("a face was looked for")
+
+
+def agrees(portrait, place, slack=0.12):
+    face = portrait.face
+    off = max(abs(face.x - place.x), abs(face.y - place.y)) / place.box_px
+    return off < slack and abs(face.side_px / place.box_px - 1) < 2 * slack
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        Place(300, 260, 300),
+        Place(500, 250, 140),
+        Place(330, 240, 220, 18),
+        Place(330, 240, 260, -15),
+    ],
+)
+def test_a_face_is_found_and_framed(drawn, place):
+    photo = paste(canvas(640, 480), drawn[0], place)
+    (portrait,) = portraits(photo, FRAMING)
+    assert portrait.framed
+    assert portrait.faces == 1
+    assert agrees(portrait, place)
+    assert abs(portrait.level - place.lean) < 7
+    frame = frame_face(np.asarray(photo), portrait.face, portrait.level, 250)
+    original = load_crop(drawn[0], Framing(250, 250)).astype(float)
+    inner = (slice(75, 175),) * 2
+    assert np.corrcoef(frame[inner].ravel(), original[inner].ravel())[0, 1] > 0.7
+
+
+def test_any_source_gives_the_same(drawn, tmp_path):
+    path = tmp_path / "photo.png"
+    paste(canvas(500, 400), drawn[1], Place(220, 210, 240, 10)).save(path)
+    data = path.read_bytes()
+    expected = portraits(path, FRAMING)[0]
+    with Image.open(path) as image:
+        for source in (str(path), data, io.BytesIO(data), image, np.asarray(image)):
+            (portrait,) = portraits(source, FRAMING)
+            assert np.array_equal(portrait.crop, expected.crop)
+            assert portrait.to_json() == expected.to_json()
+
+
+def test_threads_find_the_same(drawn):
+    photos = [paste(canvas(420, 400), path, Place(200, 200, 220)) for path in drawn[:4]]
+    alone = [portraits(photo, FRAMING)[0].to_json() for photo in photos]
+    with ThreadPoolExecutor(4) as pool:
+        assert [p[0].to_json() for p in pool.map(lambda p: portraits(p, FRAMING), photos)] == alone
+
+
+@pytest.mark.parametrize("size", [(250, 250), (200, 200), (49, 300)])
+def test_what_is_framed_by_its_size_passes_through(size):
+    pixels = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
+    framing = Framing(200, 96)
+    (portrait,) = portraits(pixels, framing, find=nobody)
+    assert not portrait.framed
+    assert (portrait.face, portrait.faces, portrait.level) == (None, None, 0)
+    assert np.array_equal(portrait.crop, load_crop(pixels, framing))
+    assert portrait.told() == "as it came"
+
+
+@pytest.mark.parametrize("size_px", [125, 300, 610])
+def test_what_a_face_fills_passes_through(drawn, size_px):
+    with Image.open(drawn[2]) as image:
+        resized = image.resize((size_px, size_px), Image.Resampling.BICUBIC)
+    (portrait,) = portraits(resized, FRAMING)
+    assert not portrait.framed
+    assert portrait.faces == 1
+    assert np.array_equal(portrait.crop, load_crop(resized, FRAMING))
+
+
+@pytest.mark.parametrize(
+    ("size", "face", "framed"),
+    [
+        ((400, 400), Face(200, 200, 400 / FRAME_BOXES), False),
+        ((430, 400), Face(215, 200, 370 / FRAME_BOXES), False),
+        ((400, 400), Face(240, 200, 400 / FRAME_BOXES), True),  # beside the middle
+        ((400, 400), Face(200, 200, 300 / FRAME_BOXES), True),  # too small
+        ((400, 400), Face(200, 200, 520 / FRAME_BOXES), True),  # too large
+        ((500, 400), Face(250, 200, 400 / FRAME_BOXES), True),  # not square
+    ],
+)
+def test_nearly_the_whole_image(size, face, framed):
+    pixels = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
+    (portrait,) = portraits(pixels, FRAMING, find=lambda image, every: [face])
+    assert portrait.framed == framed
+
+
+def test_an_axis_aligned_frame_is_the_photo_itself():
+    pixels = np.random.default_rng(2).integers(0, 256, (500, 600, 3), np.uint8)
+    frame = frame_face(pixels, Face(325, 225, 250 / FRAME_BOXES), 0.0, 250)
+    assert np.array_equal(frame, pixels[100:350, 200:450])
+
+
+@pytest.mark.parametrize("lean", [0.0, 20.0])
+def test_a_frame_goes_on_beyond_the_edges(lean):
+    pixels = np.full((300, 400, 3), 90, np.uint8)
+    frame = frame_face(pixels, Face(10, 290, 200), lean, 250)
+    assert frame.shape == (250, 250, 3)
+    assert (frame == 90).all()
+
+
+def test_turning_is_undone():
+    """A mark to the right of a face that leans lies to the right once it is level."""
+    pixels = np.zeros((400, 400, 3), np.uint8)
+    turn = np.radians(20)
+    x, y = 200 + 80 * np.cos(turn), 200 - 80 * np.sin(turn)  # counter-clockwise is up
+    pixels[round(y) - 4 : round(y) + 5, round(x) - 4 : round(x) + 5] = 255
+    frame = frame_face(pixels, Face(200, 200, 250 / FRAME_BOXES), 20.0, 250)
+    rows, columns = np.nonzero(frame[..., 0] > 128)
+    assert rows.mean() == pytest.approx(124.5, abs=2)
+    assert columns.mean() == pytest.approx(204.5, abs=2)
+
+
+def test_no_face(drawn, tmp_path):
+    path = tmp_path / "field.png"
+    canvas(320, 240).save(path)
+    with pytest.raises(NoFace, match=r"field\.png: no face found.*--no-framing"):
+        portraits(path, FRAMING)
+    with pytest.raises(BadImage, match=r"^second image: no face"):
+        portraits(canvas(320, 240), FRAMING, "second image")
+
+
+def test_several_faces(drawn):
+    places = [Place(150, 200, 200), Place(420, 220, 280), Place(650, 210, 180)]
+    photo = canvas(800, 440)
+    for path, place in zip(drawn[::2], places, strict=True):
+        paste(photo, path, place)
+    (largest,) = portraits(photo, FRAMING)
+    assert agrees(largest, places[1])
+    assert largest.faces == 3
+    assert "the largest of 3 faces" in largest.told()
+    every = portraits(photo, FRAMING, every=True)
+    assert [agrees(one, places[at]) for one, at in zip(every, (1, 0, 2), strict=True)] == [True] * 3
+
+
+def test_exif_is_obeyed(drawn, tmp_path):
+    place = Place(200, 240, 260)
+    photo = paste(canvas(420, 560), drawn[3], place)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # stored lying on its side
+    path = tmp_path / "turned.jpg"
+    photo.transpose(Image.Transpose.ROTATE_90).save(path, exif=exif, quality=95)
+    (portrait,) = portraits(path, FRAMING)
+    assert agrees(portrait, place)
+    assert portrait.size_px == (420, 560)
+
+
+def test_a_large_photo_keeps_its_pixels(drawn, tmp_path):
+    """Faces are looked for in a smaller copy and cut out of the whole."""
+    place = Place(1500, 900, 420)
+    path = tmp_path / "large.jpg"
+    paste(canvas(3600, 2000), drawn[0], place).save(path, quality=92)
+    (portrait,) = portraits(path, FRAMING)
+    assert agrees(portrait, place)
+    assert portrait.size_px == (3600, 2000)
+    small = paste(canvas(900, 500), drawn[0], Place(375, 225, 105))
+    assert "blurred" not in {hint.kind for hint in portrait.hints}
+    assert "small" in {hint.kind for hint in portraits(small, FRAMING)[0].hints}
+
+
+def test_a_bad_image_is_a_bad_image_still(tmp_path):
+    for source, says in ((b"no image", "not a JPEG"), (tmp_path / "none.jpg", "No such file")):
+        with pytest.raises(BadImage, match=says):
+            portraits(source, FRAMING)
+    with pytest.raises(BadImage, match="array of shape"):
+        portraits(np.zeros((4, 4, 4, 4), np.uint8), FRAMING)
+
+
+def test_opencv_is_loaded_when_a_face_is_looked_for(drawn):
+    code = f"""
+import sys
+from facepairs.faces.framing import portraits
+from facepairs.images.photo import Framing
+portraits({str(drawn[0])!r}, Framing(250, 128))
+print("cv2" in sys.modules, "concurrent.futures" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False False"
+
+
+def test_overlap():
+    assert overlap(Face(0, 0, 10), Face(0, 0, 10)) == 1
+    assert overlap(Face(0, 0, 10), Face(5, 0, 10)) == pytest.approx(1 / 3)
+    assert overlap(Face(0, 0, 10), Face(20, 0, 10)) == 0
+
+
+@pytest.fixture
+def photos(drawn, tmp_path):
+    """Two people, one photo of a field, one already framed."""
+    root = tmp_path / "photos"
+    for number, path in enumerate(drawn[:3]):
+        target = root / path.parent.name / f"{path.stem}.png"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        paste(canvas(420, 380), path, Place(200, 190, 250 + 20 * number)).save(target)
+    canvas(300, 260).save(target.with_name("field.png"))
+    with Image.open(drawn[3]) as image:
+        image.save(target.with_name("framed.png"))
+    return root
+
+
+def test_a_folder_is_framed(photos, tmp_path):
+    calls = []
+    done = frame_folder(photos, tmp_path / "out", lambda *call: calls.append(call), workers=2)
+    assert (done.framed, done.as_they_came) == (3, 1)
+    ((left_out, why),) = done.left_out
+    assert left_out.endswith("field.png")
+    assert "no face found" in why
+    assert calls[-1] == (5, 5)
+    written = sorted(path.relative_to(tmp_path / "out") for path in (tmp_path / "out").glob("*/*"))
+    expected = sorted(
+        path.relative_to(photos).with_suffix(".jpg")
+        for path in photos.glob("*/*")
+        if path.stem != "field"
+    )
+    assert written == expected
+    for path in written:
+        with Image.open(tmp_path / "out" / path) as image:
+            assert (image.size, image.format) == ((250, 250), "JPEG")
+
+
+def test_folders_that_cannot_be_framed(photos, tmp_path):
+    with pytest.raises(BadData, match="lies within the photos"):
+        frame_folder(photos, photos / "out")
+    with pytest.raises(BadData, match="not an empty folder"):
+        frame_folder(photos, photos)
+    field = next(photos.glob("*/field.png"))
+    twin = next(photos.glob("*/framed.png"))
+    twin.rename(field.with_suffix(".jpg"))
+    with pytest.raises(BadData, match="two photos would both become"):
+        frame_folder(photos, tmp_path / "out")
+    for path in photos.glob("*/*"):
+        if path.stem != "field" or path.suffix != ".png":
+            path.unlink()
+    with pytest.raises(BadData, match="no face found in any"):
+        frame_folder(photos, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.lfw
+def test_lfw_faces_pass_through_or_are_found(lfw):
+    paths = sorted((lfw / "lfw-deepfunneled").glob("A*/*_0001.jpg"))[:40]
+    found = 0
+    for path in paths:
+        faces = module.find_faces(load_crop(path, Framing(250, 250)))
+        found += bool(faces) and overlap(faces[0], Face(125, 125, 250 / FRAME_BOXES)) > 0.5
+    assert found >= 0.9 * len(paths)

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from drawn_scenes import drawn_faces
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from facepairs.faces.detector import Face
+from facepairs.faces.hints import hints_of, sharpness
+from facepairs.images.photo import Framing, load_crop
+
+FRAMING = Framing(250, 128)
+
+
+@pytest.fixture(scope="module")
+def crop(tmp_path_factory):
+    """A face of middling light."""
+    paths = drawn_faces(tmp_path_factory.mktemp("faces") / "faces")
+    crops = [load_crop(path, FRAMING) for path in paths]
+    return min(crops, key=lambda one: abs(one.mean() - 118))
+
+
+def kinds(crop, side_px=128, face=None):
+    return {hint.kind for hint in hints_of(crop, side_px, face)}
+
+
+def test_a_good_photo_has_no_hints(crop):
+    assert kinds(crop) == set()
+    assert kinds(crop, face=Face(0, 0, 100)) == set()
+
+
+def test_light(crop):
+    assert kinds((crop * 0.4).astype(np.uint8)) == {"dark"}
+    assert kinds((255 - (255 - crop) * 0.4).astype(np.uint8)) == {"bright"}
+
+
+def test_an_enlarged_photo_is_blurred(crop):
+    image = Image.fromarray(crop)
+    for divisor in (3, 5):
+        small = image.resize((128 // divisor,) * 2, Image.Resampling.BOX)
+        assert kinds(np.asarray(small.resize((128, 128), Image.Resampling.BILINEAR))) == {"blurred"}
+
+
+def test_small_and_from_the_side(crop):
+    assert kinds(crop, side_px=40) == {"small"}
+    assert kinds(crop, face=Face(0, 0, 100, profile=True)) == {"profile"}
+    text = hints_of(crop, 40.4)[0].text
+    assert "40" in text
+    assert "128" in text
+
+
+@given(st.integers(1, 40), st.integers(0, 255))
+def test_plain_crops_of_any_size_are_judged(size_px, level):
+    crop = np.full((size_px, size_px, 3), level, np.uint8)
+    assert kinds(crop, size_px) <= {"dark", "bright"}
+
+
+def test_sharpness_has_a_scale():
+    rng = np.random.default_rng(0)
+    noise = rng.random((64, 64))
+    assert sharpness(noise) > 0.9
+    ramp = np.tile(np.linspace(0, 1, 64), (64, 1))
+    assert sharpness(ramp) == pytest.approx(0.5, abs=0.01)
+    assert sharpness(np.zeros((63, 65))) == 1

@@ -1,0 +1,129 @@
+"""Tiny ONNX networks and bundles around them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from facepairs.bundles.bundle import (
+    CARD,
+    IDENTITIES,
+    MODEL,
+    NETWORK,
+    Bundle,
+    identity_lists,
+    write_bundle,
+)
+
+CROP_PX = 16
+FRAME_PX = 32
+
+
+def onnx_model(
+    nodes: list[Any],
+    outputs: dict[str, list[Any]],
+    inputs: dict[str, list[Any]],
+    weights: dict[str, np.ndarray] | None = None,
+    kind: str = "UINT8",
+) -> Any:
+    from onnx import TensorProto, helper, numpy_helper
+
+    def values(shapes: dict[str, list[Any]], element: int) -> list[Any]:
+        return [helper.make_tensor_value_info(name, element, s) for name, s in shapes.items()]
+
+    graph = helper.make_graph(
+        nodes,
+        "tiny",
+        values(inputs, getattr(TensorProto, kind)),
+        values(outputs, TensorProto.FLOAT),
+        [numpy_helper.from_array(array, name) for name, array in (weights or {}).items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def pair_network(column: bool = False, negative_log: bool = False) -> bytes:
+    """Score a pair as -mean |left - right| / 255: symmetric, 0 for equal crops."""
+    from onnx import helper
+
+    node = helper.make_node
+    nodes = [
+        node("Cast", ["left"], ["a"], to=1),
+        node("Cast", ["right"], ["b"], to=1),
+        node("Sub", ["a", "b"], ["difference"]),
+        node("Abs", ["difference"], ["distance"]),
+        node("ReduceMean", ["distance"], ["mean"], axes=[1, 2, 3], keepdims=0),
+        node("Div", ["mean", "white"], ["part"]),
+        node("Neg", ["part"], ["negative"]),
+        node("Unsqueeze" if column else "Identity", ["negative", "one"][: 1 + column], ["shaped"]),
+        node("Log" if negative_log else "Identity", ["shaped"], ["score"]),
+    ]
+    frame = ["N", CROP_PX, CROP_PX, 3]
+    weights = {"white": np.float32(255), "one": np.array([1])}
+    outputs = {"score": ["N", 1] if column else ["N"]}
+    model = onnx_model(
+        nodes,
+        outputs,
+        {"left": frame, "right": frame},
+        {name: np.asarray(value) for name, value in weights.items()},
+    )
+    return model.SerializeToString()
+
+
+def embedding_network(normalised: bool = True, width: int = 24) -> bytes:
+    from onnx import helper
+
+    node = helper.make_node
+    pixels = CROP_PX * CROP_PX * 3
+    matrix = np.random.default_rng(0).normal(size=(pixels, width)).astype(np.float32)
+    nodes = [
+        node("Cast", ["image"], ["floats"], to=1),
+        node("Flatten", ["floats"], ["flat"], axis=1),
+        node("MatMul", ["flat", "matrix"], ["raw"]),
+        node("LpNormalization", ["raw"], ["embedding"], axis=1, p=2)
+        if normalised
+        else node("Identity", ["raw"], ["embedding"]),
+    ]
+    frame = {"image": ["N", CROP_PX, CROP_PX, 3]}
+    model = onnx_model(nodes, {"embedding": ["N", width]}, frame, {"matrix": matrix})
+    return model.SerializeToString()
+
+
+def manifest_of(kind: str, **changes: Any) -> dict[str, Any]:
+    networks = {
+        "pair": {"file": NETWORK, "inputs": ["left", "right"], "output": "score"},
+        "embedding": {"file": NETWORK, "inputs": ["image"], "output": "embedding"},
+    }
+    return {
+        "kind": kind,
+        "model": "tiny",
+        "framing": {"frame_px": FRAME_PX, "crop_px": CROP_PX},
+        "network": networks[kind],
+        "calibration": {
+            "scale": 20.0,
+            "offset": 2.0,
+            "ece": 0.01,
+            "genuine_pairs": 30,
+            "impostor_pairs": 40,
+        },
+        "threshold": -0.1,
+        "threshold_source": "equal error on 70 held-out pairs",
+        "thresholds": [{"fmr": 0.1, "threshold": -0.1}],
+        "training": {"protocol": "none", "seed": 1},
+        "results": {"auc": 0.9},
+        "note": "drawn, not real",
+    } | changes
+
+
+def tiny_bundle(
+    out: Path, kind: str = "pair", network: bytes | None = None, **changes: Any
+) -> Bundle:
+    """Write a bundle of a tiny network; `changes` are to the manifest."""
+    data, entry = identity_lists(["Ann", "Bé"], ["Cyd"])
+    default = pair_network() if kind == "pair" else embedding_network()
+    files = {
+        NETWORK: default if network is None else network,
+        MODEL: b"keras",
+        IDENTITIES: data,
+        CARD: b"# Card\n",
+    }
+    return write_bundle(out, manifest_of(kind, **({"identities": entry} | changes)), files)

@@ -1,0 +1,340 @@
+import contextlib
+import io
+import os
+import re
+import struct
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn_photos import encoded, smooth
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from facepairs.errors import BadImage
+from facepairs.images.orientation import EXIF_ORIENTATION
+from facepairs.images.photo import Framing, load_crop
+
+LFW = Framing(250, 112)
+WHOLE = Framing(1, 1)
+
+
+def gray16_png(values: np.ndarray) -> bytes:
+    """Write a 16-bit gray PNG by hand, since what Pillow writes it also could misread."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        )
+
+    height, width = values.shape
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
+    head = struct.pack(">IIBBBBB", width, height, 16, 0, 0, 0, 0)
+    body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+@pytest.mark.parametrize(("frame", "crop"), [(0, 0), (5, 6), (5, 0), (5, -1), (2.0, 1), (True, 1)])
+def test_framing_refuses_what_is_no_square_inside_the_frame(frame, crop):
+    with pytest.raises(ValueError, match="1 <= crop_px <= frame_px"):
+        Framing(frame, crop)
+
+
+def test_framing_round_trip():
+    assert Framing.from_json(LFW.to_json()) == LFW
+
+
+@given(st.integers(1, 500), st.integers(1, 500), st.integers(1, 400), st.integers(1, 400))
+def test_the_square_fits_into_every_image(width, height, a, b):
+    framing = Framing(max(a, b), min(a, b))
+    side = framing.side_px(width, height)
+    assert 1 <= side <= min(width, height)
+    assert abs(side - min(width, height) * framing.crop_px / framing.frame_px) <= 1
+
+
+def test_an_lfw_frame_is_cut_without_any_resize():
+    frame = np.random.default_rng(1).integers(0, 256, (250, 250, 3), np.uint8)
+    assert np.array_equal(load_crop(encoded(frame, "PNG"), LFW), frame[69:181, 69:181])
+
+
+def test_odd_margins_and_other_shapes_follow_the_contract():
+    frame = np.random.default_rng(1).integers(0, 256, (9, 14, 3), np.uint8)
+    crop = load_crop(frame, Framing(9, 4))
+    assert np.array_equal(crop, frame[2:6, 5:9])
+
+
+def test_every_source_gives_the_same_crop(tmp_path):
+    frame = smooth(300, 280)
+    data = encoded(frame, "PNG")
+    path = tmp_path / "a b é.png"
+    path.write_bytes(data)
+    expected = load_crop(data, LFW)
+    assert expected.dtype == np.uint8
+    assert expected.shape == (112, 112, 3)
+    assert expected.flags.writeable
+    with Image.open(path) as lazy, path.open("rb") as handle:
+        for source in (
+            path,
+            str(path),
+            handle,
+            io.BytesIO(data),
+            lazy,
+            Image.fromarray(frame),
+            frame,
+        ):
+            assert np.array_equal(load_crop(source, LFW), expected), type(source)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "BMP", "WEBP", "TIFF", "GIF"])
+def test_formats(kind):
+    frame = smooth(250, 250)
+    options = {"quality": 98} if kind in ("JPEG", "WEBP") else {}
+    crop = load_crop(encoded(frame, kind, **options), LFW)
+    assert np.abs(crop.astype(int) - frame[69:181, 69:181]).mean() < (12 if kind == "GIF" else 2)
+
+
+def test_first_frame_of_an_animation():
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "lime", "blue")]
+    for kind in ("GIF", "WEBP", "TIFF", "PNG"):
+        more = {"lossless": True} if kind == "WEBP" else {}
+        data = encoded(frames[0], kind, save_all=True, append_images=frames[1:], **more)
+        assert load_crop(data, Framing(8, 4))[1, 1].tolist() == [255, 0, 0], kind
+
+
+def modes() -> dict[str, tuple[Image.Image, np.ndarray]]:
+    """Give images of 8 x 8 px in many modes, and the RGB value of their pixel (4, 4)."""
+    colour = np.array([200, 100, 50])
+    rgb = Image.new("RGB", (8, 8), tuple(colour.tolist()))
+    alpha = rgb.copy()
+    alpha.putalpha(Image.new("L", (8, 8), 0))
+    gray_alpha = Image.new("LA", (8, 8), (90, 0))
+    clear = rgb.quantize(4)
+    clear.info["transparency"] = bytes([0, 0, 0, 0])
+    one_clear = rgb.quantize(4)
+    one_clear.info["transparency"] = 0
+    gray = np.array([90, 90, 90])
+    return {
+        "RGB": (rgb, colour),
+        "RGBA": (alpha, colour),
+        "P": (rgb.quantize(4), colour),
+        "P clear": (clear, colour),
+        "P one clear": (one_clear, colour),
+        "L": (Image.new("L", (8, 8), 90), gray),
+        "LA": (gray_alpha, gray),
+        "1": (Image.new("1", (8, 8), 1), np.array([255, 255, 255])),
+    }
+
+
+@pytest.mark.parametrize("mode", list(modes()))
+@pytest.mark.parametrize("as_file", [True, False])
+def test_modes_become_rgb_and_alpha_is_dropped(mode, as_file):
+    image, colour = modes()[mode]
+    before = dict(image.info)
+    crop = load_crop(encoded(image, "PNG") if as_file else image, Framing(8, 8))
+    assert np.array_equal(crop, np.broadcast_to(colour, (8, 8, 3)))
+    assert image.info == before
+
+
+def test_small_modes_are_resized_smoothly():
+    ramp = np.tile(np.arange(0, 240, 8, dtype=np.uint8), (30, 1))
+    palette = Image.fromarray(ramp).convert("P")
+    crop = load_crop(palette, Framing(30, 30 - 1))
+    assert len(np.unique(crop)) > len(np.unique(ramp)) - 3
+    grown = load_crop(palette, Framing(100, 100))
+    assert len(np.unique(grown)) > 60  # nearest neighbours would give 30
+
+
+def test_cmyk_jpeg_with_adobe_marker():
+    image = Image.new("RGB", (32, 32), (200, 100, 50)).convert("CMYK")
+    crop = load_crop(encoded(image, "JPEG", quality=100), Framing(32, 8))
+    assert np.abs(crop.astype(int) - [200, 100, 50]).max() <= 3
+
+
+def test_16_bit_gray_keeps_the_high_byte():
+    values = np.arange(64, dtype=np.uint16).reshape(8, 8) * 1000
+    expected = (values >> 8).astype(np.uint8)
+    for source in (gray16_png(values), encoded(values, "TIFF"), values, values[..., None]):
+        crop = load_crop(source, Framing(8, 8))
+        assert np.array_equal(crop[..., 0], expected)
+        assert np.array_equal(crop[..., 0], crop[..., 2])
+
+
+def test_arrays_of_every_depth():
+    frame = smooth(20, 20)
+    expected = load_crop(frame, Framing(20, 10))
+    alpha = np.dstack([frame, np.zeros((20, 20), np.uint8)])
+    for array in (
+        alpha,
+        frame.astype(np.uint16) << 8,
+        frame / 255,
+        (frame / 255).astype(np.float32),
+    ):
+        assert np.array_equal(load_crop(array, Framing(20, 10)), expected)
+    gray = frame[..., 0]
+    for array in (gray, gray[..., None]):
+        crop = load_crop(array, Framing(20, 10))
+        assert np.array_equal(crop, np.dstack([expected[..., 0]] * 3))
+
+
+@pytest.mark.parametrize(
+    ("array", "says"),
+    [
+        (np.zeros((4, 4, 2), np.uint8), r"shape \(4, 4, 2\)"),
+        (np.zeros((4,), np.uint8), r"shape \(4,\)"),
+        (np.zeros((0, 4), np.uint8), "no pixels"),
+        (np.zeros((4, 4), np.int64), "array of int64"),
+        (np.full((4, 4), 2.0), r"outside \[0, 1\]"),
+        (np.full((4, 4), -0.1), r"outside \[0, 1\]"),
+        (np.full((4, 4), np.nan), r"outside \[0, 1\]"),
+        (np.broadcast_to(np.uint8(0), (20_000, 10_000)), "over 50 megapixels"),
+    ],
+)
+def test_arrays_that_are_no_images(array, says):
+    with pytest.raises(BadImage, match=says):
+        load_crop(array, Framing(4, 4), "first image")
+
+
+def test_huge_photos_are_reduced_while_decoding_with_little_change():
+    frame = smooth(1500, 1900, 3)
+    whole = load_crop(frame, LFW)
+    for orientation in (1, 6):
+        exif = Image.Exif()
+        exif[EXIF_ORIENTATION] = orientation
+        stored = Image.fromarray(frame)
+        if orientation == 6:
+            stored = stored.transpose(Image.Transpose.ROTATE_90)
+        crop = load_crop(encoded(stored, "JPEG", quality=98, exif=exif), LFW)
+        assert np.abs(crop.astype(int) - whole).max() <= 4
+
+
+def test_an_icc_profile_changes_nothing():
+    frame = smooth(40, 40)
+    data = encoded(frame, "PNG", icc_profile=b"not a profile")
+    assert np.array_equal(load_crop(data, WHOLE), load_crop(encoded(frame, "PNG"), WHOLE))
+
+
+def test_unreadable_files_are_named(tmp_path):
+    jpeg = encoded(smooth(100, 100), "JPEG")
+    png = encoded(smooth(100, 100), "PNG")
+    cases = {
+        "empty.jpg": (b"", "empty"),
+        "cut.jpg": (jpeg[: len(jpeg) // 2], "truncated"),
+        "cut.png": (png[: len(png) // 2], "truncated"),
+        "head.jpg": (jpeg[:30], ""),
+        "text.jpg": (b"hello, I am no image\n" * 9, "not a JPEG, PNG, BMP, GIF, WebP or TIFF"),
+        "ppm.jpg": (encoded(smooth(8, 8), "PPM"), "not a JPEG"),
+        "eps.jpg": (encoded(smooth(8, 8), "EPS"), "not a JPEG"),
+    }
+    for name, (data, says) in cases.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        with pytest.raises(BadImage, match=rf"{re.escape(str(path))}: .*{says}") as caught:
+            load_crop(path, LFW)
+        assert "\n" not in str(caught.value)
+    for missing, says in ((tmp_path / "none.jpg", "No such file"), (tmp_path, "a folder")):
+        with pytest.raises(BadImage, match=says):
+            load_crop(missing, LFW)
+    with pytest.raises(BadImage, match="null"):
+        load_crop("a\0b", LFW)
+
+
+def test_things_that_are_no_source():
+    with pytest.raises(BadImage, match="left image: int is no image"):
+        load_crop(7, LFW, "left image")
+    with pytest.raises(BadImage, match="binary mode"):
+        load_crop(io.StringIO("text"), LFW)
+    closed = io.BytesIO(b"x")
+    closed.close()
+    with pytest.raises(BadImage, match="closed"):
+        load_crop(closed, LFW)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this platform")
+def test_pipes_and_devices_are_never_opened(tmp_path):
+    fifo = tmp_path / "pipe.jpg"
+    os.mkfifo(fifo)
+    for path in (fifo, Path(os.devnull)):
+        with pytest.raises(BadImage, match="not a regular file"):
+            load_crop(path, LFW)
+
+
+def bomb(width: int, height: int) -> bytes:
+    png = encoded(Image.new("1", (1, 1)), "PNG")
+    head = struct.pack(">II", width, height) + png[24:29]
+    return png[:16] + head + struct.pack(">I", zlib.crc32(b"IHDR" + head)) + png[33:]
+
+
+@pytest.mark.parametrize("side", [7_072, 12_000, 20_000, 2**31 - 1])
+def test_bombs_are_refused_before_decoding_and_without_a_warning(side):
+    with pytest.raises(BadImage, match="over 50 megapixels"):
+        load_crop(bomb(side, side), LFW, "bomb.png")
+
+
+def test_just_under_the_limit_is_only_truncated():
+    with pytest.raises(BadImage, match="damaged or truncated"):
+        load_crop(bomb(7_071, 7_071), LFW)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_no_bytes_raise_anything_but_bad_image(data):
+    kind = data.draw(st.sampled_from(["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF"]))
+    body = bytearray(encoded(smooth(24, 20), kind))
+    for _ in range(data.draw(st.integers(1, 6))):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    body = body[: data.draw(st.integers(1, len(body)))]
+    with contextlib.suppress(BadImage):
+        assert load_crop(bytes(body), Framing(20, 10)).shape == (10, 10, 3)
+
+
+def test_threads_share_nothing():
+    datas = [encoded(smooth(90, 120, seed), "JPEG") for seed in range(8)]
+    expected = [load_crop(data, LFW) for data in datas]
+    with ThreadPoolExecutor(4) as pool:
+        for got, want in zip(
+            pool.map(lambda data: load_crop(data, LFW), datas * 8), expected * 8, strict=True
+        ):
+            assert np.array_equal(got, want)
+
+
+def test_the_crop_equals_the_training_pipelines():
+    pytest.importorskip("tensorflow")
+    from facepairs.pipeline.decode import crop_decoder
+
+    palette = Image.fromarray(smooth(250, 250)).quantize(64)
+    clear = palette.copy()
+    clear.info["transparency"] = bytes(range(64))
+    rgba = Image.fromarray(np.dstack([smooth(250, 250), smooth(250, 250, 5)[..., 0]]))
+    same_size = {
+        "png": encoded(smooth(250, 250), "PNG"),
+        "bmp": encoded(smooth(250, 250), "BMP"),
+        "gray": encoded(smooth(250, 250)[..., 0], "PNG"),
+        "rgba": encoded(rgba, "PNG"),
+        "gray alpha": encoded(rgba.convert("LA"), "PNG"),
+        "palette": encoded(palette, "PNG"),
+        "clear palette": encoded(clear, "PNG"),
+        "16 bits": gray16_png(smooth(250, 250)[..., 0].astype(np.uint16) * 257 - 3),
+        "1 bit": encoded(Image.fromarray(smooth(250, 250)).convert("1"), "PNG"),
+    }
+    decode = crop_decoder(250, 112)
+    for name, data in same_size.items():
+        assert np.array_equal(decode(data).numpy(), load_crop(data, LFW)), name
+    for width, height in ((250, 250), (251, 333), (640, 481), (90, 60), (112, 113), (60, 1500)):
+        for seed in range(2):
+            frame = smooth(height, width, seed)
+            cmyk = Image.fromarray(frame).convert("CMYK")
+            sources = {
+                "PNG": (encoded(frame, "PNG"), 1),
+                "4:4:4": (encoded(frame, "JPEG", quality=95, subsampling=0), 1),
+                # libjpeg's partial decode lacks the chroma above the square's first rows.
+                "4:2:0": (encoded(frame, "JPEG", quality=95, subsampling=2), 8),
+                "gray": (encoded(frame[..., 0], "JPEG", quality=95), 1),
+                "CMYK": (encoded(cmyk, "JPEG", quality=95), 1),
+            }
+            for name, (data, levels) in sources.items():
+                apart = np.abs(decode(data).numpy().astype(int) - load_crop(data, LFW))
+                assert apart.max() <= levels, (width, height, seed, name)
+                assert apart.mean() <= 0.25, (width, height, seed, name)

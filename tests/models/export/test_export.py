@@ -1,0 +1,114 @@
+"""What goes into a bundle: half the bytes, the same scores, whatever the batch."""
+
+import io
+import zipfile
+
+import keras
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from keras import layers
+
+from facepairs.models.export.onnx import LARGE, export_onnx, keras_bytes, round_weights
+from facepairs.models.network import build_network
+
+
+def images(count, px, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (count, px, px, 3), np.uint8)
+
+
+def lively(name, px=64):
+    """A network whose batch norms have seen something."""
+    network = build_network(name, 112, px, augment=0.0)
+    rng = np.random.default_rng(1)
+    for variable in network.head.variables:
+        values = np.asarray(variable)
+        if "moving_variance" in variable.path:
+            variable.assign(rng.uniform(0.5, 2, values.shape))
+        elif values.ndim == 1:
+            variable.assign(values + rng.normal(0, 0.1, values.shape))
+    return network
+
+
+def test_large_weights_are_rounded_once_and_all_others_stay():
+    head = lively("difference").head
+    before = [np.asarray(v).copy() for v in head.variables]
+    huge = int(np.argmax([v.size for v in before]))
+    before[huge].flat[0] = 1e6  # float16 ends at 65,504
+    head.variables[huge].assign(before[huge])
+    round_weights(head)
+    after = [np.asarray(v).copy() for v in head.variables]
+    changed = 0
+    for i, (old, new) in enumerate(zip(before, after, strict=True)):
+        if i == huge or old.size < LARGE:
+            assert np.array_equal(new, old)
+        else:
+            changed += 1
+            assert np.array_equal(new, new.astype(np.float16).astype(np.float32))
+            assert new == pytest.approx(old, rel=2**-11, abs=1e-7)
+    assert changed >= 2
+    round_weights(head)
+    assert all(np.array_equal(v, w) for v, w in zip(head.variables, after, strict=True))
+
+
+@pytest.mark.parametrize("name", ["siamese-conv", "difference"])
+def test_the_network_is_smaller_and_says_exactly_the_same(name):
+    network = lively(name)
+    model = network.inference_model()
+    plain, _ = export_onnx(model, network.output)
+    assert not half_tensors(plain)
+    round_weights(network.head)
+    data, difference = export_onnx(model, network.output)
+    assert difference < 1e-5
+    halves = half_tensors(data)
+    assert len(halves) >= 1
+    saved = sum(int(np.prod(tensor.dims)) for tensor in halves) * 2
+    assert len(data) < len(plain) - 0.99 * saved
+    assert len(data) < 0.7 * len(plain)
+    inputs = {name: images(5, 112, seed) for seed, name in enumerate(network.inputs)}
+    (got,) = onnxruntime.InferenceSession(data).run([network.output], inputs)
+    expected = np.asarray(model(list(inputs.values()) if len(inputs) > 1 else inputs["image"]))
+    assert got == pytest.approx(expected, abs=1e-4)
+
+
+def half_tensors(data):
+    graph = onnx.load_model_from_string(data).graph
+    casts = {node.input[0] for node in graph.node if node.op_type == "Cast"}
+    found = [t for t in graph.initializer if t.data_type == onnx.TensorProto.FLOAT16]
+    assert {tensor.name for tensor in found} <= casts
+    return found
+
+
+@pytest.mark.parametrize("px", [64, 112])
+def test_an_image_is_embedded_alike_alone_and_in_any_batch(px):
+    model = lively("siamese-conv", px).inference_model()
+    faces = images(6, 112)
+    together = np.asarray(model(faces))
+    assert np.asarray(model(faces[:1])) == pytest.approx(together[:1], abs=1e-5)
+    session = onnxruntime.InferenceSession(export_onnx(model, "embedding")[0])
+    alone = [session.run(None, {"image": faces[i : i + 1]})[0][0] for i in range(6)]
+    assert np.array(alone) == pytest.approx(session.run(None, {"image": faces})[0], abs=1e-5)
+
+
+def test_a_network_that_looks_at_the_batch_is_not_exported():
+    image = keras.Input((64, 64, 3), dtype="uint8", name="image")
+    x = layers.GlobalAveragePooling2D()(layers.Rescaling(1 / 255)(image))
+    x = layers.BatchNormalization()(x, training=True)
+    with pytest.raises(RuntimeError, match="depends on the batch"):
+        export_onnx(keras.Model(image, x), "embedding")
+
+
+def test_the_keras_file_is_deflated_and_loads_in_safe_mode(tmp_path):
+    network = lively("siamese-conv")
+    round_weights(network.head)
+    model = network.inference_model()
+    data = keras_bytes(model)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_DEFLATED}
+        stored = sum(entry.file_size for entry in archive.infolist())
+    assert len(data) < 0.65 * stored
+    (tmp_path / "model.keras").write_bytes(data)
+    loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=True)
+    faces = images(3, 112)
+    assert np.array_equal(np.asarray(loaded(faces)), np.asarray(model(faces)))

@@ -1,0 +1,111 @@
+"""A Keras file from somebody else holds what our models are made of, or is not read."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from facepairs.bundles.bundle import MODEL, Bundle, write_bundle
+from facepairs.errors import BadBundle
+from facepairs.models.export.keras_file import MAX_WEIGHT_BYTES, check_keras_file
+from facepairs.models.export.onnx import keras_bytes
+from facepairs.models.network import MODELS, build_network
+from facepairs.training.keras_model import read_keras
+from facepairs.verification.scorer import Scorer
+
+GOLDEN = Path(__file__).parents[2] / "bundles" / "golden" / "pair"
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return (GOLDEN / MODEL).read_bytes()
+
+
+def changed(data, **members):
+    """Write a Keras file anew with some members changed, added, or left out (None)."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        found = {name: archive.read(name) for name in archive.namelist()}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in (found | members).items():
+            if body is not None:
+                archive.writestr(name, body)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_of_ours_passes(model):
+    px = 96 if model == "siamese" else 64
+    network = build_network(model, 112, px, augment=1.0)
+    check_keras_file(keras_bytes(network.inference_model()))
+
+
+def test_a_golden_file_gives_the_scores_of_its_network():
+    bundle = Bundle.open(GOLDEN)
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, 256, (2, 3, 112, 112, 3), np.uint8)
+    scores = np.asarray(read_keras(bundle)([left, right])).reshape(-1)
+    assert scores == pytest.approx(Scorer(bundle).score_pairs(left, right), abs=1e-4)
+
+
+def lambda_model():
+    face = keras.Input((112, 112, 3), name="image")
+    return keras.Model(face, keras.layers.Lambda(lambda x: x + 1)(face))
+
+
+PART = {"module": "keras.layers", "config": {}, "registered_name": None}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        PART | {"class_name": "Lambda"},
+        PART | {"class_name": "TFSMLayer"},
+        PART | {"class_name": "StringLookup", "config": {"vocabulary": "/etc/passwd"}},
+        PART | {"class_name": "function", "config": "get_file", "module": "keras.utils"},
+        PART | {"class_name": "Dense", "module": "os"},
+        PART | {"class_name": "Dense", "module": "kerasx.layers"},
+        PART | {"class_name": "Dense", "registered_name": "facepairs>FisherVector"},
+        PART | {"class_name": "FisherVector", "module": "elsewhere"},
+        PART | {"class_name": ["Dense"]},
+        PART | {"class_name": "__lambda__", "config": {"value": "cos"}},
+    ],
+)
+def test_a_part_that_none_of_our_models_has_is_refused(plain, part):
+    with zipfile.ZipFile(io.BytesIO(plain)) as archive:
+        config = json.loads(archive.read("config.json"))
+    config["config"]["layers"].append({"deep": [[part]]})
+    with pytest.raises(ValueError, match="it has a part"):
+        check_keras_file(changed(plain, **{"config.json": json.dumps(config)}))
+
+
+def test_a_lambda_never_reaches_keras(tmp_path):
+    golden = Bundle.open(GOLDEN)
+    files = {name: golden.read(name) for name in golden.raw["files"]}
+    evil = write_bundle(tmp_path / "b", golden.raw, files | {MODEL: keras_bytes(lambda_model())})
+    with pytest.raises(BadBundle, match=r"model\.keras: cannot be read \(it has a part .*Lambda"):
+        read_keras(evil)
+
+
+def test_other_members_sizes_and_depths_are_refused(plain):
+    check_keras_file(changed(plain))
+    with zipfile.ZipFile(io.BytesIO(plain)) as archive:
+        size = archive.getinfo("model.weights.h5").file_size
+    told = size.to_bytes(4, "little")
+    huge = plain.replace(told, (MAX_WEIGHT_BYTES + 1).to_bytes(4, "little"))
+    for data, says in (
+        (b"", "no Keras file"),
+        (plain[:-30], "no Keras file"),
+        (huge, "model.weights.h5 has 1,073,741,825 bytes"),
+        (changed(plain, **{"assets/words.txt": b"x"}), "it holds"),
+        (changed(plain, **{"config.json": None}), "it holds"),
+        (changed(plain, **{"config.json": b"[" * 100_000}), "no Keras file"),
+        (changed(plain, **{"config.json": b"{"}), "Expecting"),
+        (changed(plain, **{"config.json": b" " * (2 << 20)}), "config.json has"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            check_keras_file(data)

@@ -1,0 +1,72 @@
+"""The graph written by hand says what Keras says, at every size, and is what export writes."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from facepairs.data.synth.generate import draw_face
+from facepairs.models.export.onnx import export_onnx
+from facepairs.models.fisher.onnx import LARGEST_GAP, fisher_onnx
+from facepairs.models.fisher.tower import DESCRIBE, FisherVector
+from facepairs.models.network import build_network
+
+
+def network(crop_px, image_px, loose=1.0):
+    """A Fisher network with a mixture that is like a fitted one; `loose` widens its Gaussians."""
+    made = build_network("siamese", crop_px, image_px, augment=0.0)
+    fisher = next(
+        layer for layer in made.head.get_layer(DESCRIBE).layers if isinstance(layer, FisherVector)
+    )
+    random = np.random.default_rng(0)
+    half, wide = fisher.gaussians // 2, fisher.components + 2
+    fisher.set_mixture(
+        np.linalg.qr(random.normal(size=(2, 64, fisher.components // 2)))[0] / np.sqrt(2),
+        random.normal(size=fisher.components // 2) * 0.01,
+        random.normal(size=(half, wide)) * 0.2,
+        random.uniform(0.01, 0.04, (half, wide)) * loose,
+        random.dirichlet(np.full(half, 5.0)) / 2,
+    )
+    return made.inference_model()
+
+
+def faces(px):
+    drawn = np.stack([draw_face(2, person, 0) for person in range(3)])
+    margin = (drawn.shape[1] - px) // 2
+    return np.ascontiguousarray(drawn[:, margin : margin + px, margin : margin + px])
+
+
+@pytest.mark.parametrize(("crop_px", "image_px"), [(128, 128), (96, 96), (112, 96), (100, 112)])
+def test_it_says_what_keras_says(crop_px, image_px):
+    model = network(crop_px, image_px)
+    data = fisher_onnx(model, "embedding")
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    images = faces(crop_px)
+    (rows,) = session.run(["embedding"], {"image": images})
+    assert rows.dtype == np.float32
+    assert np.abs(rows - np.asarray(model(images))).max() < 2e-5
+    (mirrored,) = session.run(["embedding"], {"image": images[:, :, ::-1].copy()})
+    assert np.abs(rows - mirrored).max() < 2e-5
+
+
+def test_shares_never_become_denormal():
+    """Narrow Gaussians leave most shares at nothing; products with denormals are slow."""
+    model = network(96, 96, loose=0.02)
+    graph = onnx.load_model_from_string(fisher_onnx(model, "embedding"))
+    softmax = next(node for node in graph.graph.node if node.op_type == "Softmax")
+    graph.graph.output.append(onnx.helper.make_empty_tensor_value_info(softmax.output[0]))
+    session = onnxruntime.InferenceSession(graph.SerializeToString())
+    rows, share = session.run(["embedding", softmax.output[0]], {"image": faces(96)})
+    smallest = np.exp(-LARGEST_GAP) / share.shape[-1]
+    assert np.finfo(np.float32).tiny < 0.9 * smallest < share.min() < 1.1 * np.exp(-LARGEST_GAP)
+    assert np.abs(rows - np.asarray(model(faces(96)))).max() < 1e-4
+
+
+def test_it_is_what_export_writes_and_for_no_other_model():
+    model = network(96, 96)
+    data, difference = export_onnx(model, "embedding")
+    assert difference < 1e-5
+    kinds = {node.op_type for node in onnx.load_model_from_string(data).graph.node}
+    assert "ReverseSequence" not in kinds
+    other = build_network("siamese-conv", 64, 64, augment=0.0)
+    assert fisher_onnx(other.inference_model(), "embedding") is None

@@ -1,0 +1,139 @@
+"""Building a pair cache: what it refuses, and what failures and kills leave."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+from drawn_caches import build, draw, needs_posix
+
+from facepairs.beam.places import place
+from facepairs.data.index import FaceIndex
+from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
+from facepairs.pipeline.records.build import build_cache
+from facepairs.pipeline.records.manifest import MANIFEST, check_cache, read_manifest
+
+
+def test_only_a_cache_is_replaced(index, cache, tmp_path):
+    build(cache, index, seed=9)
+    assert read_manifest(cache).seed == 9
+    (tmp_path / "empty").mkdir()
+    build(tmp_path / "empty", index)
+    photos = tmp_path / "photos"
+    draw(photos / "Ann" / "1.jpg", 1)
+    (cache / "notes.txt").touch()
+    (tmp_path / "file").touch()
+    for taken in (photos, cache, tmp_path / "file"):
+        with pytest.raises(BadData, match=str(taken)):
+            build(taken, index)
+    assert (photos / "Ann" / "1.jpg").is_file()
+    assert (cache / "notes.txt").is_file()
+
+
+def test_what_cannot_be_is_refused(index, tmp_path):
+    out = tmp_path / "c"
+    for change, message in (
+        ({"shards": 0}, "shards is 0; use 1 to 70"),
+        ({"shards": 71}, "shards is 71"),
+        ({"encoding": "webp"}, "one of jpeg, raw"),
+        ({"seed": -1}, "seed"),
+    ):
+        with pytest.raises(BadConfig, match=message):
+            build(out, index, **change)
+    with pytest.raises(BadConfig, match="pairs is 0"):
+        build_cache(out, index, range(3), 0)
+    with pytest.raises(NotEnough, match="2 people"):
+        build_cache(out, index, [1], 10)
+    for kind in ("jpeg", "raw"):
+        with pytest.raises(BadData, match=r"GB, and .* GB are free there"):
+            build_cache(out, index, range(9), 10**12, encoding=kind)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_build_that_fails_elsewhere_leaves_no_cache(tmp_path):
+    pytest.importorskip("apache_beam")
+    from memory_files import FILES
+
+    FILES.clear()
+    out = place("mem://bucket/cache")
+    for name in ("A/1", "B/1", "B/2", "C/1"):
+        draw(tmp_path / f"{name}.jpg", len(name))
+    index = FaceIndex.scan(tmp_path)
+    build(out, index)
+    assert f"{out}/{MANIFEST}" in FILES
+    (tmp_path / "C" / "1.jpg").write_bytes(b"another photo")
+    with pytest.raises(BadData, match="changed since the folder was read"):
+        build(out, index)
+    assert dict(FILES) == {}
+
+
+def test_a_file_that_changed_or_went_is_named(tmp_path):
+    root = tmp_path / "faces"
+    for name in ("A/1", "B/1", "B/2", "C/1"):
+        draw(root / f"{name}.jpg", len(name))
+    index = FaceIndex.scan(root)
+    (root / "B" / "2.jpg").write_bytes(b"\xff\xd8\xff not an image")
+    with pytest.raises(BadData, match=r"B/2\.jpg: changed since"):
+        build(tmp_path / "c", index)
+    with pytest.raises(BadImage, match=r"B/2\.jpg: TensorFlow cannot decode it"):
+        build(tmp_path / "c", FaceIndex.scan(root), encoding="raw")
+    (root / "B" / "2.jpg").unlink()
+    with pytest.raises(BadData, match=r"B/2\.jpg: No such file"):
+        build(tmp_path / "c", index)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["faces"]
+
+
+def test_ctrl_c_leaves_nothing(index, tmp_path):
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    for kind in ("jpeg", "raw"):
+        with pytest.raises(KeyboardInterrupt):
+            build(tmp_path / kind, index, encoding=kind, progress=interrupt)
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_posix
+def test_a_full_disk_is_one_clear_error(index, tmp_path):
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        with pytest.raises(BadData, match="free space"):
+            build(tmp_path / "c", index, encoding="raw")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from facepairs.data.index import FaceIndex
+from facepairs.pipeline.records.build import build_cache
+
+def hold(done, total):
+    print("writing", flush=True)
+    time.sleep(60)
+
+build_cache(Path(sys.argv[1]), FaceIndex.scan(sys.argv[2]), range(9), 500, shards=5, progress=hold)
+"""
+
+
+@needs_posix
+def test_a_kill_leaves_no_cache_and_the_next_build_sweeps(index, tmp_path):
+    out = tmp_path / "cache"
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(out), str(index.root)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writing\n"
+        process.send_signal(signal.SIGKILL)
+    assert not out.exists()
+    assert len(list(tmp_path.iterdir())) == 1  # what was being written, under a temporary name
+    build(out, index)
+    assert list(tmp_path.iterdir()) == [out]
+    assert check_cache(out) == []

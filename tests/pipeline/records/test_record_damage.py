@@ -1,0 +1,60 @@
+"""A cache's every changed byte and every cut, and what training makes of them: never pixels."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+from facepairs.data.index import FaceIndex
+from facepairs.errors import BadData
+from facepairs.pipeline.records.build import build_cache
+from facepairs.pipeline.records.manifest import check_cache
+from facepairs.pipeline.records.store import RecordStore
+
+SHARD = "pairs-00001-of-00002.tfrecord"
+
+
+@pytest.fixture
+def cache(tmp_path):
+    """Six pairs of raw crops of 4 by 4 pixels."""
+    for person in range(4):
+        for photo in range(2):
+            path = tmp_path / "faces" / f"P{person}" / f"{photo}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            colours = np.random.default_rng([person, photo]).integers(0, 256, (8, 8, 3), np.uint8)
+            Image.fromarray(colours).save(path)
+    index = FaceIndex.scan(tmp_path / "faces")
+    build_cache(
+        tmp_path / "cache", index, range(4), 6, encoding="raw", shards=2, frame_px=8, crop_px=4
+    )
+    return tmp_path / "cache"
+
+
+@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
+def test_changed_bytes_are_named_and_never_trained_on(cache, step):
+    path = cache / SHARD
+    whole = path.read_bytes()
+    reading = RecordStore.open(cache).batches(3, None, repeat=False)
+    for at in range(0, len(whole), step):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        (problem,) = check_cache(cache)
+        assert SHARD in problem
+        with pytest.raises(tf.errors.OpError):
+            list(reading)
+    path.write_bytes(whole)
+    assert len(list(reading)) == 2
+
+
+@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
+def test_cuts_are_named_and_never_trained_on(cache, step):
+    path = cache / SHARD
+    whole = path.read_bytes()
+    reading = RecordStore.open(cache).batches(3, None, repeat=False)
+    for size in range(0, len(whole), step):
+        path.write_bytes(whole[:size])
+        (problem,) = check_cache(cache)
+        assert SHARD in problem
+        with pytest.raises(BadData, match=SHARD):
+            RecordStore.open(cache)
+        with pytest.raises(tf.errors.OpError):
+            list(reading)

@@ -1,0 +1,335 @@
+"""The pair cache: the sampler's own sequence, the same pixels as files, and no damage unseen."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from drawn_caches import CROP_PX, FRAME_PX, PAIRS, SEED, SHARD, SHARE, build
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.pairs import PairList
+from facepairs.data.sampler import PairSampler
+from facepairs.errors import BadConfig, BadData
+from facepairs.pipeline.dataset import make_dataset
+from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.records.build import build_cache, people_digest, sampled
+from facepairs.pipeline.records.manifest import MANIFEST, check_cache, count_records, read_manifest
+from facepairs.pipeline.records.store import RecordStore
+
+
+def sampler(index: FaceIndex) -> PairSampler:
+    return PairSampler(index.first, range(1, len(index.people)), SEED, SHARE)
+
+
+def expected(index: FaceIndex) -> PairList:
+    return sampled(sampler(index), 0, PAIRS)
+
+
+def records(folder: Path) -> list[dict[str, tf.train.Feature]]:
+    dataset = tf.data.TFRecordDataset(sorted(map(str, folder.glob("*.tfrecord"))))
+    return [
+        dict(tf.train.Example.FromString(item).features.feature)
+        for item in dataset.as_numpy_iterator()
+    ]
+
+
+def drawn(dataset: tf.data.Dataset, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Join batches to uint8[N, 2, side, side, 3] and bool[N]."""
+    batches = list(islice(dataset.as_numpy_iterator(), count))
+    pairs = [np.stack(np.split(b["images"], 2), axis=1) for b in batches]
+    return np.concatenate(pairs), np.concatenate([b["genuine"] for b in batches])
+
+
+def test_shards_in_order_are_the_samplers_sequence(index, caches):
+    wanted = expected(index)
+    for folder in caches.values():
+        rows = records(folder)
+        for name, column in (("left_id", wanted.left), ("right_id", wanted.right)):
+            assert [row[name].int64_list.value[0] for row in rows] == column.tolist()
+        assert [row["genuine"].int64_list.value[0] for row in rows] == wanted.genuine.tolist()
+        counts = [count_records(path) for path in sorted(folder.glob("*.tfrecord"))]
+        assert counts == [17, 18, 17, 18]
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 10), (0, 1024), (1000, 1030), (2048, 2500)])
+def test_any_part_of_the_sequence_is_drawn_by_itself(index, start, stop):
+    blocks = [sampler(index).block(0, number, 1024) for number in range(3)]
+    part = sampled(sampler(index), start, stop)
+    for name in ("left", "right", "genuine"):
+        whole = np.concatenate([getattr(block, name) for block in blocks])
+        assert np.array_equal(getattr(part, name), whole[start:stop])
+
+
+def test_jpeg_holds_the_files_own_bytes(index, caches):
+    for row in records(caches["jpeg"]):
+        for side in ("left", "right"):
+            path = index.path(row[f"{side}_id"].int64_list.value[0])
+            assert row[side].bytes_list.value[0] == path.read_bytes()
+
+
+@pytest.mark.parametrize("batch_size", [8, 32])
+def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
+    files = make_dataset(
+        FileStore(index, FRAME_PX, CROP_PX), lambda: iter([expected(index)]), batch_size
+    )
+    images, genuine = drawn(files)
+    assert images.shape == (PAIRS, 2, CROP_PX, CROP_PX, 3)
+    for folder in caches.values():
+        got, labels = drawn(RecordStore.open(folder).batches(batch_size, None, repeat=False))
+        assert got.dtype == np.uint8
+        assert np.array_equal(got, images)
+        assert np.array_equal(labels, genuine)
+
+
+def test_a_batch_has_the_same_types_as_from_files(index, caches):
+    files = make_dataset(FileStore(index, FRAME_PX, CROP_PX), lambda: iter([]), 16)
+    for folder in caches.values():
+        ours = RecordStore.open(folder).batches(16, 1, repeat=True).element_spec
+        for name, spec in files.element_spec.items():
+            assert ours[name].dtype == spec.dtype
+            assert spec.is_compatible_with(tf.TensorSpec(ours[name].shape, spec.dtype))
+
+
+def keys(dataset: tf.data.Dataset, count: int) -> list[bytes]:
+    images, genuine = drawn(dataset, count)
+    return [pair.tobytes() + label.tobytes() for pair, label in zip(images, genuine, strict=True)]
+
+
+def test_shuffling_is_a_function_of_seed_and_pass(caches):
+    store = RecordStore.open(caches["raw"])
+    steps = PAIRS // 8
+    tf.random.set_seed(1)
+    run = keys(store.batches(8, 5, repeat=True), 2 * steps)
+    tf.random.set_seed(2)
+    assert run == keys(store.batches(8, 5, repeat=True), 2 * steps)
+    assert run[: steps * 8] != run[steps * 8 :]
+    assert run != keys(store.batches(8, 6, repeat=True), 2 * steps)
+    in_order = keys(store.batches(8, None, repeat=False), 99)
+    one_pass = keys(store.batches(8, 5, repeat=False), 99)
+    assert len(one_pass) == PAIRS
+    assert sorted(one_pass) == sorted(in_order)
+    assert one_pass != in_order
+    assert one_pass[: steps * 8] == run[: steps * 8]
+
+
+@pytest.mark.parametrize("seed", [None, 5, 2**31 - 2, 2**31 - 1])
+def test_going_on_at_any_step_gives_the_same_batches(caches, seed):
+    store = RecordStore.open(caches["raw"])
+    steps = PAIRS // 8
+    whole = keys(store.batches(8, seed, repeat=True), 2 * steps + 3)
+    for start in (1, steps, steps + 3, 2 * steps):
+        rest = keys(store.batches(8, seed, True, start_step=start), 2 * steps + 3 - start)
+        assert rest == whole[8 * start :]
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("raw", None), ("jpeg", 5)])
+def test_parts_of_workers_make_up_the_batch(caches, kind, seed):
+    store, count = RecordStore.open(caches[kind]), PAIRS // 10 + 2  # into the second pass
+    images, genuine = drawn(store.batches(10, seed, repeat=True), count)
+    of_batches = images.reshape(count, 10, *images.shape[1:])
+    for begin, end in pairwise((0, 3, 10)):
+        own, labels = drawn(store.batches(10, seed, repeat=True, part=(begin, end)), count)
+        assert np.array_equal(own, np.concatenate(of_batches[:, begin:end]))
+        assert np.array_equal(labels, genuine)  # everybody's
+
+
+def test_repeating_drops_the_short_batch_only(caches):
+    store = RecordStore.open(caches["raw"])
+    repeated = islice(store.batches(32, None, repeat=True).as_numpy_iterator(), 5)
+    assert [len(batch["genuine"]) for batch in repeated] == [32] * 5
+    once = store.batches(32, None, repeat=False).as_numpy_iterator()
+    assert [len(batch["genuine"]) for batch in once] == [32, 32, 6]
+    with pytest.raises(BadConfig, match="70 pairs, too few for a batch of 71"):
+        store.batches(71, None, repeat=True)
+
+
+def test_the_same_arguments_give_the_same_bytes(index, caches, tmp_path):
+    for kind, folder in caches.items():
+        again = build(tmp_path / kind, index, encoding=kind)
+        for path in folder.iterdir():
+            assert (again / path.name).read_bytes() == path.read_bytes()
+
+
+def test_the_manifest_says_which_pairs_they_are(index, caches):
+    table = json.loads((caches["jpeg"] / MANIFEST).read_text())
+    assert table["version"] == 1
+    assert (table["pairs"], table["encoding"]) == (PAIRS, "jpeg")
+    assert (table["seed"], table["genuine_share"]) == (SEED, SHARE)
+    assert (table["frame_px"], table["crop_px"]) == (FRAME_PX, CROP_PX)
+    assert table["index_fingerprint"] == index.fingerprint
+    assert table["people_digest"] == people_digest(index, range(1, len(index.people)))
+    assert [shard["pairs"] for shard in table["shards"]] == [17, 18, 17, 18]
+
+
+def test_default_shards_and_progress(index, tmp_path):
+    seen: list[tuple[int, int]] = []
+    build_cache(
+        tmp_path / "c",
+        index,
+        range(9),
+        2100,
+        frame_px=FRAME_PX,
+        crop_px=CROP_PX,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert RecordStore.open(tmp_path / "c").pairs == 2100
+    assert len(list((tmp_path / "c").glob("*-of-00002.tfrecord"))) == 2
+    assert seen == [(1050, 2100), (2100, 2100)]
+
+
+def test_a_whole_cache_has_no_problem(caches):
+    for folder in caches.values():
+        assert check_cache(folder) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0, 1, exclude_max=True), st.integers(0, 7))
+def test_any_changed_bit_of_a_shard_is_found(caches, place, bit):
+    path = caches["jpeg"] / SHARD
+    data = path.read_bytes()
+    at = int(place * len(data))
+    try:
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
+        (problem,) = check_cache(caches["jpeg"])
+        assert SHARD in problem
+        assert "SHA-256" in problem
+    finally:
+        path.write_bytes(data)
+
+
+def test_any_changed_byte_of_the_manifest_is_found(cache):
+    path = cache / MANIFEST
+    data = path.read_bytes()
+    for at in range(len(data)):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 7]) + data[at + 1 :])
+        (problem,) = check_cache(cache)
+        assert MANIFEST in problem
+    with pytest.raises(BadData, match=MANIFEST):
+        RecordStore.open(cache)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.binary(max_size=80)
+    | st.recursive(
+        st.none() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(st.sampled_from(["format", "version", "shards", "pairs"]), inner)
+        ),
+    ).map(lambda value: json.dumps(value).encode())
+)
+def test_nonsense_in_the_manifest_is_one_clear_error(caches, tmp_path_factory, data):
+    folder = tmp_path_factory.getbasetemp() / "nonsense"
+    folder.mkdir(exist_ok=True)
+    (folder / MANIFEST).write_bytes(data)
+    with pytest.raises(BadData, match=MANIFEST):
+        read_manifest(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "version is 2; this facepairs reads 1"),
+        ({"format": "other"}, "not a pair cache"),
+        ({"shards": None}, "lists no shards"),
+        ({"pairs": "70"}, "pairs is '70'"),
+        ({"pairs": 71}, "contradict"),
+        ({"shards": [{"name": "../x", "pairs": 70, "bytes": 1, "sha256": ""}]}, "numbered"),
+        ({"shards": [{"name": "x"}]}, "must have name, pairs, bytes, sha256"),
+    ],
+)
+def test_what_is_wrong_with_a_manifest_is_said(cache, change, message):
+    table = json.loads((cache / MANIFEST).read_text())
+    (cache / MANIFEST).write_text(json.dumps(table | change))
+    with pytest.raises(BadData, match=message):
+        RecordStore.open(cache)
+
+
+def test_deep_nesting_is_no_crash(cache):
+    (cache / MANIFEST).write_text("[" * 200_000)
+    assert MANIFEST in check_cache(cache)[0]
+
+
+def boundaries(data: bytes) -> Iterator[int]:
+    at = 0
+    while at < len(data):
+        yield at
+        at += 16 + int.from_bytes(data[at : at + 8], "little")
+
+
+def test_a_cut_between_two_records_is_found(cache):
+    path = cache / SHARD
+    data = path.read_bytes()
+    for number, at in enumerate(boundaries(data)):
+        path.write_bytes(data[:at])
+        (problem,) = check_cache(cache)
+        assert f"{at:,} bytes with {number} whole records" in problem
+        with pytest.raises(BadData, match=f"{SHARD}: {at:,} bytes, not"):
+            RecordStore.open(cache)
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_a_pass_of_another_length_raises(cache, seed):
+    store = RecordStore.open(cache)
+    path = cache / SHARD
+    data = path.read_bytes()
+    *_, last = boundaries(data)
+    path.write_bytes(data[:last])
+    with pytest.raises(tf.errors.FailedPreconditionError, match="70"):
+        drawn(store.batches(8, seed, repeat=False))
+    path.write_bytes(data + data[last:])
+    with pytest.raises(tf.errors.FailedPreconditionError, match="70"):
+        drawn(store.batches(8, seed, repeat=True), 20)
+
+
+def test_missing_extra_and_odd_files_are_found(cache):
+    (cache / SHARD).rename(cache / "pairs-00009-of-00004.tfrecord")
+    (cache / "pairs-00003-of-00004.tfrecord").unlink()
+    (cache / "pairs-00003-of-00004.tfrecord").mkdir()
+    (cache / ".hidden").touch()
+    assert check_cache(cache) == [
+        f"{cache / SHARD}: missing",
+        f"{cache}/pairs-00003-of-00004.tfrecord: not a file",
+        f"{cache}/pairs-00009-of-00004.tfrecord: not listed in manifest.json",
+    ]
+    with pytest.raises(BadData, match=rf"{SHARD}: missing \(and 2 more\).*facepairs cache check"):
+        RecordStore.open(cache)
+
+
+def test_no_manifest_and_no_folder(cache, tmp_path):
+    (cache / MANIFEST).unlink()
+    assert MANIFEST in check_cache(cache)[0]
+    with pytest.raises(BadData, match="no such folder"):
+        check_cache(tmp_path / "absent")
+    with pytest.raises(BadData, match="no such folder"):
+        RecordStore.open(tmp_path / "absent")
+
+
+def test_a_stale_cache_is_refused_with_the_command(index, caches):
+    store = RecordStore.open(caches["jpeg"])
+    fits = {
+        "index_fingerprint": index.fingerprint,
+        "people_digest": people_digest(index, range(1, len(index.people))),
+        "seed": SEED,
+        "genuine_share": SHARE,
+        "frame_px": FRAME_PX,
+        "crop_px": CROP_PX,
+    }
+    store.matches(**fits, rebuild="")
+    for change, message in (
+        ({"index_fingerprint": "0" * 64}, "the folder of faces is another or has changed"),
+        ({"people_digest": people_digest(index, range(3))}, "other people"),
+        ({"seed": 4}, "seed is 3, not 4"),
+        ({"genuine_share": 0.5}, "genuine_share is 0.4, not 0.5"),
+        ({"frame_px": 41}, "frame_px is 40, not 41"),
+        ({"crop_px": 25}, "crop_px is 24, not 25"),
+    ):
+        with pytest.raises(BadData, match=f"{message}.*; build the cache anew with: make it so"):
+            store.matches(**{**fits, **change}, rebuild="make it so")

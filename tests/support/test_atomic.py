@@ -1,0 +1,126 @@
+"""Outputs are whole or absent, also when the writer is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from facepairs.errors import BadData
+from facepairs.support.atomic import atomic_file, atomic_folder
+
+
+def test_a_file_appears_when_all_went_well(tmp_path):
+    target = tmp_path / "deep" / "a.txt"
+    with atomic_file(target) as handle:
+        handle.write("größer\n")
+        assert not target.exists()
+    assert target.read_text(encoding="utf-8") == "größer\n"
+    assert [p.name for p in target.parent.iterdir()] == ["a.txt"]
+
+
+def test_a_failure_leaves_the_old_one(tmp_path):
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    with pytest.raises(ZeroDivisionError), atomic_file(target) as handle:
+        handle.write("new")
+        raise ZeroDivisionError
+    assert target.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_folder_is_replaced_at_the_end(tmp_path):
+    target = tmp_path / "bundle"
+    for text in ("one", "two"):
+        with atomic_folder(target) as folder:
+            (folder / "file").write_text(text)
+    assert (target / "file").read_text() == "two"
+    with pytest.raises(ZeroDivisionError), atomic_folder(target) as folder:
+        (folder / "file").write_text("three")
+        raise ZeroDivisionError
+    assert (target / "file").read_text() == "two"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    for make in (atomic_file, atomic_folder):
+        with pytest.raises(BadData, match="choose another place"), make(tmp_path / "file" / "x"):
+            pass
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from facepairs.support.atomic import atomic_file, atomic_folder
+target = Path(sys.argv[1])
+if sys.argv[2] == "file":
+    with atomic_file(target) as handle:
+        handle.write("half"); handle.flush(); print("ready", flush=True); time.sleep(60)
+with atomic_folder(target) as folder:
+    (folder / "half").write_text("half"); print("ready", flush=True); time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_killed_writer_leaves_nothing_that_stays(tmp_path, kind):
+    target = tmp_path / "out"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(target), kind], stdout=subprocess.PIPE, text=True
+    )
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == "ready\n"
+    writer.send_signal(signal.SIGKILL)
+    writer.wait()
+    writer.stdout.close()
+    assert not target.exists()
+    assert len(list(tmp_path.iterdir())) == 1  # the temporary, swept by the next writer:
+    with atomic_file(target) as handle:
+        handle.write("whole")
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_folder_killed_between_its_two_renames_comes_back(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    old = tmp_path / f".bundle.old-{gone.pid}-0badcafe"
+    old.mkdir()
+    (old / "file").write_text("kept")
+    with pytest.raises(ZeroDivisionError), atomic_folder(tmp_path / "bundle"):
+        raise ZeroDivisionError
+    assert (tmp_path / "bundle" / "file").read_text() == "kept"
+
+
+def test_a_living_writers_temporary_is_left_alone(tmp_path):
+    other = tmp_path / f".out.tmp-{os.getppid()}-0badcafe"
+    other.write_text("at work")
+    with atomic_file(tmp_path / "out") as handle:
+        handle.write("x")
+    assert other.exists()
+
+
+SCRATCH = """
+import os, sys, tempfile
+from facepairs.support.atomic import own_temporaries
+own_temporaries(); own_temporaries()
+handle, path = tempfile.mkstemp()
+print(os.path.dirname(path), flush=True)
+if sys.argv[1] == "killed":
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_temporary_files_of_the_killed_are_swept_by_the_next(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+
+    def scratch(how):
+        words = [sys.executable, "-c", SCRATCH, how]
+        done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, check=False)
+        return done.stdout.decode().strip()
+
+    for _ in range(3):
+        folder = scratch("killed")
+        assert [str(entry) for entry in tmp_path.iterdir()] == [folder]
+    scratch("ended")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,93 @@
+"""What one process works on, a second one is refused; what a kill leaves bars nobody."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from facepairs.errors import BadData, BadRun
+from facepairs.support.lock import held, lock_beside
+
+HOLD = (
+    "import sys; from pathlib import Path; from facepairs.support.lock import held\n"
+    "lock = Path(sys.argv[1])\n"
+    "with held(lock, lock): print('held', flush=True); sys.stdin.read()"
+)
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """A process that holds tmp_path/lock until it is killed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_a_lock_names_its_process_and_goes_with_it(tmp_path):
+    lock = lock_beside(tmp_path / "cache")
+    with held(lock, tmp_path / "cache"):
+        assert lock.read_text() == f"{os.getpid()}\n"
+        assert lock.name == ".cache.lock"
+    assert not lock.exists()
+
+
+def test_the_second_is_refused_with_the_firsts_number(holder, tmp_path):
+    told = f"{tmp_path} is in use by process {holder.pid}; wait for it or stop it"
+    with pytest.raises(BadData, match=told), held(tmp_path / "lock", tmp_path, BadData):
+        pass
+    assert (tmp_path / "lock").read_text() == f"{holder.pid}\n"
+
+
+def test_what_a_kill_leaves_bars_nobody(holder, tmp_path):
+    holder.kill()
+    holder.wait()
+    assert (tmp_path / "lock").exists()
+    with held(tmp_path / "lock", tmp_path):
+        assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_the_number_of_a_living_stranger_bars_nobody(tmp_path):
+    (tmp_path / "lock").write_text(f"{os.getppid()}\n")  # a number used anew after a restart
+    with held(tmp_path / "lock", tmp_path):
+        pass
+
+
+def test_of_many_threads_one_at_a_time_holds_it(tmp_path):
+    lock, inside, most, refused = tmp_path / "lock", [], [], []
+
+    def work():
+        for _ in range(200):
+            try:
+                with held(lock, tmp_path):
+                    inside.append(1)
+                    most.append(len(inside))
+                    inside.pop()
+            except BadRun as error:
+                refused.append(str(error))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(most) == 1
+    assert len(most) + len(refused) == 800
+    assert not lock.exists()
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(BadRun, match=r"cannot write .*cache: .*; choose another --out"),
+        held(tmp_path / "file" / "lock", tmp_path / "cache"),
+    ):
+        pass

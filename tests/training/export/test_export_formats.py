@@ -1,0 +1,124 @@
+"""An exported network says what the bundle's says, or is not written."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from tiny_bundles import NETWORK, tiny_bundle
+
+from facepairs.bundles.bundle import MODEL, write_bundle
+from facepairs.errors import BadBundle, BadConfig
+from facepairs.images.photo import load_crop
+from facepairs.training.export import export as exporting
+from facepairs.training.export.export import export
+from facepairs.verification.verifier import Verifier
+
+
+def facepairs(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "facepairs", *map(str, arguments)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return tiny_bundle(tmp_path_factory.mktemp("tiny") / "bundle", "embedding")
+
+
+def test_the_copy_goes_with_a_toml_that_verify_takes(tiny, tmp_path):
+    out = tmp_path / "out"
+    done = facepairs("export", tiny.folder, out, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["parity"]["max_difference"] == 0
+    assert told["out"] == str(out)
+    written = json.loads((out / "export.json").read_text())
+    assert written == {k: v for k, v in told.items() if k not in ("out", "bundle")}
+    assert (out / NETWORK).read_bytes() == tiny.read(NETWORK)
+    assert "uint8 [N, 16, 16, 3]" in (out / "README.md").read_text()
+    photos = np.random.default_rng(0).integers(0, 256, (2, 40, 40, 3), dtype=np.uint8)
+    own, same = (
+        Verifier.load(path).verify(*photos) for path in (tiny.folder, out / "embedder.toml")
+    )
+    assert same.score == pytest.approx(own.score, abs=1e-6)
+    assert (same.same, same.threshold) == (own.same, own.threshold)
+
+
+def test_another_folder_is_not_replaced_and_an_export_is(tiny, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    export(tiny.folder, out, "onnx")
+    export(tiny.folder, out, "onnx")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.jpg").write_text("mine")
+    done = facepairs("export", tiny.folder, tmp_path / "photos", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["kind"] == "config"
+    assert (tmp_path / "photos" / "a.jpg").read_text() == "mine"
+    for wrong in ({"format": "tflite"}, {"format": "onnx", "tolerance": float("nan")}):
+        with pytest.raises(BadConfig, match=r"give one of onnx, litert|not a number from 0 up"):
+            export(tiny.folder, tmp_path / "new", **wrong)
+
+
+def test_probes_are_noise_and_drawn_faces(tiny):
+    probe = exporting._probe(tiny)["image"]
+    assert probe.shape == (8, 16, 16, 3)
+    assert probe[:4].std() > 70
+    faces = {crop.tobytes() for crop in probe[4:]}
+    drawn = exporting.draw_face(0, 0, 0)
+    assert len(faces) == 4
+    assert load_crop(drawn, tiny.framing).tobytes() in faces
+
+
+def keras_bundle(out, name, other_weights=False):
+    """A bundle of a network with random weights; its Keras model may have other ones."""
+    from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
+    from facepairs.models.network import build_network
+
+    network = build_network(name, 112, 64, augment=0.0)
+    round_weights(network.head)
+    model = network.inference_model()
+    onnx, _ = export_onnx(model, network.output)
+    if other_weights:
+        network.head.set_weights([w + 0.05 for w in network.head.get_weights()])
+    bundle = tiny_bundle(out, network.kind)
+    manifest = {k: v for k, v in bundle.raw.items() if k not in ("files", "schema")}
+    manifest |= {"framing": {"frame_px": 250, "crop_px": 112}}
+    files = {file: bundle.read(file) for file in bundle.raw["files"]}
+    return write_bundle(out, manifest, files | {NETWORK: onnx, MODEL: keras_bytes(model)})
+
+
+def test_tensorflows_formats_agree_with_the_bundle_or_are_refused(tmp_path):
+    bundle = keras_bundle(tmp_path / "bundle", "difference")
+    done = export(bundle.folder, tmp_path / "lite", "litert")
+    assert 0 < done["parity"]["max_difference"] < 1e-5
+    assert (tmp_path / "lite" / "network.tflite").read_bytes()[4:8] == b"TFL3"
+    with pytest.raises(BadBundle, match="more than 1e-12; nothing was written"):
+        export(bundle.folder, tmp_path / "refused", "saved_model", tolerance=1e-12)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bundle", "lite"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["litert", "saved_model"])
+def test_a_network_of_other_weights_is_refused(tmp_path, format):
+    bundle = keras_bundle(tmp_path / "bundle", "siamese-conv", other_weights=True)
+    done = facepairs("export", bundle.folder, tmp_path / "out", "--format", format, "--json")
+    assert done.returncode == 2
+    assert "nothing was written" in json.loads(done.stdout)["error"]["message"]
+    assert [p.name for p in tmp_path.iterdir()] == ["bundle"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["litert", "saved_model"])
+@pytest.mark.parametrize("name", ["default", "siamese-conv", "difference"])
+def test_every_model_is_exported(tmp_path, name, format):
+    bundle = name if name == "default" else keras_bundle(tmp_path / "bundle", name).folder
+    done = facepairs("export", bundle, tmp_path / "out", "--format", format, "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["parity"]["max_difference"] < 1e-5
+    file = {"litert": "network.tflite", "saved_model": "saved_model.pb"}[format]
+    assert (tmp_path / "out" / file).stat().st_size > 10_000

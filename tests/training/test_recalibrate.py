@@ -1,0 +1,230 @@
+"""A bundle calibrated on one's own people: new promises, the same weights."""
+
+import itertools
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from command_line import facepairs
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_bundles import tiny_bundle
+
+from facepairs.bundles.bundle import MODEL, NETWORK, identity_hash, identity_lists
+from facepairs.data.index import FaceIndex
+from facepairs.data.minimums import LEAST_PAIRS, LEAST_PEOPLE, MOST_OF_ONE, check_enough, spread
+from facepairs.data.sampler import distinct_pairs
+from facepairs.errors import BadBundle, BadConfig, NotEnough
+from facepairs.evaluation.metrics import clopper_pearson
+from facepairs.training.recalibrate import recalibrate
+from facepairs.verification.verifier import Verifier
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    return tiny_bundle(tmp_path / "bundle")
+
+
+def some_of(faces, folder, people, photos=4):
+    folder.mkdir()
+    for person in sorted(faces.iterdir())[:people]:
+        (folder / person.name).mkdir()
+        for photo in sorted(person.iterdir())[:photos]:
+            (folder / person.name / photo.name).symlink_to(photo)
+    return folder
+
+
+def test_weights_stay_and_promises_are_new(bundle, faces, tmp_path):
+    result = recalibrate(bundle.folder, faces, tmp_path / "out")
+    new = result.bundle
+    new.check_all()
+    for name in (NETWORK, MODEL):
+        assert new.read(name) == bundle.read(name)
+    assert (new.raw["framing"], new.raw["network"]) == (
+        bundle.raw["framing"],
+        bundle.raw["network"],
+    )
+    assert new.raw["training"] == bundle.raw["training"]
+    calibration = new.raw["calibration"]
+    assert (calibration["genuine_pairs"], calibration["impostor_pairs"]) == (24 * 6, 3000)
+    assert new.threshold == pytest.approx(new.calibration.threshold)
+    assert new.threshold != bundle.threshold
+    assert new.calibration.probability(new.threshold) == pytest.approx(0.5)
+    assert new.results == {}  # they were of the old threshold
+    assert [row["fmr"] for row in new.thresholds] == [0.1, 0.01, 0.001]
+    assert new.raw["calibrated"]["people"] == 24
+    assert result.notes == []
+    summary = result.summary
+    assert summary["before"]["threshold"] == bundle.threshold
+    assert json.dumps(summary)
+    photos = sorted(next(faces.iterdir()).iterdir())
+    before, after = (Verifier(b).verify(photos[0], photos[1]) for b in (bundle, new))
+    assert after.score == before.score
+    assert "Calibrated on 24 people" in (new.folder / "MODEL_CARD.md").read_text(encoding="utf-8")
+
+
+def test_everybody_whom_the_old_bundle_knew_stays_known(bundle, faces, tmp_path):
+    new = recalibrate(bundle.folder, faces, tmp_path / "out").bundle
+    people = [p.name for p in faces.iterdir()]
+    assert new.knows(["Ann", "Bé", "Cyd", *people]).all()
+    assert new.trained_on(["Ann", "Bé", "Cyd", *people]).sum() == 2
+    assert new.raw["identities"]["calibration"] == 1 + len(people)
+    again = recalibrate(new.folder, faces, tmp_path / "again")
+    assert again.summary["before"] is None  # these people chose the threshold
+    assert again.bundle.raw["identities"] == new.raw["identities"]
+    assert again.bundle.threshold == new.threshold
+
+
+def test_two_at_once_are_told_apart(bundle, faces, tmp_path):
+    out = tmp_path / "out"
+    code = (
+        "import sys\n"
+        "from pathlib import Path; from facepairs.support.lock import held, lock_beside\n"
+        "with held(lock_beside(Path(sys.argv[1])), Path()):\n"
+        "    print('held', flush=True); sys.stdin.read()"
+    )
+    first = subprocess.Popen(
+        [sys.executable, "-c", code, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert first.stdout is not None
+    assert first.stdout.readline() == b"held\n"
+    done = facepairs("calibrate", bundle.folder, faces, "--out", out, check=2)
+    assert f"out is in use by process {first.pid}; wait for it or stop it" in done.stderr
+    first.kill()
+    first.communicate()
+    recalibrate(bundle.folder, faces, out)
+    assert {path.name for path in tmp_path.iterdir()} == {"bundle", "out"}
+
+
+def test_nobody_decides_alone():
+    pairs = distinct_pairs(np.array([0, 20, 25, 27, 28]), range(4), 400, 0)
+    person_of = np.repeat(range(4), [20, 5, 2, 1])
+    kept = spread(pairs, person_of)
+    of = person_of[kept.left[kept.genuine]]
+    assert np.bincount(of, minlength=4).tolist() == [MOST_OF_ONE, 10, 1, 0]
+    assert (~kept.genuine).sum() == (~pairs.genuine).sum()
+    mine = pairs.where(pairs.genuine & (person_of[pairs.left] == 0))
+    first = kept.where(kept.genuine & (person_of[kept.left] == 0))
+    assert np.array_equal(first.left, mine.left[:MOST_OF_ONE])
+    assert len(spread(pairs.where(slice(0, 0)), person_of)) == 0
+
+
+def test_people_trained_on_are_left_out_and_counted(faces, tmp_path):
+    names = sorted(p.name for p in faces.iterdir())
+    data, entry = identity_lists(names[:10], [])
+    bundle = tiny_bundle(tmp_path / "bundle", identities=entry)
+    (bundle.folder / "identities.json").write_bytes(data)
+    manifest = json.loads((bundle.folder / "manifest.json").read_text())
+    import hashlib
+
+    manifest["files"]["identities.json"] = {
+        "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()
+    }  # fmt: skip
+    del manifest["manifest_sha256"]  # as in older bundles
+    (bundle.folder / "manifest.json").write_text(json.dumps(manifest))
+    result = recalibrate(bundle.folder, faces, tmp_path / "out")
+    assert result.notes == ["10 of 24 people left out: the bundle was trained on them"]
+    assert (result.summary["people"], result.summary["people_left_out"]) == (14, 10)
+    assert result.bundle.identities[0] == {identity_hash(name) for name in names[:10]}
+    index = FaceIndex.scan(faces)
+    rows = [(p[0], p[1], 1) for p in map(index.images_of, range(24))]
+    rows += [(p[0], q[0], 0) for p, q in itertools.pairwise(map(index.images_of, range(24)))]
+    rows += [(p[1], q[1], 0) for p, q in itertools.pairwise(map(index.images_of, range(24)))]
+    pairs = tmp_path / "pairs.csv"
+    lines = [f"{index.name(a)},{index.name(b)},{kind}" for a, b, kind in rows]
+    pairs.write_text("\n".join(["left,right,genuine", *lines]) + "\n", encoding="utf-8")
+    with pytest.raises(NotEnough, match=r"give 14 of 14 people.*; 30 of 70 pairs left out"):
+        recalibrate(bundle.folder, faces, tmp_path / "out2", pairs)
+
+
+def test_pairs_may_be_given(bundle, faces, tmp_path):
+    index = FaceIndex.scan(faces)
+    images = list(map(index.images_of, range(24)))
+    rows = [(p[0], p[1], 1) for p in images]
+    rows += [(p[0], q[0], 0) for p, q in itertools.pairwise(images)]
+    pairs = tmp_path / "pairs.csv"
+    lines = [f"{index.name(a)},{index.name(b)},{kind}" for a, b, kind in rows]
+    pairs.write_text("\n".join(["left,right,genuine", *lines]) + "\n", encoding="utf-8")
+    result = recalibrate(bundle.folder, faces, tmp_path / "out", pairs)
+    calibration = result.summary["calibration"]
+    assert (calibration["genuine_pairs"], calibration["impostor_pairs"]) == (24, 23)
+    assert all(row["threshold"] is None for row in result.summary["thresholds"][1:])
+    assert "not enough pairs" in result.summary["thresholds"][1]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("people", "photos", "says"),
+    [
+        (5, 4, "20 genuine pairs of 6 people or more are needed, these photos give 30 of 5 people"),
+        (7, 2, "these photos give 7 of 7 people: add people with 2 photos or more"),
+        (9, 1, "these photos give 0 of 0 people"),
+        (1, 4, "these photos give 0 of 0 people"),
+    ],
+)
+def test_too_few_are_refused_with_the_numbers_needed(bundle, faces, tmp_path, people, photos, says):
+    data = some_of(faces, tmp_path / "few", people, photos)
+    with pytest.raises(NotEnough, match=says):
+        recalibrate(bundle.folder, data, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_enough_for_a_probability_but_not_for_a_threshold(bundle, faces, tmp_path):
+    result = recalibrate(bundle.folder, some_of(faces, tmp_path / "few", 7, 3), tmp_path / "out")
+    assert result.summary["calibration"]["genuine_pairs"] == 21
+    reasons = [row.get("reason") for row in result.bundle.thresholds]
+    assert reasons[0] is None
+    assert reasons[1] == "not enough pairs: needs 300 impostor pairs, has 189"
+
+
+def test_photos_and_bundles_are_never_replaced_by_mistake(bundle, faces, tmp_path):
+    with pytest.raises(BadConfig, match="the bundle itself"):
+        recalibrate(bundle.folder, faces, bundle.folder)
+    with pytest.raises(BadConfig, match="choose another --out"):
+        recalibrate(bundle.folder, faces, faces / "out")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "photo.jpg").touch()
+    with pytest.raises(BadBundle, match="exists and is no bundle"):
+        recalibrate(bundle.folder, faces, tmp_path / "mine")
+
+
+def test_the_minimums_are_what_they_are_said_to_be():
+    assert 1 - 2 * 0.5**LEAST_PEOPLE > 0.95 > 1 - 2 * 0.5 ** (LEAST_PEOPLE - 1)
+    assert clopper_pearson(0, LEAST_PAIRS)[1] < 0.17
+    low, high = clopper_pearson(LEAST_PAIRS // 2, LEAST_PAIRS)
+    assert (round(low, 2), round(high, 2)) == (0.27, 0.73)
+
+
+@given(st.integers(0, 30), st.integers(0, 60), st.integers(0, 60))
+def test_the_check_is_the_three_minimums(people, genuine, impostor):
+    if people >= LEAST_PEOPLE and min(genuine, impostor) >= LEAST_PAIRS:
+        check_enough("here", people, genuine, impostor)
+    else:
+        with pytest.raises(NotEnough, match=f"here: {LEAST_PAIRS} "):
+            check_enough("here", people, genuine, impostor)
+
+
+def test_the_calibration_error_is_measured_across_folds():
+    from facepairs.evaluation.calibrate import calibrate
+
+    rng = np.random.default_rng(0)
+    genuine = np.arange(400) % 2 == 0
+    score = rng.normal(size=400) + 2 * genuine
+    shifted = score + np.repeat([0.0, 3.0], 200)  # a network of another scale
+    fold = np.repeat([1, 2], 200)
+    apart = calibrate(genuine, shifted, fold, source="by folds")
+    mixed = calibrate(genuine, shifted)
+    assert apart["threshold_source"] == "by folds"
+    assert apart["threshold"] == mixed["threshold"]
+    assert apart["calibration"]["ece"] > mixed["calibration"]["ece"] + 0.1
+
+
+def test_halves_that_carry_no_curve_leave_the_error_unmeasured():
+    from facepairs.evaluation.calibrate import calibrate
+
+    genuine = np.repeat([True, False], 20)
+    score = np.where(genuine, np.arange(40) % 2 * 2.0, 0.9)  # one half of the genuine pairs fails
+    fitted = calibrate(genuine, score)
+    assert fitted["calibration"]["ece"] is None
+    assert fitted["threshold"] == pytest.approx(0.95, abs=0.5)

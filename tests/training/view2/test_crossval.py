@@ -1,0 +1,261 @@
+"""Cross-validation: every fold on its own, no leak, and what is done stays done."""
+
+import gc
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from invented_view2 import FOLDS, write_lists
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.data.index import FaceIndex
+from facepairs.errors import BadConfig, BadRun
+from facepairs.evaluation.scores import read_scores
+from facepairs.evaluation.view2 import view2_summary
+from facepairs.training import job as training
+from facepairs.training.view2.crossval import crossval, run_fold
+from facepairs.training.view2.fold_record import read_fold
+from facepairs.training.view2.folds import check_unknown, read_view2
+from facepairs.training.view2.methods import make_plan
+from facepairs.verification.verifier import Verifier
+
+SETTINGS = """
+[difference]
+epochs = 2
+pairs_per_epoch = 128
+batch_size = 32
+calibration_pairs = 200
+calibration_share = 0.4
+[pixels]
+calibration_pairs = 200
+calibration_share = 0.4
+[eigenfaces]
+calibration_pairs = 200
+calibration_share = 0.4
+"""
+
+
+def silent(label):
+    return lambda done, total: None
+
+
+@pytest.fixture(scope="module")
+def view(many_faces, tmp_path_factory):
+    lists = tmp_path_factory.mktemp("lists")
+    write_lists(many_faces, lists)
+    return read_view2(FaceIndex.scan(many_faces), lists)
+
+
+def plan(tmp_path, methods="pixels", folds="1-2", text=SETTINGS):
+    file = tmp_path / "view2.toml"
+    file.write_text(text)
+    return make_plan(methods, folds, None, file)
+
+
+@pytest.fixture(scope="module")
+def done(view, tmp_path_factory):
+    """Two folds of two methods, and the folder they are in."""
+    folder = tmp_path_factory.mktemp("crossval")
+    out = folder / "run"
+    return crossval(view, plan(folder, "pixels,eigenfaces"), out), out
+
+
+@pytest.fixture(scope="module")
+def trained(view, tmp_path_factory):
+    """One fold of a trained method."""
+    folder = tmp_path_factory.mktemp("trained")
+    crossval(view, plan(folder, "difference", "1"), folder / "run")
+    return folder / "run"
+
+
+def test_a_fold_is_a_run_folder_with_scores_and_a_record(view, done):
+    _, out = done
+    for fold in (1, 2):
+        folder = out / "pixels" / f"fold-0{fold}"
+        assert {"bundle", "config.toml", "checkpoint.npz", "scores.csv", "fold.json"} <= {
+            path.name for path in folder.iterdir()
+        }
+        record = json.loads((folder / "fold.json").read_text())
+        bundle = Bundle.open(folder / "bundle")
+        assert record["threshold"] == bundle.threshold
+        assert record["identities_digest"] == bundle.raw["identities"]["digest"]
+        split = view.split(fold, plan(folder.parent.parent.parent).configs["pixels"])
+        assert record["people"] == {
+            "training": len(split.training),
+            "calibration": len(split.calibration),
+        }
+        assert record["images"]["training"] == 3 * len(split.training)
+        assert {"accuracy", "auc", "minutes", "epochs", "seed", "versions", "machine"} <= set(
+            record
+        )
+        scores = read_scores(folder / "scores.csv")
+        pairs = view.pairs_of(fold)
+        assert set(scores.fold.tolist()) == {fold}
+        assert np.array_equal(scores.genuine, pairs.genuine)
+        assert list(scores.left) == [view.index.name(int(i)) for i in pairs.left]
+
+
+def test_nothing_of_a_fold_stays_in_memory(view, trained):
+    import keras
+
+    keras.utils.clear_session()
+    gc.collect()
+    held = [o for o in gc.get_objects() if type(o).__name__ == "EagerTensor" and o.ndim == 4]
+    assert not [tensor.shape for tensor in held if tensor.shape[0] == len(view.index)]
+    assert not [o for o in gc.get_objects() if type(o) is training.TrainJob]
+
+
+def test_scores_are_those_that_verify_gives(view, done):
+    folder = done[1] / "eigenfaces" / "fold-02"
+    scores = read_scores(folder / "scores.csv")
+    verifier = Verifier.load(folder / "bundle")
+    root = view.index.root
+    for i in (0, len(scores) - 1):
+        verdict = verifier.verify(root / scores.left[i], root / scores.right[i])
+        assert verdict.score == pytest.approx(scores.score[i], abs=1e-5)
+
+
+def test_no_bundle_knows_anybody_of_its_fold(view, done):
+    for method in ("pixels", "eigenfaces"):
+        for fold in (1, 2):
+            bundle = Bundle.open(done[1] / method / f"fold-0{fold}" / "bundle")
+            everyone = list(view.index.people)
+            known = set(np.flatnonzero(bundle.knows(everyone)).tolist())
+            assert known == set(range(len(everyone))) - set(view.people_of(fold).tolist())
+
+
+def test_the_result_can_be_computed_from_scores_and_thresholds(done):
+    report, out = done
+    results = json.loads((out / "result.json").read_text())
+    assert results == report.results
+    assert list(results["methods"]) == ["pixels", "eigenfaces"]
+    for method, result in results["methods"].items():
+        assert json.loads((out / method / "result.json").read_text()) == result
+        scores = read_scores(out / method / "scores.csv")
+        thresholds = {row["fold"]: row["threshold"] for row in result["folds"]}
+        again = view2_summary(scores.genuine, scores.score, scores.fold, thresholds)
+        for key in ("accuracy", "accuracy_standard_error", "auc", "eer", "tar_at_far", "fmr"):
+            assert result[key] == again[key]
+        assert 0 <= result["ece"] <= 1
+        assert (result["folds_done"], result["folds_in_all"]) == (2, FOLDS)
+        assert result["machines"][0]["cores"] >= 1
+
+
+def test_folds_that_are_done_are_not_trained_again(view, done, tmp_path, monkeypatch):
+    out = tmp_path / "run"
+    shutil.copytree(done[1], out)
+
+    def never(*arguments, **options):
+        raise AssertionError("trained again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("facepairs.training.view2.crossval.train", never)
+        report = crossval(view, plan(tmp_path, "pixels,eigenfaces"), out, resume=True)
+    assert report.results == done[0].results
+    (out / "pixels" / "fold-01" / "fold.json").write_text('{"schema": 1')
+    (out / "pixels" / "fold-02" / "scores.csv").write_text("genuine,score\n1,2\n")
+    assert read_fold(out / "pixels" / "fold-01", "pixels", 1) is None
+    assert read_fold(out / "pixels" / "fold-02", "pixels", 2) is None
+    again = crossval(view, plan(tmp_path), out, resume=True).results["methods"]["pixels"]
+    before = done[0].results["methods"]["pixels"]
+    assert again["accuracy"] == before["accuracy"]
+    assert again["auc"] == before["auc"]
+
+
+def test_a_record_of_another_fold_or_method_does_not_count(done, tmp_path):
+    folder = tmp_path / "fold-01"
+    shutil.copytree(done[1] / "pixels" / "fold-01", folder)
+    assert read_fold(folder, "pixels", 1) is not None
+    assert read_fold(folder, "pixels", 2) is None
+    assert read_fold(folder, "eigenfaces", 1) is None
+    record = json.loads((folder / "fold.json").read_text())
+    for change in ({"threshold": "x"}, {"threshold": None}, {"calibration": {}}, {"schema": 2}):
+        (folder / "fold.json").write_text(json.dumps(record | change))
+        assert read_fold(folder, "pixels", 1) is None
+
+
+@pytest.mark.parametrize("part", ["training", "calibration"])
+def test_a_hand_made_split_that_leaks_is_caught_before_scoring(view, tmp_path, part):
+    config = plan(tmp_path).configs["pixels"]
+    split = view.split(1, config)
+    leaking = replace(split, **{part: np.union1d(getattr(split, part), split.test[:2])})
+    folder = tmp_path / "pixels" / "fold-01"
+    with pytest.raises(BadRun, match=r"on 2 of the 12 people of fold 1 \("):
+        run_fold(view, 1, leaking, "pixels", config, folder, print, silent)
+    assert not (folder / "scores.csv").exists()
+    assert not (folder / "fold.json").exists()
+
+
+def test_people_in_the_pairs_alone_are_guarded_too(view, done):
+    bundle = Bundle.open(done[1] / "pixels" / "fold-01" / "bundle")
+    check_unknown(bundle, view.index, view.people_of(1), 1)
+    with pytest.raises(BadRun, match="on 12 of the 12 people of fold 2"):
+        check_unknown(bundle, view.index, view.people_of(2), 2)
+
+
+def test_a_checkpoint_from_another_fold_is_refused(view, trained, tmp_path):
+    out = tmp_path / "run"
+    shutil.copytree(trained, out)
+    shutil.move(out / "difference" / "fold-01", out / "difference" / "fold-02")
+    with pytest.raises(BadRun, match=r"fold-02/checkpoint\.npz: made for other people"):
+        crossval(view, plan(tmp_path, "difference", "2"), out, resume=True)
+
+
+def test_a_training_that_was_cut_off_ends_at_the_same_weights(view, trained, tmp_path, monkeypatch):
+    """A kill after the first epoch's checkpoint, as seen by the next run."""
+    made, cut = plan(tmp_path, "difference", "1"), tmp_path / "cut"
+    save = training.save_checkpoint
+
+    def save_and_die(path, variables, state):
+        save(path, variables, state)
+        raise SystemExit
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(training, "save_checkpoint", save_and_die)
+        crossval(view, made, cut)
+    assert not (cut / "difference" / "fold-01" / "bundle").exists()
+    report = crossval(view, made, cut, resume=True)
+    records = [
+        json.loads((out / "difference" / "fold-01" / "fold.json").read_text())
+        for out in (trained, cut)
+    ]
+    for key in ("threshold", "accuracy", "auc", "scores_sha256", "epochs", "identities_digest"):
+        assert records[0][key] == records[1][key]
+    assert report.results["methods"]["difference"]["accuracy_standard_error"] is None
+
+
+def test_the_articles_pairs_make_another_network(view, trained, tmp_path):
+    text = SETTINGS.replace("[difference]", "[difference-article]")
+    report = crossval(view, plan(tmp_path, "difference-article", "1", text), tmp_path / "run")
+    (ours,) = json.loads((trained / "difference" / "result.json").read_text())["folds"]
+    (theirs,) = report.results["methods"]["difference-article"]["folds"]
+    assert theirs["identities_digest"] == ours["identities_digest"]  # the same people …
+    assert theirs["threshold"] != ours["threshold"]  # … in other pairs
+    settings = (tmp_path / "run" / "difference-article" / "config.toml").read_text()
+    assert 'sampler = "article"' in settings
+
+
+def test_settings_images_and_places_that_do_not_fit_are_refused(view, done, many_faces, tmp_path):
+    out = tmp_path / "run"
+    shutil.copytree(done[1], out)
+    with pytest.raises(BadRun, match="--resume"):
+        crossval(view, plan(tmp_path), out)
+    with pytest.raises(BadRun, match="calibration_pairs was 200 and is 300"):
+        other = plan(tmp_path, text=SETTINGS.replace("200", "300"))
+        crossval(view, other, out, resume=True)
+    with pytest.raises(BadRun, match="nothing to resume"):
+        crossval(view, plan(tmp_path), tmp_path / "none", resume=True)
+    with pytest.raises(BadConfig, match="lies in the folder of faces"):
+        crossval(view, plan(tmp_path), many_faces / "run")
+    with pytest.raises(BadConfig, match="folds 1 to 4"):
+        crossval(view, plan(tmp_path, folds="9"), tmp_path / "none")
+    write_lists(many_faces, tmp_path / "lists")
+    pairs = tmp_path / "lists" / "pairs.txt"
+    lines = pairs.read_text(encoding="utf-8").splitlines()
+    lines[1], lines[2] = lines[2], lines[1]
+    pairs.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    changed = read_view2(view.index, tmp_path / "lists")
+    with pytest.raises(BadRun, match=r"pairs\.txt have changed"):
+        crossval(changed, plan(tmp_path, "difference"), out, resume=True)

@@ -1,0 +1,114 @@
+"""View 2's sets and pairs, who learns in which fold, and the guard."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from invented_view2 import FOLDS, write_lists
+
+from facepairs.config import TrainConfig
+from facepairs.data.index import FaceIndex
+from facepairs.errors import BadConfig, BadData
+from facepairs.training.view2.folds import fold_numbers, folds_text, prepare_view2, read_view2
+
+NUMBERS = st.sets(st.integers(1, 1000), min_size=1, max_size=30).map(lambda s: tuple(sorted(s)))
+
+
+@pytest.fixture(scope="module")
+def lists(many_faces, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("view2") / "lists"
+    write_lists(many_faces, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def view(many_faces, lists):
+    return prepare_view2(many_faces, lists, (), print)
+
+
+@given(NUMBERS)
+def test_fold_numbers_read_what_they_print(numbers):
+    assert fold_numbers(folds_text(numbers)) == numbers
+
+
+def test_fold_numbers():
+    assert fold_numbers("3") == (3,)
+    assert fold_numbers("1-10") == tuple(range(1, 11))
+    assert fold_numbers("7-8, 2,5,2") == (2, 5, 7, 8)
+    assert folds_text((2, 5, 7, 8)) == "2,5,7-8"
+
+
+@pytest.mark.parametrize("text", ["", "0", "a", "3-", "-3", "5-2", "1-2-3", "1,,2", "1.5", "99999"])
+def test_what_is_no_fold_number(text):
+    with pytest.raises(BadConfig, match="3, 1-10 or 2,5,7-8"):
+        fold_numbers(text)
+
+
+def test_the_sets_partition_the_people(view):
+    everyone = np.concatenate(view.sets)
+    assert len(view.sets) == FOLDS
+    assert sorted(everyone) == list(range(len(view.index.people)))
+    assert view.asked(()) == (1, 2, 3, 4)
+    assert view.asked((2, 3)) == (2, 3)
+    with pytest.raises(BadConfig, match="folds 1 to 4"):
+        view.asked((4, 5))
+
+
+@pytest.mark.parametrize("fold", range(1, FOLDS + 1))
+def test_nobody_is_in_two_parts_of_a_fold(view, fold):
+    split = view.split(fold, TrainConfig(test_share=0.0))
+    parts = [set(part.tolist()) for part in vars(split).values()]
+    assert sum(map(len, parts)) == len(set.union(*parts)) == len(view.index.people)
+    assert parts[2] == set(view.sets[fold - 1].tolist())
+    shown = view.index.person_of[view.pairs_of(fold).images()]
+    assert set(shown.tolist()) <= parts[2]
+    assert parts[1]
+
+
+def test_every_pair_is_in_one_fold(view):
+    assert sum(len(view.pairs_of(fold)) for fold in range(1, FOLDS + 1)) == len(view.pairs)
+
+
+def swapped(path, before, after):
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after, 1), encoding="utf-8")
+
+
+def test_people_in_two_sets_and_pairs_of_another_set_are_refused(many_faces, tmp_path):
+    index = FaceIndex.scan(many_faces)
+    write_lists(many_faces, tmp_path)
+    first, second = (tmp_path / "people.txt").read_text(encoding="utf-8").splitlines()[2:4]
+    swapped(tmp_path / "people.txt", second + "\n", first + "\n")
+    with pytest.raises(BadData, match=rf"{first.split(chr(9))[0]} is in set 1 and again in set 1"):
+        read_view2(index, tmp_path)
+    write_lists(many_faces, tmp_path)
+    other = (tmp_path / "people.txt").read_text(encoding="utf-8").splitlines()[-1]
+    swapped(tmp_path / "people.txt", first + "\n", other + "\n")
+    with pytest.raises(BadData, match="again in set 4"):
+        read_view2(index, tmp_path)
+    write_lists(many_faces, tmp_path)
+    names = [line.split("\t")[0] for line in (first, other)]
+    swapped(tmp_path / "pairs.txt", f"{names[0]}\t1\t2", f"{names[1]}\t1\t2")
+    with pytest.raises(BadData, match=f"fold 1 shows {names[1]}, who is in set 4"):
+        read_view2(index, tmp_path)
+
+
+def test_view1_lists_are_no_folds(many_faces, tmp_path):
+    write_lists(many_faces, tmp_path, folds=1)
+    with pytest.raises(BadData, match="two or more"):
+        read_view2(FaceIndex.scan(many_faces), tmp_path)
+
+
+def test_images_that_cannot_be_read_stop_it_by_name(tmp_path):
+    from facepairs.data.synth.generate import synth_faces
+
+    synth_faces(tmp_path / "faces", 24, 3, seed=1)
+    write_lists(tmp_path / "faces", tmp_path)
+    index = FaceIndex.scan(tmp_path / "faces")
+    index.path(5).write_bytes(index.path(5).read_bytes()[:900])
+    with pytest.raises(BadData, match=str(index.path(5))):
+        prepare_view2(tmp_path / "faces", tmp_path, (), print)
+    index.path(5).unlink()
+    with pytest.raises(BadData, match=r"people\.txt: line"):
+        prepare_view2(tmp_path / "faces", tmp_path, (), print)

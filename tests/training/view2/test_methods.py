@@ -1,0 +1,128 @@
+"""Methods and their settings: one TOML file, options first, and no change between folds."""
+
+import pytest
+
+from facepairs.config import TrainConfig, from_table
+from facepairs.errors import BadConfig, BadRun
+from facepairs.training.view2.methods import METHODS, check_place, keep_settings, make_plan
+
+DIGESTS = {"index": "a" * 64, "people.txt": "b" * 64, "pairs.txt": "c" * 64}
+
+
+def plan(tmp_path, text="", **options):
+    file = None
+    if text:
+        file = tmp_path / "view2.toml"
+        file.write_text(text)
+    given = {"methods": None, "folds": None, "minutes_per_fold": None} | options
+    return make_plan(**given, file=file)
+
+
+def test_without_a_word_it_is_the_default_model_on_all_folds(tmp_path):
+    made = plan(tmp_path)
+    assert list(made.configs) == [TrainConfig.model]
+    assert made.folds == ()
+    assert made.configs[TrainConfig.model].test_share == 0
+
+
+def test_every_method_has_its_model_and_recipe(tmp_path):
+    configs = plan(tmp_path, methods=",".join(METHODS)).configs
+    assert list(configs) == list(METHODS)
+    for model in ("siamese", "difference"):
+        assert configs[model] == from_table({"model": model, "test_share": 0.0}, "recipe")
+    assert configs["difference-article"] == configs["difference"].replace(sampler="article")
+    assert configs["eigenfaces"].model == "eigenfaces"
+
+
+def test_a_file_speaks_for_each_method_and_options_come_first(tmp_path):
+    text = """
+seed = 4
+folds = "2,5"
+methods = ["pixels", "difference"]
+[difference]
+epochs = 7
+minutes = 3
+[siamese]
+batch_size = 16
+"""
+    made = plan(tmp_path, text)
+    assert made.folds == (2, 5)
+    assert list(made.configs) == ["pixels", "difference"]
+    assert [config.seed for config in made.configs.values()] == [4, 4]
+    assert made.configs["difference"].epochs == 7
+    made = plan(tmp_path, text, folds="1-3", methods="siamese, difference", minutes_per_fold=9.0)
+    assert made.folds == (1, 2, 3)
+    assert made.configs["siamese"].batch_size == 16
+    assert [config.minutes for config in made.configs.values()] == [9.0, 9.0]
+    assert plan(tmp_path, "folds = 3").folds == (3,)
+
+
+def test_minutes_are_for_what_is_trained(tmp_path):
+    configs = plan(tmp_path, methods="pixels,difference,eigenfaces", minutes_per_fold=5.0).configs
+    assert {name: config.minutes for name, config in configs.items()} == {
+        "pixels": 0.0,
+        "difference": 5.0,
+        "eigenfaces": 0.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("epochs = 3", r"view2\.toml: epochs belongs below a method, such as \["),
+        ("[resnet]\nepochs = 3", "unknown method or setting 'resnet'"),
+        ("[pixel]\nseed = 3", "did you mean 'pixels'"),
+        ("method = 'pixels'", "did you mean 'methods'"),
+        ("[pixels]\nepoch = 3", r"view2\.toml \[pixels\]: unknown setting 'epoch'"),
+        ("methods = ['pixels']\n[pixels]\nseed = 3", "seed is decided by the method"),
+        ("methods = ['pixels']\n[pixels]\nmodel = 'siamese'", "model is decided by the method"),
+        ("methods = ['siamese']\n[siamese]\ninit = 'b'", "init is decided by the method"),
+        ("methods = ['pixels']\n[pixels]\nskip_bad = true", "skip_bad is decided by the method"),
+        ("methods = ['pixels']\n[pixels]\nstore = 'tfrecord'", "use store auto, files or memory"),
+        ("methods = 3", "methods is 3; give a list"),
+        ("methods = ['resnet']", "method 'resnet' is unknown; use siamese"),
+        ("folds = 'x'", "folds is 'x'; use numbers"),
+        ("seed = 'x'", "seed is 'x'; it must be of type int"),
+        ("seed = = 3", "not TOML"),
+    ],
+)
+def test_mistakes_in_the_file_are_named(tmp_path, text, why):
+    with pytest.raises(BadConfig, match=why):
+        plan(tmp_path, text)
+
+
+@pytest.mark.parametrize("change", [{"model": "siamese"}, {"store": "tfrecord", "cache": "c"}])
+def test_the_sampler_of_the_comparison_has_its_place(change):
+    assert TrainConfig(model="difference", sampler="article").sampler == "article"
+    with pytest.raises(BadConfig, match="sampler article is for comparison only"):
+        TrainConfig(**{"model": "difference", "sampler": "article"} | change)
+
+
+def test_places_that_are_taken_or_missing(tmp_path):
+    out, data = tmp_path / "run", tmp_path / "faces"
+    check_place(out, data, resume=False)
+    with pytest.raises(BadRun, match="nothing to resume"):
+        check_place(out, data, resume=True)
+    (out / "pixels").mkdir(parents=True)
+    check_place(out, data, resume=True)
+    with pytest.raises(BadRun, match="go on with --resume or choose another --out"):
+        check_place(out, data, resume=False)
+    with pytest.raises(BadConfig, match="lies in the folder of faces"):
+        check_place(data / "run", data, resume=False)
+
+
+def test_settings_stay_as_they_were(tmp_path):
+    config = TrainConfig(test_share=0.0)
+    keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
+    keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
+    with pytest.raises(BadRun, match="epochs was 0 and is 9: all folds are trained alike"):
+        keep_settings(tmp_path / "difference", "difference", config.replace(epochs=9), DIGESTS)
+    for key, why in (("index", "the images have changed"), ("pairs.txt", r"pairs\.txt have")):
+        with pytest.raises(BadRun, match=why):
+            keep_settings(tmp_path / "difference", "difference", config, DIGESTS | {key: "d"})
+    (tmp_path / "difference" / "config.toml").write_text("schema = ")
+    with pytest.raises(BadRun, match="cannot be read"):
+        keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
+    (tmp_path / "difference" / "config.toml").write_text("schema = 99")
+    with pytest.raises(BadRun, match="another version"):
+        keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
