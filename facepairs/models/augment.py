@@ -11,14 +11,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from facepairs.models.step_random import Draws
+from facepairs.models.step_random import StepRandom
 
 DRAWN = 9
 
 
 @keras.saving.register_keras_serializable("facepairs")
 class RandomFace(keras.Layer):  # type: ignore[misc]
-    """Draws mirror, shift, scale, rotation, brightness, contrast and one erased rectangle an image.
+    """StepRandom mirror, shift, scale, rotation, brightness, contrast and one erased rectangle an image.
 
     `strength` 0 … 2 scales all but the mirror image; 0 leaves only that. Off without `draws`, of
     which it takes the first.
@@ -32,7 +32,7 @@ class RandomFace(keras.Layer):  # type: ignore[misc]
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "strength": self.strength, "erase": self.erase}
 
-    def call(self, images: Any, draws: Draws | None = None) -> Any:
+    def call(self, images: Any, draws: StepRandom | None = None) -> Any:
         if draws is None:
             return images
         u = draws.uniform(0, (ops.shape(images)[0], DRAWN), -1, 1)

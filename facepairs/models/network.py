@@ -21,7 +21,7 @@ from facepairs.models.losses import BinaryLogit, build_loss
 from facepairs.models.pixels import pixel_head
 from facepairs.models.prepare import prepare_layers
 from facepairs.models.replicas import gathered, gathered_sides
-from facepairs.models.step_random import Draws
+from facepairs.models.step_random import StepRandom
 from facepairs.models.tower import face_tower, with_mirror_image
 
 SMALLEST_PX, LARGEST_PX = 64, 224
@@ -63,7 +63,7 @@ class Network(ABC):
         """What the optimizer moves, the head's first."""
         return [*self.head.trainable_variables, *self.objective.trainable_variables]
 
-    def seen(self, images: Any, draws: Draws | None = None) -> Any:
+    def preprocess(self, images: Any, draws: StepRandom | None = None) -> Any:
         """Give the images as the network sees them: float32[2·B, image_px, image_px, 3].
 
         With `draws` they are augmented, as in training.
@@ -75,7 +75,7 @@ class Network(ABC):
         """Score a batch laid out as lefts, then rights: uint8[2·B, …] → float32[B]."""
 
     @abstractmethod
-    def loss(self, images: Any, genuine: Any, people: Any, draws: Draws) -> Any:
+    def loss(self, images: Any, genuine: Any, people: Any, draws: StepRandom) -> Any:
         """Give what training lowers: uint8[2·B, …], float32[B] labels, int32[2·B] people → scalar.
 
         People trained on are numbered from 0; equal numbers are one person. Where `draws` are those
@@ -112,10 +112,10 @@ class PairNetwork(Network):
         return ops.reshape(self.head([left, right], training=training), (-1,))
 
     def scores(self, images: Any) -> Any:
-        return self._compare(self.seen(images), training=False)
+        return self._compare(self.preprocess(images), training=False)
 
-    def loss(self, images: Any, genuine: Any, people: Any, draws: Draws) -> Any:
-        scores = self._compare(self.seen(images, draws), training=True)
+    def loss(self, images: Any, genuine: Any, people: Any, draws: StepRandom) -> Any:
+        scores = self._compare(self.preprocess(images, draws), training=True)
         return self.objective(gathered(scores, draws.part), genuine)
 
     def inference_model(self) -> keras.Model:
@@ -133,17 +133,17 @@ class EmbeddingNetwork(Network):
 
     def embeddings(self, images: Any) -> Any:
         """Embed what training feeds: uint8[N, …] → float32[N, D], rows of length 1."""
-        return with_mirror_image(self.head, self.seen(images))
+        return with_mirror_image(self.head, self.preprocess(images))
 
     def scores(self, images: Any) -> Any:
         left, right = ops.split(self.embeddings(images), 2, axis=0)
         return ops.sum(left * right, axis=1)
 
-    def loss(self, images: Any, genuine: Any, people: Any, draws: Draws) -> Any:
-        embeddings = self.head(self.seen(images, draws), training=True)
+    def loss(self, images: Any, genuine: Any, people: Any, draws: StepRandom) -> Any:
+        embeddings = self.head(self.preprocess(images, draws), training=True)
         return self._objective(embeddings, genuine, people, draws)
 
-    def _objective(self, embeddings: Any, genuine: Any, people: Any, draws: Draws) -> Any:
+    def _objective(self, embeddings: Any, genuine: Any, people: Any, draws: StepRandom) -> Any:
         left, right = gathered_sides(embeddings, draws.part)
         return self.objective(left, right, genuine, *ops.split(people, 2, axis=0))
 
@@ -153,7 +153,7 @@ class EmbeddingNetwork(Network):
         return keras.Model(face, embedding, name=self.name)
 
 
-class DescribedNetwork(EmbeddingNetwork):
+class FrozenBackboneNetwork(EmbeddingNetwork):
     """A tower whose first part is fitted once and for all: training starts from its vectors.
 
     In place of images it takes float16[N, D], what `described` gives; a mirror image's vector is
@@ -162,7 +162,7 @@ class DescribedNetwork(EmbeddingNetwork):
 
     def described(self, images: Any) -> Any:
         """Give the vectors of uint8[N, …] images: float16[N, D]."""
-        return ops.cast(self.head.get_layer(DESCRIBE)(self.seen(images)), "float16")
+        return ops.cast(self.head.get_layer(DESCRIBE)(self.preprocess(images)), "float16")
 
     def _mirrored(self, vectors: Any) -> Any:
         return ops.cast(self.head.get_layer(MIRROR)(vectors), vectors.dtype)
@@ -172,7 +172,7 @@ class DescribedNetwork(EmbeddingNetwork):
         project, own = self.head.get_layer(PROJECT), ops.cast(images, "float32")
         return ops.normalize(project(own) + project(self._mirrored(own)), axis=-1, order=2)
 
-    def loss(self, images: Any, genuine: Any, people: Any, draws: Draws) -> Any:
+    def loss(self, images: Any, genuine: Any, people: Any, draws: StepRandom) -> Any:
         side = draws.uniform(0, (ops.shape(images)[0],)) < 0.5
         # Who has one photo meets its mirror image, never the very same vector.
         left, right = ops.split(images[:, :IDENTITY], 2, axis=0)
@@ -190,7 +190,7 @@ class DescribedNetwork(EmbeddingNetwork):
 
 
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
-    "siamese": (DescribedNetwork, fisher_tower),
+    "siamese": (FrozenBackboneNetwork, fisher_tower),
     "siamese-conv": (EmbeddingNetwork, face_tower),
     "difference": (PairNetwork, difference_head),
     "pixels": (PairNetwork, pixel_head),

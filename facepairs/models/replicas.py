@@ -10,10 +10,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from facepairs.models.step_random import Part
+from facepairs.models.step_random import BatchShard
 
 
-def gathered(own: Any, part: Part | None) -> Any:
+def gathered(own: Any, part: BatchShard | None) -> Any:
     """Give the rows of all replicas in the batch's order: float32[b, …] → float32[B, …].
 
     Backwards each replica takes the slope of its own rows, times the number of replicas: all have
@@ -32,7 +32,7 @@ def gathered(own: Any, part: Part | None) -> Any:
     return gather(own)
 
 
-def gathered_sides(own: Any, part: Part | None) -> tuple[Any, Any]:
+def gathered_sides(own: Any, part: BatchShard | None) -> tuple[Any, Any]:
     """Give the left and the right rows of all replicas: float32[2·b, D] → twice float32[B, D]."""
     left, right = tf.split(own, 2, axis=0)
     if part is None:

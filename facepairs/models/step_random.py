@@ -14,7 +14,7 @@ A_COUNT = 4  # float32 numbers that one count of Philox's counter gives
 
 
 @dataclass(frozen=True)
-class Part:
+class BatchShard:
     """The pairs `begin` to `end` of a whole batch of `of` pairs: what one of `replicas` has."""
 
     begin: int
@@ -28,22 +28,22 @@ class Part:
         return tf.concat([whole[self.begin : self.end], whole[right : self.of + self.end]], axis=0)
 
 
-def parts(pairs: int, replicas: int) -> list[Part]:
+def parts(pairs: int, replicas: int) -> list[BatchShard]:
     """Deal a batch out to replicas in its order; their shares differ by one pair at most."""
     bounds = [pairs * i // replicas for i in range(replicas + 1)]
-    return [Part(bounds[i], bounds[i + 1], pairs, replicas) for i in range(replicas)]
+    return [BatchShard(bounds[i], bounds[i + 1], pairs, replicas) for i in range(replicas)]
 
 
 @dataclass(frozen=True)
-class Draws:
-    """Draws for one step; `seed` and `step` are int64 scalars, `part` None where one has all.
+class StepRandom:
+    """StepRandom for one step; `seed` and `step` are int64 scalars, `part` None where one has all.
 
-    Draws of one step are told apart by their `number`.
+    StepRandom of one step are told apart by their `number`.
     """
 
     seed: Any
     step: Any
-    part: Part | None = None
+    part: BatchShard | None = None
 
     def uniform(
         self, number: int, shape: tuple[Any, ...], low: float = 0.0, high: float = 1.0

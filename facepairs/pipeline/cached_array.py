@@ -22,7 +22,7 @@ READ_BYTES = 4 << 20
 Array = npt.NDArray[Any]
 
 
-def keep_array(
+def cached_array(
     path: Path,
     shape: tuple[int, ...],
     kind: npt.DTypeLike,

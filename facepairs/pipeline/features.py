@@ -17,7 +17,7 @@ import psutil
 import tensorflow as tf
 
 from facepairs.errors import BadData
-from facepairs.pipeline.cached_array import keep_array
+from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.pipeline.memory import as_tensor
 
@@ -80,7 +80,7 @@ class FeatureStore:
             _fill(vectors, images, describe, progress, share)
 
         try:
-            return cls(keep_array(path, shape, np.float16, fill, say))
+            return cls(cached_array(path, shape, np.float16, fill, say))
         except OSError as error:
             raise BadData(
                 f"{path}: {error.strerror}; training needs {size / 1e6:,.0f} MB there"

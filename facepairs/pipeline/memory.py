@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
-from facepairs.pipeline.cached_array import keep_array
+from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.decode import file_decoder, plain
 from facepairs.pipeline.files import file_paths
 
@@ -76,7 +76,7 @@ class MemoryStore:
         def fill(crops: Crops) -> None:
             _fill(crops, index, frame_px, progress)
 
-        return cls(keep_array(path, shape, np.uint8, fill, say))
+        return cls(cached_array(path, shape, np.uint8, fill, say))
 
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
         """Leave int32[N] image numbers as they are: a dataset that held the array would copy it."""

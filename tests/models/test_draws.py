@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from facepairs.models.augment import RandomFace
-from facepairs.models.step_random import Draws, parts
+from facepairs.models.step_random import StepRandom, parts
 
 
 @given(st.integers(1, 500), st.integers(1, 64))
@@ -26,8 +26,8 @@ def joined(pieces):
 
 @pytest.mark.parametrize("replicas", [1, 2, 3, 5])
 def test_parts_draw_what_the_whole_batch_draws(replicas):
-    whole = Draws(7, 12)
-    dealt = [Draws(7, 12, part) for part in parts(11, replicas)]
+    whole = StepRandom(7, 12)
+    dealt = [StepRandom(7, 12, part) for part in parts(11, replicas)]
     rows = [2 * (draws.part.end - draws.part.begin) for draws in dealt]
     values = np.random.default_rng(0).random((22, 40), np.float32)
     own = [draws.part.rows(values) for draws in dealt]
@@ -39,7 +39,7 @@ def test_parts_draw_what_the_whole_batch_draws(replicas):
 
 def test_draws_differ_by_seed_step_and_number():
     drawn = [
-        np.asarray(Draws(seed, step).uniform(number, (4, 4))).tobytes()
+        np.asarray(StepRandom(seed, step).uniform(number, (4, 4))).tobytes()
         for seed, step, number in ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
     ]
     assert len(set(drawn)) == 3  # the next step's first draw is this one's second
@@ -49,6 +49,6 @@ def test_draws_differ_by_seed_step_and_number():
 def test_faces_are_augmented_by_their_place_in_the_whole_batch():
     faces = np.random.default_rng(1).random((10, 32, 32, 3), np.float32)
     layer = RandomFace(1.0, 0.2)
-    whole = np.asarray(layer(faces, draws=Draws(3, 5)))
-    dealt = [layer(part.rows(faces), draws=Draws(3, 5, part)) for part in parts(5, 2)]
+    whole = np.asarray(layer(faces, draws=StepRandom(3, 5)))
+    dealt = [layer(part.rows(faces), draws=StepRandom(3, 5, part)) for part in parts(5, 2)]
     assert joined(dealt) == pytest.approx(whole, abs=1e-6)

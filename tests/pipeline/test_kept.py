@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from facepairs.errors import BadData
-from facepairs.pipeline.cached_array import damage, keep_array
+from facepairs.pipeline.cached_array import damage, cached_array
 
 SHAPE = (5, 4, 4, 3)
 VALUES = np.arange(240, dtype=np.uint8).reshape(SHAPE)
@@ -15,7 +15,7 @@ def fill(array):
 
 
 def kept(path, said=None):
-    return keep_array(path, SHAPE, np.uint8, fill, (said if said is not None else []).append)
+    return cached_array(path, SHAPE, np.uint8, fill, (said if said is not None else []).append)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_it_is_a_file_that_numpy_reads_and_nothing_else(path):
 
 def test_a_whole_one_is_mapped_without_a_word(path):
     before, said = path.stat(), []
-    again = keep_array(path, SHAPE, np.uint8, lambda array: pytest.fail("made anew"), said.append)
+    again = cached_array(path, SHAPE, np.uint8, lambda array: pytest.fail("made anew"), said.append)
     assert np.array_equal(again, VALUES)
     assert again.flags.writeable
     assert said == []
@@ -74,7 +74,7 @@ def test_a_damaged_one_is_made_anew_and_that_is_said(path, spoil):
 
 def test_another_array_is_not_taken(path):
     said = []
-    other = keep_array(path, (5, 4, 4, 4), np.uint8, lambda array: array.fill(7), said.append)
+    other = cached_array(path, (5, 4, 4, 4), np.uint8, lambda array: array.fill(7), said.append)
     assert (other == 7).all()
     assert "another kind or size" in said[0]
     np.savez(path.with_suffix(""), VALUES)
@@ -88,7 +88,7 @@ def test_what_stops_the_making_leaves_nothing(tmp_path):
         raise BadData("no")
 
     with pytest.raises(BadData, match="no"):
-        keep_array(tmp_path / "store.npy", SHAPE, np.uint8, stop)
+        cached_array(tmp_path / "store.npy", SHAPE, np.uint8, stop)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -43,7 +43,7 @@ def shard_name(number: int, count: int) -> str:
 
 
 @dataclass(frozen=True)
-class Shard:
+class RecordShard:
     """One file of a cache: its name, pairs, size in bytes and SHA-256 (hex)."""
 
     name: str
@@ -64,7 +64,7 @@ class CacheManifest:
     seed: int
     genuine_share: float
     pairs: int
-    shards: tuple[Shard, ...]
+    shards: tuple[RecordShard, ...]
 
     @property
     def total_bytes(self) -> int:
@@ -116,7 +116,7 @@ def _parsed(table: Any) -> CacheManifest:
     if not isinstance(listed, list):
         raise ValueError("it lists no shards")
     values = {name: value for name, value in table.items() if name in _TYPES[CacheManifest]}
-    shards = tuple(_typed(Shard, entry) for entry in listed)
+    shards = tuple(_typed(RecordShard, entry) for entry in listed)
     manifest: CacheManifest = _typed(CacheManifest, {**values, "shards": shards})
     names = [shard_name(number, len(shards)) for number in range(len(shards))]
     if [shard.name for shard in shards] != names:
@@ -127,7 +127,7 @@ def _parsed(table: Any) -> CacheManifest:
 
 
 _TYPES = {
-    kind: {field.name: field.type for field in fields(kind)} for kind in (Shard, CacheManifest)
+    kind: {field.name: field.type for field in fields(kind)} for kind in (RecordShard, CacheManifest)
 }
 
 
@@ -196,7 +196,7 @@ def check_cache(folder: Place, progress: Tick | None = None) -> list[str]:
     return [f"{folder / name}: {text}" for name, text in sorted(problems.items()) if text]
 
 
-def _content_problem(path: Place, shard: Shard) -> str:
+def _content_problem(path: Place, shard: RecordShard) -> str:
     if isinstance(path, Uri):
         with scratch_folder("facepairs-shard") as local:
             try:

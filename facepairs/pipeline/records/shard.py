@@ -18,7 +18,7 @@ from facepairs.data.index import StringTable
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadData, BadImage
 from facepairs.pipeline.decode import Decoder, batch_decoder, crop_decoder
-from facepairs.pipeline.records.manifest import Shard
+from facepairs.pipeline.records.manifest import RecordShard
 from facepairs.support.atomic import scratch_folder
 
 READ_PAIRS = 64  # whose files are in memory at a time
@@ -51,7 +51,7 @@ class ShardWriter:
     frame_px: int
     crop_px: int
 
-    def __call__(self, plan: ShardPlan) -> Shard:
+    def __call__(self, plan: ShardPlan) -> RecordShard:
         """Write a shard, which gets its name when it is whole.
 
         Raises BadData where a file has changed or the place cannot be written, BadImage for an
@@ -64,7 +64,7 @@ class ShardWriter:
                         writer.write(record)
                 with open(path, "rb") as handle:
                     digest = hashlib.file_digest(handle, "sha256").hexdigest()
-                shard = Shard(plan.name, len(plan.pairs), path.stat().st_size, digest)
+                shard = RecordShard(plan.name, len(plan.pairs), path.stat().st_size, digest)
         except tf.errors.OpError as error:
             raise self._unwritten(plan, error.message) from None
         except OSError as error:

@@ -1,7 +1,7 @@
 """The TFRecord cache of sampled pairs as a store to train from.
 
 A record is a `tf.train.Example` with `left`, `right` (bytes: the image file as it is, or the raw
-uint8 crop), `genuine`, `left_id`, `right_id` (int64; image numbers of the index). Shard after shard
+uint8 crop), `genuine`, `left_id`, `right_id` (int64; image numbers of the index). RecordShard after shard
 they are the sampler's own sequence.
 """
 

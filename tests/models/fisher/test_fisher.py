@@ -21,7 +21,7 @@ from facepairs.models.fisher.tower import (
     signs,
 )
 from facepairs.models.network import build_network
-from facepairs.models.step_random import Draws
+from facepairs.models.step_random import StepRandom
 
 
 def faces(count, px=96, seed=0):
@@ -230,7 +230,7 @@ def test_who_has_one_photo_meets_its_mirror_image(network):
     batch = np.concatenate([vectors, vectors])  # each image paired with itself
     people = np.array([0, 1, 0, 1], np.int32)
     for step in range(5):
-        spied.loss(batch, np.ones(2, np.float32), people, Draws(0, step))
+        spied.loss(batch, np.ones(2, np.float32), people, StepRandom(0, step))
     assert all(not np.allclose(left, right, atol=1e-3) for left, right in seen)
 
 
@@ -238,7 +238,7 @@ def test_the_loss_is_a_function_of_seed_and_step(network):
     vectors, people = network.described(photos(4)), np.arange(4, dtype=np.int32)
 
     def loss(seed, step):
-        return float(network.loss(vectors, np.ones(2, np.float32), people, Draws(seed, step)))
+        return float(network.loss(vectors, np.ones(2, np.float32), people, StepRandom(seed, step)))
 
     assert loss(0, 3) == loss(0, 3)
     assert len({loss(0, 3), loss(0, 4), loss(1, 3)}) == 3
