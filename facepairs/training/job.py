@@ -19,22 +19,22 @@ from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler, 
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadRun
 from facepairs.evaluation.metrics import auc
-from facepairs.models.network import DescribedNetwork, Network, build_network
+from facepairs.models.network import FrozenBackboneNetwork, Network, build_network
 from facepairs.models.replicas import synchronise
 from facepairs.pipeline.dataset import Store, make_dataset, people_numbers
 from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.store import RecordStore
-from facepairs.training.cache import cached_batches
-from facepairs.training.callbacks import (
+from facepairs.training.inputs.pair_cache import cached_batches
+from facepairs.training.loop.callbacks import (
     CollapseAlarm,
     ProfileSteps,
     ProgressReport,
     SaveOften,
     collapse,
 )
-from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
+from facepairs.training.run_folder.checkpoint import load_checkpoint, save_checkpoint
 from facepairs.training.distributed.context import Team
-from facepairs.training.finish import finish_bundle
+from facepairs.training.export.trained_bundle import finish_bundle
 from facepairs.training.fitting.eigenfaces import fit_eigenfaces
 from facepairs.training.fitting.fisher import (
     VECTORS,
@@ -42,9 +42,9 @@ from facepairs.training.fitting.fisher import (
     fit_mixture,
     start_projection,
 )
-from facepairs.training.init import take_weights
-from facepairs.training.loop import Progress, Schedule, Stopped, TrainLoop, training_blocks
-from facepairs.training.run import RunFolder
+from facepairs.training.inputs.initial_weights import take_weights
+from facepairs.training.loop.train_loop import Progress, Schedule, Stopped, TrainLoop, training_blocks
+from facepairs.training.run_folder.folder import RunFolder
 from facepairs.training.tensorboard.log import TensorBoardLog
 from facepairs.training.tensorboard.monitor import training_grid, watch
 
@@ -164,7 +164,7 @@ class TrainJob:
         Asked to stop, it leaves nothing to go on from: `resume` then begins here anew. Of several
         workers the chief fits, and all describe a share each.
         """
-        if not isinstance(self.network, DescribedNetwork):
+        if not isinstance(self.network, FrozenBackboneNetwork):
             return
 
         def watched(done: int, total: int) -> None:

@@ -9,12 +9,12 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
 from facepairs.support.allocator import keep_freed_memory
-from facepairs.training.cache import open_training_cache
+from facepairs.training.inputs.pair_cache import open_training_cache
 from facepairs.training.distributed.context import Team, lost_worker, open_team
-from facepairs.training.interrupt import stop_on_signal
+from facepairs.training.loop.interrupt import stop_on_signal
 from facepairs.training.job import Say, Tick, TrainJob, TrainReport
-from facepairs.training.run import RunFolder
-from facepairs.training.store import open_store
+from facepairs.training.run_folder.folder import RunFolder
+from facepairs.training.inputs.store import open_store
 
 SHARED = ("siamese", "siamese-conv", "difference")  # models whose steps devices can share
 

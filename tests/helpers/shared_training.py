@@ -20,7 +20,7 @@ from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training.distributed.cluster import read_cluster
 from facepairs.training.distributed.context import Team, open_team
-from facepairs.training.loop import Schedule, TrainLoop, training_blocks
+from facepairs.training.loop.train_loop import Schedule, TrainLoop, training_blocks
 
 BATCH, STEPS, EPOCHS = 10, 3, 2
 

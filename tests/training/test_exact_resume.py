@@ -11,9 +11,9 @@ import pytest
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
-from facepairs.training.cache import build_training_cache
-from facepairs.training.callbacks import ProgressReport
-from facepairs.training.people import prepare
+from facepairs.training.inputs.pair_cache import build_training_cache
+from facepairs.training.loop.callbacks import ProgressReport
+from facepairs.training.inputs.people import prepare
 from facepairs.training.train import train
 
 STEPS, EPOCHS = 4, 2

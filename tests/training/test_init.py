@@ -13,10 +13,10 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough
 from facepairs.models.network import build_network
-from facepairs.training.finish import finish_bundle
-from facepairs.training.init import starting_settings, take_weights
-from facepairs.training.people import choose_people
-from facepairs.training.run import resolve_config
+from facepairs.training.export.trained_bundle import finish_bundle
+from facepairs.training.inputs.initial_weights import starting_settings, take_weights
+from facepairs.training.inputs.people import choose_people
+from facepairs.training.run_folder.folder import resolve_config
 
 PX = 64
 KNOWN = [3, 5, 10]  # the split alone would hold some of them out

@@ -7,9 +7,9 @@ import pytest
 
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadRun
-from facepairs.training.callbacks import clock, collapse
-from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
-from facepairs.training.loop import Schedule, training_blocks
+from facepairs.training.loop.callbacks import clock, collapse
+from facepairs.training.run_folder.checkpoint import load_checkpoint, save_checkpoint
+from facepairs.training.loop.train_loop import Schedule, training_blocks
 
 
 @pytest.mark.parametrize("start", [0, 3, 10, 17, 20, 41])

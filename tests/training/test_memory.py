@@ -12,7 +12,7 @@ from facepairs.data.sampler import PairSampler
 from facepairs.models.network import build_network
 from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.training.loop import Progress, Schedule, TrainLoop, training_blocks
+from facepairs.training.loop.train_loop import Progress, Schedule, TrainLoop, training_blocks
 
 BATCH, STEPS, LAST = 2, 5, 70_005  # numbers that nobody else has
 

@@ -13,8 +13,8 @@ from facepairs.errors import BadRun
 from facepairs.models.network import build_network
 from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.training.checkpoint import load_checkpoint, save_checkpoint
-from facepairs.training.loop import Schedule, Stopped, TrainLoop, training_blocks
+from facepairs.training.run_folder.checkpoint import load_checkpoint, save_checkpoint
+from facepairs.training.loop.train_loop import Schedule, Stopped, TrainLoop, training_blocks
 
 BATCH, SCHEDULE = 8, Schedule(2, 4, 1e-2)
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from facepairs.errors import BadRun
-from facepairs.training.run import RunFolder
+from facepairs.training.run_folder.folder import RunFolder
 
 
 def test_what_a_kill_leaves_before_the_configuration_is_no_run(tmp_path):
@@ -31,7 +31,7 @@ def test_what_others_left_is_not_taken(tmp_path, name):
 
 def test_the_second_of_two_is_refused_with_the_firsts_number(tmp_path):
     held = (
-        "import sys; from pathlib import Path; from facepairs.training.run import RunFolder\n"
+        "import sys; from pathlib import Path; from facepairs.training.run_folder.folder import RunFolder\n"
         "with RunFolder(Path(sys.argv[1]), False): print('held', flush=True); sys.stdin.read()"
     )
     first = subprocess.Popen(

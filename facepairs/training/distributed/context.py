@@ -18,7 +18,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.errors import BadConfig, LostWorker
-from facepairs.models.step_random import Part, parts
+from facepairs.models.step_random import BatchShard, parts
 from facepairs.training.distributed.cluster import Cluster, read_cluster
 
 COME_S = 600  # workers wait so long for each other to come; a cluster's machines start one by one
@@ -64,17 +64,17 @@ class Team:
         mine = self._parts(pairs)
         return mine[0].begin, mine[-1].end
 
-    def _parts(self, pairs: int) -> list[Part]:
+    def _parts(self, pairs: int) -> list[BatchShard]:
         first = self.worker * self._here
         return parts(pairs, self.replicas)[first : first + self._here]
 
-    def share(self, pairs: int, images: Any) -> list[tuple[Part, Any]]:
+    def share(self, pairs: int, images: Any) -> list[tuple[BatchShard, Any]]:
         """Deal this worker's images [2·b, …] of a batch of `pairs` out to its devices."""
         mine = self._parts(pairs)
         begin, end = mine[0].begin, mine[-1].end
         if len(mine) == 1:
             return [(mine[0], images)]
-        own = [Part(p.begin - begin, p.end - begin, end - begin, 1) for p in mine]
+        own = [BatchShard(p.begin - begin, p.end - begin, end - begin, 1) for p in mine]
         return [(part, at.rows(images)) for part, at in zip(mine, own, strict=True)]
 
     def here(self) -> int:

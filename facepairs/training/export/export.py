@@ -100,7 +100,7 @@ def _onnx(bundle: Bundle, network: bytes, folder: Path) -> tuple[str, str, Run]:
 
 def _saved_model(bundle: Bundle, _: bytes, folder: Path) -> tuple[str, str, Run]:
     from facepairs.models.export.interchange import OUTPUT, export_saved_model, run_saved_model
-    from facepairs.training.keras_model import read_keras
+    from facepairs.training.export.keras_model import read_keras
 
     export_saved_model(read_keras(bundle), folder)
     return ".", OUTPUT, lambda inputs: run_saved_model(folder, inputs)
@@ -115,7 +115,7 @@ def _litert(bundle: Bundle, _: bytes, folder: Path) -> tuple[str, str, Run]:
         export_saved_model,
         run_litert,
     )
-    from facepairs.training.keras_model import read_keras
+    from facepairs.training.export.keras_model import read_keras
 
     with tempfile.TemporaryDirectory() as between:
         export_saved_model(read_keras(bundle), Path(between))

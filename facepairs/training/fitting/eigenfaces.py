@@ -40,7 +40,7 @@ def _gray(network: Network, store: Store, images: npt.NDArray[np.int64]) -> npt.
     part = gray_pixels(network.head)
     return np.concatenate(
         [
-            np.asarray(part(network.seen(store.pixels(batch))))
+            np.asarray(part(network.preprocess(store.pixels(batch))))
             for batch in image_batches(store, images, BATCH)
         ]
     )

@@ -17,7 +17,7 @@ from facepairs.models.fisher.tower import (
     set_projection,
     signs,
 )
-from facepairs.models.network import DescribedNetwork
+from facepairs.models.network import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.pipeline.features import FeatureStore, Share
 from facepairs.support.atomic import scratch_folder
@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float32]
 Images = npt.NDArray[np.int64]
 
 
-def fit_mixture(network: DescribedNetwork, store: Store, images: Images, seed: int) -> None:
+def fit_mixture(network: FrozenBackboneNetwork, store: Store, images: Images, seed: int) -> None:
     """Set the components and the Gaussians from training images, int64[N] numbers."""
     layer = _fisher_layer(network)
     sample, places = _descriptors(network, store, _some(images, SAMPLE_IMAGES, seed), seed)
@@ -104,7 +104,7 @@ def _fit_quietly(mixture: object, points: Floats) -> None:
 
 
 def describe_images(
-    network: DescribedNetwork,
+    network: FrozenBackboneNetwork,
     store: Store,
     count: int,
     folder: Path,
@@ -131,7 +131,7 @@ def describe_images(
 
 
 def start_projection(
-    network: DescribedNetwork, vectors: FeatureStore, images: Images, seed: int
+    network: FrozenBackboneNetwork, vectors: FeatureStore, images: Images, seed: int
 ) -> None:
     """Start from whitened principal components of the training images' vectors.
 
@@ -148,7 +148,7 @@ def start_projection(
     set_projection(network.head, pca.mean_, (pca.components_ / spread[:, None])[real])
 
 
-def _fisher_layer(network: DescribedNetwork) -> FisherVector:
+def _fisher_layer(network: FrozenBackboneNetwork) -> FisherVector:
     layers = network.head.get_layer(DESCRIBE).layers
     (layer,) = [layer for layer in layers if isinstance(layer, FisherVector)]
     return layer
@@ -161,7 +161,7 @@ def _some(images: Images, most: int, seed: int) -> Images:
 
 
 def _descriptors(
-    network: DescribedNetwork, store: Store, images: Images, seed: int
+    network: FrozenBackboneNetwork, store: Store, images: Images, seed: int
 ) -> tuple[Floats, Floats]:
     """Draw descriptors and their places: float32[S, 128], float32[S, 2]."""
     from keras import Model
@@ -169,7 +169,7 @@ def _descriptors(
     describe = network.head.get_layer(DESCRIBE)
     layer = _fisher_layer(network)
     patches = Model(describe.input, layer.input)
-    compiled = tf.function(lambda pixels: patches(network.seen(pixels)), autograph=False)
+    compiled = tf.function(lambda pixels: patches(network.preprocess(pixels)), autograph=False)
     places = layer.places
     a_face = min(SAMPLE_A_FACE * max(1, SAMPLE_IMAGES // len(images)), len(places))
     drawn, where = [], []

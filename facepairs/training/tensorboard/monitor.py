@@ -11,7 +11,7 @@ import tensorflow as tf
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.models.network import EmbeddingNetwork, Network
-from facepairs.models.step_random import Draws
+from facepairs.models.step_random import StepRandom
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.decode import plain
 from facepairs.training.tensorboard.pictures import pair_grid
@@ -122,5 +122,5 @@ def projected_images(first: npt.NDArray[np.integer], people: Ints) -> Ints:
 def training_grid(network: Network, images: Store, block: PairList, seed: int) -> Pixels:
     """Draw a block's pairs as the network sees them at the first step: uint8[H, W, 3]."""
     pixels = _by_number(images, lambda pixels: pixels)(np.concatenate([block.left, block.right]))
-    seen = np.asarray(network.seen(tf.constant(pixels), Draws(seed, 0)))
+    seen = np.asarray(network.preprocess(tf.constant(pixels), StepRandom(seed, 0)))
     return pair_grid(seen, block.genuine)

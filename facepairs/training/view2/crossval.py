@@ -19,8 +19,8 @@ import keras
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
-from facepairs.training.interrupt import stop_on_signal
-from facepairs.training.run import RunFolder
+from facepairs.training.loop.interrupt import stop_on_signal
+from facepairs.training.run_folder.folder import RunFolder
 from facepairs.training.train import train
 from facepairs.training.view2.fold_record import DoneFold, fold_folder, read_fold, write_fold
 from facepairs.training.view2.folds import View2, check_unknown

@@ -19,7 +19,7 @@ from facepairs.data.lfw.lists import MAX_FOLDS, list_path, read_pairs, read_peop
 from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, BadRun
-from facepairs.training.people import readable_index
+from facepairs.training.inputs.people import readable_index
 
 PEOPLE_LIST, PAIRS_LIST = "people.txt", "pairs.txt"
 NAMED = 3  # people that a message lists

@@ -11,7 +11,7 @@ from facepairs.models.step_random import parts
 from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.training.loop import training_blocks
+from facepairs.training.loop.train_loop import training_blocks
 
 BATCH, STEPS = 10, 7  # an epoch is one block, cut short
 

@@ -30,7 +30,7 @@ def fitted(store, images, seed=0):
 
 def projected(network, store, images):
     """Give the coordinates before they are brought to length one: float64[N, 150]."""
-    gray = np.asarray(gray_pixels(network.head)(network.seen(store.pixels(np.int32(images)))))
+    gray = np.asarray(gray_pixels(network.head)(network.preprocess(store.pixels(np.int32(images)))))
     kernel, bias = network.head.get_layer(PROJECTION).get_weights()
     return gray.astype(np.float64) @ kernel + bias
 
@@ -48,7 +48,7 @@ def test_the_coordinates_are_white_on_the_images_fitted_to(store):
 def test_the_largest_directions_come_first(store):
     images = np.arange(80)
     network, (_, components) = fitted(store, images)
-    gray = np.asarray(gray_pixels(network.head)(network.seen(store.pixels(np.int32(images)))))
+    gray = np.asarray(gray_pixels(network.head)(network.preprocess(store.pixels(np.int32(images)))))
     _, singular, _ = np.linalg.svd(gray - gray.mean(axis=0), full_matrices=False)
     kernel = network.head.get_layer(PROJECTION).get_weights()[0][:, :components]
     lengths = 1 / np.linalg.norm(kernel, axis=0)  # whitening divides by the deviation

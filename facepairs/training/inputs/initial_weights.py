@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.default import DEFAULT
 from facepairs.errors import BadBundle, BadConfig
-from facepairs.training.keras_model import read_keras
+from facepairs.training.export.keras_model import read_keras
 
 if TYPE_CHECKING:  # it loads TensorFlow, which settings do without
     from facepairs.models.network import Network

@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 
 from facepairs.support.clock import running_s
-from facepairs.training.loop import Progress, Schedule
+from facepairs.training.loop.train_loop import Progress, Schedule
 
 COLLAPSED_SPREAD = 1e-3
 COLLAPSED_AUC = 0.52

@@ -18,7 +18,7 @@ from facepairs.config import TrainConfig, from_table, load_config, read_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file, is_temporary
 from facepairs.support.lock import held
-from facepairs.training.init import starting_settings
+from facepairs.training.inputs.initial_weights import starting_settings
 
 CONFIG = "config.toml"
 GIVEN_ANEW = {"epochs", "minutes", "checkpoint_minutes"}  # when a run is resumed

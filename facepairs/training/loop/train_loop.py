@@ -20,7 +20,7 @@ import tensorflow as tf
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import Sampler, block_pairs
 from facepairs.models.network import Network
-from facepairs.models.step_random import Draws
+from facepairs.models.step_random import StepRandom
 from facepairs.pipeline.dataset import Store
 from facepairs.support.clock import running_s
 from facepairs.training.distributed.context import Team
@@ -137,9 +137,9 @@ class TrainLoop:
         self, batch: dict[str, tf.Tensor], step: tf.Tensor, arrays: tuple[tf.Tensor, ...]
     ) -> tf.Tensor:
         pixels = self.store.pixels(batch["images"], *arrays)
-        return self._learn(pixels, batch, Draws(self._seed, step))
+        return self._learn(pixels, batch, StepRandom(self._seed, step))
 
-    def _learn(self, pixels: tf.Tensor, batch: dict[str, tf.Tensor], draws: Draws) -> tf.Tensor:
+    def _learn(self, pixels: tf.Tensor, batch: dict[str, tf.Tensor], draws: StepRandom) -> tf.Tensor:
         genuine = tf.cast(batch["genuine"], tf.float32)
         with tf.GradientTape() as tape:
             loss = self.network.loss(pixels, genuine, _people(batch), draws)
@@ -163,7 +163,7 @@ class TrainLoop:
 
         def replica() -> tuple[tf.Tensor, tf.Tensor]:
             part, images = shares[self.team.here()]
-            loss = self._learn(images, batch, Draws(self._seed, step, part))
+            loss = self._learn(images, batch, StepRandom(self._seed, step, part))
             return loss, tf.distribute.get_replica_context().all_reduce("sum", tf.identity(asked))
 
         loss, votes = strategy.run(replica)

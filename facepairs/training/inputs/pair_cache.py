@@ -16,7 +16,7 @@ from facepairs.pipeline.records.build import build_cache, check_request, people_
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.parallel import Run, in_order
-from facepairs.training.people import choose_people, readable_index
+from facepairs.training.inputs.people import choose_people, readable_index
 
 Say = Callable[[str], None]
 Tick = Callable[[int, int], None]

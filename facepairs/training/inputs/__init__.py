@@ -1,0 +1,1 @@
+"""What a training reads: people, images, cached pairs and the weights it starts from."""

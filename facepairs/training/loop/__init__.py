@@ -1,0 +1,1 @@
+"""The training loop, its schedule, its steps, its validation and its callbacks."""

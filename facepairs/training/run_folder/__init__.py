@@ -1,0 +1,1 @@
+"""The folder of one training run and the checkpoint in it."""
