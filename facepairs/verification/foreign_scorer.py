@@ -10,20 +10,20 @@ import numpy as np
 
 from facepairs.errors import BadBundle, BadData
 from facepairs.images.photo import Crop
-from facepairs.verification.foreign import ForeignEmbedder
-from facepairs.verification.scorer import BATCH_CROPS, Scores, open_session, run_session
+from facepairs.verification.external_embedder import ExternalEmbedder
+from facepairs.verification.scorer import BATCH_CROPS, ScoreArray, open_session, run_session
 
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
 
 
-class ForeignScorer:
+class ExternalScorer:
     """Runs a foreign embedder on the CPU; thread-safe.
 
     `threads` are those of one call, by default one a core. Raises BadBundle for a network that ONNX
     Runtime refuses, that reads files besides its own, or that does not fit the TOML.
     """
 
-    def __init__(self, model: ForeignEmbedder, threads: int | None = None) -> None:
+    def __init__(self, model: ExternalEmbedder, threads: int | None = None) -> None:
         self._model = model
         self._session = open_session(model.read_network(), model.network, threads)
         self._input, self._type, self._batch = self._checked_input()
@@ -70,7 +70,7 @@ class ForeignScorer:
     def _misfit(self, what: str) -> BadBundle:
         return BadBundle(f"{self._model.network}: {what} (described by {self._model.path})")
 
-    def embed(self, crops: Crop) -> Scores:
+    def embed(self, crops: Crop) -> ScoreArray:
         """Embed crops: float32[N, D], of length 1 where the distance or the TOML asks for it.
 
         Raises BadBundle where the network gives no such rows, or a number that is not finite.
@@ -81,7 +81,7 @@ class ForeignScorer:
         starts = range(0, len(crops), self._batch)
         return np.concatenate([self._rows(crops[at : at + self._batch]) for at in starts])
 
-    def score_pairs(self, left: Crop, right: Crop) -> Scores:
+    def score_pairs(self, left: Crop, right: Crop) -> ScoreArray:
         """Score pairs of crops, two arrays of the same length N: float32[N], higher is more alike.
 
         Raises BadData for other arrays, BadBundle as `embed` does.
@@ -90,10 +90,10 @@ class ForeignScorer:
             raise BadData(f"{len(left)} left crops and {len(right)} right ones make no pairs")
         return self.compare(self.embed(left), self.embed(right))
 
-    def compare(self, left: Scores, right: Scores) -> Scores:
+    def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row, the same in either order: float32[N, D] twice → [N]."""
         if self._model.distance == "cosine":
-            products: Scores = (left * right).sum(axis=1, dtype=np.float32)
+            products: ScoreArray = (left * right).sum(axis=1, dtype=np.float32)
             return products
         gap = np.abs(left - right)
         if self._model.distance == "manhattan":
@@ -102,7 +102,7 @@ class ForeignScorer:
             distance = (gap * gap).sum(axis=1, dtype=np.float32)
         if self._model.distance == "euclidean":
             distance = np.sqrt(distance)
-        scores: Scores = -distance
+        scores: ScoreArray = -distance
         return scores
 
     def _check_crops(self, crops: Crop) -> None:
@@ -123,7 +123,7 @@ class ForeignScorer:
             images = images.transpose(0, 3, 1, 2)
         return np.ascontiguousarray(images, TYPES[self._type])
 
-    def _rows(self, crops: Crop) -> Scores:
+    def _rows(self, crops: Crop) -> ScoreArray:
         fed = {self._input: self._fed(crops)}
         rows = run_session(self._session, self._output, fed, self._model.network)
         if len(rows) != len(crops) or rows.ndim < 2:

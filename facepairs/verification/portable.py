@@ -2,7 +2,7 @@
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.manifest import MANIFEST
-from facepairs.verification.opening import Model
+from facepairs.verification.loading import Model
 
 
 def model_files(model: Model) -> tuple[str, dict[str, bytes]]:

@@ -18,7 +18,7 @@ from facepairs.images.photo import Crop
 BATCH_CROPS = 16  # crops a call: activations stay near the caches, more is slower
 FATAL = 4  # ONNX Runtime's log level; what fails is raised, and then said once
 
-Scores = npt.NDArray[np.float32]
+ScoreArray = npt.NDArray[np.float32]
 
 # The key of an ONNX tensor's external file, behind its length in protobuf's encoding. Which places
 # ONNX Runtime lets such a tensor read (the current folder, memory) has changed between versions.
@@ -31,12 +31,12 @@ _LEVELS = onnxruntime.GraphOptimizationLevel
 _FASTEST = {"siamese": _LEVELS.ORT_ENABLE_EXTENDED}
 
 
-def pair_scores(left: Scores, right: Scores) -> Scores:
+def pair_scores(left: ScoreArray, right: ScoreArray) -> ScoreArray:
     """Give the cosine similarity of L2-normalised embeddings, row by row: float32[N, D] → [N].
 
     Products commute, so that score(a, b) equals score(b, a) bit for bit.
     """
-    scores: Scores = (left * right).sum(axis=1, dtype=np.float32)
+    scores: ScoreArray = (left * right).sum(axis=1, dtype=np.float32)
     return scores
 
 
@@ -69,7 +69,7 @@ def open_session(
         ) from None
 
 
-def run_session(session: Any, output: str, inputs: dict[str, Any], path: Path) -> Scores:
+def run_session(session: Any, output: str, inputs: dict[str, Any], path: Path) -> ScoreArray:
     """Run a network on one batch: float32 of any shape; raises BadBundle unless all is finite."""
     try:
         found: Any = session.run([output], inputs)[0]
@@ -78,7 +78,7 @@ def run_session(session: Any, output: str, inputs: dict[str, Any], path: Path) -
         raise BadBundle(
             f"{path}: failed on a batch of {count} ({_first_line(error)}); export it again"
         ) from None
-    values: Scores = np.asarray(found, np.float32)
+    values: ScoreArray = np.asarray(found, np.float32)
     if not np.isfinite(values).all():
         raise BadBundle(f"{path}: gave a value that is no finite number; train it again")
     return values
@@ -120,7 +120,7 @@ class Scorer:
     def _misfit(self, what: str) -> BadBundle:
         return BadBundle(f"{self._path}: {what}, as the manifest says; export the bundle again")
 
-    def score_pairs(self, left: Crop, right: Crop) -> Scores:
+    def score_pairs(self, left: Crop, right: Crop) -> ScoreArray:
         """Score pairs of crops, two arrays of the same length N: float32[N], higher is more alike.
 
         Raises BadData for other arrays, BadBundle where the network gives no finite score.
@@ -141,11 +141,11 @@ class Scorer:
             scores[part] = batch.reshape(-1)
         return scores
 
-    def compare(self, left: Scores, right: Scores) -> Scores:
+    def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row, the same in either order: float32[N, D] twice → [N]."""
         return pair_scores(left, right)
 
-    def embed(self, crops: Crop) -> Scores:
+    def embed(self, crops: Crop) -> ScoreArray:
         """Embed crops: float32[N, D], rows of length 1 in L2 (none at all: [0, 0]).
 
         Raises BadBundle for a bundle of kind 'pair', or where the network gives no such rows.
@@ -161,7 +161,7 @@ class Scorer:
         starts = range(0, len(crops), BATCH_CROPS)
         return np.concatenate([self._embed_batch(crops[at : at + BATCH_CROPS]) for at in starts])
 
-    def _embed_batch(self, crops: Crop) -> Scores:
+    def _embed_batch(self, crops: Crop) -> ScoreArray:
         rows = self._run(crops)
         if rows.ndim != 2 or len(rows) != len(crops):
             raise self._misfit(f"its embeddings have shape {list(rows.shape)}, not [N, D]")
@@ -170,7 +170,7 @@ class Scorer:
             raise self._misfit("its embeddings are not L2-normalised")
         return rows
 
-    def _run(self, *crops: Crop) -> Scores:
+    def _run(self, *crops: Crop) -> ScoreArray:
         inputs = dict(zip(self._bundle.inputs, crops, strict=True))
         return run_session(self._session, self._bundle.output, inputs, self._path)
 

@@ -15,8 +15,8 @@ from facepairs.errors import BadData
 from facepairs.faces.framing import Portrait, as_it_came, portraits
 from facepairs.images.photo import Crop, Source, load_crop, open_photo
 from facepairs.support.atomic import scratch_folder
-from facepairs.verification.opening import Model, open_model, open_scorer
-from facepairs.verification.scorer import BATCH_CROPS, Scores
+from facepairs.verification.loading import Model, open_model, open_scorer
+from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -170,7 +170,7 @@ class Verifier:
 
     def embed(
         self, images: Iterable[Source], workers: int | None = None, framing: bool = True
-    ) -> Scores:
+    ) -> ScoreArray:
         """Embed images: float32[N, D], rows of length 1 in L2, in their order; none give [0, 0].
 
         Paths, bytes, open binary files, Pillow images or arrays; uint8[N, height, width, 3] will
@@ -185,13 +185,13 @@ class Verifier:
         if _is_one_image(images):
             raise BadData("embed takes several images; give one in a list: embed([image])")
 
-        def some(part: list[tuple[int, Source]]) -> Scores:
+        def some(part: list[tuple[int, Source]]) -> ScoreArray:
             return self._embed_some(part, framing)
 
         found = list(in_order(some, batches(enumerate(images), BATCH_CROPS), workers))
         return np.concatenate(found) if found else some([])
 
-    def _embed_some(self, images: list[tuple[int, Source]], framing: bool) -> Scores:
+    def _embed_some(self, images: list[tuple[int, Source]], framing: bool) -> ScoreArray:
         side = self.bundle.framing.crop_px
         crops = np.zeros((len(images), side, side, 3), np.uint8)
         for at, (number, source) in enumerate(images):
@@ -206,7 +206,7 @@ class Verifier:
         right: Indices,
         progress: Progress | None = None,
         workers: int | None = None,
-    ) -> Scores:
+    ) -> ScoreArray:
         """Score pairs of image files: float32[N] in the order of the pairs.
 
         `left` and `right` are integer[N] positions in `paths`. Images are decoded in `workers`
@@ -236,7 +236,7 @@ class Verifier:
 
     def _score_embeddings(
         self, crops: "_Crops", left: Indices, right: Indices, progress: Progress | None
-    ) -> Scores:
+    ) -> ScoreArray:
         images, where = np.unique(np.concatenate([left, right]), return_inverse=True)
         rows = np.zeros((0, 0), np.float32)
         for part in _slices(len(images), crops.capacity):
@@ -254,7 +254,7 @@ class Verifier:
 
     def _score_crops(
         self, crops: "_Crops", left: Indices, right: Indices, progress: Progress | None
-    ) -> Scores:
+    ) -> ScoreArray:
         scores = np.empty(len(left), np.float32)
         order = np.lexsort((right, left))  # neighbours share images
         chunk = min(CHUNK_PAIRS, crops.capacity // 2)  # all crops of a chunk fit into the cache

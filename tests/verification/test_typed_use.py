@@ -99,8 +99,8 @@ def test_no_tensorflow(folder: Path, tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from facepairs import Verifier
-from facepairs.verification.against import verify_against
-from facepairs.verification.batch import verify_pairs
+from facepairs.verification.ranking import verify_against
+from facepairs.verification.verify_pairs import verify_pairs
 from facepairs.bundles.thresholds import operating_point
 
 verifier, here = Verifier.load({str(folder)!r}), Path({str(tmp_path)!r})

@@ -16,7 +16,7 @@ from facepairs.errors import BadBundle, BadData, BadRun
 from facepairs.evaluation.scores import read_scores
 from facepairs.support.lock import held
 from facepairs.verification import batch, many
-from facepairs.verification.batch import verify_pairs
+from facepairs.verification.verify_pairs import verify_pairs
 from facepairs.verification.pairs_file import MAX_NAME, PairsFile
 from facepairs.verification.verifier import Verifier
 
@@ -328,7 +328,7 @@ def test_a_file_that_changes_while_it_is_read(embedder, photos, tmp_path):
 MEASURE = """
 import resource, sys
 from pathlib import Path
-from facepairs.verification.batch import verify_pairs
+from facepairs.verification.verify_pairs import verify_pairs
 from facepairs.bundles.thresholds import operating_point
 from facepairs.verification.verifier import Verifier
 

@@ -13,7 +13,7 @@ from tiny_bundles import NETWORK, embedding_network, onnx_model, tiny_bundle
 
 from facepairs.errors import BadBundle, BadData
 from facepairs.images.photo import load_crop
-from facepairs.verification.foreign import ForeignEmbedder
+from facepairs.verification.external_embedder import ExternalEmbedder
 from facepairs.verification.verifier import Verifier
 
 SIZE = 12
@@ -214,7 +214,7 @@ def test_keys_that_break_lines_are_escaped(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text('"\\u001c\\n\\u001b[2J" = 1\n')
     with pytest.raises(BadBundle, match="is unknown; known:") as caught:
-        ForeignEmbedder.open(path)
+        ExternalEmbedder.open(path)
     assert str(caught.value).isprintable()
 
 
@@ -239,9 +239,9 @@ def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
         Verifier.load(linked)
     linked.write_text("= no toml")
     with pytest.raises(BadBundle, match="not TOML"):
-        ForeignEmbedder.open(linked)
+        ExternalEmbedder.open(linked)
     with pytest.raises(BadBundle, match="missing"):
-        ForeignEmbedder.open(tmp_path / "none.toml")
+        ExternalEmbedder.open(tmp_path / "none.toml")
 
 
 def test_verify_says_what_is_missing_with_exit_code_3(tmp_path, photos):

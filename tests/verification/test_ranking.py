@@ -8,7 +8,7 @@ from tiny_bundles import FRAME_PX, tiny_bundle
 
 from facepairs.bundles.thresholds import OperatingPoint, operating_point
 from facepairs.errors import BadData, BadImage
-from facepairs.verification.against import verify_against
+from facepairs.verification.ranking import verify_against
 from facepairs.verification.verifier import Verifier
 
 

@@ -7,11 +7,11 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.verification.scorer import Scorer
 
 if TYPE_CHECKING:
-    from facepairs.verification.foreign import ForeignEmbedder
-    from facepairs.verification.foreign_scorer import ForeignScorer
+    from facepairs.verification.external_embedder import ExternalEmbedder
+    from facepairs.verification.foreign_scorer import ExternalScorer
 
-Model: TypeAlias = "Bundle | ForeignEmbedder"
-AnyScorer: TypeAlias = "Scorer | ForeignScorer"
+Model: TypeAlias = "Bundle | ExternalEmbedder"
+AnyScorer: TypeAlias = "Scorer | ExternalScorer"
 
 
 def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
@@ -20,9 +20,9 @@ def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
     None and the word `default` are the package's own bundle. Raises BadBundle.
     """
     if path is not None and str(path).lower().endswith(".toml"):
-        from facepairs.verification.foreign import ForeignEmbedder
+        from facepairs.verification.external_embedder import ExternalEmbedder
 
-        return ForeignEmbedder.open(path)
+        return ExternalEmbedder.open(path)
     return Bundle.open(path, verify_files)
 
 
@@ -33,6 +33,6 @@ def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -
     """
     if isinstance(model, Bundle):
         return Scorer(model, threads, quick)
-    from facepairs.verification.foreign_scorer import ForeignScorer
+    from facepairs.verification.foreign_scorer import ExternalScorer
 
-    return ForeignScorer(model, threads)
+    return ExternalScorer(model, threads)

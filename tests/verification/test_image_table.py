@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.errors import BadData
-from facepairs.verification.images_on_disk import ImagesOnDisk
+from facepairs.verification.image_table import ImageTable
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(["\udcff", "a\udc80b"])
 
@@ -13,7 +13,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(["\u
 @settings(max_examples=40)
 @given(st.lists(st.lists(NAMES)))
 def test_names_are_numbered_as_they_come(parts):
-    images, expected = ImagesOnDisk(), {}
+    images, expected = ImageTable(), {}
     for names in parts:
         images.add(names)
         for name in names:
@@ -26,7 +26,7 @@ def test_names_are_numbered_as_they_come(parts):
 
 
 def test_errors_are_kept_by_number():
-    images = ImagesOnDisk()
+    images = ImageTable()
     images.add(["a", "b", "c"])
     images.fail({1: "b: no face", 2: "c: \udcff"})
     images.fail({})
@@ -38,7 +38,7 @@ def test_errors_are_kept_by_number():
 
 
 def test_a_full_disk_is_told():
-    images = ImagesOnDisk()
+    images = ImageTable()
     images._database.execute("PRAGMA max_page_count = 10")
     with pytest.raises(BadData, match=r"no room for the names of the images .*SQLITE_TMPDIR"):
         images.add(f"{number:0999}.jpg" for number in range(100))

@@ -1,4 +1,4 @@
-"""Scores of many pairs of image files, each image read once, in bounded memory.
+"""ScoreArray of many pairs of image files, each image read once, in bounded memory.
 
 Work is done in threads here, or wherever a `parallel.Run` does it: then an item of work carries the
 names that it needs, and its result the numbers.
@@ -18,9 +18,9 @@ from facepairs.beam.places import Place
 from facepairs.errors import BadImage
 from facepairs.images.photo import Crop
 from facepairs.support.parallel import Run, batches, in_order
-from facepairs.verification.images_on_disk import ImagesOnDisk
-from facepairs.verification.partial import Partial
-from facepairs.verification.scorer import BATCH_CROPS, Scores
+from facepairs.verification.image_table import ImageTable
+from facepairs.verification.partial_results import Partial
+from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verifier import CACHE_BYTES, Verifier
 
 SAVE_EVERY = 512  # images; what a kill may cost
@@ -87,12 +87,12 @@ class Chunk(NamedTuple):
 
 
 class PairScorer(Protocol):
-    """Scores rows of a pairs file, one chunk after the other."""
+    """ScoreArray rows of a pairs file, one chunk after the other."""
 
     def prepare(self, chunks: Iterable[Chunk], progress: Progress) -> None:
         """Do what comes before the first chunk; `progress` counts images, or rows."""
 
-    def score(self, start: int, left: Numbers, right: Numbers) -> Scores:
+    def score(self, start: int, left: Numbers, right: Numbers) -> ScoreArray:
         """Score the rows from `start` on: float32[rows], NaN where an image failed or is -1."""
 
 
@@ -100,7 +100,7 @@ class Found(NamedTuple):
     """What came of some images or rows: values float32[done, D] of those done, others' errors."""
 
     done: list[int]
-    values: Scores
+    values: ScoreArray
     errors: dict[int, str]
 
 
@@ -129,7 +129,7 @@ class Embed:
 class ByEmbedding:
     """Embeds each image once; rows of `partial` are images."""
 
-    def __init__(self, photos: Photos, images: ImagesOnDisk, partial: Partial, run: Run) -> None:
+    def __init__(self, photos: Photos, images: ImageTable, partial: Partial, run: Run) -> None:
         self._work = Embed(photos.verifier, photos.root, photos.framing)
         self._images = images
         self._scorer = photos.verifier.scorer
@@ -150,7 +150,7 @@ class ByEmbedding:
             progress(seen, len(partial.done))
         partial.save()
 
-    def score(self, start: int, left: Numbers, right: Numbers) -> Scores:
+    def score(self, start: int, left: Numbers, right: Numbers) -> ScoreArray:
         scores = np.full(len(left), np.nan, np.float32)
         both = np.flatnonzero((left >= 0) & (right >= 0))
         both = both[self._partial.done[left[both]] & self._partial.done[right[both]]]
@@ -169,7 +169,7 @@ def _undone(done: npt.NDArray[np.bool_]) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class ScoreRows:
-    """Scores a chunk of rows: what `ByPair` does at a time, elsewhere than in threads here."""
+    """ScoreArray a chunk of rows: what `ByPair` does at a time, elsewhere than in threads here."""
 
     verifier: Verifier
     root: Place
@@ -205,7 +205,7 @@ class ByPair:
     chunk's images are read with it, and all chunks are scored beforehand.
     """
 
-    def __init__(self, photos: Photos, images: ImagesOnDisk, partial: Partial, run: Run) -> None:
+    def __init__(self, photos: Photos, images: ImageTable, partial: Partial, run: Run) -> None:
         self._run = run
         self._photos = photos
         self._images = images
@@ -235,7 +235,7 @@ class ByPair:
         wanted = np.unique(np.concatenate([chunk.left, chunk.right]))
         return [(image, self._images[image]) for image in wanted.tolist() if image >= 0]
 
-    def score(self, start: int, left: Numbers, right: Numbers) -> Scores:
+    def score(self, start: int, left: Numbers, right: Numbers) -> ScoreArray:
         if self._run is in_order:
             self._score(start, left, right)
         done = self._partial.done[start : start + len(left)]
@@ -255,7 +255,7 @@ class ByPair:
             if left[at] in self._kept and right[at] in self._kept
         ]
 
-        def run(some: list[int]) -> tuple[list[int], Scores]:
+        def run(some: list[int]) -> tuple[list[int], ScoreArray]:
             sides = (
                 np.stack([self._kept[i] for i in side[some].tolist()]) for side in (left, right)
             )

@@ -25,11 +25,11 @@ from facepairs.bundles.thresholds import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.support.checksum import summed_file
 from facepairs.support.parallel import Run, batches, in_order
-from facepairs.verification.images_on_disk import ImagesOnDisk
-from facepairs.verification.many import ByEmbedding, ByPair, Chunk, Numbers, PairScorer, Photos
+from facepairs.verification.image_table import ImageTable
+from facepairs.verification.bulk import ByEmbedding, ByPair, Chunk, Numbers, PairScorer, Photos
 from facepairs.verification.pairs_file import SIDES, PairsFile, Row, printable
-from facepairs.verification.partial import Partial
-from facepairs.verification.scorer import Scores
+from facepairs.verification.partial_results import Partial
+from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
 CHUNK_ROWS = 1024
@@ -104,16 +104,16 @@ def verify_pairs(
     )
 
 
-def _images(file: PairsFile) -> tuple[ImagesOnDisk, int]:
+def _images(file: PairsFile) -> tuple[ImageTable, int]:
     """Number the distinct images in the order in which they come, and count the rows."""
-    images, count = ImagesOnDisk(), 0
+    images, count = ImageTable(), 0
     for rows in batches(file.rows(), CHUNK_ROWS):
         images.add(name for row in rows if not row.error for name in (row.left, row.right))
         count += len(rows)
     return images, count
 
 
-def _numbers(rows: list[Row], images: ImagesOnDisk) -> tuple[Numbers, Numbers]:
+def _numbers(rows: list[Row], images: ImageTable) -> tuple[Numbers, Numbers]:
     """Give the numbers of the left and the right images, -1 in malformed rows; or KeyError."""
     left, right = (
         np.array([-1 if row.error else images.number(getattr(row, side)) for row in rows], np.int64)
@@ -122,7 +122,7 @@ def _numbers(rows: list[Row], images: ImagesOnDisk) -> tuple[Numbers, Numbers]:
     return left, right
 
 
-def _chunks(file: PairsFile, images: ImagesOnDisk) -> Iterator[Chunk]:
+def _chunks(file: PairsFile, images: ImageTable) -> Iterator[Chunk]:
     start = 0
     for rows in batches(file.rows(), CHUNK_ROWS):
         try:
@@ -155,7 +155,7 @@ class _Writer:
     def __init__(
         self,
         file: PairsFile,
-        images: ImagesOnDisk,
+        images: ImageTable,
         scorer: PairScorer,
         point: OperatingPoint,
         calibration: Calibration | None,
@@ -200,7 +200,7 @@ class _Writer:
         told = [self._images.error(image) for image in dict.fromkeys((left, right))]
         return "; ".join(filter(None, told))
 
-    def _cells(self, scores: Scores) -> Iterator[tuple[object, object, object]]:
+    def _cells(self, scores: ScoreArray) -> Iterator[tuple[object, object, object]]:
         """Give score, probability and same of a chunk, those that nobody can tell left empty."""
         values = scores.astype(np.float64)
         probability: Iterable[object] = [""] * len(values)

@@ -14,9 +14,9 @@ from facepairs.bundles.thresholds import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.support.atomic import atomic_file
 from facepairs.support.parallel import batches, in_order
-from facepairs.verification.many import Photos, Readable
+from facepairs.verification.bulk import Photos, Readable
 from facepairs.verification.pairs_file import printable
-from facepairs.verification.scorer import BATCH_CROPS, Scores
+from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verifier import Verdict, Verifier
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
@@ -97,7 +97,7 @@ def verify_against(
 
     photos = Photos(verifier, folder, names, framing)
 
-    def work(some: list[int]) -> tuple[Readable, Scores]:
+    def work(some: list[int]) -> tuple[Readable, ScoreArray]:
         found = photos.read(some)
         return found, score(found.crops)
 
@@ -116,7 +116,7 @@ def verify_against(
 
 def _scorer(
     verifier: Verifier, probe: npt.NDArray[np.uint8]
-) -> Callable[[npt.NDArray[np.uint8]], Scores]:
+) -> Callable[[npt.NDArray[np.uint8]], ScoreArray]:
     """Give a function from crops to their scores against the probe, which is embedded once."""
     scorer = verifier.scorer
     if verifier.bundle.kind != "embedding":

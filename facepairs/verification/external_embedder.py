@@ -60,7 +60,7 @@ class ShareFraming(Framing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForeignEmbedder:
+class ExternalEmbedder:
     """What a TOML says of a network, checked; it stands where a bundle does.
 
     `scaling` is (scale, offset), float32[3] each in the network's order of colours. It, `threshold`
@@ -85,7 +85,7 @@ class ForeignEmbedder:
     calibration: Calibration | None
 
     @classmethod
-    def open(cls, path: Path | str) -> "ForeignEmbedder":
+    def open(cls, path: Path | str) -> "ExternalEmbedder":
         """Read and check a TOML; raises BadBundle that names the file, the key and its value."""
         path = Path(path)
         table = _read(path)

@@ -19,7 +19,7 @@ TABLES = (
 )
 
 
-class ImagesOnDisk(Sequence[str]):
+class ImageTable(Sequence[str]):
     """Names by number from 0, in the order in which they were added, and errors by number.
 
     Any thread may ask. Raises BadData where there is no room for them.
