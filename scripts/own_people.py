@@ -24,15 +24,15 @@ from facepairs.cli.output import ERROR, print_error, say, ticker
 from facepairs.config import read_table
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.data.sampler import distinct_pairs, raw_words
+from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, FacepairsError, NotEnough
 from facepairs.evaluation.summary import summarise
 from facepairs.support.atomic import atomic_file
+from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.view2.folds import check_unknown, read_view2
 from facepairs.verification.verifier import Verifier
 
 TEST_PAIRS = 6_000
-STREAM = 11  # of the counter-based generator
 FIGURES = (
     *("accuracy", "accuracy_interval", "auc", "auc_interval", "ece", "threshold", "fmr", "fnmr"),
     *("genuine_pairs", "impostor_pairs"),
@@ -60,7 +60,7 @@ def draw(index: FaceIndex, people: np.ndarray, count: int, seed: int) -> list[in
             f"{count} people with 2 photos or more are needed, the set has {len(several)}; ask for "
             "fewer with --people"
         )
-    order = np.argsort(raw_words(seed, STREAM, 0, 0, len(several)), kind="stable")
+    order = np.argsort(raw_words(seed, Stream.OWN_PEOPLE_STUDY, 0, 0, len(several)), kind="stable")
     return several[order[:count]].tolist()
 
 

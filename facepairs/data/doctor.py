@@ -11,11 +11,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from facepairs.beam.listing import index_place
-from facepairs.beam.places import Place, Uri
 from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
 from facepairs.images.bombs import give_back_freed_memory
-from facepairs.images.check import Look, decode_each, examine_each
+from facepairs.images.check import InspectFiles, Look
 from facepairs.support.parallel import Run, batches, in_order
 
 SCHEMA = 1
@@ -25,6 +23,7 @@ BATCH = 64  # images a task: a task for each image costs more than decoding it
 COMMON_SIZES = 10
 
 Progress = Callable[[int, int], None]
+InspectNames = Callable[[list[str]], list[Look]]  # of images below the root
 Severity = Literal["error", "warning", "note"]
 
 
@@ -67,7 +66,7 @@ class Counts:
 class DatasetReport:
     """What `check_dataset` found; `bad_images` are the image numbers that training cannot read."""
 
-    root: Path
+    root: str
     fingerprint: str
     counts: Counts
     findings: tuple[Finding, ...]
@@ -84,7 +83,7 @@ class DatasetReport:
         counts["sizes"] = [size._asdict() for size in self.counts.sizes]
         return {
             "schema": SCHEMA,
-            "root": str(self.root),
+            "root": self.root,
             "ok": self.ok,
             "fingerprint": self.fingerprint,
             "counts": counts,
@@ -94,16 +93,28 @@ class DatasetReport:
 
 
 def check_dataset(
-    root: Place, progress: Progress | None = None, run: Run = in_order
+    root: Path, progress: Progress | None = None, run: Run = in_order
 ) -> DatasetReport:
     """Examine a folder of faces: every image is read whole, hashed and decoded.
 
     `progress(done, total)` counts images; `run` says where the work is done (default: in threads).
     Raises BadData when the folder is missing, not readable, or holds no image at all.
     """
-    index = index_place(root)
+    return check_index(FaceIndex.scan(root), progress, run)
+
+
+def check_index(
+    index: FaceIndex,
+    progress: Progress | None = None,
+    run: Run = in_order,
+    inspect: InspectNames | None = None,
+) -> DatasetReport:
+    """Examine the images of an index as `check_dataset` does.
+
+    `inspect` reads a list of images by name, thoroughly; by default the files below `index.root`.
+    """
     looks = _Looks(index)
-    _look_at_all(index, examine_each, looks.add, progress, run)
+    _look_at_all(index, inspect or InspectFiles(index.root, True), looks.add, progress, run)
     findings = [
         *(_left_out(index.root, skipped) for skipped in index.skipped),
         *looks.problems,
@@ -114,16 +125,19 @@ def check_dataset(
     order: tuple[Severity, ...] = ("error", "warning", "note")
     findings.sort(key=lambda finding: (order.index(finding.severity), finding.kind, finding.paths))
     return DatasetReport(
-        index.root, index.fingerprint, _counts(index, looks), tuple(findings), tuple(looks.bad)
+        str(index.root), index.fingerprint, _counts(index, looks), tuple(findings), tuple(looks.bad)
     )
 
 
 def unreadable_images(
-    index: FaceIndex, progress: Progress | None = None, run: Run = in_order
+    index: FaceIndex,
+    progress: Progress | None = None,
+    run: Run = in_order,
+    inspect: InspectNames | None = None,
 ) -> list[tuple[int, str]]:
     """Decode every image, and give the number of each that cannot be read, with the reason.
 
-    `progress` and `run` as for `check_dataset`. Never raises for a file.
+    `progress`, `run` and `inspect` as for `check_index`. Never raises for a file.
     """
     bad: list[tuple[int, str]] = []
 
@@ -131,13 +145,13 @@ def unreadable_images(
         if look.problem:
             bad.append((image, look.reason))
 
-    _look_at_all(index, decode_each, note, progress, run)
+    _look_at_all(index, inspect or InspectFiles(index.root, False), note, progress, run)
     return bad
 
 
 def _look_at_all(
     index: FaceIndex,
-    look: Callable[[list[Path]], list[Look]],
+    look: InspectNames,
     take: Callable[[int, Look], None],
     progress: Progress | None,
     run: Run,
@@ -146,7 +160,7 @@ def _look_at_all(
     done = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's; what they say is a finding here
-        for found in run(look, batches(map(index.path, range(len(index))), BATCH)):
+        for found in run(look, batches(index.names(), BATCH)):
             for one in found:
                 take(done, one)
                 done += 1
@@ -290,9 +304,9 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _is_plain(path: Place) -> bool:
+def _is_plain(path: Path) -> bool:
     try:
-        return isinstance(path, Uri) or stat.S_ISREG(path.stat().st_mode)
+        return stat.S_ISREG(path.stat().st_mode)
     except OSError:
         return True
 

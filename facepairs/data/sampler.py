@@ -18,23 +18,10 @@ import numpy.typing as npt
 
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadConfig, NotEnough
+from facepairs.support.random_streams import Stream, raw_words, unit
 
 WORDS_A_PAIR = 5
 BLOCK_PAIRS = 1024
-MAX_SEED = 2**63 - 1
-
-
-def raw_words(seed: int, stream: int, epoch: int, block: int, count: int) -> npt.NDArray[np.uint64]:
-    """Give `count` raw uint64 words of the stream that these four numbers name."""
-    if not 0 <= seed <= MAX_SEED:
-        raise BadConfig(f"seed {seed} is out of range; use 0 to {MAX_SEED}")
-    # The first counter word counts within the block, so blocks never overlap.
-    return np.random.Philox(key=[seed, stream], counter=[0, 0, block, epoch]).random_raw(count)
-
-
-def unit(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-    """Map raw words to [0, 1) with 53 bits."""
-    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _pick(u: npt.NDArray[np.float64], count: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -80,7 +67,7 @@ class PairSampler:
         self.several = self.people[self._counts[self.people] >= 2]
         self.seed = seed
         self.genuine_share = genuine_share
-        raw_words(seed, 0, 0, 0, 1)
+        raw_words(seed, Stream.PAIRS, 0, 0, 1)
         if genuine_share > 0 and not len(self.several):
             raise NotEnough(
                 f"genuine pairs need people with 2 photos or more; none of the {len(self.people)} "
@@ -96,7 +83,7 @@ class PairSampler:
 
         `epoch` and `block` are non-negative; work grows with `size` only, not with the images.
         """
-        words = raw_words(self.seed, 0, epoch, block, WORDS_A_PAIR * size)
+        words = raw_words(self.seed, Stream.PAIRS, epoch, block, WORDS_A_PAIR * size)
         u = unit(words.reshape(size, WORDS_A_PAIR).T)
         genuine = u[0] < self.genuine_share
         left, right = self._impostors(u[1:]) if self.genuine_share < 1 else self._genuine(u[1:])
@@ -127,7 +114,7 @@ class PairSampler:
             block += 1
 
 
-STREAMS = (1, 3)  # of the generator: people with several photos, people with one
+STREAMS = (Stream.PEOPLE_WITH_SEVERAL_PHOTOS, Stream.PEOPLE_WITH_ONE_PHOTO)
 
 
 class DistinctPeopleSampler:
@@ -171,7 +158,8 @@ class DistinctPeopleSampler:
         per_block = block_pairs(self.batch_size) // self.batch_size
         batches = range(block * per_block, block * per_block + -(-size // self.batch_size))
         person = np.concatenate([self._batch(epoch, batch) for batch in batches])[:size]
-        u = unit(raw_words(self.seed, 2, epoch, block, 2 * size).reshape(size, 2).T)
+        words = raw_words(self.seed, Stream.PHOTOS_OF_DISTINCT_PEOPLE, epoch, block, 2 * size)
+        u = unit(words.reshape(size, 2).T)
         count = self._counts[person]
         left = _pick(u[0], count)
         right = np.where(count > 1, _other(left, u[1], np.maximum(count, 2)), left)

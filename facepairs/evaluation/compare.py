@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from facepairs.errors import BadData
 from facepairs.evaluation.metrics import Bools, Counts, Floats, both_classes, pairs_needed
+from facepairs.support.random_streams import Stream, generator
 
 DRAWS = 1_000
 LEAST_DRAWS = 200
@@ -116,7 +117,7 @@ def paired_bootstrap(
 
 def _weights(genuine: Bools, seed: int, draw: int) -> Counts:
     """Say how often each pair is drawn: int64[N], each class as often in all as it has pairs."""
-    random = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, draw]))
+    random = generator(seed, Stream.BOOTSTRAP, draw)
     weight = np.empty(len(genuine), np.int64)
     for kind in (genuine, ~genuine):
         members = np.flatnonzero(kind)

@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFilter
 
-from facepairs.data.sampler import raw_words, unit
 from facepairs.data.synth.appearance import (
     FRAME_PX,
     SUPERSAMPLING,
@@ -34,10 +33,7 @@ from facepairs.data.synth.drawing import draw, relief
 from facepairs.errors import BadConfig, BadData
 from facepairs.images.jpeg import write_jpeg
 from facepairs.support.atomic import atomic_folder
-
-# Streams of the counter-based generator; PairSampler has stream 0.
-IDENTITY_STREAM, SHOT_STREAM, MARKS_STREAM, BACKDROP_STREAM, NOISE_STREAM = 1, 2, 3, 4, 5
-NAME_STREAM, COUNT_STREAM = 6, 7
+from facepairs.support.random_streams import Stream, raw_words, unit
 
 NAME_PARTS = tuple(
     text.split()
@@ -61,7 +57,9 @@ Plane = npt.NDArray[np.float32]
 Parameters = TypeVar("Parameters", Identity, Shot)
 
 
-def _drawn(kind: type[Parameters], seed: int, stream: int, person: int, photo: int) -> Parameters:
+def _drawn(
+    kind: type[Parameters], seed: int, stream: Stream, person: int, photo: int
+) -> Parameters:
     """Map one raw word to each parameter: evenly, or by the triangular distribution."""
     declared = fields(kind)
     values = {}
@@ -81,7 +79,7 @@ def identity_of(seed: int, person: int) -> Identity:
     Raises BadConfig for a seed or a number that is out of range.
     """
     _check_number("person", person, 0, MAX_PEOPLE - 1)
-    return _drawn(Identity, seed, IDENTITY_STREAM, person, 0)
+    return _drawn(Identity, seed, Stream.FACE_IDENTITY, person, 0)
 
 
 def shot_of(seed: int, person: int, photo: int) -> Shot:
@@ -91,7 +89,7 @@ def shot_of(seed: int, person: int, photo: int) -> Shot:
     """
     _check_number("person", person, 0, MAX_PEOPLE - 1)
     _check_number("photo", photo, 0, MAX_PHOTOS - 1)
-    return _drawn(Shot, seed, SHOT_STREAM, person, photo)
+    return _drawn(Shot, seed, Stream.FACE_SHOT, person, photo)
 
 
 def name_of(seed: int, person: int) -> str:
@@ -100,7 +98,7 @@ def name_of(seed: int, person: int) -> str:
     Raises BadConfig for a seed or a number that is out of range.
     """
     _check_number("person", person, 0, MAX_PEOPLE - 1)
-    start = int(unit(raw_words(seed, NAME_STREAM, 0, 0, 1))[0] * MAX_PEOPLE)
+    start = int(unit(raw_words(seed, Stream.FACE_NAMES, 0, 0, 1))[0] * MAX_PEOPLE)
     rest = (start + person * NAME_STEP) % MAX_PEOPLE
     syllables = []
     for part in reversed(NAME_PARTS):
@@ -207,10 +205,10 @@ def draw_face(seed: int, person: int, photo: int, size_px: int = FRAME_PX) -> np
     """
     _check_number("size_px", size_px, *SIZE_LIMITS_PX)
     who, how = identity_of(seed, person), shot_of(seed, person, photo)
-    marks = unit(raw_words(seed, MARKS_STREAM, person, 0, 40 * 3)).reshape(40, 3)
-    things = unit(raw_words(seed, BACKDROP_STREAM, person, photo, 8 * 6)).reshape(8, 6)
+    marks = unit(raw_words(seed, Stream.FACE_MARKS, person, 0, 40 * 3)).reshape(40, 3)
+    things = unit(raw_words(seed, Stream.FACE_BACKDROP, person, photo, 8 * 6)).reshape(8, 6)
     canvas = draw(who, how, _backdrop(how, SUPERSAMPLING * size_px, things), marks)
-    noise = raw_words(seed, NOISE_STREAM, person, photo, -(-size_px * size_px * 3 // 8))
+    noise = raw_words(seed, Stream.FACE_NOISE, person, photo, -(-size_px * size_px * 3 // 8))
     return _photograph(canvas, who, how, size_px, noise)
 
 
@@ -285,7 +283,7 @@ def synth_faces(
 
 
 def _count(seed: int, person: int, low: int, high: int) -> int:
-    even = unit(raw_words(seed, COUNT_STREAM, person, 0, 1))[0]
+    even = unit(raw_words(seed, Stream.FACE_PHOTO_COUNT, person, 0, 1))[0]
     return low + int(even * (high - low + 1))
 
 

@@ -179,7 +179,7 @@ def test_a_script_without_a_main_guard_gets_its_faces_too(tmp_path: Path) -> Non
         "from pathlib import Path\n"
         "from facepairs.data.synth import generate\n"
         "generate.POOL_FROM_PHOTOS = 1\n"
-        f"synth.synth_faces(Path({str(tmp_path / 'faces')!r}), 5, 2, 1, size_px=32)\n",
+        f"generate.synth_faces(Path({str(tmp_path / 'faces')!r}), 5, 2, 1, size_px=32)\n",
         encoding="utf-8",
     )
     subprocess.run([sys.executable, script], check=True, capture_output=True, timeout=120)
