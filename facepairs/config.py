@@ -1,25 +1,26 @@
-"""`TrainConfig`: everything that decides what a training run learns, as one frozen dataclass.
+"""`TrainConfig`: every setting that decides what a training run learns, as one frozen dataclass.
 
-Loaded from TOML, checked as a whole, and printed back as TOML into the run folder, from which
+It is loaded from TOML, checked as a whole, and written as TOML into the run folder, from which
 `--resume` reads it.
 """
 
 import dataclasses
-import difflib
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args
 
+from msgspec import Meta
+
+from facepairs.choices import Loss, Model, Protocol, Sampler, Singletons, Store
 from facepairs.errors import BadConfig
+from facepairs.support.validation import check_fields, validate
 
-MODELS = ("siamese", "siamese-conv", "difference", "pixels", "eigenfaces")
-PROTOCOLS = ("heldout", "view1")
-EMBEDDINGS = ("siamese", "siamese-conv")  # learnt from genuine pairs of distinct people
+EMBEDDINGS = ("siamese", "siamese-conv")  # models that learn from genuine pairs of distinct people
 DEFAULT_EPOCHS = 30
-STORES = ("auto", "files", "memory", "tfrecord")
-SAMPLERS = ("auto", "article")
-LOSSES: dict[str, tuple[str, ...]] = {  # what each can be told
+MOST_EPOCHS = 100_000
+LOSSES: dict[Loss, tuple[str, ...]] = {  # the settings that each loss reads
     "in-batch": ("temperature",),
     "supervised": ("temperature",),
     "margin": ("margin",),
@@ -29,85 +30,75 @@ LOSSES: dict[str, tuple[str, ...]] = {  # what each can be told
     "cosface": ("temperature", "margin", "singletons"),
     "arcface": ("temperature", "margin", "singletons"),
 }
-SINGLETONS = ("classes", "negatives", "left-out")
-
+SINGLETONS: tuple[str, ...] = get_args(Singletons)
 
 SMALL: dict[str, Any] = {"image_size": 64, "crop_px": 112, "pairs_per_epoch": 12_800}
-RECIPES: dict[str, dict[str, Any]] = {  # of models other than TrainConfig's own
+RECIPES: dict[str, dict[str, Any]] = {  # what models change of TrainConfig's defaults
     "siamese-conv": {**SMALL, "batch_size": 128, "learning_rate": 2e-3, "several_share": 0.0},
     "difference": {**SMALL, "batch_size": 64},
     "pixels": {**SMALL, "batch_size": 64},
     "eigenfaces": {**SMALL, "batch_size": 64},
 }
-# … and with `init`: the weights are good already, and few people should move them a little only.
+# Defaults with `init`: the weights are trained already, and few people should change them little.
 FINE_TUNING: dict[str, Any] = {"learning_rate": 1e-4, "epochs": 2, "pairs_per_epoch": 3_200}
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Minutes = Annotated[float, Meta(ge=0, le=100_000)]
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """The settings of a run; the comment beside a field is its documentation."""
+    """The settings of a run; the comment beside a field is its documentation.
 
-    model: str = "siamese"  # siamese-conv: learnt from pixels on; difference; pixels; eigenfaces
-    protocol: str = "heldout"  # who is held out: a split of the people, or LFW's View 1 lists
+    Raises:
+        BadConfig: A value is of the wrong type or outside its range, or two values contradict
+            each other.
+    """
+
+    model: Model = "siamese"  # siamese-conv: trained from pixels; difference; pixels; eigenfaces
+    protocol: Protocol = "heldout"  # who is held out: a split of the people, or LFW's View 1 lists
     lists: str = ""  # folder of the official LFW lists, for protocol view1
-    init: str = ""  # bundle whose weights training starts from, or default: the package's own
-    epochs: int = 0  # passes of `pairs_per_epoch`; 0: as many as `minutes` allow, or 30
-    minutes: float = 0.0  # plan the epochs to fit in so many minutes of training; 0: no limit
-    batch_size: int = 256  # pairs a step
-    pairs_per_epoch: int = 6_656  # pairs drawn between two validations
-    genuine_share: float = 0.5  # chance that a training pair shows one person
-    several_share: float = 0.75  # of a siamese batch: people with several photos; 0: as they come
-    sampler: str = "auto"  # the model's own; article: for comparison only, see data/article.py
-    loss: str = "in-batch"  # what a siamese model learns from; see models/losses
-    temperature: float = 0.1  # cosines are divided by it; where cross-entropy learns it, its start
-    margin: float = 0.0  # between partners and others; 0: the loss's own
-    singletons: str = "classes"  # people with one photo, to cosface and arcface; or see SINGLETONS
-    image_size: int = 128  # side in pixels that the network works at, 64 to 224
-    frame_px: int = 250  # the crop is crop_px of every frame_px of the image's shorter side …
-    crop_px: int = 128  # … and is stored at crop_px: LFW's face without its surroundings
-    augment: float = 1.0  # of shift, scale, turn and light; 0, and siamese always: mirror only
-    erase: float = 0.0  # side of a square grayed out in half of the images, as a share; not siamese
-    learning_rate: float = 1e-3  # Adam's peak; half an epoch of warm-up, cosine from epoch 2 on
-    store: str = "auto"  # where images come from while training
+    init: str = ""  # bundle whose weights training starts from, or "default": the shipped one
+    epochs: Annotated[int, Meta(ge=0, le=MOST_EPOCHS)] = 0  # 0: as `minutes` allow, or 30
+    minutes: Minutes = 0.0  # plan the epochs to fit into this much training; 0: no limit
+    batch_size: Annotated[int, Meta(ge=2, le=4096)] = 256  # pairs per step
+    pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] = 6_656  # pairs between two validations
+    genuine_share: Share = 0.5  # probability that a training pair shows one person
+    several_share: Share = 0.75  # of a siamese batch: people with several photos; 0: no quota
+    sampler: Sampler = "auto"  # auto: the model's own; article: for comparison, see data/article.py
+    loss: Loss = "in-batch"  # what a siamese model minimises; see models/losses
+    temperature: Annotated[float, Meta(ge=1e-3, le=10)] = 0.1  # divides cosines; a start value
+    # where cross-entropy learns it
+    margin: Annotated[float, Meta(ge=0, le=2)] = 0.0  # genuine to impostor; 0: the loss's default
+    singletons: Singletons = "classes"  # how cosface and arcface use people with one photo
+    image_size: Annotated[int, Meta(ge=64, le=224)] = 128  # side of the network's input, pixels
+    frame_px: Annotated[int, Meta(ge=16, le=4096)] = 250  # the crop is crop_px of every frame_px
+    crop_px: Annotated[int, Meta(ge=16, le=1024)] = 128  # of the shorter side, stored at crop_px
+    augment: Annotated[float, Meta(ge=0, le=2)] = 1.0  # strength of shift, scale, turn and light;
+    # 0, and siamese always: mirror only
+    erase: Share = 0.0  # side of a square grayed out in half of the images; not siamese
+    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = 1e-3  # peak; half an epoch of warm-up,
+    # cosine decay from epoch 2 on
+    store: Store = "auto"  # where images come from while training
     cache: str = ""  # folder made by `facepairs cache build`, for store tfrecord
-    seed: int = 0  # of the split, the pairs, the weights and the augmentation
-    calibration_share: float = 0.15  # people set aside for threshold and probability
-    test_share: float = 0.15  # people set aside for `evaluate`; protocol view1 needs none
-    calibration_pairs: int = 4_000  # pairs of those people, half genuine
-    deterministic: bool = False  # let TensorFlow use no operation whose result may vary (on GPUs)
-    checkpoint_minutes: float = 5.0  # the longest time from one checkpoint to the next, in minutes
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0  # of split, pairs, weights, augmentation
+    calibration_share: Annotated[float, Meta(ge=0.01, le=0.9)] = 0.15  # people held out to set the
+    # threshold and the calibration
+    test_share: Annotated[float, Meta(ge=0, le=0.9)] = 0.15  # people held out for `evaluate`;
+    # protocol view1 needs none
+    calibration_pairs: Annotated[int, Meta(ge=40, le=10**7)] = 4_000  # half of them genuine
+    deterministic: bool = False  # refuse TensorFlow operations whose result may vary (on GPUs)
+    checkpoint_minutes: Minutes = 5.0  # the longest time between two checkpoints
     skip_bad: bool = False  # leave unreadable images out instead of refusing the folder
 
     def __post_init__(self) -> None:
-        self._choice("model", MODELS)
-        self._choice("protocol", PROTOCOLS)
-        self._choice("store", STORES)
-        self._choice("sampler", SAMPLERS)
-        self._choice("loss", tuple(LOSSES))
-        self._choice("singletons", SINGLETONS)
-        self._range("epochs", 0, 100_000)
-        self._range("minutes", 0, 100_000)
-        self._range("batch_size", 2, 4096)
-        self._range("pairs_per_epoch", self.batch_size, 10**9)
-        self._range("genuine_share", 0, 1)
-        self._range("several_share", 0, 1)
-        self._range("temperature", 1e-3, 10)
-        self._range("margin", 0, 2)
-        self._range("image_size", 64, 224)
-        self._range("frame_px", 16, 4096)
-        self._range("crop_px", 16, min(self.frame_px, 1024))
+        check_fields(self)
+        self._check_range("pairs_per_epoch", self.batch_size, 10**9)
+        self._check_range("crop_px", 16, min(self.frame_px, 1024))
         if self.model == "siamese" and (self.image_size < 96 or self.image_size % 16):
             raise BadConfig(
                 f"image_size is {self.image_size}; siamese needs a multiple of 16 from 96 on"
             )
-        self._range("augment", 0, 2)
-        self._range("erase", 0, 1)
-        self._range("learning_rate", 1e-8, 10)
-        self._range("seed", 0, 2**31 - 1)
-        self._range("calibration_share", 0.01, 0.9)
-        self._range("test_share", 0, 0.9)
-        self._range("calibration_pairs", 40, 10**7)
-        self._range("checkpoint_minutes", 0, 100_000)
         if self.calibration_share + self.test_share > 0.95:
             raise BadConfig("calibration_share and test_share leave nobody to train on; lower one")
         if (self.store == "tfrecord") != bool(self.cache):
@@ -139,46 +130,48 @@ class TrainConfig:
                 raise BadConfig(f"loss {self.loss} has no {name}; leave it out or use {users}")
         if self.cache and "singletons" in LOSSES[self.loss]:
             raise BadConfig(
-                f"loss {self.loss} must know who each image shows, and a cache of pairs does not "
-                "say; use --store files or memory, or another loss"
+                f"loss {self.loss} needs the person of each image, and a cache of pairs does not "
+                "hold it; use --store files or memory, or another loss"
             )
 
     def _changed(self, name: str) -> bool:
-        """Whether a setting is another than the model's recipe or the default has it."""
+        """Return whether a setting differs from the model's recipe and the default."""
         default = RECIPES.get(self.model, {}).get(name, getattr(TrainConfig, name))
         return bool(getattr(self, name) != default)
 
     @property
     def loss_settings(self) -> dict[str, Any]:
-        """The loss and what it is told, as `build_network` takes them."""
+        """The loss and its settings, as keyword arguments of `build_network`."""
         names = ("loss", "temperature", "margin", "singletons")
         return {name: getattr(self, name) for name in names}
 
     @property
     def most_epochs(self) -> int:
-        """How many epochs to train, or with `minutes` at most."""
-        return self.epochs or (100_000 if self.minutes else DEFAULT_EPOCHS)
+        """The number of epochs to train; with `minutes`, the upper limit."""
+        return self.epochs or (MOST_EPOCHS if self.minutes else DEFAULT_EPOCHS)
 
-    def _choice(self, name: str, allowed: tuple[str, ...]) -> None:
-        if getattr(self, name) not in allowed:
-            value = getattr(self, name)
-            raise BadConfig(f"{name} is {value!r}; use one of {', '.join(allowed)}")
-
-    def _range(self, name: str, least: float, most: float) -> None:
+    def _check_range(self, name: str, least: int, most: int) -> None:
+        """Check a range that depends on another setting."""
         value = getattr(self, name)
-        if not least <= value <= most:  # NaN fails too
+        if not least <= value <= most:
             raise BadConfig(f"{name} is {value}; use a number from {least:g} to {most:g}")
 
     def to_toml(self) -> str:
-        """Print as TOML, one line a field."""
+        """Return the settings as TOML, one line per field."""
         import tomli_w
 
         return tomli_w.dumps(dataclasses.asdict(self))
 
     def replace(self, **changes: Any) -> "TrainConfig":
-        """Give a copy with some fields changed, checked again; unknown names raise BadConfig."""
+        """Return a copy with some fields changed, checked again.
+
+        A new `model` or `init` brings its recipe for the fields that still have their defaults.
+
+        Raises:
+            BadConfig: A name is unknown or a value is not allowed.
+        """
         table = dataclasses.asdict(self)
-        if {"model", "init"} & changes.keys():  # they bring a recipe for what is still default
+        if {"model", "init"} & changes.keys():
             fixed = {"model": self.model, "init": self.init}
             defaults = dataclasses.asdict(from_table(fixed, "defaults"))
             table = {name: value for name, value in table.items() if value != defaults[name]}
@@ -186,37 +179,33 @@ class TrainConfig:
         return from_table({**table, **changes}, "options")
 
 
-def from_table(table: dict[str, Any], source: str) -> TrainConfig:
-    """Build from plain values; raise BadConfig that names the source, the key and what fits."""
-    types = {field.name: type(field.default) for field in dataclasses.fields(TrainConfig)}
-    values: dict[str, Any] = {}
-    for name, value in table.items():
-        if name not in types:
-            near = difflib.get_close_matches(name, types, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(types)}"
-            raise BadConfig(f"{source}: unknown setting {name!r}; {hint}")
-        wanted = types[name]
-        plain = float(value) if wanted is float and type(value) is int else value
-        if type(plain) is not wanted:
-            raise BadConfig(f"{source}: {name} is {value!r}; it must be of type {wanted.__name__}")
-        values[name] = plain
-    recipe = dict(RECIPES.get(values.get("model", TrainConfig.model), {}))
-    if values.get("init"):
+def from_table(table: Mapping[str, Any], source: str) -> TrainConfig:
+    """Build a TrainConfig from plain values; the recipe of the model fills in what is missing.
+
+    Args:
+        table: Values by field name.
+        source: Where they come from, for messages.
+
+    Raises:
+        BadConfig: Names the source, the field, its value and what is allowed.
+    """
+    recipe = dict(RECIPES.get(str(table.get("model", TrainConfig.model)), {}))
+    if table.get("init"):
         recipe |= FINE_TUNING
-    return TrainConfig(**{**recipe, **values})
+    return validate({**recipe, **table}, TrainConfig, source)
 
 
 def load_config(path: Path) -> TrainConfig:
-    """Read a TOML file; raise BadConfig with the file's name where it cannot be used."""
+    """Read a TOML file; raise BadConfig with the file's name when it cannot be used."""
     return from_table(read_table(path), str(path))
 
 
 def read_table(path: Path) -> dict[str, Any]:
-    """Read a TOML file's settings as they stand there, unchecked."""
+    """Return the content of a TOML file, unchecked; raise BadConfig when it is not TOML."""
     try:
         with open(path, "rb") as handle:
             return tomllib.load(handle)
     except OSError as error:
-        raise BadConfig(f"{path}: {error.strerror}; give a TOML file with --config") from None
+        raise BadConfig(f"{path}: {error.strerror}; choose a TOML file with --config") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadConfig(f"{path}: not TOML: {error}") from None

@@ -21,10 +21,10 @@ def test_toml_round_trip(seed, share, image_size, skip):
     [
         ({"model": "resnet"}, "model is 'resnet'; use one of siamese, siamese-conv, difference"),
         ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
-        ({"epochs": "3"}, "epochs is '3'; it must be of type int"),
-        ({"epochs": True}, "epochs is True; it must be of type int"),
+        ({"epochs": "3"}, "epochs is '3'; use a whole number"),
+        ({"epochs": True}, "epochs is True; use a whole number"),
         ({"minutes": float("nan")}, "minutes is nan"),
-        ({"image_size": 63}, "image_size is 63; use a number from 64 to 224"),
+        ({"image_size": 63}, "image_size is 63; use a whole number from 64 to 224"),
         ({"image_size": 100}, "image_size is 100; siamese needs a multiple of 16 from 96 on"),
         ({"store": "tfrecord", "cache": "c"}, "a cache of pairs has none; use --store files"),
         ({"crop_px": 300}, "crop_px is 300; use a number from 16 to 250"),

@@ -137,7 +137,7 @@ def test_bundles_that_nothing_can_start_from(start, tmp_path):
         take_weights(str(start[0]), build_network("siamese-conv", 112, 96, 0.0))
     with pytest.raises(BadConfig, match="pixels has no weights to train"):
         take_weights(str(start[0]), build_network("pixels", 112, PX, 0.0))
-    with pytest.raises(BadConfig, match="init is 3; it must be of type str"):
+    with pytest.raises(BadConfig, match="init is 3; use a text"):
         resolve_config({"init": 3}, None, tmp_path, False)
 
 

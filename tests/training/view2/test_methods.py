@@ -82,7 +82,7 @@ def test_minutes_are_for_what_is_trained(tmp_path):
         ("methods = 3", "methods is 3; give a list"),
         ("methods = ['resnet']", "method 'resnet' is unknown; use siamese"),
         ("folds = 'x'", "folds is 'x'; use numbers"),
-        ("seed = 'x'", "seed is 'x'; it must be of type int"),
+        ("seed = 'x'", "seed is 'x'; use a whole number"),
         ("seed = = 3", "not TOML"),
     ],
 )

@@ -1,0 +1,22 @@
+"""The values of settings that are a choice, as types: the command line lists them in `--help`.
+
+Apart from `config`, because the command line imports this module at every start.
+"""
+
+from typing import Literal
+
+Model = Literal["siamese", "siamese-conv", "difference", "pixels", "eigenfaces"]
+Protocol = Literal["heldout", "view1"]
+Store = Literal["auto", "files", "memory", "tfrecord"]
+Sampler = Literal["auto", "article"]
+Loss = Literal[
+    "in-batch",
+    "supervised",
+    "margin",
+    "triplet",
+    "triplet-hard",
+    "cross-entropy",
+    "cosface",
+    "arcface",
+]
+Singletons = Literal["classes", "negatives", "left-out"]
