@@ -119,7 +119,7 @@ def bundle_job(base: Path) -> Job:
 
 
 def store_job(base: Path) -> Job:
-    from facepairs.pipeline.cached_array import damage
+    from facepairs.pipeline.cached_array import find_damage
 
     def work(place: Path) -> Work:
         resume = ("--resume",) if (place / "run/config.toml").exists() else ()
@@ -131,7 +131,7 @@ def store_job(base: Path) -> Job:
         bundle_state(place / "run/bundle")
         for path in place.glob("store-*.npy"):
             stored = np.load(path, mmap_mode="r")
-            if problem := damage(path, stored.shape, np.uint8):
+            if problem := find_damage(path, stored.shape, np.uint8):
                 raise Broken(f"{path}: {problem}")
             return True
         return False
@@ -236,14 +236,14 @@ def fetch_job(base: Path) -> Iterator[Job]:
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests/helpers"))
     from faults_server import serving_slowly
 
-    from facepairs.data.lfw.fetch import Archive, Source, content_sha256, fetch_lfw
+    from facepairs.data.lfw.fetch import Archive, RemoteFile, content_sha256, fetch_lfw
 
     archive = base / "faces.zip"
     lists = base / "pairs.csv"
     wanted = content_sha256(base / "many")
     with serving_slowly({"pairs.txt": lists, "faces.zip": archive}) as url:
         mirror = Archive("faces.zip", f"{url}/faces.zip", sha256(archive), "faces", wanted)
-        words = (Source("pairs.txt", f"{url}/pairs.txt", sha256(lists)),)
+        words = (RemoteFile("pairs.txt", f"{url}/pairs.txt", sha256(lists)),)
 
         def work(place: Path) -> Work:
             def fetch() -> None:

@@ -1,43 +1,54 @@
-"""Download one file over HTTP so that an interrupted transfer goes on where it stopped.
+"""Download one file over HTTP; an interrupted transfer resumes where it stopped.
 
-What has come stands in `NAME.part`, and beside it, in `NAME.part.json`, of which remote file that
-is a part. Source: RFC 9110, 13.1.5 (If-Range) and 14 (Range).
+The bytes received so far are in `NAME.part`, and `NAME.part.json` names the remote file that they
+belong to.
+
+References:
+    RFC 9110, sections 13.1.5 (If-Range) and 14 (Range).
 """
 
 import contextlib
-import hashlib
 import http.client
-import json
 import re
 import shutil
 import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 from urllib.parse import urlsplit
 
-from facepairs.data.lfw.unpack import NO_ROOM, NoRoom
+import msgspec
+
+from facepairs.data.lfw.unpack import DISK_FULL_ERRORS, DiskFull
 from facepairs.errors import BadTransfer
+from facepairs.support.progress import ProgressCallback, ignore_progress
 
 TIMEOUT_S = 30.0
-TRIES = 5  # without a byte of progress
+MAX_ATTEMPTS = 5  # in a row that bring no further byte
+FIRST_WAIT_S = 1.0  # before the second attempt; doubled each time
 MAX_BYTES = 2 * 2**30
 CHUNK_BYTES = 2**18
-PASSING = (408, 425, 429, 500, 502, 503, 504)
+TEMPORARY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
+HANDLERS = (  # the default ones would also follow a redirection to ftp:
+    urllib.request.ProxyHandler,
+    urllib.request.HTTPHandler,
+    urllib.request.HTTPSHandler,
+    urllib.request.HTTPRedirectHandler,
+    urllib.request.HTTPDefaultErrorHandler,
+    urllib.request.HTTPErrorProcessor,
+    urllib.request.UnknownHandler,
+)
 
-Progress = Callable[[int, int], None]
+
+class _TryAgain(Exception):
+    """A failure that may not occur again."""
 
 
-class _Retry(Exception):
-    """What may pass when tried again."""
-
-
-class _Remote(NamedTuple):
-    """Which remote file a `.part` belongs to; `total` is 0 where the server does not tell."""
+class _RemoteVersion(msgspec.Struct, frozen=True):
+    """The version of a remote file that a `.part` file belongs to; `total` is 0 if unknown."""
 
     url: str
     validator: str
@@ -47,124 +58,106 @@ class _Remote(NamedTuple):
 def download(
     url: str,
     target: Path,
-    progress: Progress | None = None,
-    *,
+    progress: ProgressCallback = ignore_progress,
     copies: int = 1,
-    free_bytes: int | None = None,
-    retry_s: float = 1.0,
 ) -> Path:
-    """Download `url` whole into `target` + `.part`, and give that path; its content is unchecked.
+    """Download a file, resuming an earlier transfer; its content is not checked.
 
-    `progress(done, total)` counts bytes; `copies` is how many times the file's size must be free on
-    the disk (`free_bytes`, default: what is free); `retry_s` is the wait before the second try,
-    doubled each time. Raises BadTransfer for an address that is not http or https, a refusal by the
-    server, a full disk, and when TRIES tries brought no byte more; the `.part` is kept for later.
+    Args:
+        url: An http or https address.
+        target: Where the file is meant to go; it is not written itself.
+        progress: Called with the bytes received and the bytes in all.
+        copies: How many times the file's size must be free on the disk.
+
+    Returns:
+        The path of the complete file, `target` + `.part`.
+
+    Raises:
+        BadTransfer: The address is not http or https, the server refuses, the disk is full, or
+            MAX_ATTEMPTS attempts brought no further byte. The `.part` file is kept.
     """
-    part = target.with_name(target.name + ".part")
-    best, fruitless = -1, 0
-    while True:
-        try:
-            _transfer(_checked(url), part, progress, copies, free_bytes)
-        except _Retry as error:
-            reached = _size(part)
-            fruitless = 1 if reached > best else fruitless + 1
-            best = max(best, reached)
-            if fruitless >= TRIES:
-                raise BadTransfer(
-                    f"{url}: {error}; check the connection and try again, "
-                    f"what has come so far ({reached:,} bytes) is kept"
-                ) from None
-            time.sleep(retry_s * 2 ** (fruitless - 1))
-        except OSError as error:
-            if error.errno in NO_ROOM:
-                raise NoRoom(part.parent) from None
-            raise BadTransfer(
-                f"cannot write {part}: {error.strerror or error}; choose another place"
-            ) from None
-        else:
-            _state(part).unlink(missing_ok=True)
-            return part
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 (hex) of a file; raises OSError."""
-    with open(path, "rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
-def _checked(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadTransfer(f"{url!r} is no http or https address; give one that is")
-    return url
+        raise BadTransfer(f"{url!r} is not an http or https address; use one that is")
+    part = target.with_name(target.name + ".part")
+    largest, failures = -1, 0
+    while True:
+        try:
+            _transfer(url, part, progress, copies)
+        except _TryAgain as error:
+            size = _size(part)
+            failures = 1 if size > largest else failures + 1
+            largest = max(largest, size)
+            if failures >= MAX_ATTEMPTS:
+                raise BadTransfer(
+                    f"{url}: {error}; check the connection and try again, "
+                    f"the bytes received so far ({size:,} bytes) are kept"
+                ) from None
+            time.sleep(FIRST_WAIT_S * 2 ** (failures - 1))
+        except OSError as error:
+            if error.errno in DISK_FULL_ERRORS:
+                raise DiskFull(part.parent) from None
+            raise BadTransfer(
+                f"cannot write {part}: {error.strerror or error}; choose another folder"
+            ) from None
+        else:
+            _state_path(part).unlink(missing_ok=True)
+            return part
 
 
 def _size(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
 
 
-def _state(part: Path) -> Path:
+def _state_path(part: Path) -> Path:
     return part.with_name(part.name + ".json")
 
 
 def _discard(part: Path) -> None:
     part.unlink(missing_ok=True)
-    _state(part).unlink(missing_ok=True)
+    _state_path(part).unlink(missing_ok=True)
 
 
-def _remembered(part: Path, url: str) -> _Remote | None:
-    """Say what the `.part` is a part of; None where that is not known, or is another file."""
-    try:
-        cells = json.loads(_state(part).read_text(encoding="utf-8"))
-        remote = _Remote(str(cells["url"]), str(cells["validator"]), int(cells["total"]))
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    return remote if remote.url == url else None
+def _resumable(part: Path, url: str) -> tuple[_RemoteVersion, int]:
+    """Return what the `.part` file belongs to and its size, 0 if it cannot be resumed."""
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        remote = msgspec.json.decode(_state_path(part).read_bytes(), type=_RemoteVersion)
+        if remote.url == url:
+            return remote, _size(part)
+    return _RemoteVersion(url, "", 0), 0
 
 
-def _transfer(
-    url: str, part: Path, progress: Progress | None, copies: int, free_bytes: int | None
-) -> None:
-    """Ask for what is missing, and append it."""
-    remote = _remembered(part, url)
-    have = _size(part) if remote else 0
-    if remote and have and have == remote.total:
+def _transfer(url: str, part: Path, progress: ProgressCallback, copies: int) -> None:
+    """Request the missing bytes and append them to the `.part` file."""
+    remote, size = _resumable(part, url)
+    if 0 < size == remote.total:
         return
     headers = {"User-Agent": "facepairs", "Accept-Encoding": "identity"}
-    if remote and have:
-        headers["Range"] = f"bytes={have}-"
+    if size:
+        headers["Range"] = f"bytes={size}-"
         if remote.validator:
             headers["If-Range"] = remote.validator
     response = _open(urllib.request.Request(url, headers=headers), part)  # noqa: S310  checked above
     if response is None:
         return
     with contextlib.closing(response):
-        if response.status == HTTPStatus.PARTIAL_CONTENT and remote and have:
-            total = _range_total(response, part, have, remote)
+        if response.status == HTTPStatus.PARTIAL_CONTENT and size:
+            total = _resumed_total(response, part, size, remote)
         else:
-            have, total = 0, int(response.headers.get("Content-Length") or 0)
-            remote = _Remote(url, _validator(response), total)
-        _check_room(part, have, total, copies, free_bytes)
-        with open(part, "ab" if have else "wb") as out:
-            _state(part).write_text(json.dumps(remote._asdict()), encoding="utf-8")
-            have = _copy(response, out, have, total, progress)
-    if total and have != total:
-        raise _Retry(f"the connection ended after {have:,} of {total:,} bytes")
+            size, total = 0, int(response.headers.get("Content-Length") or 0)
+            remote = _RemoteVersion(url, _validator(response), total)
+        _check_free_space(part, size, total, copies)
+        with open(part, "ab" if size else "wb") as out:
+            _state_path(part).write_bytes(msgspec.json.encode(remote))
+            size = _copy_body(response, out, size, total, progress)
+    if total and size != total:
+        raise _TryAgain(f"the connection ended after {size:,} of {total:,} bytes")
 
 
 def _open(request: urllib.request.Request, part: Path) -> http.client.HTTPResponse | None:
-    """Open the connection; None when the server says that the `.part` is the whole file."""
-    # The default opener would follow a redirection to ftp:, too.
+    """Send a request; return None if the server reports that the `.part` file is complete."""
     opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler,
-        urllib.request.HTTPHandler,
-        urllib.request.HTTPSHandler,
-        urllib.request.HTTPRedirectHandler,
-        urllib.request.HTTPDefaultErrorHandler,
-        urllib.request.HTTPErrorProcessor,
-        urllib.request.UnknownHandler,
-    ):
+    for handler in HANDLERS:
         opener.add_handler(handler())
     url = request.full_url
     try:
@@ -173,72 +166,71 @@ def _open(request: urllib.request.Request, part: Path) -> http.client.HTTPRespon
     except urllib.error.HTTPError as error:
         with error:
             if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                told = re.fullmatch(r"bytes \*/(\d+)", error.headers.get("Content-Range") or "")
-                if told and int(told.group(1)) == _size(part):
+                if error.headers.get("Content-Range") == f"bytes */{_size(part)}":
                     return None
                 _discard(part)
-                raise _Retry("the file on the server has changed") from None
-            if error.code in PASSING:
-                raise _Retry(f"the server answered {error.code} {error.reason}") from None
-            raise BadTransfer(
-                f"{url}: the server answered {error.code} {error.reason}; "
-                f"look whether the address has moved"
-            ) from None
+                raise _TryAgain("the file on the server has changed") from None
+            answer = f"the server answered {error.code} {error.reason}"
+            if error.code in TEMPORARY_STATUSES:
+                raise _TryAgain(answer) from None
+            raise BadTransfer(f"{url}: {answer}; check whether the address has moved") from None
     except urllib.error.URLError as error:
         if isinstance(error.reason, str | ssl.SSLCertVerificationError):
-            raise BadTransfer(f"{url}: {error.reason}; give another address") from None
-        raise _Retry(f"no connection ({error.reason})") from None
+            raise BadTransfer(f"{url}: {error.reason}; use another address") from None
+        raise _TryAgain(f"no connection ({error.reason})") from None
     except (OSError, http.client.HTTPException) as error:
-        raise _Retry(f"no connection ({str(error) or type(error).__name__})") from None
+        raise _TryAgain(f"no connection ({str(error) or type(error).__name__})") from None
 
 
 def _validator(response: http.client.HTTPResponse) -> str:
-    """Give what identifies this version of the remote file; a weak ETag does not do so."""
+    """Return what identifies this version of the remote file; a weak ETag does not."""
     etag = response.headers.get("ETag") or ""
     return etag if etag.startswith('"') else response.headers.get("Last-Modified") or ""
 
 
-def _range_total(response: http.client.HTTPResponse, part: Path, have: int, remote: _Remote) -> int:
-    """Check that a 206 continues the `.part`; give the whole file's size (0: not told)."""
-    told = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range") or "")
-    total = int(told.group(2)) if told and told.group(2) != "*" else 0
+def _resumed_total(
+    response: http.client.HTTPResponse, part: Path, size: int, remote: _RemoteVersion
+) -> int:
+    """Check that a 206 response continues the `.part` file; return the remote file's size."""
+    span = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range") or "")
+    total = int(span.group(2)) if span and span.group(2) != "*" else 0
     same_version = not remote.validator or _validator(response) in ("", remote.validator)
     same_size = not remote.total or total in (0, remote.total)
-    if not told or int(told.group(1)) != have or not same_version or not same_size:
+    if not span or int(span.group(1)) != size or not same_version or not same_size:
         _discard(part)
-        raise _Retry("the server continued another file than the one that was begun")
+        raise _TryAgain("the server continued another file than the one that was begun")
     return total or remote.total
 
 
-def _check_room(part: Path, have: int, total: int, copies: int, free_bytes: int | None) -> None:
+def _check_free_space(part: Path, size: int, total: int, copies: int) -> None:
     if total > MAX_BYTES:
-        raise BadTransfer(f"{part.stem}: {total:,} bytes are offered, far more than it should have")
-    free = shutil.disk_usage(part.parent).free if free_bytes is None else free_bytes
-    needed = copies * total - have
-    if needed > free:
-        raise NoRoom(part.parent, needed)
+        raise BadTransfer(
+            f"{part.stem}: the server offers {total:,} bytes, more than {MAX_BYTES:,}; "
+            "use another address"
+        )
+    needed = copies * total - size
+    if needed > shutil.disk_usage(part.parent).free:
+        raise DiskFull(part.parent, needed)
 
 
-def _copy(
+def _copy_body(
     response: http.client.HTTPResponse,
     out: IO[bytes],
-    have: int,
+    size: int,
     total: int,
-    progress: Progress | None,
+    progress: ProgressCallback,
 ) -> int:
-    """Append the response's body; give the size reached."""
+    """Append the response's body; return the size reached."""
     while True:
-        if progress:
-            progress(have, max(have, total))
+        progress(size, max(size, total))
         try:
             chunk = response.read1(CHUNK_BYTES)
         except (OSError, http.client.HTTPException) as error:
-            raise _Retry(
-                f"the connection broke after {have:,} bytes ({str(error) or type(error).__name__})"
-            ) from None
+            reason = str(error) or type(error).__name__
+            raise _TryAgain(f"the connection broke after {size:,} bytes ({reason})") from None
         if not chunk:
-            return have
-        have += len(chunk)
-        if have > MAX_BYTES:
-            raise BadTransfer(f"{out.name}: more than {MAX_BYTES:,} bytes came; it was stopped")
+            return size
+        size += len(chunk)
+        if size > MAX_BYTES:
+            raise BadTransfer(f"{out.name}: stopped after {MAX_BYTES:,} bytes; use another address")
         out.write(chunk)

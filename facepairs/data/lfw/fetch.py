@@ -1,36 +1,42 @@
 """Fetch Labeled Faces in the Wild: images and official lists, checked before they are used.
 
-Source: Huang, Ramesh, Berg, Learned-Miller, *Labeled Faces in the Wild*, UMass Amherst TR 07-49,
-2007; deep funneling: Huang, Mattar, Lee, Learned-Miller, NIPS 2012.
+References:
+    Huang, Ramesh, Berg, Learned-Miller, "Labeled Faces in the Wild", UMass Amherst TR 07-49, 2007.
+    Huang, Mattar, Lee, Learned-Miller, "Learning to Align from Scratch", NIPS 2012.
 """
 
 import contextlib
 import hashlib
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from facepairs.data.index import FaceIndex
-from facepairs.data.lfw.download import download, file_sha256
-from facepairs.data.lfw.unpack import NoRoom, unpack
+from facepairs.data.lfw.download import download
+from facepairs.data.lfw.unpack import DiskFull, unpack
 from facepairs.errors import BadData, BadTransfer
 from facepairs.support.atomic import atomic_folder, sweep
 from facepairs.support.lock import held
+from facepairs.support.progress import ProgressCallback, ignore_progress
 
-FIGSHARE = "https://ndownloader.figshare.com/files"
-UMASS = "https://umass-vis-lfw.github.io"
-STAMP = ".facepairs-content"  # in an unpacked folder: the sum of what was unpacked there
-FETCHED = ".fetched"  # behind the name of an archive that came from here and goes once unpacked
+STAMP = ".facepairs-content"  # in an unpacked folder: the checksum of its content
+DOWNLOADED = ".fetched"  # suffix of a downloaded archive, which is removed once it is unpacked
 LOCK = ".fetch.lock"
 
 Images = Literal["deepfunneled", "funneled", "original"]
 
 
 @dataclass(frozen=True)
-class Source:
-    """A file to fetch: its name below the output folder, its address, its SHA-256 (hex or "")."""
+class RemoteFile:
+    """A file to download.
+
+    Attributes:
+        file: Its name in the output folder.
+        url: Its address.
+        sha256: Its checksum in hexadecimal digits, or "" if none was published.
+    """
 
     file: str
     url: str
@@ -38,50 +44,42 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Archive(Source):
-    """An archive of images, to become `folder`; where `sha256` is "", `content_sha256` is not."""
+class Archive(RemoteFile):
+    """An archive of images.
+
+    Attributes:
+        folder: The folder in the output folder that it is unpacked to.
+        content_sha256: `content_sha256` of that folder; required if `sha256` is "".
+    """
 
     folder: str
     content_sha256: str = ""
 
 
-LISTS = (
-    Source(
-        "pairs.txt",
-        f"{FIGSHARE}/5976006",
-        "ea42330c62c92989f9d7c03237ed5d591365e89b3e649747777b70e692dc1592",
-    ),
-    Source(
-        "pairsDevTest.txt",
-        f"{FIGSHARE}/5976009",
-        "7cb06600ea8b2814ac26e946201cdb304296262aad67d046a16a7ec85d0ff87c",
-    ),
-    Source(
-        "pairsDevTrain.txt",
-        f"{FIGSHARE}/5976012",
-        "1d454dada7dfeca0e7eab6f65dc4e97a6312d44cf142207be28d688be92aabfa",
-    ),
-    Source(
-        "people.txt",
-        f"{UMASS}/people.txt",
-        "bc8fa2b7f25c895cf7efb6de4f4fc27ca8b8d1cfa63350ad8b96eae2b198d365",
-    ),
-    Source(
-        "peopleDevTest.txt",
-        f"{UMASS}/peopleDevTest.txt",
-        "c3ed1f90499473401542101a56c14c1d82396bb8218c67a356d7460601047555",
-    ),
-    Source(
-        "peopleDevTrain.txt",
-        f"{UMASS}/peopleDevTrain.txt",
-        "2e58df13ba4cc143189336e001cc2c195f1dfa5b29a6475c02857be353c2a2fa",
-    ),
-)
+FIGSHARE = "https://ndownloader.figshare.com/files"
+UMASS = "https://umass-vis-lfw.github.io"
+LIST_URLS = {
+    "pairs.txt": f"{FIGSHARE}/5976006",
+    "pairsDevTest.txt": f"{FIGSHARE}/5976009",
+    "pairsDevTrain.txt": f"{FIGSHARE}/5976012",
+    "people.txt": f"{UMASS}/people.txt",
+    "peopleDevTest.txt": f"{UMASS}/peopleDevTest.txt",
+    "peopleDevTrain.txt": f"{UMASS}/peopleDevTrain.txt",
+}
+LIST_SHA256 = {
+    "pairs.txt": "ea42330c62c92989f9d7c03237ed5d591365e89b3e649747777b70e692dc1592",
+    "pairsDevTest.txt": "7cb06600ea8b2814ac26e946201cdb304296262aad67d046a16a7ec85d0ff87c",
+    "pairsDevTrain.txt": "1d454dada7dfeca0e7eab6f65dc4e97a6312d44cf142207be28d688be92aabfa",
+    "people.txt": "bc8fa2b7f25c895cf7efb6de4f4fc27ca8b8d1cfa63350ad8b96eae2b198d365",
+    "peopleDevTest.txt": "c3ed1f90499473401542101a56c14c1d82396bb8218c67a356d7460601047555",
+    "peopleDevTrain.txt": "2e58df13ba4cc143189336e001cc2c195f1dfa5b29a6475c02857be353c2a2fa",
+}
+LISTS = tuple(RemoteFile(name, url, LIST_SHA256[name]) for name, url in LIST_URLS.items())
 ARCHIVES: Mapping[str, Archive] = {
     "deepfunneled": Archive(
         "lfw-deepfunneled.zip",
         f"{UMASS}/lfw-deepfunneled.zip",
-        "",  # never published
+        "",
         "lfw-deepfunneled",
         content_sha256="d0fb2c9fb1d774d176241df61637fa8f879c9f2a76dcdc02b8aa2d4e9fb318b7",
     ),
@@ -103,52 +101,68 @@ ARCHIVES: Mapping[str, Archive] = {
 def fetch_lfw(
     out: Path,
     images: Images = "deepfunneled",
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback = ignore_progress,
     *,
-    lists: Sequence[Source] = LISTS,
+    lists: Sequence[RemoteFile] = LISTS,
     archives: Mapping[str, Archive] = ARCHIVES,
-    free_bytes: int | None = None,
-    retry_s: float = 1.0,
 ) -> Path:
-    """Fetch the official lists and one set of images into `out`; give the images' folder.
+    """Download the official lists and one set of images.
 
-    Makes `out/pairs.txt`, the five other lists, and `out/lfw-deepfunneled/Name/Name_0001.jpg` (or
-    `lfw_funneled`, `lfw`). What is there already, and whole, is not fetched again; an interrupted
-    transfer goes on from its `.part` file. `progress(done, total)` counts bytes of the image
-    archive. `lists` and `archives` name mirrors; `free_bytes` stands for what is free on the disk;
-    `retry_s` is the wait before the first of a few retries, doubled each time. An archive that the
-    user had put there is used and stays; one that was fetched goes, after a kill with the next run.
-    Raises BadTransfer when a transfer fails for good, when content is not what was promised, when
-    the disk is too small, when a folder of that name holds something else, or when another process
-    fetches into `out`.
+    Files that are there and complete are not downloaded again, and an interrupted transfer resumes.
+    An archive that the user has put into `out` is used and stays; a downloaded one is removed.
+
+    Args:
+        out: The output folder. It gets `pairs.txt`, the five other lists, and
+            `lfw-deepfunneled/Name/Name_0001.jpg` (or `lfw_funneled`, `lfw`).
+        images: Which set of images.
+        progress: Called with the bytes received of the image archive and the bytes in all.
+        lists: Where to download the lists, if from a mirror.
+        archives: Where to download the images, if from a mirror, by set.
+
+    Returns:
+        The folder of the images.
+
+    Raises:
+        BadTransfer: A transfer failed, a checksum differs, the disk is too small, the folder of the
+            images holds something else, or another process downloads into `out`.
     """
     if images not in archives:
-        raise BadTransfer(f"images is {images!r}, not one of {', '.join(archives)}")
-    wanted = archives[images]
-    folder, given = out / wanted.folder, out / wanted.file
-    fetched = given.with_name(given.name + FETCHED)
+        raise BadTransfer(f"images is {images!r}; use one of {', '.join(archives)}")
+    archive = archives[images]
+    folder, given = out / archive.folder, out / archive.file
+    downloaded = given.with_name(given.name + DOWNLOADED)
     try:
-        with held(out / LOCK, out, BadTransfer, "choose another place"):
-            for source in lists:
-                target = out / source.file
-                _fetch(source, target, None, copies=1, free_bytes=free_bytes, retry_s=retry_s)
-            if not _is_complete(folder, wanted):
-                archive = given if _is_there(given, wanted) else fetched
-                # Both stand side by side for a while, and JPEGs hardly compress: twice.
-                _fetch(wanted, archive, progress, copies=2, free_bytes=free_bytes, retry_s=retry_s)
-                _unpack_whole(archive, folder, wanted, free_bytes)
-            fetched.unlink(missing_ok=True)
-            sweep(folder)  # what a killed run had half unpacked
+        with held(out / LOCK, out, BadTransfer, "choose another folder"):
+            for remote in lists:
+                _fetch(remote, out / remote.file)
+            if not _is_complete(folder, archive):
+                path = given if _is_valid(given, archive) else downloaded
+                # JPEGs hardly compress, so archive and content take twice the archive's size.
+                _fetch(archive, path, progress, copies=2)
+                _unpack(path, folder, archive)
+            downloaded.unlink(missing_ok=True)
+            sweep(folder)  # what a killed process has unpacked in part
     except OSError as error:
         place = error.filename or out
-        raise BadTransfer(f"cannot write {place}: {error.strerror}; choose another place") from None
+        raise BadTransfer(
+            f"cannot write {place}: {error.strerror}; choose another folder"
+        ) from None
     return folder
 
 
 def content_sha256(folder: Path) -> str:
-    """SHA-256 (hex) over `Name/file.jpg`, NUL and the file's SHA-256 digest, in sorted order.
+    """Return the checksum of a folder of faces.
 
-    Raises BadData for a folder without images, OSError for a file that cannot be read.
+    Args:
+        folder: A folder `Name/file.jpg`.
+
+    Returns:
+        SHA-256 in hexadecimal digits over `Name/file.jpg`, NUL and the file's SHA-256 digest, for
+        every image in sorted order.
+
+    Raises:
+        BadData: The folder has no images.
+        OSError: A file cannot be read.
     """
     digest = hashlib.sha256()
     for name in FaceIndex.scan(folder).names():
@@ -157,86 +171,85 @@ def content_sha256(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _is_there(target: Path, source: Source) -> bool:
-    return target.is_file() and source.sha256 in ("", file_sha256(target))
+def _file_sha256(path: Path) -> str:
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def _is_valid(path: Path, remote: RemoteFile) -> bool:
+    """Return whether the file exists and has the published checksum, if there is one."""
+    return path.is_file() and remote.sha256 in ("", _file_sha256(path))
 
 
 def _fetch(
-    source: Source,
-    target: Path,
-    progress: Callable[[int, int], None] | None,
-    *,
-    copies: int,
-    free_bytes: int | None,
-    retry_s: float,
+    remote: RemoteFile, target: Path, progress: ProgressCallback = ignore_progress, copies: int = 1
 ) -> None:
-    """Make the file be there, with its sum."""
-    if _is_there(target, source):
+    """Download a file unless it is there, and check it."""
+    if _is_valid(target, remote):
         return
-    part = download(
-        source.url, target, progress, copies=copies, free_bytes=free_bytes, retry_s=retry_s
-    )
-    found = file_sha256(part)
-    if source.sha256 not in ("", found):
+    part = download(remote.url, target, progress, copies)
+    if not _is_valid(part, remote):
+        sha256 = _file_sha256(part)
         part.unlink()
-        raise _other_content(source.url, "file", found, source.sha256)
+        raise _wrong_content(remote.url, "file", sha256, remote.sha256)
     part.replace(target)
 
 
-def _other_content(url: str, what: str, found: str, expected: str) -> BadTransfer:
+def _wrong_content(url: str, what: str, sha256: str, expected: str) -> BadTransfer:
     return BadTransfer(
-        f"{url}: the {what}'s SHA-256 is {found}, not {expected}; it was removed: try again, "
-        f"and if that does not help it has changed or is tampered with on the way"
+        f"{url}: the SHA-256 of the {what} is {sha256}, not {expected}; it was removed: try again; "
+        f"if the error persists, the file has changed or somebody tampers with it on the way"
     )
 
 
-def _is_complete(folder: Path, wanted: Archive) -> bool:
-    """Tell whether the folder holds just what the archive does; refuse one that holds other."""
+def _is_complete(folder: Path, archive: Archive) -> bool:
+    """Return whether the folder exists; raise BadTransfer unless its content is the archive's."""
     if not folder.exists() and not folder.is_symlink():
         return False
     with contextlib.suppress(OSError, UnicodeDecodeError, BadData):
-        stamp = folder / STAMP
-        if content_sha256(folder) == (wanted.content_sha256 or stamp.read_text("utf-8").strip()):
+        expected = archive.content_sha256 or (folder / STAMP).read_text("utf-8").strip()
+        if content_sha256(folder) == expected:
             return True
     raise BadTransfer(
-        f"{folder} exists, and is not the whole set of images as published; "
-        f"move it away or choose another place"
+        f"{folder} exists, but is not the complete set of images as published; "
+        f"move it away or choose another folder"
     )
 
 
-def _unpack_whole(archive: Path, folder: Path, wanted: Archive, free_bytes: int | None) -> None:
-    """Unpack beside `folder`, check the content, and only then give it that name."""
+def _unpack(path: Path, folder: Path, archive: Archive) -> None:
+    """Unpack an archive and check its content; `folder` appears whole or not at all."""
     try:
         with atomic_folder(folder) as temporary:
-            unpack(archive, temporary, free_bytes)
-            found = _unpacked_sha256(archive, temporary)
-            if wanted.content_sha256 not in ("", found):
-                raise _other_content(wanted.url, "content", found, wanted.content_sha256)
-            (temporary / STAMP).write_text(found + "\n", encoding="utf-8")
-    except NoRoom:
+            unpack(path, temporary)
+            _remove_top_folders(temporary)
+            try:
+                sha256 = content_sha256(temporary)
+            except BadData:
+                raise BadTransfer(f"{path.name}: has no Name/photo.jpg; it was removed") from None
+            if archive.content_sha256 not in ("", sha256):
+                raise _wrong_content(archive.url, "content", sha256, archive.content_sha256)
+            (temporary / STAMP).write_text(sha256 + "\n", encoding="utf-8")
+    except DiskFull:
         raise
     except BadTransfer:
-        archive.unlink()
+        path.unlink()
         raise
     except BadData as error:  # the folder cannot be written
         raise BadTransfer(str(error)) from None
 
 
-def _unpacked_sha256(archive: Path, folder: Path) -> str:
-    """Move the people up out of the archive's own top folder, and give the content's sum."""
+def _remove_top_folders(folder: Path) -> None:
+    """Replace the archive's own top folders, and files beside them, by the folders of people."""
     top = _people_folder(folder)
-    if top != folder:
-        aside = folder / ".people"
-        top.rename(aside)
-        for rest in [entry for entry in folder.iterdir() if entry != aside]:
-            shutil.rmtree(rest) if rest.is_dir() else rest.unlink()
-        for entry in list(aside.iterdir()):
-            entry.rename(folder / entry.name)
-        aside.rmdir()
-    try:
-        return content_sha256(folder)
-    except BadData:
-        raise BadTransfer(f"{archive.name}: holds no Name/photo.jpg; it was removed") from None
+    if top == folder:
+        return
+    people = folder / ".people"
+    top.rename(people)
+    for entry in [entry for entry in folder.iterdir() if entry != people]:
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    for entry in list(people.iterdir()):
+        entry.rename(folder / entry.name)
+    people.rmdir()
 
 
 def _people_folder(folder: Path) -> Path:

@@ -1,15 +1,17 @@
-"""The official lists of Labeled Faces in the Wild.
+"""Read the official lists of Labeled Faces in the Wild.
 
 View 1 (`peopleDevTrain.txt`, `peopleDevTest.txt`, `pairsDevTrain.txt`, `pairsDevTest.txt`) is for
-choosing models, View 2 (`people.txt`, `pairs.txt`: ten folds) for reporting only. Source: Huang,
-Ramesh, Berg, Learned-Miller, *Labeled Faces in the Wild*, UMass Amherst TR 07-49, 2007.
+choosing models, View 2 (`people.txt`, `pairs.txt`: ten folds) only for reporting.
 
-People lists: a count (View 2: the number of folds, and a count before each), then `Name<tab>n`.
-Pair lists: `N` (View 2: `folds<tab>N`), then per fold N genuine lines `Name<tab>i<tab>j` and N
-impostor lines `Name<tab>i<tab>Other<tab>j`; image i of Name is `Name/Name_000i.jpg`.
+People lists: a count (View 2: the number of folds, and a count before each fold), then
+`Name<tab>number of images`. Pair lists: `N` (View 2: `folds<tab>N`), then for each fold N genuine
+lines `Name<tab>i<tab>j` and N impostor lines `Name<tab>i<tab>Other<tab>j`; image i of Name is
+`Name/Name_000i.jpg`.
+
+References:
+    Huang, Ramesh, Berg, Learned-Miller, "Labeled Faces in the Wild", UMass Amherst TR 07-49, 2007.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,8 +25,8 @@ from facepairs.errors import BadData
 MAX_FOLDS = 1000
 
 
-class _Lines:
-    """A list file's lines with their numbers, for messages that quote both."""
+class _ListFile:
+    """The lines of a list; errors quote the line read last, with its number."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,134 +37,160 @@ class _Lines:
                 f"{path}: {error.strerror}; give the folder of the official LFW lists with --lists"
             ) from None
         except UnicodeDecodeError:
-            raise BadData(f"{path}: not a UTF-8 text file; fetch the official list anew") from None
-        # Only \n ends a line: str.splitlines would also cut at characters that names may hold.
+            raise BadData(
+                f"{path}: not a UTF-8 text file; download the official list again"
+            ) from None
+        # Only \n ends a line: str.splitlines would also split at characters that names may contain.
         self._lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-        self.at = 0
+        self._count = 0  # lines read
 
-    def fail(self, why: str) -> NoReturn:
-        line = self._lines[self.at - 1] if self.at <= len(self._lines) else ""
-        raise BadData(f"{self.path}: line {self.at}: {why}: {line!r}")
+    def fail(self, problem: str) -> NoReturn:
+        """Raise BadData about the line read last."""
+        line = self._lines[self._count - 1]
+        raise BadData(f"{self.path}: line {self._count}: {problem}: {line!r}")
 
-    def next(self, what: str) -> list[str]:
-        self.at += 1
-        if self.at > len(self._lines):
-            raise BadData(f"{self.path}: ends at line {self.at - 1} where {what} should follow")
-        return self._lines[self.at - 1].split("\t")
+    def read(self, expected: str) -> list[str]:
+        """Return the cells of the next line."""
+        if self._count == len(self._lines):
+            raise BadData(f"{self.path}: ends at line {self._count} where {expected} should follow")
+        self._count += 1
+        return self._lines[self._count - 1].split("\t")
 
-    def number(self, text: str, least: int = 1) -> int:
-        if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < least:
-            self.fail(f"{text!r} is not a number from {least} up")
+    def step_back(self) -> None:
+        """Let the next `read` return the same line again."""
+        self._count -= 1
+
+    def read_count(self, expected: str) -> int:
+        """Return the number on the next line."""
+        cells = self.read(expected)
+        if len(cells) != 1:
+            self.fail(f"expected {expected}")
+        return self.number(cells[0])
+
+    def number(self, text: str) -> int:
+        """Parse a cell of the line read last."""
+        if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
+            self.fail(f"{text!r} is not a number from 1 up")
         return int(text)
 
-    def end(self) -> None:
-        rest = [line for line in self._lines[self.at :] if line.strip()]
-        if rest:
-            self.at += 1
-            self.fail("more lines than the counts say")
+    def check_end(self) -> None:
+        """Raise BadData if there are further lines."""
+        if any(line.strip() for line in self._lines[self._count :]):
+            self._count += 1
+            self.fail("more lines than the counts state")
+
+
+def list_path(lists: Path | None, name: str) -> Path:
+    """Return the path of one official list.
+
+    Args:
+        lists: The folder of the lists.
+        name: The name of the list.
+
+    Raises:
+        BadData: `lists` is None.
+    """
+    if lists is None:
+        raise BadData(
+            f"the protocol needs the official list {name}; give its folder with --lists DIR"
+        )
+    return lists / name
 
 
 def read_people(path: Path, index: FaceIndex) -> list[npt.NDArray[np.int64]]:
-    """Read a people list: person numbers for each fold (one for View 1).
+    """Read a people list.
 
-    Raises BadData that quotes file, line number and line; also for a person whose number of images
-    in the folder is not the list's.
+    Args:
+        path: The list.
+        index: The index of the images.
+
+    Returns:
+        For each fold (one for View 1) the sorted person numbers, int64[people].
+
+    Raises:
+        BadData: A line is wrong, or the folder does not have a person or the number of images of a
+            person. The message quotes file, line number and line.
     """
-    lines = _Lines(path)
-    header = lines.next("a count")
-    if len(header) != 1:
-        lines.fail("expected one count")
-    count = lines.number(header[0])
-    if len(lines.next("a line")) == 1:  # a count below the count: folds
-        if count > MAX_FOLDS:
-            lines.fail(f"{count} folds are too many")
-        lines.at -= 1
-        folds = []
-        for _ in range(count):
-            cells = lines.next("a fold's count")
-            if len(cells) != 1:
-                lines.fail("expected a fold's count")
-            folds.append(_people(lines, lines.number(cells[0]), index))
-    else:
-        lines.at -= 1
-        folds = [_people(lines, count, index)]
-    lines.end()
+    lines = _ListFile(path)
+    count = lines.read_count("one count")
+    is_folds = len(lines.read("a line")) == 1  # a count below the count
+    if is_folds and count > MAX_FOLDS:
+        lines.fail(f"{count} folds are too many")
+    lines.step_back()
+    counts = (lines.read_count("a fold's count") for _ in range(count)) if is_folds else [count]
+    folds = [_read_fold_people(lines, people, index) for people in counts]
+    lines.check_end()
     return folds
 
 
-def _people(lines: _Lines, count: int, index: FaceIndex) -> npt.NDArray[np.int64]:
+def _read_fold_people(lines: _ListFile, count: int, index: FaceIndex) -> npt.NDArray[np.int64]:
     people = []
     for _ in range(count):
-        cells = lines.next("a person")
+        cells = lines.read("a person")
         if len(cells) != 2:
             lines.fail("expected Name<tab>number of images")
-        images = lines.number(cells[1])
-        person = index.find_person(cells[0])
+        name, expected = cells[0], lines.number(cells[1])
+        person = index.find_person(name)
         if person is None:
-            lines.fail(f"no folder of that name below {index.root}")
-        found = len(index.images_of(person))
-        if found != images:
-            lines.fail(f"{index.root / cells[0]} has {found} images, the list says {images}")
+            lines.fail(f"no folder of that name in {index.root}")
+        images = len(index.images_of(person))
+        if images != expected:
+            lines.fail(f"{index.root / name} has {images} images, the list says {expected}")
         people.append(person)
     return np.array(sorted(people), np.int64)
 
 
 def read_pairs(path: Path, index: FaceIndex) -> PairList:
-    """Read a pair list; folds count from 1 (View 1: fold 0).
+    """Read a pair list.
 
-    Raises BadData that quotes file, line number and line; also for an image that is missing.
+    Args:
+        path: The list.
+        index: The index of the images.
+
+    Returns:
+        The pairs; folds count from 1 (View 1: fold 0).
+
+    Raises:
+        BadData: A line is wrong, or an image is missing. The message quotes file, line number and
+            line.
     """
-    lines = _Lines(path)
-    header = lines.next("a count")
+    lines = _ListFile(path)
+    header = lines.read("a count")
     if len(header) not in (1, 2):
         lines.fail("expected a count, or folds<tab>count")
     count = lines.number(header[-1])
     folds = lines.number(header[0]) if len(header) == 2 else 1
     if folds > MAX_FOLDS:
         lines.fail(f"{folds} folds are too many")
-    rows = list(_pairs(lines, folds, count, index))
-    lines.end()
+    rows = [
+        (*_read_pair(lines, index, genuine), genuine, fold)
+        for fold in range(1, folds + 1)
+        for genuine in (True, False)
+        for _ in range(count)
+    ]
+    lines.check_end()
     left, right, genuine, fold = zip(*rows, strict=True)
     return PairList.of(left, right, genuine, fold if len(header) == 2 else 0)
 
 
-def _pairs(
-    lines: _Lines, folds: int, count: int, index: FaceIndex
-) -> Iterator[tuple[int, int, bool, int]]:
-    for fold in range(1, folds + 1):
-        for genuine in (True, False):
-            for _ in range(count):
-                cells = lines.next("a genuine pair" if genuine else "an impostor pair")
-                if len(cells) != (3 if genuine else 4):
-                    lines.fail(
-                        "expected Name<tab>i<tab>j (a genuine pair)"
-                        if genuine
-                        else "expected Name<tab>i<tab>Other<tab>j (an impostor pair)"
-                    )
-                one, other = (
-                    ((cells[0], cells[1]), (cells[0], cells[2]))
-                    if genuine
-                    else ((cells[0], cells[1]), (cells[2], cells[3]))
-                )
-                if genuine and lines.number(cells[1]) == lines.number(cells[2]):
-                    lines.fail("an image is paired with itself")
-                if not genuine and cells[0] == cells[2]:
-                    lines.fail("an impostor pair of one person")
-                yield _image(lines, index, *one), _image(lines, index, *other), genuine, fold
+def _read_pair(lines: _ListFile, index: FaceIndex, genuine: bool) -> tuple[int, int]:
+    """Return the image numbers of the next pair."""
+    kind = "a genuine pair" if genuine else "an impostor pair"
+    cells = lines.read(kind)
+    if len(cells) != (3 if genuine else 4):
+        columns = "Name<tab>i<tab>j" if genuine else "Name<tab>i<tab>Other<tab>j"
+        lines.fail(f"expected {columns} ({kind})")
+    (name, left), (other, right) = cells[:2], (cells[0], cells[2]) if genuine else cells[2:]
+    if genuine and lines.number(left) == lines.number(right):
+        lines.fail("an image is paired with itself")
+    if not genuine and name == other:
+        lines.fail("an impostor pair of one person")
+    return _find_image(lines, index, name, left), _find_image(lines, index, other, right)
 
 
-def _image(lines: _Lines, index: FaceIndex, name: str, number: str) -> int:
+def _find_image(lines: _ListFile, index: FaceIndex, name: str, number: str) -> int:
     stem = f"{name}/{name}_{lines.number(number):04d}"
-    found = [image for suffix in READABLE if (image := index.find(stem + suffix)) is not None]
-    if not found:
+    images = [image for suffix in READABLE if (image := index.find(stem + suffix)) is not None]
+    if not images:
         lines.fail(f"no image {index.root / stem}.jpg")
-    return found[0]
-
-
-def list_path(lists: Path | None, name: str) -> Path:
-    """Give the path of one official list, or say that `--lists` is needed."""
-    if lists is None:
-        raise BadData(
-            f"the protocol needs the official list {name}; give its folder with --lists DIR"
-        )
-    return lists / name
+    return images[0]

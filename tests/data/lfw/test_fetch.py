@@ -1,3 +1,5 @@
+"""Fetching LFW: every file once, checked, and nothing half finished left behind."""
+
 import hashlib
 import io
 import subprocess
@@ -6,12 +8,13 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from range_server import Remote, serving, sha256
 
-from facepairs.data.lfw.fetch import ARCHIVES, LISTS, Archive, Source, content_sha256, fetch_lfw
-from facepairs.data.lfw.unpack import NoRoom
+from facepairs.data.lfw.fetch import ARCHIVES, LISTS, Archive, RemoteFile, content_sha256, fetch_lfw
+from facepairs.data.lfw.unpack import DiskFull
 from facepairs.errors import BadTransfer
 
 PHOTOS = {
@@ -24,8 +27,8 @@ WORDS = {source.file: f"official {source.file}\n".encode() for source in LISTS}
 
 @pytest.fixture
 def remote() -> Iterator[Remote]:
-    with serving() as what:
-        yield what
+    with serving() as server:
+        yield server
 
 
 def tgz(files: dict[str, bytes], *extra: tarfile.TarInfo) -> bytes:
@@ -60,18 +63,17 @@ def content() -> str:
 
 
 def offer(remote: Remote, kind: str, data: bytes, **changes: str) -> Callable[[Path], Path]:
-    """Put the lists and an archive on the server; give a function that fetches them."""
+    """Put the lists and an archive on the server; return a function that fetches them."""
     remote.files = {**WORDS, "images": data}
-    lists = [Source(name, f"{remote.url}/{name}", sha256(text)) for name, text in WORDS.items()]
+    lists = [RemoteFile(name, f"{remote.url}/{name}", sha256(text)) for name, text in WORDS.items()]
     expected = {
         "sha256": "" if kind == "zip" else sha256(data),
         "content_sha256": content() if kind == "zip" else "",
         **changes,
     }
     archive = Archive(f"faces.{kind}", f"{remote.url}/images", folder="faces", **expected)
-    return lambda out: fetch_lfw(
-        out, "deepfunneled", lists=lists, archives={"deepfunneled": archive}, retry_s=0.0
-    )
+    archives = {"deepfunneled": archive}
+    return lambda out: fetch_lfw(out, "deepfunneled", lists=lists, archives=archives)
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -82,7 +84,7 @@ def tree(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_published_table_is_whole() -> None:
+def test_every_published_file_has_a_secure_address_and_a_checksum() -> None:
     assert [source.file for source in LISTS] == [
         "pairs.txt", "pairsDevTest.txt", "pairsDevTrain.txt",
         "people.txt", "peopleDevTest.txt", "peopleDevTrain.txt",
@@ -97,9 +99,7 @@ def test_the_published_table_is_whole() -> None:
 
 @pytest.mark.parametrize("kind", ["zip", "tgz"])
 @pytest.mark.parametrize("top", ["lfw-deepfunneled", "a/b"])
-def test_a_whole_fetch_and_nothing_twice(
-    remote: Remote, tmp_path: Path, kind: str, top: str
-) -> None:
+def test_every_file_is_downloaded_once(remote: Remote, tmp_path: Path, kind: str, top: str) -> None:
     files = {**below(top), "__MACOSX/x/._y": b"junk", f"{top}/.DS_Store": b"junk"}
     fetch = offer(remote, kind, zipped(files) if kind == "zip" else tgz(files))
     out = tmp_path / "new" / "lfw"
@@ -125,39 +125,39 @@ def test_progress_counts_the_archive_to_its_end(remote: Remote, tmp_path: Path) 
     assert seen == sorted(seen)
 
 
-def test_a_folder_that_lost_or_gained_a_photo_is_not_taken_for_whole(
-    remote: Remote, tmp_path: Path
-) -> None:
+def test_a_folder_that_lost_a_photo_is_refused(remote: Remote, tmp_path: Path) -> None:
     for kind, data in (("zip", zipped(below("x"))), ("tgz", tgz(below("x")))):
         out = tmp_path / kind
         fetch = offer(remote, kind, data)
         (fetch(out) / "Zed/Zed_0001.jpg").unlink()
-        with pytest.raises(BadTransfer, match="faces exists, and is not the whole set"):
+        with pytest.raises(BadTransfer, match="faces exists, but is not the complete set"):
             fetch(out)
         assert (out / "faces/Ann_Bo").is_dir()
 
 
-def test_an_unknown_set_of_images(tmp_path: Path) -> None:
-    with pytest.raises(BadTransfer, match="'aligned', not one of deepfunneled, funneled, original"):
+def test_an_unknown_set_of_images_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadTransfer, match="'aligned'; use one of deepfunneled, funneled, original"):
         fetch_lfw(tmp_path, "aligned")  # type: ignore[arg-type]
 
 
-def test_a_list_of_the_wrong_sum_is_removed(remote: Remote, tmp_path: Path) -> None:
+def test_a_list_with_the_wrong_checksum_is_removed(remote: Remote, tmp_path: Path) -> None:
     remote.files["pairs.txt"] = b"tampered"
-    lists = [Source("pairs.txt", f"{remote.url}/pairs.txt", sha256(b"official"))]
-    with pytest.raises(BadTransfer, match=r"pairs.txt: the file's SHA-256 is .*, not .* removed"):
+    lists = [RemoteFile("pairs.txt", f"{remote.url}/pairs.txt", sha256(b"official"))]
+    with pytest.raises(
+        BadTransfer, match=r"pairs.txt: the SHA-256 of the file is .*, not .* removed"
+    ):
         fetch_lfw(tmp_path, lists=lists)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", ["zip", "tgz"])
-def test_an_archive_of_the_wrong_sum_leaves_nothing(
+def test_an_archive_with_the_wrong_checksum_leaves_nothing(
     remote: Remote, tmp_path: Path, kind: str
 ) -> None:
     wrong = {"content_sha256" if kind == "zip" else "sha256": "0" * 64}
     files = below("x")
     fetch = offer(remote, kind, zipped(files) if kind == "zip" else tgz(files), **wrong)
-    with pytest.raises(BadTransfer, match=f"SHA-256 is [0-9a-f]{{64}}, not {'0' * 64}; it was rem"):
+    with pytest.raises(BadTransfer, match=f"is [0-9a-f]{{64}}, not {'0' * 64}; it was rem"):
         fetch(tmp_path)
     assert tree(tmp_path) == WORDS
     assert {path.name for path in tmp_path.iterdir()} == set(WORDS)
@@ -166,7 +166,7 @@ def test_an_archive_of_the_wrong_sum_leaves_nothing(
 @pytest.mark.parametrize(
     "data", [b"", b"<html>", zipped(below("x"))[:-30], zipped({"a.txt": b"x"})]
 )
-def test_what_is_no_archive_of_photos_is_removed(
+def test_a_file_that_is_no_archive_of_photos_is_removed(
     remote: Remote, tmp_path: Path, data: bytes
 ) -> None:
     with pytest.raises(BadTransfer, match=r"faces\.zip"):
@@ -174,7 +174,7 @@ def test_what_is_no_archive_of_photos_is_removed(
     assert {path.name for path in tmp_path.iterdir()} == set(WORDS)
 
 
-def test_a_hostile_archive_is_removed_by_fetch(remote: Remote, tmp_path: Path) -> None:
+def test_a_hostile_archive_is_removed(remote: Remote, tmp_path: Path) -> None:
     link = tarfile.TarInfo("x/Zed/link")
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
     data = tgz(below("x"), link)
@@ -183,33 +183,35 @@ def test_a_hostile_archive_is_removed_by_fetch(remote: Remote, tmp_path: Path) -
     assert {path.name for path in tmp_path.iterdir()} == set(WORDS)
 
 
-def test_no_room_is_told_before_the_transfer(remote: Remote, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_before_the_transfer(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     remote.files["images"] = tgz(below("x"))
     size = len(remote.files["images"])
     archive = Archive("faces.tgz", f"{remote.url}/images", "", "faces", content())
 
     def fetch(free_bytes: int) -> Path:
-        return fetch_lfw(
-            tmp_path, lists=(), archives={"deepfunneled": archive}, free_bytes=free_bytes
-        )
+        usage = SimpleNamespace(free=free_bytes)
+        monkeypatch.setattr("shutil.disk_usage", lambda folder: usage)
+        return fetch_lfw(tmp_path, lists=(), archives={"deepfunneled": archive})
 
-    with pytest.raises(NoRoom, match=r"no room in .*MB needed; free space"):
+    with pytest.raises(DiskFull, match=r"no room in .*MB needed; free space"):
         fetch(2 * size - 1)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(NoRoom):  # enough for the archive twice, not for its content
+    with pytest.raises(DiskFull):  # enough for the archive twice, not for its content
         fetch(2 * size)
     assert [path.name for path in tmp_path.iterdir()] == ["faces.tgz.fetched"]
     assert fetch(10**9) == tmp_path / "faces"
     assert len(remote.asked) == 2
 
 
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(BadTransfer, match=r"cannot write .*file.* choose another place"):
+    with pytest.raises(BadTransfer, match=r"cannot write .*file.* choose another folder"):
         fetch_lfw(tmp_path / "file" / "lfw")
 
 
-def test_a_folder_where_a_list_should_be(remote: Remote, tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_a_list_is_reported(remote: Remote, tmp_path: Path) -> None:
     (tmp_path / "pairs.txt").mkdir()
     with pytest.raises(BadTransfer, match=r"cannot write .*pairs\.txt"):
         offer(remote, "zip", zipped(below("x")))(tmp_path)
@@ -227,11 +229,11 @@ import sys, time
 from pathlib import Path
 import facepairs.data.lfw.fetch as fetch
 
-def wait(archive, folder):
+def wait(folder):
     print("unpacked", flush=True)
     time.sleep(60)
 
-fetch._unpacked_sha256 = wait
+fetch.content_sha256 = wait
 url, content, out = sys.argv[1:]
 archive = fetch.Archive("faces.zip", url, "", "faces", content)
 fetch.fetch_lfw(Path(out), lists=(), archives={"deepfunneled": archive})
@@ -240,7 +242,7 @@ fetch.fetch_lfw(Path(out), lists=(), archives={"deepfunneled": archive})
 
 @pytest.fixture
 def halfway(remote: Remote, tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A process that has unpacked what it has fetched, and will not finish."""
+    """A process that has unpacked the archive and never finishes."""
     remote.files = {**WORDS, "images": zipped(below("x"))}
     words = [sys.executable, "-c", SLOW, f"{remote.url}/images", content(), str(tmp_path)]
     child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
@@ -262,10 +264,12 @@ def test_a_kill_while_unpacking_leaves_nothing_behind_the_next_run(
     asked = len(remote.asked)
     assert tree(offer(remote, "zip", remote.files["images"])(tmp_path)) == PHOTOS
     assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
-    assert len(remote.asked) == asked + len(WORDS)  # the archive had come already
+    assert len(remote.asked) == asked + len(WORDS)  # the archive was complete
 
 
-def test_what_a_kill_leaves_beside_a_whole_folder_goes_too(remote: Remote, tmp_path: Path) -> None:
+def test_the_next_run_removes_what_a_kill_left_beside_a_complete_folder(
+    remote: Remote, tmp_path: Path
+) -> None:
     fetch = offer(remote, "zip", zipped(below("x")))
     fetch(tmp_path)
     (tmp_path / "faces.zip.fetched").write_bytes(b"whole once")
@@ -276,7 +280,7 @@ def test_what_a_kill_leaves_beside_a_whole_folder_goes_too(remote: Remote, tmp_p
     assert {path.name for path in tmp_path.iterdir()} == {*WORDS, "faces"}
 
 
-def test_the_second_of_two_is_refused_with_the_firsts_number(
+def test_a_second_process_is_refused_with_the_number_of_the_first(
     remote: Remote, tmp_path: Path, halfway: "subprocess.Popen[str]"
 ) -> None:
     with pytest.raises(BadTransfer, match=f"is in use by process {halfway.pid}; wait for it"):

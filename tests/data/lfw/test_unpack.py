@@ -1,3 +1,5 @@
+"""Unpacking: content comes out unchanged; hostile and damaged archives are refused."""
+
 import contextlib
 import io
 import tarfile
@@ -5,12 +7,13 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facepairs.data.lfw.unpack import NoRoom, unpack
+from facepairs.data.lfw.unpack import DiskFull, unpack
 from facepairs.errors import BadTransfer
 
 PHOTOS = {
@@ -49,7 +52,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("pack", [tgz, zipped])
-def test_files_come_out_as_they_went_in(
+def test_files_come_out_unchanged(
     tmp_path: Path, pack: Callable[[dict[str, bytes]], bytes]
 ) -> None:
     (tmp_path / "into").mkdir()
@@ -59,11 +62,14 @@ def test_files_come_out_as_they_went_in(
     assert tree(tmp_path / "into") == PHOTOS
 
 
-def test_no_room_is_told_before_a_file_is_written(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_before_a_file_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "into").mkdir()
     (tmp_path / "a").write_bytes(tgz(PHOTOS))
-    with pytest.raises(NoRoom, match=r"no room in .*into: 0\.0 MB needed; free space"):
-        unpack(tmp_path / "a", tmp_path / "into", free_bytes=8_999)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=8_999))
+    with pytest.raises(DiskFull, match=r"no room in .*into: 0\.0 MB needed; free space"):
+        unpack(tmp_path / "a", tmp_path / "into")
     assert tree(tmp_path / "into") == {}
 
 
@@ -104,7 +110,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_archive_puts_nothing_outside(tmp_path: Path, case: str) -> None:
+def test_a_hostile_archive_writes_nothing_outside_the_folder(tmp_path: Path, case: str) -> None:
     archive, into = tmp_path / "a", tmp_path / "deep" / "er"
     into.mkdir(parents=True)
     archive.write_bytes(HOSTILE[case])
@@ -115,23 +121,25 @@ def test_a_hostile_archive_puts_nothing_outside(tmp_path: Path, case: str) -> No
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
-def test_a_name_that_comes_twice(tmp_path: Path) -> None:
+def test_a_name_that_occurs_twice_is_refused(tmp_path: Path) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as bundle:
         bundle.writestr("Ann/1.jpg", b"a")
         bundle.writestr("Ann/1.jpg", b"b")
     (tmp_path / "a").write_bytes(out.getvalue())
     (tmp_path / "into").mkdir()
-    with pytest.raises(BadTransfer, match=r"'1\.jpg' comes twice"):
+    with pytest.raises(BadTransfer, match=r"'1\.jpg' occurs twice"):
         unpack(tmp_path / "a", tmp_path / "into")
 
 
-def test_limits_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_above_a_limit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a").write_bytes(zipped(PHOTOS))
     for name, value, says in (
-        ("MAX_MEMBERS", 2, "more than 2 files"),
-        ("MAX_FILE_BYTES", 8000, "9,000 bytes, too many"),
-        ("MAX_TOTAL_BYTES", 20_000, "more than 20,000 bytes in all"),
+        ("MAX_MEMBERS", 2, "3 files and folders, above 2"),
+        ("MAX_FILE_BYTES", 8000, "9,000 bytes in one file, above 8,000"),
+        ("MAX_TOTAL_BYTES", 20_000, "bytes in all, above 20,000"),
     ):
         (tmp_path / name).mkdir()
         with monkeypatch.context() as patch:
@@ -142,7 +150,7 @@ def test_limits_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @given(cut=st.floats(0, 1), junk=st.binary(max_size=40), tar=st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_a_damaged_archive_is_an_error_of_ours(cut: float, junk: bytes, tar: bool) -> None:
+def test_a_damaged_archive_raises_no_other_error(cut: float, junk: bytes, tar: bool) -> None:
     data = tgz(PHOTOS) if tar else zipped(PHOTOS)
     at = int(cut * len(data))
     with tempfile.TemporaryDirectory() as name:

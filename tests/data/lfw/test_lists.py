@@ -1,4 +1,4 @@
-"""The parsers of the official lists: they read what is right and quote what is not."""
+"""The official lists: correct ones are read, errors quote the line."""
 
 import contextlib
 from pathlib import Path
@@ -23,7 +23,7 @@ def write(tmp_path, *lines):
     return path
 
 
-def test_view1_pairs(tmp_path):
+def test_view1_pairs_are_read(tmp_path):
     path = write(tmp_path, "2", "Ada_B\t1\t3", "Dé\t2\t4", "Ada_B\t1\tCy\t1", "Bo_C\t2\tDé\t1")
     pairs = read_pairs(path, INDEX)
     assert [INDEX.name(i) for i in pairs.right] == [
@@ -43,7 +43,7 @@ def test_view2_pairs_keep_their_fold(tmp_path):
     assert pairs.genuine.tolist() == [True, False, True, False]
 
 
-def test_people_lists(tmp_path):
+def test_people_lists_are_read(tmp_path):
     (people,) = read_people(write(tmp_path, "2", "Dé\t4", "Ada_B\t3"), INDEX)
     assert [INDEX.people[p] for p in people] == ["Ada_B", "Dé"]
     folds = read_people(write(tmp_path, "2", "1", "Cy\t1", "2", "Ada_B\t3", "Bo_C\t2"), INDEX)
@@ -66,7 +66,7 @@ def test_people_lists(tmp_path):
         (["1\t2\t3"], 1, "expected a count"),
     ],
 )
-def test_bad_pairs_are_quoted(tmp_path, lines, where, why):
+def test_a_wrong_line_of_a_pair_list_is_quoted(tmp_path, lines, where, why):
     path = write(tmp_path, *lines)
     with pytest.raises(BadData) as caught:
         read_pairs(path, INDEX)
@@ -87,7 +87,7 @@ def test_bad_pairs_are_quoted(tmp_path, lines, where, why):
         (["9999999", "1", "Cy\t1"], 2, "too many"),
     ],
 )
-def test_bad_people_are_quoted(tmp_path, lines, where, why):
+def test_a_wrong_line_of_a_people_list_is_quoted(tmp_path, lines, where, why):
     path = write(tmp_path, *lines)
     with pytest.raises(BadData) as caught:
         read_people(path, INDEX)
@@ -95,14 +95,14 @@ def test_bad_people_are_quoted(tmp_path, lines, where, why):
     assert why in str(caught.value)
 
 
-def test_short_lists_say_where_they_end(tmp_path):
+def test_the_error_of_a_short_list_names_its_last_line(tmp_path):
     with pytest.raises(BadData, match="ends at line 2 where an impostor pair should follow"):
         read_pairs(write(tmp_path, "1", "Ada_B\t1\t2"), INDEX)
     with pytest.raises(BadData, match="ends at line 1"):
         read_people(write(tmp_path, "1"), INDEX)
 
 
-def test_files_that_are_no_lists(tmp_path):
+def test_missing_and_binary_files_are_refused(tmp_path):
     with pytest.raises(BadData, match="No such file"):
         read_pairs(tmp_path / "none.txt", INDEX)
     binary = tmp_path / "binary.txt"
@@ -111,14 +111,14 @@ def test_files_that_are_no_lists(tmp_path):
         read_people(binary, INDEX)
 
 
-def test_names_that_break_lines_are_escaped(tmp_path):
+def test_control_characters_in_names_are_escaped(tmp_path):
     with pytest.raises(BadData, match="no image") as caught:
         read_pairs(write(tmp_path, "1", "\x0cA\u2028nn\t1\t2", "Ann\t1\tBob\t1"), INDEX)
     assert str(caught.value).isprintable()
 
 
 @given(st.text(alphabet="\tAda_BoCy0123\nDé\x85\u2028", max_size=60))
-def test_any_text_is_read_or_refused_in_words(tmp_path_factory, text):
+def test_any_text_is_read_or_refused_with_our_own_error(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "fuzz.txt"
     path.write_bytes(text.encode())
     for read in (read_pairs, read_people):
@@ -127,7 +127,7 @@ def test_any_text_is_read_or_refused_in_words(tmp_path_factory, text):
 
 
 @pytest.mark.lfw
-def test_the_official_lists(lfw: Path):
+def test_the_official_lists_are_read_whole(lfw: Path):
     index = FaceIndex.scan(lfw / "lfw-deepfunneled")
     counts = {
         path.name: len(read_pairs(path, index)) for path in lfw.iterdir() if "pairs" in path.name
