@@ -1,14 +1,14 @@
-"""A pass as a Beam pipeline, on any of its runners; it stands where `parallel.in_order` does.
+"""Run a pass over many items as an Apache Beam pipeline, in place of `parallel.thread_map`.
 
-What goes to the workers and comes back lies in files of one scratch folder, so that neither the
-size of a pipeline (Dataflow: 10 MB) nor this machine's memory bounds a pass:
+Work, items and results travel through files of one scratch folder, so that neither the size limit
+of a pipeline (Dataflow: 10 MB) nor the memory of this machine limits a pass:
 
     SCRATCH/work            the work itself, pickled
     SCRATCH/items           all items, pickled one after the other
-    SCRATCH/results-00000   the results of one run of items, in their order
+    SCRATCH/results-00000   the results of one element, in the order of its items
 
-The pipeline's elements are runs of items. Beam may try one again, or twice at a time: the same
-items give the same results under the same name.
+An element of the pipeline is a range of items. Beam may retry an element, or run it twice at the
+same time: the same items give the same results under the same file name.
 """
 
 import contextlib
@@ -19,19 +19,18 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from facepairs.beam.places import Place, beam_module, place, reading, remove, writing
+from facepairs.beam.paths import BeamPath, beam_module, parse_place, reading, remove, writing
 from facepairs.errors import BadConfig, BadData, BadRun, FacepairsError
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.parallel import Run, in_order
+from facepairs.support.parallel import OrderedMap, thread_map
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-MOST_ELEMENTS = 4096  # of a pipeline; more items than that go several to an element
-LOCAL = (  # runners whose workers see this machine's own temporary folder
+MAX_ELEMENTS = 4096  # of a pipeline; with more items an element holds several
+LOCAL_RUNNERS = (  # their workers see this machine's own temporary folder
     "BundleBasedDirectRunner",
     "FnApiRunner",
     "PrismRunner",
@@ -39,70 +38,78 @@ LOCAL = (  # runners whose workers see this machine's own temporary folder
 
 
 class Element(NamedTuple):
-    """Some items that follow one another: where they begin among all, and how many bytes."""
+    """Consecutive items: the element's number, and where its bytes are in the file of items."""
 
     number: int
     offset: int
     length: int
 
 
-def choose_run(runner: str | None, options: Sequence[str]) -> Run:
-    """Give what does the work: threads of this machine, or Beam where a runner is named.
+def choose_map(runner: str | None, options: Sequence[str]) -> OrderedMap:
+    """Return what does the work of a pass: threads, or Beam if a runner is named.
 
-    `options` are Beam's own, as on a command line. Raises BadConfig for a runner or an option that
-    Beam does not know, and where Beam is not installed.
+    Args:
+        runner: Name of a Beam runner, or None.
+        options: Beam's own options, as on its command line.
+
+    Raises:
+        BadConfig: Beam is not installed or does not know the runner or an option, or there are
+            options without a runner.
     """
     if runner is None:
         if options:
             raise BadConfig(f"{' '.join(options)}: unexpected, unless --runner names a Beam runner")
-        return in_order
-    return BeamRun(runner, options)
+        return thread_map
+    return BeamMap(runner, options)
 
 
-class BeamRun:
-    """Does the work of passes on a Beam runner; call it as `parallel.in_order`.
+class BeamMap:
+    """Does the work of a pass on a Beam runner; an `OrderedMap`.
 
-    Raises BadConfig as `choose_run` does; when called what the work raises, and BadRun where the
-    pipeline fails.
+    Args:
+        runner: Name of a Beam runner, or the full name of its class.
+        options: Beam's own options, as on its command line.
+
+    Raises:
+        BadConfig: Beam is not installed or does not know the runner or an option.
     """
 
     def __init__(self, runner: str, options: Sequence[str] = ()) -> None:
         self._beam = beam_module("", f"--runner {runner}")
         self._name = runner
-        self._runner = _runner(runner)
-        self._options = _parsed(options, isinstance(self._runner, _portable()))
-        self._shared = self._shared_folder()
-
-    def _shared_folder(self) -> Place | None:
-        """Give the folder that all workers see; None where they are processes of this machine."""
-        options = self._options.get_all_options()
-        if options["temp_location"]:
-            return place(options["temp_location"])
-        if type(self._runner).__name__ not in LOCAL:
+        self._runner = _make_runner(runner)
+        self._options = _parse(options, isinstance(self._runner, _portable_runner()))
+        location = self._options.get_all_options()["temp_location"]
+        if not location and type(self._runner).__name__ not in LOCAL_RUNNERS:
             raise BadConfig(
-                f"{self._name}: its workers need a folder that this machine sees, too; name it "
-                "behind all other options: -- --temp_location gs://bucket/tmp"
+                f"{runner}: its workers need a folder that this machine can read, too; name it "
+                "after all other options: -- --temp_location gs://bucket/tmp"
             )
-        return None
+        self._shared = BeamPath(str(parse_place(location))) if location else None
 
     def __call__(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield work(item) for each item, in their order, once the pipeline is through."""
+        """Yield work(item) for each item, in order, once the pipeline has finished.
+
+        Raises:
+            BadRun: The pipeline failed.
+            BadData: The folder for temporary files cannot be used.
+            FacepairsError: What `work` raises.
+        """
         with self._scratch() as scratch:
             elements = _write(scratch, work, items)
-            self._execute(scratch, elements)
+            if elements:
+                self._execute(scratch, elements)
             for element in elements:
-                yield from _results(scratch, element.number)
+                yield from _read_results(scratch, element.number)
 
     @contextlib.contextmanager
-    def _scratch(self) -> Iterator[Place]:
+    def _scratch(self) -> Iterator[BeamPath]:
         if self._shared is None:
             with scratch_folder("facepairs-beam") as local:
-                yield local
+                yield BeamPath(str(local))
             return
         folder = self._shared / f"facepairs-{uuid.uuid4().hex}"
         try:
-            if isinstance(folder, Path):
-                folder.mkdir(parents=True)
             yield folder
         except OSError as error:
             raise BadData(f"{folder}: {error.strerror}; give another --temp_location") from None
@@ -110,9 +117,7 @@ class BeamRun:
             with contextlib.suppress(OSError):
                 remove(folder)
 
-    def _execute(self, scratch: Place, elements: list[Element]) -> None:
-        if not elements:
-            return
+    def _execute(self, scratch: BeamPath, elements: list[Element]) -> None:
         beam = self._beam
         try:
             pipeline = beam.Pipeline(runner=self._runner, options=self._options)
@@ -129,16 +134,15 @@ class BeamRun:
                 job.cancel()
                 raise
         except Exception as error:
-            told = str(error).strip().splitlines() or [type(error).__name__]
-            if told[-1].startswith("KeyboardInterrupt"):  # told as the failure of what it struck
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            if lines[-1].startswith("KeyboardInterrupt"):  # reported as a failure of the worker
                 raise KeyboardInterrupt from None
-            raise BadRun(f"{self._name}: the pipeline failed: {told[-1]}") from error
+            raise BadRun(f"{self._name}: the pipeline failed: {lines[-1]}") from error
         if state not in ("DONE", None):
             raise BadRun(f"{self._name}: the pipeline ended {state}; see the runner's own log")
 
 
-def _runner(name: str) -> Any:
-    """Make a runner by its name, or by the full name of its class."""
+def _make_runner(name: str) -> Any:
     try:
         runner = beam_module(".runners.runner", name).create_runner(name)
     except ImportError as error:
@@ -148,30 +152,31 @@ def _runner(name: str) -> Any:
         known = ", ".join(options.KNOWN_RUNNER_NAMES)
         raise BadConfig(f"--runner is {name!r}; Beam knows {known}") from None
     if type(runner).__name__ == "SwitchingDirectRunner":
-        # What it comes down to for batches, unless it first fetches a Prism from the network.
+        # It uses FnApiRunner for batch work, or else tries to download Prism first.
         return beam_module(".runners.portability.fn_api_runner", name).FnApiRunner()
     return runner
 
 
-def _portable() -> Any:
+def _portable_runner() -> Any:
     return beam_module(".runners.portability.portable_runner", "a runner").PortableRunner
 
 
-def _parsed(options: Sequence[str], portable: bool) -> Any:
-    """Read Beam's options; those of `portable` runners are known to their job servers alone."""
-    said, before = io.StringIO(), logging.root.manager.disable
-    logging.disable(logging.WARNING)  # what it would warn of is an error below
+def _parse(options: Sequence[str], portable: bool) -> Any:
+    """Parse Beam's options; only the job server of a `portable` runner knows all of its options."""
+    printed, before = io.StringIO(), logging.root.manager.disable
+    logging.disable(logging.WARNING)  # what Beam warns about is an error below
     try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+        with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
             parsed = beam_module(".options.pipeline_options", "").PipelineOptions(list(options))
             known = parsed.get_all_options()
-            every = parsed.get_all_options(retain_unknown_options=True)
+            given = parsed.get_all_options(retain_unknown_options=True)
     except SystemExit:
-        told = (said.getvalue().strip().splitlines() or [""])[-1].partition(": error: ")[2]
-        raise BadConfig(f"{told or ' '.join(options)}; see Beam's own documentation") from None
+        last_line = (printed.getvalue().strip().splitlines() or [""])[-1]
+        reason = last_line.partition(": error: ")[2] or " ".join(options)
+        raise BadConfig(f"{reason}; see Beam's own documentation") from None
     finally:
         logging.disable(before)
-    unknown = sorted(set(every) - set(known))
+    unknown = sorted(set(given) - set(known))
     stray = [word for word in options[:1] if not word.startswith("--")]
     if stray or (unknown and not portable):
         names = ", ".join(stray or [f"--{name}" for name in unknown])
@@ -179,8 +184,8 @@ def _parsed(options: Sequence[str], portable: bool) -> Any:
     return parsed
 
 
-def _write(scratch: Place, work: Callable[[T], R], items: Iterable[T]) -> list[Element]:
-    """Write the work and its items, and cut them into elements."""
+def _write(scratch: BeamPath, work: Callable[[T], R], items: Iterable[T]) -> list[Element]:
+    """Write the work and its items, and divide the items among elements."""
     with writing(scratch / "work") as handle:
         pickle.dump(work, handle)
     ends = [0]
@@ -190,24 +195,24 @@ def _write(scratch: Place, work: Callable[[T], R], items: Iterable[T]) -> list[E
             handle.write(data)
             ends.append(ends[-1] + len(data))
     count = len(ends) - 1
-    elements = min(count, MOST_ELEMENTS)
+    elements = min(count, MAX_ELEMENTS)
     cuts = [ends[number * count // max(elements, 1)] for number in range(elements + 1)]
     return [Element(n, cuts[n], cuts[n + 1] - cuts[n]) for n in range(elements)]
 
 
-def do_element(scratch: Place, element: Element) -> None:
-    """Do the work on one element's items, on a worker, and leave the results in their file.
+def do_element(scratch: BeamPath, element: Element) -> None:
+    """Do the work on one element's items, on a worker, and write the results to a file.
 
-    An error that a user can act on is a result, too, and the last: trying again would not mend it.
+    A FacepairsError ends the file instead of failing the pipeline: a retry would not help.
     """
-    work = _work(scratch)
+    work = _read_work(scratch)
     with reading(scratch / "items") as handle:
         handle.seek(element.offset)
         data = handle.read(element.length)
     results = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as passes in threads do: what is wrong is in the results
-        for item in _pickled(io.BytesIO(data)):
+        warnings.simplefilter("ignore")  # as in threads; what is wrong is part of the results
+        for item in _unpickle(io.BytesIO(data)):
             try:
                 pickle.dump(work(item), results)
             except FacepairsError as error:
@@ -218,25 +223,25 @@ def do_element(scratch: Place, element: Element) -> None:
 
 
 @lru_cache(maxsize=1)
-def _work(scratch: Place) -> Callable[[Any], Any]:
-    """Read the work, once a process: a network may be part of it."""
+def _read_work(scratch: BeamPath) -> Callable[[Any], Any]:
+    """Read the work, once per process: it may contain a network."""
     with reading(scratch / "work") as handle:
-        work: Callable[[Any], Any] = pickle.load(handle)  # noqa: S301 - our own
+        work: Callable[[Any], Any] = pickle.load(handle)  # noqa: S301 - written by us
     return work
 
 
-def _results(scratch: Place, number: int) -> Iterator[Any]:
+def _read_results(scratch: BeamPath, number: int) -> Iterator[Any]:
     with reading(scratch / f"results-{number:05d}") as handle:
-        for result in _pickled(handle):
+        for result in _unpickle(handle):
             if isinstance(result, FacepairsError):
                 raise result
             yield result
 
 
-def _pickled(handle: Any) -> Iterator[Any]:
-    """Yield what was pickled to a file one after the other."""
+def _unpickle(handle: Any) -> Iterator[Any]:
+    """Yield the objects that were pickled to a file one after the other."""
     while True:
         try:
-            yield pickle.load(handle)  # noqa: S301 - our own, from the scratch folder
+            yield pickle.load(handle)  # noqa: S301 - written by us, in the scratch folder
         except EOFError:
             return

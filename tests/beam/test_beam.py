@@ -1,4 +1,4 @@
-"""A pass on Beam gives what it gives in threads, and says in one line what went wrong."""
+"""Passes on Beam give the results of threads, and name in one line what went wrong."""
 
 import hashlib
 import sys
@@ -15,14 +15,14 @@ from PIL import Image
 from tiny_bundles import FRAME_PX, tiny_bundle
 
 from facepairs.beam import runner as runner_module
-from facepairs.beam.places import place
-from facepairs.beam.runner import choose_run
-from facepairs.beam.verify import verify_pairs_anywhere
+from facepairs.beam.paths import parse_place
+from facepairs.beam.runner import choose_map
+from facepairs.beam.verify_pairs import verify_pairs_anywhere
 from facepairs.bundles.thresholds import operating_point
 from facepairs.cli.main import main
 from facepairs.data.doctor import check_dataset
 from facepairs.errors import BadConfig, BadImage, BadRun
-from facepairs.support.parallel import in_order
+from facepairs.support.parallel import thread_map
 from facepairs.verification.verifier import Verifier
 
 DIRECT = "DirectRunner"
@@ -30,7 +30,7 @@ DIRECT = "DirectRunner"
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
-    """Four people with three photos each; one photo is cut, one is another's, one is no photo."""
+    """Four people with three photos each: one is truncated, one a copy of another person's."""
     root = tmp_path_factory.mktemp("beam") / "photos"
     for number in range(12):
         pixels = np.random.default_rng(number).integers(0, 256, (FRAME_PX, FRAME_PX, 3), np.uint8)
@@ -45,12 +45,12 @@ def photos(tmp_path_factory):
 
 
 @pytest.fixture
-def elsewhere(photos):
-    """The same photos in a store of objects."""
+def remote(photos):
+    """The same photos in an object store."""
     FILES.clear()
     for path in photos.rglob("*.*"):
         FILES[f"mem://bucket/photos/{path.relative_to(photos)}"] = path.read_bytes()
-    yield place("mem://bucket/photos")
+    yield parse_place("mem://bucket/photos")
     FILES.clear()
 
 
@@ -65,25 +65,25 @@ def divided(number: int) -> float:
 
 
 @pytest.mark.parametrize("elements", [1, 7, 4096])
-def test_results_come_in_the_order_of_the_items(monkeypatch, elements):
-    monkeypatch.setattr(runner_module, "MOST_ELEMENTS", elements)
-    assert list(choose_run(DIRECT, ())(squared, range(50))) == [n * n for n in range(50)]
+def test_results_are_in_the_order_of_the_items(monkeypatch, elements):
+    monkeypatch.setattr(runner_module, "MAX_ELEMENTS", elements)
+    assert list(choose_map(DIRECT, ())(squared, range(50))) == [n * n for n in range(50)]
 
 
-def test_nothing_to_do_is_no_pipeline():
-    assert list(choose_run(DIRECT, ())(squared, [])) == []
+def test_no_items_give_no_results():
+    assert list(choose_map(DIRECT, ())(squared, [])) == []
 
 
-def test_what_the_work_raises_is_raised_here():
+def test_an_error_of_the_work_is_raised_to_the_caller():
     with pytest.raises(BadImage, match=r"^77\.jpg: damaged; replace the file$"):
-        list(choose_run(DIRECT, ())(squared, range(60, 90)))
+        list(choose_map(DIRECT, ())(squared, range(60, 90)))
     with pytest.raises(BadRun, match=r"the pipeline failed: .*division by zero"):
-        list(choose_run(DIRECT, ())(divided, [0]))
+        list(choose_map(DIRECT, ())(divided, [0]))
 
 
-def test_scratch_files_lie_where_they_are_told_and_go():
+def test_scratch_files_are_in_temp_location_and_are_removed():
     FILES.clear()
-    run = choose_run(DIRECT, ["--temp_location", "mem://bucket/tmp"])
+    run = choose_map(DIRECT, ["--temp_location", "mem://bucket/tmp"])
     results = run(squared, range(5))
     assert next(results) == 0
     assert {name.rpartition("/")[2] for name in FILES} >= {"work", "items", "results-00000"}
@@ -105,39 +105,39 @@ def test_scratch_files_lie_where_they_are_told_and_go():
         (None, ["--direct_num_workers", "2"], "unexpected, unless --runner names"),
     ],
 )
-def test_a_wrong_runner_or_option_is_told(runner, options, message):
+def test_a_wrong_runner_or_option_is_one_clear_error(runner, options, message):
     with pytest.raises(BadConfig, match=message):
-        choose_run(runner, options)
+        choose_map(runner, options)
 
 
-def test_without_beam_the_command_that_installs_it_is_told(monkeypatch, photos, capsys):
+def test_without_beam_the_error_names_the_command_that_installs_it(monkeypatch, photos, capsys):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
     with pytest.raises(SystemExit) as caught:
         main(["data", "check", str(photos), "--runner", DIRECT])
     assert caught.value.code == 2
-    told = capsys.readouterr().err
+    error = capsys.readouterr().err
     assert (
-        told == "facepairs: error: --runner DirectRunner needs Apache Beam: "
+        error == "facepairs: error: --runner DirectRunner needs Apache Beam: "
         "pip install 'facepairs[beam]'\n"
     )
 
 
-def test_no_runner_is_threads():
-    assert choose_run(None, ()) is in_order
+def test_without_a_runner_the_work_is_done_in_threads():
+    assert choose_map(None, ()) is thread_map
 
 
-def test_the_same_report(photos, elsewhere):
+def test_the_report_is_the_same_on_beam_and_for_remote_photos(photos, remote):
     here = check_dataset(photos).to_json()
     assert not here["ok"]
     assert {finding["kind"] for finding in here["findings"]} >= {"same_photo_two_people"}
-    assert check_dataset(photos, run=choose_run(DIRECT, ())).to_json() == here
-    for run in (in_order, choose_run(DIRECT, ())):
-        there = check_dataset(elsewhere, run=run).to_json()
+    assert check_dataset(photos, ordered_map=choose_map(DIRECT, ())).to_json() == here
+    for run in (thread_map, choose_map(DIRECT, ())):
+        there = check_dataset(remote, ordered_map=run).to_json()
         assert {**there, "root": here["root"]} == here
 
 
 @pytest.mark.parametrize("kind", ["embedding", "pair"])
-def test_the_same_scores(photos, elsewhere, tmp_path, kind):
+def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tmp_path, kind):
     verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", kind).folder, threads=1)
     names = [str(path.relative_to(photos)) for path in sorted(photos.rglob("*.*"))]
     pairs = tmp_path / "pairs.csv"
@@ -145,12 +145,12 @@ def test_the_same_scores(photos, elsewhere, tmp_path, kind):
     pairs.write_text("left,right\n" + "".join(rows) + "malformed\n")
     FILES["mem://bucket/pairs.csv"] = pairs.read_bytes()
     point = operating_point(verifier.bundle)
-    outs = tmp_path / "a.csv", tmp_path / "b.csv", place("mem://bucket/scores.csv")
-    runs = in_order, choose_run(DIRECT, ()), choose_run(DIRECT, ())
-    froms = pairs, pairs, place("mem://bucket/pairs.csv")
-    roots = photos, photos, elsewhere
+    outs = tmp_path / "a.csv", tmp_path / "b.csv", parse_place("mem://bucket/scores.csv")
+    runs = thread_map, choose_map(DIRECT, ()), choose_map(DIRECT, ())
+    froms = pairs, pairs, parse_place("mem://bucket/pairs.csv")
+    roots = photos, photos, remote
     reports = [
-        verify_pairs_anywhere(verifier, listed, out, point, root, run=run, framing=False)
+        verify_pairs_anywhere(verifier, listed, out, point, root, ordered_map=run, framing=False)
         for listed, out, root, run in zip(froms, outs, roots, runs, strict=True)
     ]
     wanted = outs[0].read_bytes()
@@ -165,13 +165,13 @@ def test_the_same_scores(photos, elsewhere, tmp_path, kind):
     assert summed == f"{hashlib.sha256(outs[2].read_bytes()).hexdigest()}  scores.csv\n"
 
 
-def test_interrupted_work_elsewhere_is_not_kept(photos, tmp_path):
+def test_resume_needs_a_local_output(photos, tmp_path):
     verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", "embedding").folder, threads=1)
     with pytest.raises(BadConfig, match="--resume needs an --out on this machine"):
         verify_pairs_anywhere(
             verifier,
             tmp_path / "pairs.csv",
-            place("mem://bucket/scores.csv"),
+            parse_place("mem://bucket/scores.csv"),
             operating_point(verifier.bundle),
             resume=True,
         )

@@ -7,11 +7,10 @@ import sys
 import pytest
 from drawn_caches import build, draw, needs_posix
 
-from facepairs.beam.places import place
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
 from facepairs.pipeline.records.build import build_cache
-from facepairs.pipeline.records.manifest import MANIFEST, check_cache, read_manifest
+from facepairs.pipeline.records.manifest import check_cache, read_manifest
 
 
 def test_only_a_cache_is_replaced(index, cache, tmp_path):
@@ -48,23 +47,6 @@ def test_what_cannot_be_is_refused(index, tmp_path):
         with pytest.raises(BadData, match=r"GB, and .* GB are free there"):
             build_cache(out, index, range(9), 10**12, encoding=kind)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_build_that_fails_elsewhere_leaves_no_cache(tmp_path):
-    pytest.importorskip("apache_beam")
-    from memory_files import FILES
-
-    FILES.clear()
-    out = place("mem://bucket/cache")
-    for name in ("A/1", "B/1", "B/2", "C/1"):
-        draw(tmp_path / f"{name}.jpg", len(name))
-    index = FaceIndex.scan(tmp_path)
-    build(out, index)
-    assert f"{out}/{MANIFEST}" in FILES
-    (tmp_path / "C" / "1.jpg").write_bytes(b"another photo")
-    with pytest.raises(BadData, match="changed since the folder was read"):
-        build(out, index)
-    assert dict(FILES) == {}
 
 
 def test_a_file_that_changed_or_went_is_named(tmp_path):

@@ -3,14 +3,14 @@
 from contextlib import nullcontext
 from pathlib import Path
 
-from facepairs.beam.places import Place, Uri, copy_from, copy_to, remove
+from facepairs.beam.paths import BeamPath, Place, copy_from, copy_to, remove
 from facepairs.bundles.thresholds import OperatingPoint
 from facepairs.errors import BadConfig, BadData
 from facepairs.support.atomic import scratch_folder
 from facepairs.support.checksum import checksum_of
-from facepairs.support.parallel import Run, in_order
-from facepairs.verification.batch import BatchReport, Ticker, no_ticker, verify_pairs
+from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.verification.verifier import Verifier
+from facepairs.verification.verify_pairs import BatchReport, Ticker, no_ticker, verify_pairs
 
 
 def verify_pairs_anywhere(
@@ -22,7 +22,7 @@ def verify_pairs_anywhere(
     resume: bool = False,
     ticker: Ticker = no_ticker,
     framing: bool = True,
-    run: Run = in_order,
+    ordered_map: OrderedMap = thread_map,
 ) -> BatchReport:
     """Score a list of pairs as `verification.batch.verify_pairs` does, on local copies of files.
 
@@ -37,7 +37,7 @@ def verify_pairs_anywhere(
         local_pairs = _fetched(pairs, folder / "pairs.csv")
         local_out = out if isinstance(out, Path) else folder / "out" / out.name
         report = verify_pairs(
-            verifier, local_pairs, local_out, point, root, resume, ticker, framing, run
+            verifier, local_pairs, local_out, point, root, resume, ticker, framing, ordered_map
         )
         if not isinstance(out, Path):
             try:
@@ -47,7 +47,7 @@ def verify_pairs_anywhere(
     return report
 
 
-def _send(local: Path, out: Uri) -> None:
+def _send(local: Path, out: BeamPath) -> None:
     """Copy scores, then their checksum: a kill in between leaves none, never another's."""
     beside = checksum_of(local)
     remove(out.parent / beside.name)

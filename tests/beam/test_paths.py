@@ -1,4 +1,4 @@
-"""Files elsewhere: listed, read, and written whole or not at all, in either kind of file system."""
+"""Remote files are listed, read, and written completely or not at all, in both kinds of storage."""
 
 import sys
 
@@ -8,8 +8,8 @@ pytest.importorskip("apache_beam")
 
 from memory_files import FILES
 
-from facepairs.beam.listing import index_place
-from facepairs.beam.places import Uri, files_below, place, reading, remove, writing
+from facepairs.beam.paths import BeamPath, files_below, parse_place, reading, remove, writing
+from facepairs.beam.remote_index import index_place, remote_names
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData
 
@@ -30,7 +30,7 @@ NAMES = (
 @pytest.fixture(params=["mem", "memdir"])
 def folder(request):
     FILES.clear()
-    yield place(f"{request.param}://bucket/faces")
+    yield parse_place(f"{request.param}://bucket/faces")
     FILES.clear()
 
 
@@ -41,24 +41,24 @@ def faces(folder):
     return folder
 
 
-def test_a_path_stays_a_path_and_a_scheme_must_be_known(tmp_path, folder):
-    assert place(str(tmp_path)) == tmp_path
+def test_local_paths_stay_paths_and_unknown_schemes_are_refused(tmp_path, folder):
+    assert parse_place(str(tmp_path)) == tmp_path
     assert str(folder / "Ann" / "1.jpg") == f"{folder}/Ann/1.jpg"
     assert (folder / "Ann").name == "Ann"
     assert (folder / "Ann").parent == folder
     with pytest.raises(BadConfig, match=r"knows nowhere://.*apache-beam\[gcp\]"):
-        place("nowhere://bucket/faces")
+        parse_place("nowhere://bucket/faces")
     with pytest.raises(BadConfig, match="hdfs"):
-        place("hdfs://faces")
+        parse_place("hdfs://faces")
 
 
-def test_without_beam_the_command_that_installs_it_is_told(monkeypatch):
+def test_without_beam_the_error_names_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam.io.filesystems", None)
     with pytest.raises(BadConfig, match=r"pip install 'facepairs\[beam\]'"):
-        place("gs://bucket/faces")
+        parse_place("gs://bucket/faces")
 
 
-def test_the_same_files_give_the_same_index_wherever_they_lie(faces, tmp_path):
+def test_the_same_files_give_the_same_index_locally_and_remotely(faces, tmp_path):
     for number, name in enumerate(NAMES):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,10 +70,15 @@ def test_the_same_files_give_the_same_index_wherever_they_lie(faces, tmp_path):
     assert sorted(path for path, _ in there.skipped) == sorted(path for path, _ in here.skipped)
     if str(faces).startswith("mem:"):  # the other's listing does not tell a folder from a file
         assert sorted(there.skipped) == sorted(here.skipped)
-    assert str(there.path(0)) == f"{faces}/{here.name(0)}"
 
 
-def test_a_folder_without_images_is_told(folder):
+def test_errors_name_the_remote_folder_instead_of_its_local_stand_in(faces):
+    index = index_place(faces)
+    with pytest.raises(BadData, match=f"^{faces}/Ann/1.jpg: damaged$"), remote_names(faces):
+        raise BadData(f"{index.path(0)}: damaged")
+
+
+def test_a_folder_without_images_is_refused(folder):
     with pytest.raises(BadData, match="no images; expected"):
         index_place(folder)
     FILES[f"{folder}/readme.md"] = b""
@@ -81,7 +86,7 @@ def test_a_folder_without_images_is_told(folder):
         index_place(folder)
 
 
-def test_a_file_has_its_name_once_it_is_whole(folder):
+def test_a_file_gets_its_name_when_it_is_complete(folder):
     target = folder / "out" / "scores.csv"
     for content in (b"old", b"new"):
         with writing(target) as handle:
@@ -94,7 +99,7 @@ def test_a_file_has_its_name_once_it_is_whole(folder):
     assert dict(FILES) == {str(target): b"new"}
 
 
-def test_a_part_of_a_file_is_read(folder):
+def test_a_part_of_a_file_can_be_read(folder):
     FILES[f"{folder}/items"] = bytes(range(100))
     with reading(folder / "items") as handle:
         handle.seek(40)
@@ -103,7 +108,7 @@ def test_a_part_of_a_file_is_read(folder):
         pass
 
 
-def test_removing_takes_all_below_and_nothing_beside(faces):
+def test_remove_deletes_what_is_below_and_nothing_else(faces):
     FILES["mem://bucket/faces-two/1.jpg"] = b""
     remove(faces / "Ann")
     assert [entry.name for entry in files_below(faces) if entry.name.startswith("Ann/")] == []
@@ -113,22 +118,23 @@ def test_removing_takes_all_below_and_nothing_beside(faces):
     assert list(FILES) == ["mem://bucket/faces-two/1.jpg"]
 
 
-def test_local_files_go_the_same_way(tmp_path):
-    with writing(tmp_path / "a") as handle:
+def test_local_files_are_written_and_removed_the_same_way(tmp_path):
+    file = BeamPath(str(tmp_path / "a"))
+    with writing(file) as handle:
         handle.write(b"1")
-    with reading(tmp_path / "a") as handle:
+    with reading(file) as handle:
         assert handle.read() == b"1"
-    with pytest.raises(ZeroDivisionError), writing(tmp_path / "a"):
+    with pytest.raises(ZeroDivisionError), writing(file):
         raise ZeroDivisionError
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
-    assert (tmp_path / "a").read_bytes() == b"1"
-    remove(tmp_path / "a")
-    remove(tmp_path / "a")
+    assert file.read_bytes() == b"1"
+    remove(file)
+    remove(file)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_file_system_raises_is_an_error_of_the_file(folder):
-    missing = Uri(f"{folder}/none.jpg")
+def test_errors_of_a_file_system_become_errors_of_the_file(folder):
+    missing = BeamPath(f"{folder}/none.jpg")
     with pytest.raises(FileNotFoundError) as caught:
         missing.read_bytes()
     assert caught.value.filename == str(missing)
