@@ -5,6 +5,7 @@ outside.
 """
 
 import csv
+import itertools
 import json
 import os
 import sys
@@ -122,7 +123,7 @@ def _paths_alone(index, look_up, make_dataset, people_numbers, people):
             return look_up
 
     sampler = PairSampler(index.first, people, 0)
-    blocks = lambda: sampler.blocks(0, BLOCK_PAIRS)  # noqa: E731
+    blocks = lambda: (sampler.block(0, number, BLOCK_PAIRS) for number in itertools.count())  # noqa: E731
     return make_dataset(Paths(), blocks, 64, people_numbers(index.person_of, people))
 
 

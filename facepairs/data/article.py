@@ -1,7 +1,7 @@
-"""The pairs that tutorials draw, so that what our own sampler brings can be measured against them.
+"""The pairs that tutorials draw, to measure the difference to `PairSampler`.
 
-Not for use: in a folder like LFW most genuine pairs drawn this way are one image and itself, and a
-network learns from them that equal means the very same photo.
+For comparison only: in a folder like LFW most genuine pairs drawn this way pair an image with
+itself, and a network learns from them that "same person" means "same photo".
 """
 
 import numpy as np
@@ -11,14 +11,13 @@ from facepairs.data.sampler import PairSampler
 
 
 class ArticleSamplerForComparison(PairSampler):
-    """Draws any person, then twice from that folder, so that an image may meet itself.
+    """Draws genuine pairs with replacement: any person, then two images that may be the same.
 
-    Impostor pairs, and everything else, are PairSampler's: the same seed tosses the same coins and
-    gives the very same impostor pairs. Also draws genuine pairs of people with a single image.
+    Everything else is inherited from `PairSampler`; the same seed gives the same impostor pairs.
     """
 
-    def _genuine(self, u: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], ...]:
+    def _genuine(
+        self, u: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         person = self.people[np.floor(u[0] * len(self.people)).astype(np.int64)]
-        count = self._counts[person]
-        left, right = (np.floor(v * count).astype(np.int64) for v in u[1:3])
-        return self._first[person] + left, self._first[person] + right
+        return self._any_image(person, u[1]), self._any_image(person, u[2])

@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
-from facepairs.images.bombs import give_back_freed_memory
-from facepairs.images.check import InspectFiles, Look
-from facepairs.support.parallel import Run, batches, in_order
+from facepairs.images.check import ImageCheck, InspectFiles
+from facepairs.support.parallel import OrderedMap, batches, thread_map
+from facepairs.support.platform import return_freed_memory
 
 SCHEMA = 1
 MIN_SIDE_PX = 64
@@ -23,7 +23,7 @@ BATCH = 64  # images a task: a task for each image costs more than decoding it
 COMMON_SIZES = 10
 
 Progress = Callable[[int, int], None]
-InspectNames = Callable[[list[str]], list[Look]]  # of images below the root
+InspectNames = Callable[[list[str]], list[ImageCheck]]  # of images below the root
 Severity = Literal["error", "warning", "note"]
 
 
@@ -93,20 +93,20 @@ class DatasetReport:
 
 
 def check_dataset(
-    root: Path, progress: Progress | None = None, run: Run = in_order
+    root: Path, progress: Progress | None = None, ordered_map: OrderedMap = thread_map
 ) -> DatasetReport:
     """Examine a folder of faces: every image is read whole, hashed and decoded.
 
-    `progress(done, total)` counts images; `run` says where the work is done (default: in threads).
+    `progress(done, total)` counts images; `ordered_map` does the work (default: in threads).
     Raises BadData when the folder is missing, not readable, or holds no image at all.
     """
-    return check_index(FaceIndex.scan(root), progress, run)
+    return check_index(FaceIndex.scan(root), progress, ordered_map)
 
 
 def check_index(
     index: FaceIndex,
     progress: Progress | None = None,
-    run: Run = in_order,
+    ordered_map: OrderedMap = thread_map,
     inspect: InspectNames | None = None,
 ) -> DatasetReport:
     """Examine the images of an index as `check_dataset` does.
@@ -114,7 +114,7 @@ def check_index(
     `inspect` reads a list of images by name, thoroughly; by default the files below `index.root`.
     """
     looks = _Looks(index)
-    _look_at_all(index, inspect or InspectFiles(index.root, True), looks.add, progress, run)
+    _look_at_all(index, inspect or InspectFiles(index.root, True), looks.add, progress, ordered_map)
     findings = [
         *(_left_out(index.root, skipped) for skipped in index.skipped),
         *looks.problems,
@@ -132,41 +132,41 @@ def check_index(
 def unreadable_images(
     index: FaceIndex,
     progress: Progress | None = None,
-    run: Run = in_order,
+    ordered_map: OrderedMap = thread_map,
     inspect: InspectNames | None = None,
 ) -> list[tuple[int, str]]:
     """Decode every image, and give the number of each that cannot be read, with the reason.
 
-    `progress`, `run` and `inspect` as for `check_index`. Never raises for a file.
+    `progress`, `ordered_map` and `inspect` as for `check_index`. Never raises for a file.
     """
     bad: list[tuple[int, str]] = []
 
-    def note(image: int, look: Look) -> None:
+    def note(image: int, look: ImageCheck) -> None:
         if look.problem:
             bad.append((image, look.reason))
 
-    _look_at_all(index, inspect or InspectFiles(index.root, False), note, progress, run)
+    _look_at_all(index, inspect or InspectFiles(index.root, False), note, progress, ordered_map)
     return bad
 
 
 def _look_at_all(
     index: FaceIndex,
     look: InspectNames,
-    take: Callable[[int, Look], None],
+    take: Callable[[int, ImageCheck], None],
     progress: Progress | None,
-    run: Run,
+    ordered_map: OrderedMap,
 ) -> None:
     """Look at every image (Pillow decodes without the GIL) and take what was seen in order."""
     done = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's; what they say is a finding here
-        for found in run(look, batches(index.names(), BATCH)):
+        for found in ordered_map(look, batches(index.names(), BATCH)):
             for one in found:
                 take(done, one)
                 done += 1
             if progress:
                 progress(done, len(index))
-    give_back_freed_memory()  # a training follows
+    return_freed_memory()  # a training follows
 
 
 class _Looks:
@@ -182,7 +182,7 @@ class _Looks:
         self._same_content: defaultdict[int, list[int]] = defaultdict(list)
         self._turned: list[int] = []
 
-    def add(self, image: int, look: Look) -> None:
+    def add(self, image: int, look: ImageCheck) -> None:
         if look.problem:
             name = self.index.name(image)
             self.bad.append(image)

@@ -1,20 +1,24 @@
-"""How many people and pairs a calibration takes before it says anything about other people.
+"""The smallest numbers of people and pairs that a calibration accepts.
 
-Two bounds, both small: below them no figure is worth showing, above them every figure comes with
-its interval, which tells the rest.
+Both are small: below them no figure is worth showing; above them every figure comes with its
+interval.
 
-People: 6 with genuine pairs. The photos of one person are alike in what makes them easy or hard,
-so people are what is sampled. The range of 6 people's typical scores holds the median of all
-people's with 97 % (1 - 2 · 2⁻⁶, the sign test's interval); that of 5 only with 94 %.
+MIN_PEOPLE: The photos of one person are alike in what makes them easy or hard, so people are the
+sample. The range of 6 people's typical scores contains the median of all people's with probability
+97 % (1 - 2 · 2⁻⁶, the interval of the sign test), the range of 5 only with 94 %.
 
-Pairs: 20 genuine and 20 impostor. A logistic curve has two numbers to fit and takes about ten pairs
-of the rarer kind for each (Peduzzi et al., J. Clin. Epidemiol. 49, 1996). Of 20 pairs without an
-error one knows that fewer than 17 % go wrong, and of 20 pairs half wrong, 27 to 73 %
-(Clopper-Pearson, 95 %). A threshold for a given FMR takes more: `metrics.pairs_needed`.
+MIN_PAIRS, of each kind: A logistic curve has two parameters and needs about ten pairs of the rarer
+kind for each. If none of 20 pairs is an error, the error rate is below 17 %; if half of them are,
+it lies between 27 and 73 % (Clopper-Pearson, 95 %). A threshold for a given FMR needs more:
+`evaluation.metrics.pairs_needed`.
 
-A person counts with 10 genuine pairs at most, all pairs of 5 photos: else whoever has 30 photos
-decides over a small group's threshold alone. On 20 people of LFW's View 1, drawn 60 times, this
-takes the calibration error on others from .044 to .036, and the worst accuracy from .839 to .852.
+MAX_PAIRS_PER_PERSON: All pairs of 5 photos. Without this limit, whoever has 30 photos determines
+the threshold of a small group. On 20 people of LFW's View 1, drawn 60 times, it lowers the
+calibration error on other people from .044 to .036 and raises the worst accuracy from .839 to .852.
+
+References:
+    Peduzzi et al., "A simulation study of the number of events per variable in logistic
+    regression analysis", Journal of Clinical Epidemiology 49, 1996.
 """
 
 import numpy as np
@@ -23,38 +27,46 @@ import numpy.typing as npt
 from facepairs.data.pairs import PairList
 from facepairs.errors import NotEnough
 
-LEAST_PEOPLE = 6
-LEAST_PAIRS = 20
-MOST_OF_ONE = 10
+MIN_PEOPLE = 6
+MIN_PAIRS = 20
+MAX_PAIRS_PER_PERSON = 10
 
 
-def spread(pairs: PairList, person_of: npt.NDArray[np.integer]) -> PairList:
-    """Keep the first ten genuine pairs of every person, and all impostor pairs, in order.
+def limit_pairs_per_person(pairs: PairList, person_of: npt.NDArray[np.integer]) -> PairList:
+    """Return the first ten genuine pairs of every person and all impostor pairs, in order.
 
-    `person_of` int[images] as in FaceIndex.
+    Args:
+        pairs: The pairs.
+        person_of: int[images], the person of every image (`FaceIndex.person_of`).
     """
     person = np.where(pairs.genuine, person_of[pairs.left], -1)
     order = np.argsort(person, kind="stable")
     _, begins, counts = np.unique(person[order], return_index=True, return_counts=True)
     rank = np.empty(len(pairs), np.int64)
     rank[order] = np.arange(len(pairs)) - np.repeat(begins, counts)
-    return pairs.where(~pairs.genuine | (rank < MOST_OF_ONE))
+    return pairs.where(~pairs.genuine | (rank < MAX_PAIRS_PER_PERSON))
 
 
-def check_enough(where: object, people: int, genuine: int, impostor: int) -> None:
-    """Raise NotEnough, with the numbers needed, unless a calibration can say something.
+def check_minimums(source: object, people: int, genuine: int, impostor: int) -> None:
+    """Check that there are enough pairs for a calibration.
 
-    `people` are those with genuine pairs, `genuine` and `impostor` count pairs; `where` is the
-    folder or file that the message names.
+    Args:
+        source: The folder or file that the message names.
+        people: How many people have genuine pairs.
+        genuine: How many genuine pairs there are.
+        impostor: How many impostor pairs there are.
+
+    Raises:
+        NotEnough: There are too few; the message has the numbers needed.
     """
-    if genuine < LEAST_PAIRS or people < LEAST_PEOPLE:
+    if genuine < MIN_PAIRS or people < MIN_PEOPLE:
         raise NotEnough(
-            f"{where}: {LEAST_PAIRS} genuine pairs of {LEAST_PEOPLE} people or more are needed, "
-            f"these photos give {genuine} of {people} people: add people with 2 photos or more, or "
-            "photos of those there are"
+            f"{source}: {MIN_PAIRS} genuine pairs of {MIN_PEOPLE} people or more are needed, "
+            f"these photos give {genuine} of {people} people: add people with 2 photos or more, "
+            "or more photos of the same people"
         )
-    if impostor < LEAST_PAIRS:
+    if impostor < MIN_PAIRS:
         raise NotEnough(
-            f"{where}: {LEAST_PAIRS} impostor pairs are needed, there are {impostor}: add pairs of "
+            f"{source}: {MIN_PAIRS} impostor pairs are needed, there are {impostor}: add pairs of "
             "different people"
         )

@@ -1,4 +1,4 @@
-"""`PairList`: pairs of images as a struct of arrays, and its CSV form."""
+"""Pairs of images as a struct of arrays, and the CSV files that list them."""
 
 import csv
 from array import array
@@ -19,7 +19,14 @@ MAX_FOLD = 32767  # int16
 
 @dataclass(frozen=True)
 class PairList:
-    """`left`, `right` int32[N] image numbers, `genuine` bool[N], `fold` int16[N] (0: no fold)."""
+    """Pairs of images.
+
+    Attributes:
+        left: int32[N], image numbers.
+        right: int32[N], image numbers.
+        genuine: bool[N], whether both images show one person.
+        fold: int16[N], fold numbers from 1; 0 for no fold.
+    """
 
     left: npt.NDArray[np.int32]
     right: npt.NDArray[np.int32]
@@ -37,22 +44,29 @@ class PairList:
         genuine: npt.ArrayLike,
         fold: npt.ArrayLike = 0,
     ) -> "PairList":
-        """Build from anything array-like; one fold number serves all pairs."""
+        """Convert array-likes of length N; `fold` may be one number for all pairs."""
         lefts = np.asarray(left, np.int32)
         folds = np.broadcast_to(np.asarray(fold, np.int16), lefts.shape).copy()
         return cls(lefts, np.asarray(right, np.int32), np.asarray(genuine, np.bool_), folds)
 
     def where(self, keep: npt.NDArray[np.bool_] | slice) -> "PairList":
-        """Give the pairs that a mask or a slice keeps."""
+        """Return the pairs selected by a mask, bool[N], or a slice."""
         return PairList(self.left[keep], self.right[keep], self.genuine[keep], self.fold[keep])
 
     def images(self) -> npt.NDArray[np.int32]:
-        """Give the distinct image numbers, sorted."""
+        """Return the distinct image numbers, sorted."""
         return np.unique(np.concatenate([self.left, self.right]))
 
 
-def genuine_word(text: str) -> bool:
-    """Read a `genuine` cell: 1/0, true/false, yes/no, same/different, genuine/impostor."""
+def parse_genuine(text: str) -> bool:
+    """Parse a cell of the column `genuine`.
+
+    Args:
+        text: 1/0, true/false, yes/no, same/different or genuine/impostor, in any case.
+
+    Raises:
+        ValueError: The text is none of these.
+    """
     word = text.strip().lower()
     if word in TRUE_WORDS:
         return True
@@ -61,8 +75,15 @@ def genuine_word(text: str) -> bool:
     raise ValueError(f"genuine is {text!r}, not one of 1, 0, true, false, genuine, impostor")
 
 
-def fold_number(text: str) -> int:
-    """Read a `fold` cell, a number from 0 to 32767; an empty one is 0."""
+def parse_fold(text: str) -> int:
+    """Parse a cell of the column `fold`.
+
+    Args:
+        text: A number from 0 to 32767; empty means 0.
+
+    Raises:
+        ValueError: The text is no such number.
+    """
     word = text.strip() or "0"
     if not (word.isascii() and word.isdigit()) or len(word) > 9 or int(word) > MAX_FOLD:
         raise ValueError(f"fold is {text!r}, not a number from 0 to {MAX_FOLD}")
@@ -70,7 +91,18 @@ def fold_number(text: str) -> int:
 
 
 def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (line number, row) of a CSV file with a header; raise BadData with file and line."""
+    """Read a CSV file with a header.
+
+    Args:
+        path: The file, UTF-8.
+        needed: Columns that the header must have.
+
+    Yields:
+        The line number of each row, and its cells by column.
+
+    Raises:
+        BadData: The file is not such a CSV file; the message quotes file and line.
+    """
     try:
         with open(path, encoding="utf-8-sig", newline="") as handle:
             reader = csv.DictReader(handle, strict=True)
@@ -79,7 +111,7 @@ def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[st
             if missing:
                 raise BadData(
                     f"{path}: line 1: no column {', '.join(missing)}; the header must have "
-                    f"{','.join(needed)}, and is {','.join(header)!r}"
+                    f"{','.join(needed)}, but is {','.join(header)!r}"
                 )
             for row in reader:
                 if None in row or None in row.values():
@@ -97,28 +129,33 @@ def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[st
 
 
 def read_pairs_csv(path: Path, index: FaceIndex) -> PairList:
-    """Read `left,right,genuine[,fold]` with image paths below the index's root.
+    """Read pairs of indexed images.
 
-    Raises BadData that quotes file, line number and cell.
+    Args:
+        path: A CSV file with the columns left, right, genuine and perhaps fold; `left` and `right`
+            are paths relative to the index's root.
+        index: The index of the images.
+
+    Raises:
+        BadData: A row is wrong, or there is none; the message quotes file, line number and cell.
     """
-    left, right, fold = array("i"), array("i"), array("h")
-    genuine = bytearray()
+    images, fold, genuine = array("i"), array("h"), bytearray()
     for line, row in csv_rows(path, ("left", "right", "genuine")):
         try:
-            sides = [_image(index, row[side]) for side in ("left", "right")]
-            genuine.append(genuine_word(row["genuine"]))
-            fold.append(fold_number(row.get("fold", "")))
+            images.extend(_find_image(index, row[side]) for side in ("left", "right"))
+            genuine.append(parse_genuine(row["genuine"]))
+            fold.append(parse_fold(row.get("fold", "")))
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
-        left.append(sides[0])
-        right.append(sides[1])
-    if not left:
+    if not images:
         raise BadData(f"{path}: no pairs below the header")
+    left, right = np.reshape(images, (-1, 2)).T
     return PairList.of(left, right, np.frombuffer(genuine, np.bool_), fold)
 
 
-def _image(index: FaceIndex, name: str) -> int:
+def _find_image(index: FaceIndex, name: str) -> int:
+    """Return an image's number; raise ValueError if there is no such image."""
     image = index.find(name.replace("\\", "/").removeprefix("./"))
     if image is None:
-        raise ValueError(f"no image {name!r} below {index.root}")
+        raise ValueError(f"no image {name!r} in {index.root}")
     return image

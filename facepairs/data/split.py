@@ -9,21 +9,27 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import FaceIndex
-from facepairs.data.minimums import LEAST_PAIRS, LEAST_PEOPLE, MOST_OF_ONE
+from facepairs.data.minimums import MAX_PAIRS_PER_PERSON, MIN_PAIRS, MIN_PEOPLE
 from facepairs.errors import NotEnough
 
-LEAST_OTHERS = 2  # people with 2 photos or more to train on, and to test on
+MIN_OTHER_PEOPLE = 2  # with 2 photos or more, in the training part and in the test part
 
 People = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class PeopleSplit:
-    """Person numbers (int64, sorted) to train on, to calibrate on, and to test on: disjoint."""
+    """Disjoint sets of people.
 
-    training: npt.NDArray[np.int64]
-    calibration: npt.NDArray[np.int64]
-    test: npt.NDArray[np.int64]
+    Attributes:
+        training: int64[N], sorted numbers of the people to train on.
+        calibration: int64[N], sorted numbers of the people to calibrate on.
+        test: int64[N], sorted numbers of the people to test on.
+    """
+
+    training: People
+    calibration: People
+    test: People
 
 
 def split_people(
@@ -33,78 +39,80 @@ def split_people(
     calibration_share: float,
     test_share: float,
 ) -> PeopleSplit:
-    """Deal people out by a keyed hash of their names, whatever their order or number of photos.
+    """Split people by a keyed hash of their names, whatever their order or number of photos.
 
-    Shares are of the people with two photos or more and of the others separately, so that each part
-    can form genuine pairs. In a small folder calibration gets more than its share: as many people
-    as it takes to say anything (`data.enough`). Raises NotEnough, with the numbers, when nobody is
-    then left for a part that is asked for: training and test need two people with two photos each.
+    The shares apply separately to the people with two photos or more and to the others, so that
+    each part can form genuine pairs. In a small folder the calibration part gets more than its
+    share: as many people as a calibration needs (`data.minimums`).
+
+    Args:
+        index: The index of the images.
+        people: int[P], numbers of the people to split.
+        seed: The key of the hash.
+        calibration_share: Share of the people to calibrate on, in [0, 1].
+        test_share: Share of the people to test on, in [0, 1].
+
+    Raises:
+        NotEnough: A part would have too few people; the message has the numbers needed. Training,
+            and a test part that is asked for, need two people with two photos each.
     """
     allowed = np.unique(np.asarray(people, np.int64))
     counts = index.image_counts[allowed]
     several, single = (
-        _in_order(index, group, seed) for group in (allowed[counts >= 2], allowed[counts < 2])
+        _in_hash_order(index, group, seed) for group in (allowed[counts >= 2], allowed[counts < 2])
     )
-    people_left = len(several) - LEAST_OTHERS  # once training has its people
-    fewest_test = LEAST_OTHERS if test_share > 0 else 0
-    calibration = min(_share(len(several), calibration_share), people_left - fewest_test)
-    calibration = max(calibration, _least(index, several))
-    test = min(_share(len(several), test_share), people_left - calibration)
-    test = max(test, fewest_test)
-    if people_left < calibration + test:
-        raise NotEnough(_too_few(index, several, calibration, test))
-    shares = (_share(len(single), share) for share in (calibration_share, test_share))
-    dealt = zip(_dealt(several, calibration, test), _dealt(single, *shares), strict=True)
-    return PeopleSplit(*(np.sort(np.concatenate(part)) for part in dealt))
+    available = len(several) - MIN_OTHER_PEOPLE  # without the people that training needs
+    min_test = MIN_OTHER_PEOPLE if test_share > 0 else 0
+    calibration = min(_count(len(several), calibration_share), available - min_test)
+    calibration = max(calibration, _calibration_minimum(index, several))
+    test = max(min(_count(len(several), test_share), available - calibration), min_test)
+    if available < calibration + test:
+        raise NotEnough(
+            f"{index.root}: {len(several)} people have 2 photos or more and form "
+            f"{int(_possible_pairs(index, several).sum())} genuine pairs; "
+            f"{calibration + test + MIN_OTHER_PEOPLE} or more are needed: {calibration} to "
+            f"calibrate ({MIN_PAIRS} genuine pairs of {MIN_PEOPLE} people at least), {test} to "
+            f"test and {MIN_OTHER_PEOPLE} to train on; add people or photos"
+        )
+    single_counts = (_count(len(single), share) for share in (calibration_share, test_share))
+    parts = zip(_cut(several, calibration, test), _cut(single, *single_counts), strict=True)
+    return PeopleSplit(*(np.sort(np.concatenate(part)) for part in parts))
 
 
-def _dealt(order: People, calibration: int, test: int) -> tuple[People, People, People]:
+def _cut(people: People, calibration: int, test: int) -> tuple[People, People, People]:
     """Cut people, in their order, into those to train on, to calibrate on and to test on."""
-    rest = calibration + test
-    return order[rest:], order[:calibration], order[calibration:rest]
+    others = calibration + test
+    return people[others:], people[:calibration], people[calibration:others]
 
 
-def _least(index: FaceIndex, order: People) -> int:
-    """Give how many of the people, in this order, calibration takes.
+def _count(people: int, share: float) -> int:
+    """Return how many people a share is: at least two, unless nobody or only one is there."""
+    return min(people, max(2, round(people * share))) if share > 0 and people >= 2 else 0
 
-    Where all of them fall short, further people are taken to bring one pair each.
+
+def _calibration_minimum(index: FaceIndex, people: People) -> int:
+    """Return how many of the people, in this order, a calibration needs.
+
+    If all of them have too few pairs, further people with one pair each are assumed.
     """
-    pairs = _pairs(index, order)
-    missing = LEAST_PAIRS - int(pairs.sum())
-    enough = (
-        len(order) + missing if missing > 0 else np.searchsorted(pairs.cumsum(), LEAST_PAIRS) + 1
-    )
-    return max(LEAST_PEOPLE, int(enough))
+    pairs = _possible_pairs(index, people).cumsum()
+    missing = MIN_PAIRS - (int(pairs[-1]) if len(pairs) else 0)
+    needed = len(people) + missing if missing > 0 else int(np.searchsorted(pairs, MIN_PAIRS)) + 1
+    return max(MIN_PEOPLE, needed)
 
 
-def _pairs(index: FaceIndex, order: People) -> npt.NDArray[np.int64]:
-    """Give how many genuine pairs each person can bring to calibration."""
-    counts = index.image_counts[order]
-    pairs: npt.NDArray[np.int64] = np.minimum(counts * (counts - 1) // 2, MOST_OF_ONE)
-    return pairs
+def _possible_pairs(index: FaceIndex, people: People) -> npt.NDArray[np.int64]:
+    """Return how many genuine pairs each person can contribute to a calibration."""
+    counts = index.image_counts[people]
+    return np.asarray(np.minimum(counts * (counts - 1) // 2, MAX_PAIRS_PER_PERSON), np.int64)
 
 
-def _too_few(index: FaceIndex, order: People, calibration: int, test: int) -> str:
-    """Say what is there and what is needed."""
-    return (
-        f"{index.root}: {len(order)} people have 2 photos or more and form "
-        f"{int(_pairs(index, order).sum())} genuine pairs; {calibration + test + LEAST_OTHERS} or "
-        f"more are needed: {calibration} to calibrate ({LEAST_PAIRS} genuine pairs of "
-        f"{LEAST_PEOPLE} people at least), {test} to test and {LEAST_OTHERS} to train on; add "
-        "people or photos"
-    )
-
-
-def _share(count: int, share: float) -> int:
-    return min(count, max(2, round(count * share))) if share > 0 and count >= 2 else 0
-
-
-def _in_order(index: FaceIndex, people: People, seed: int) -> People:
-    """Give people, int64[P], in the order of a keyed hash of their names."""
+def _in_hash_order(index: FaceIndex, people: People, seed: int) -> People:
+    """Return people in the order of a keyed hash of their names."""
     key = str(seed).encode()
-    ranks = bytearray()
+    hashes = bytearray()
     for person in people:
-        plain = os.fsencode(unicodedata.normalize("NFC", index.people[int(person)]))
-        ranks += hashlib.blake2b(plain, digest_size=16, key=key).digest()
-    high, low = np.frombuffer(ranks, ">u8").reshape(-1, 2).T
+        name = os.fsencode(unicodedata.normalize("NFC", index.people[int(person)]))
+        hashes += hashlib.blake2b(name, digest_size=16, key=key).digest()
+    high, low = np.frombuffer(hashes, ">u8").reshape(-1, 2).T
     return people[np.lexsort((low, high))]

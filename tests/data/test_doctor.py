@@ -22,7 +22,7 @@ from facepairs.data.doctor import (
 )
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
-from facepairs.support.parallel import in_order
+from facepairs.support.parallel import thread_map
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX files and permissions")
 
@@ -84,8 +84,8 @@ def test_the_report_is_plain_json_and_the_same_for_any_number_of_threads(tmp_pat
     folder(tmp_path)
     for at in range(150):
         put(tmp_path, f"Cy/{at:03}.jpg", jpeg(at) if at % 7 else b"")
-    one = check_dataset(tmp_path, run=partial(in_order, workers=1)).to_json()
-    assert one == check_dataset(tmp_path, run=partial(in_order, workers=5)).to_json()
+    one = check_dataset(tmp_path, ordered_map=partial(thread_map, workers=1)).to_json()
+    assert one == check_dataset(tmp_path, ordered_map=partial(thread_map, workers=5)).to_json()
     assert json.loads(json.dumps(one)) == one
     assert one["schema"] == 1
     assert one["ok"] is False

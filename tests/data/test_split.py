@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.data.index import FaceIndex
-from facepairs.data.minimums import LEAST_PAIRS, LEAST_PEOPLE
+from facepairs.data.minimums import MIN_PAIRS, MIN_PEOPLE
 from facepairs.data.split import split_people
 from facepairs.errors import NotEnough
 
@@ -67,7 +67,7 @@ def test_calibration_gets_the_people_it_needs(people, photos, sizes):
     index = index_of([f"P{i:03}" for i in range(people)], photos)
     split = split_people(index, range(people), 0, 0.15, 0.15)
     assert (len(split.training), len(split.calibration), len(split.test)) == sizes
-    assert len(split.calibration) * photos * (photos - 1) // 2 >= LEAST_PAIRS
+    assert len(split.calibration) * photos * (photos - 1) // 2 >= MIN_PAIRS
 
 
 @settings(deadline=None)
@@ -82,6 +82,6 @@ def test_every_part_can_form_pairs_or_nobody_is_dealt_out(share, seed, photos):
         return
     counts = index.image_counts
     assert sorted(np.concatenate(list(vars(split).values()))) == list(range(len(photos)))
-    assert (counts[split.calibration] >= 2).sum() >= LEAST_PEOPLE
-    assert (counts[split.calibration] * (counts[split.calibration] - 1) // 2).sum() >= LEAST_PAIRS
+    assert (counts[split.calibration] >= 2).sum() >= MIN_PEOPLE
+    assert (counts[split.calibration] * (counts[split.calibration] - 1) // 2).sum() >= MIN_PAIRS
     assert min((counts[part] >= 2).sum() for part in (split.training, split.test)) >= 2

@@ -8,7 +8,6 @@ mapped here); pixels may differ by rounding, and JPEG bytes with the version of 
 import math
 import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -33,6 +32,7 @@ from facepairs.data.synth.drawing import draw, relief
 from facepairs.errors import BadConfig, BadData
 from facepairs.images.jpeg import write_jpeg
 from facepairs.support.atomic import atomic_folder
+from facepairs.support.platform import ignore_interrupts
 from facepairs.support.random_streams import Stream, raw_words, unit
 
 NAME_PARTS = tuple(
@@ -238,14 +238,10 @@ def _fill(album: _Album) -> int:
     return sum(1 for _ in _photos(album))
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def _fill_in_processes(albums: Sequence[_Album], workers: int) -> Iterator[int]:
     """Yield the number of photos of each person drawn, in order; end early if processes break."""
     start_fresh = multiprocessing.get_context("spawn")  # forking a process with threads is unsafe
-    with ProcessPoolExecutor(workers, start_fresh, _leave_interrupts_to_the_parent) as pool:
+    with ProcessPoolExecutor(workers, start_fresh, ignore_interrupts) as pool:
         try:
             yield from pool.map(_fill, albums, chunksize=4)
         except BrokenProcessPool:
