@@ -20,3 +20,8 @@ Loss = Literal[
     "arcface",
 ]
 Singletons = Literal["classes", "negatives", "left-out"]
+Devices = Literal["auto", "one", "all"]
+Encoding = Literal["jpeg", "raw"]
+ExportFormat = Literal["onnx", "litert", "saved_model"]
+ImageSet = Literal["deepfunneled", "funneled", "original"]
+FaceChoice = Literal["largest", "all"]

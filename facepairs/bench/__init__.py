@@ -1,1 +1,1 @@
-"""`facepairs bench`: how fast pairs reach a model, against what people would write instead."""
+"""Measure how fast pairs of faces reach a model: our stores, the usual pipelines, the limit."""

@@ -1,4 +1,4 @@
-"""What every row is given: the same pairs of the same folder, the same crop, the same batch."""
+"""The work that every row does: the same pairs of the same folder, the same crop and batch size."""
 
 import time
 from collections.abc import Iterator
@@ -16,32 +16,52 @@ from facepairs.data.sampler import PairSampler
 
 SEED = 0
 BLOCK_PAIRS, BLOCKS = 1024, 8
+Task = Literal["build", "row", "training"]
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One process's task, as it goes to the worker in JSON."""
+    """One measurement, sent to its worker process as JSON.
 
-    task: Literal["build", "row", "training"]
+    Attributes:
+        task: Build a row's cache, measure a row, or measure training from a row's store.
+        name: Name of the row.
+        data: Folder of Person_Name/photo.jpg.
+        batch_size: Pairs per batch.
+        frame_px: Side of the frame that `crop_px` is measured in.
+        crop_px: Side of the crop, in pixels.
+        function: The row's function as "module:name"; see `rows.Row`.
+        module_folder: Folder to import the function's module from; "" inside this package.
+        cache: Path of the row's cache on disk; "" for rows without one.
+        seconds: Least time to measure.
+        model: Network of the training table.
+    """
+
+    task: Task
     name: str
     data: str
     batch_size: int
     frame_px: int
     crop_px: int
-    variant: str = ""  # one of the row's variants
-    cache: str = ""  # folder of the TFRecord cache, for the rows that have one
-    seconds: float = 5.0  # of measuring at least
-    model: str = ""  # of the training table
+    function: str = ""
+    module_folder: str = ""
+    cache: str = ""
+    seconds: float = 5.0
+    model: str = ""
 
 
 class Skip(Exception):
-    """A row that this folder or machine has no use for; the message says why."""
+    """Raised by a row that cannot run on this folder or machine; the message says why."""
 
 
 class Batch(NamedTuple):
-    """What a row yields: how many pairs, and images and labels in its library's own types.
+    """A batch that a row yields, in the types of the row's own library.
 
-    `images` is one array of the left images and then the right ones, or a tuple of the two.
+    Attributes:
+        pairs: Number of pairs.
+        images: One array with the left images first and the right ones after them, or a tuple of
+            two arrays.
+        genuine: One label per pair.
     """
 
     pairs: int
@@ -50,15 +70,24 @@ class Batch(NamedTuple):
 
 
 def pair_count(batch_size: int) -> int:
-    """How many pairs go round: whole batches of 8 blocks of 1,024."""
+    """Return how many pairs a pass has: 8 blocks of 1,024, cut to whole batches."""
     return BLOCK_PAIRS * BLOCKS // batch_size * batch_size
 
 
 class Job:
-    """The pairs to load: the first 8,192 of the sampler's epoch 0, over and over.
+    """The pairs to load: the first 8,192 of the sampler's epoch 0, again and again.
 
-    Cut to whole batches, so a batch has the same pairs in every row and on every pass. Raises
-    BadData and NotEnough as FaceIndex and PairSampler do.
+    They are cut to whole batches, so that a batch has the same pairs in every row and every pass.
+
+    Args:
+        spec: The measurement.
+
+    Attributes:
+        setup_s: Seconds spent in `setup` blocks.
+
+    Raises:
+        BadData: If the folder cannot be indexed.
+        NotEnough: If no pairs can be drawn from it.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -67,43 +96,43 @@ class Job:
         self.index = FaceIndex.scan(spec.data)
         self.people = np.arange(len(self.index.people))
         self._sampler = PairSampler(self.index.first, self.people, SEED)
-        self.aside_s = 0.0
+        self.setup_s = 0.0
 
     def draw(self) -> PairList:
-        """Draw the pairs anew: the sampler is part of what a row costs."""
+        """Draw the pairs of one pass. Rows call this each pass: sampling is part of their cost."""
         blocks = [self._sampler.block(0, number, BLOCK_PAIRS) for number in range(BLOCKS)]
-        whole = pair_count(self.batch_size)
+        count = pair_count(self.batch_size)
         return PairList.of(
             *(
-                np.concatenate([getattr(block, name) for block in blocks])[:whole]
+                np.concatenate([getattr(block, name) for block in blocks])[:count]
                 for name in ("left", "right", "genuine")
             )
         )
 
     def blocks(self) -> Iterator[PairList]:
-        """Yield the pairs without end, drawn each time."""
+        """Yield the pairs of one pass after another, without end."""
         while True:
             yield self.draw()
 
     @cached_property
     def pairs(self) -> PairList:
-        """The pairs as a list, for libraries that want one."""
+        """The pairs of one pass, for libraries that need a list."""
         return self.draw()
 
     def batches(self) -> Iterator[PairList]:
-        """Yield a batch of pairs at a time, without end."""
+        """Yield one batch of pairs at a time, without end."""
         for block in self.blocks():
             for start in range(0, len(block), self.batch_size):
                 yield block.where(slice(start, start + self.batch_size))
 
     @cached_property
     def paths(self) -> list[str]:
-        """Every image's whole path."""
+        """The full path of every image."""
         return [f"{self.index.root}/{name}" for name in self.index.names()]
 
     @cached_property
     def image_order(self) -> npt.NDArray[np.int32]:
-        """int32[batches, 2·B]: the image numbers of every batch, lefts and then rights."""
+        """The image numbers of every batch, left then right: int32[batches, 2 * batch_size]."""
         left, right = (
             side.reshape(-1, self.batch_size) for side in (self.pairs.left, self.pairs.right)
         )
@@ -112,30 +141,38 @@ class Job:
     def squares(
         self, images: npt.NDArray[np.int32], jpeg_only: bool = False
     ) -> npt.NDArray[np.int32]:
-        """int32[N, 3]: top, left and side of every image's centre square, from its header.
+        """Return the centre square of every image, read from its header.
 
-        Raises Skip where an image is no JPEG and must be one.
+        Args:
+            images: Image numbers, int32[N].
+            jpeg_only: Refuse images that are not JPEGs.
+
+        Returns:
+            Top, left and side in pixels, int32[N, 3].
+
+        Raises:
+            Skip: If an image is not a JPEG and `jpeg_only` is true.
         """
         from PIL import Image
 
         def square(number: int) -> tuple[int, int, int]:
             with Image.open(self.paths[number]) as image:
                 if jpeg_only and image.format != "JPEG":
-                    raise Skip(f"needs JPEGs alone; {self.paths[number]} is {image.format}")
-                return window(*image.size, self)
+                    raise Skip(f"needs JPEGs only; {self.paths[number]} is {image.format}")
+                return centre_square(*image.size, self)
 
-        distinct, back = np.unique(images, return_inverse=True)
-        return np.array([square(number) for number in distinct], np.int32)[back]
+        distinct, inverse = np.unique(images, return_inverse=True)
+        return np.array([square(number) for number in distinct], np.int32)[inverse]
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Leave a block's time out of the wait for the first batch."""
+    def setup(self) -> Iterator[None]:
+        """Exclude the time of a block from the wait for the first batch."""
         started = time.perf_counter()
         yield
-        self.aside_s += time.perf_counter() - started
+        self.setup_s += time.perf_counter() - started
 
 
-def window(width: int, height: int, job: Job) -> tuple[int, int, int]:
-    """Give top, left and side of the square that the pipelines cut out."""
+def centre_square(width: int, height: int, job: Job) -> tuple[int, int, int]:
+    """Return top, left and side, in pixels, of the square that every row crops."""
     side = max(1, round(min(width, height) * (job.crop_px / job.frame_px)))
     return (height - side) // 2, (width - side) // 2, side

@@ -1,34 +1,34 @@
-"""What a row costs: time to the first batch, pairs/s, CPU time and memory, worker processes too."""
+"""Measure a row: time to the first batch, pairs per second, CPU time and memory with children."""
 
 import multiprocessing
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import psutil
 
 from facepairs.bench.job import Batch, Job
+from facepairs.bench.measurements import RowMeasurement
 
-WARM_UP_BATCHES, LEAST_BATCHES = 5, 20
-SAMPLES_A_SECOND = 20
-CHILD_EVERY = 10  # samples: reading a child's own pages costs milliseconds
+WARM_UP_BATCHES, MIN_BATCHES = 5, 20
+SAMPLES_PER_S = 20
+CHILD_SAMPLE_INTERVAL = 10  # reading the private pages of a child takes milliseconds
 MEGABYTE = 1e6
 
 
 def _children() -> list[psutil.Process]:
-    # Every library here starts its workers through multiprocessing, which knows them at no cost;
-    # psutil would have to walk all of the machine's processes.
-    found = []
+    # Every library here starts its workers through multiprocessing, which lists them at no cost;
+    # psutil would have to walk all processes of the machine.
+    children = []
     for child in multiprocessing.active_children():
         try:
-            found.append(psutil.Process(child.pid))
+            children.append(psutil.Process(child.pid))
         except psutil.NoSuchProcess:
             continue
-    return found
+    return children
 
 
-def _over_children(measure: Callable[[psutil.Process], float]) -> float:
+def _sum_over_children(measure: Callable[[psutil.Process], float]) -> float:
     total = 0.0
     for child in _children():
         try:
@@ -39,75 +39,74 @@ def _over_children(measure: Callable[[psutil.Process], float]) -> float:
 
 
 def cpu_seconds() -> float:
-    """CPU time so far, user and system, of this process and the children that live."""
+    """Return the CPU time, user and system, of this process and its living children."""
     own: float = time.process_time()
-    return own + _over_children(lambda child: sum(child.cpu_times()[:2]))
+    return own + _sum_over_children(lambda child: sum(child.cpu_times()[:2]))
 
 
 class MemoryPeak:
-    """Samples resident memory 20 times a second; `megabytes` is the peak above the beginning.
+    """Sample resident memory 20 times a second, from construction to `megabytes()`.
 
-    Of a child only the pages that are its own count (USS): a forked one shares its parent's.
+    Only the private pages (USS) of a child count: a forked child shares those of its parent.
     """
 
     def __init__(self) -> None:
         self._process = psutil.Process()
-        self._idle = self._process.memory_info().rss
-        self._peak = self._idle
-        self._in_children = 0.0
+        self._start = self._process.memory_info().rss
+        self._peak = self._start
+        self._children = 0.0
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
         count = 0
-        while not self._stopped.wait(1 / SAMPLES_A_SECOND):
-            self._sample(with_children=count % CHILD_EVERY == 0)
+        while not self._stopped.wait(1 / SAMPLES_PER_S):
+            self._sample(with_children=count % CHILD_SAMPLE_INTERVAL == 0)
             count += 1
 
     def _sample(self, with_children: bool) -> None:
         if with_children:
-            self._in_children = _over_children(lambda child: child.memory_full_info().uss)
-        self._peak = max(self._peak, self._process.memory_info().rss + int(self._in_children))
+            self._children = _sum_over_children(lambda child: child.memory_full_info().uss)
+        self._peak = max(self._peak, self._process.memory_info().rss + int(self._children))
 
     def megabytes(self) -> float:
-        """Stop sampling and give the peak."""
+        """Stop sampling and return the peak above the start, in MB."""
         self._stopped.set()
         self._thread.join()
         self._sample(with_children=True)
-        return float(self._peak - self._idle) / MEGABYTE
+        return float(self._peak - self._start) / MEGABYTE
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What one run of a row came to."""
+def measure(row: Callable[[Job], Iterator[Batch]], job: Job, min_seconds: float) -> RowMeasurement:
+    """Run a row: the first batch, 5 batches to warm up, then the measured ones.
 
-    pairs_per_s: float
-    cpu_s_per_1k_pairs: float
-    first_batch_s: float
-    peak_rss_mb: float
+    Args:
+        row: The row's function.
+        job: The pairs to load.
+        min_seconds: Measure at least this long, and at least 20 batches.
 
-
-def measure(row: Callable[[Job], Iterator[Batch]], job: Job, seconds: float) -> Measured:
-    """Run a row: its first batch, five to warm up, then `seconds` and 20 batches at the least."""
+    Returns:
+        The row's speed and cost.
+    """
     memory = MemoryPeak()
     started = time.perf_counter()
     batches = row(job)
     next(batches)
-    first_batch_s = time.perf_counter() - started - job.aside_s
+    first_batch_s = time.perf_counter() - started - job.setup_s
     for _ in range(WARM_UP_BATCHES):
         next(batches)
     pairs = count = 0
-    cpu, began = cpu_seconds(), time.perf_counter()
-    took = 0.0
-    while count < LEAST_BATCHES or took < seconds:
+    cpu_s, measured_from = cpu_seconds(), time.perf_counter()
+    elapsed_s = 0.0
+    while count < MIN_BATCHES or elapsed_s < min_seconds:
         pairs += next(batches).pairs
         count += 1
-        took = time.perf_counter() - began
-    cpu = cpu_seconds() - cpu
-    return Measured(
-        pairs_per_s=pairs / took,
-        cpu_s_per_1k_pairs=1000 * cpu / pairs,
+        elapsed_s = time.perf_counter() - measured_from
+    cpu_s = cpu_seconds() - cpu_s
+    return RowMeasurement(
+        pairs_per_s=pairs / elapsed_s,
+        cpu_s_per_1k_pairs=1000 * cpu_s / pairs,
         first_batch_s=first_batch_s,
         peak_rss_mb=memory.megabytes(),
     )

@@ -1,4 +1,4 @@
-"""Rows that decode with Pillow: what people write first, and the best that can be had of it."""
+"""The row that decodes with Pillow, as people write it first."""
 
 from collections.abc import Iterator
 
@@ -6,42 +6,21 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from facepairs.bench.job import Batch, Job, window
+from facepairs.bench.job import Batch, Job
 
 
-def crop(path: str, job: Job) -> npt.NDArray[np.uint8]:
-    """Read one image's centre square, uint8[crop_px, crop_px, 3], with what spares Pillow work."""
+def _resized_image(path: str, side_px: int) -> npt.NDArray[np.float32]:
+    """Decode a whole image and resize it: float32[side_px, side_px, 3] in [0, 1]."""
     with Image.open(path) as image:
-        side = window(*image.size, job)[2]
-        if side >= 2 * job.crop_px:  # libjpeg then decodes at a half, a quarter or an eighth
-            shrunk = job.crop_px / side
-            image.draft("RGB", (round(image.width * shrunk), round(image.height * shrunk)))
-        top, left, side = window(*image.size, job)
-        square = image.convert("RGB").crop((left, top, left + side, top + side))
-        if side != job.crop_px:
-            square = square.resize((job.crop_px, job.crop_px), Image.Resampling.BILINEAR)
-        return np.asarray(square)
-
-
-def whole(path: str, job: Job) -> npt.NDArray[np.float32]:
-    """Read one whole image at the size of a crop: float32[crop_px, crop_px, 3] in [0, 1]."""
-    with Image.open(path) as image:
-        small = image.convert("RGB").resize((job.crop_px, job.crop_px))
-        return np.asarray(small, np.float32) / np.float32(255)
+        resized = image.convert("RGB").resize((side_px, side_px))
+        return np.asarray(resized, np.float32) / np.float32(255)
 
 
 def pil(job: Job) -> Iterator[Batch]:
-    """Stack whole images, decoded and resized one after the other."""
+    """Yield batches of whole images, decoded and resized one after another."""
     for pairs in job.batches():
-        left = np.stack([whole(job.paths[image], job) for image in pairs.left])
-        right = np.stack([whole(job.paths[image], job) for image in pairs.right])
+        left, right = (
+            np.stack([_resized_image(job.paths[image], job.crop_px) for image in side])
+            for side in (pairs.left, pairs.right)
+        )
         yield Batch(len(pairs), (left, right), pairs.genuine)
-
-
-def pil_draft(job: Job) -> Iterator[Batch]:
-    """Cut the crops straight into a batch of bytes."""
-    for pairs in job.batches():
-        images = np.empty((2 * len(pairs), job.crop_px, job.crop_px, 3), np.uint8)
-        for place, image in enumerate([*pairs.left, *pairs.right]):
-            images[place] = crop(job.paths[image], job)
-        yield Batch(len(pairs), images, pairs.genuine)

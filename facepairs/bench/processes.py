@@ -1,18 +1,26 @@
-"""Workers: one process a measurement, killed with all it started when it must end."""
+"""Start one worker process per measurement, and kill it with all its children at the end."""
 
 import dataclasses
 import json
 import os
-import signal
 import subprocess
 import sys
-from typing import Any
 
 from facepairs.bench.job import Spec
+from facepairs.bench.measurements import WorkerResult
+from facepairs.support.platform import kill_with_children
 
 
-def run_worker(spec: Spec, limit_s: float) -> dict[str, Any]:
-    """Run one task to its result; a worker that breaks, or is not done in time, gives `failed`."""
+def run_worker(spec: Spec, timeout_s: float) -> WorkerResult:
+    """Run one task in a process of its own.
+
+    Args:
+        spec: The task.
+        timeout_s: Kill the worker after this many seconds.
+
+    Returns:
+        The worker's result. A worker that crashes or runs out of time gives `failed`.
+    """
     process = subprocess.Popen(
         [sys.executable, "-m", "facepairs.bench.worker"],
         stdin=subprocess.PIPE,
@@ -22,36 +30,32 @@ def run_worker(spec: Spec, limit_s: float) -> dict[str, Any]:
         encoding="utf-8",
         errors="replace",
         env=_environment(spec),
-        start_new_session=True,  # so that Ctrl-C reaches this process alone, which then ends it
+        start_new_session=True,  # Ctrl-C then reaches only this process, which kills the worker
     )
     try:
-        out, err = process.communicate(json.dumps(dataclasses.asdict(spec)), timeout=limit_s)
+        out, err = process.communicate(json.dumps(dataclasses.asdict(spec)), timeout=timeout_s)
     except subprocess.TimeoutExpired:
-        return {"failed": f"no result after {limit_s:.0f} s"}
+        return WorkerResult(failed=f"no result after {timeout_s:.0f} s")
     finally:
-        _end(process)
+        _kill(process)
     try:
-        result: dict[str, Any] = json.loads(out.splitlines()[-1])
-    except (IndexError, ValueError):
+        return WorkerResult(**json.loads(out.splitlines()[-1]))
+    except (IndexError, ValueError, TypeError):
         last = next((line for line in reversed(err.splitlines()) if line.strip()), "no message")
-        return {"failed": f"exit code {process.returncode}: {last.strip()}"}
-    return result
+        return WorkerResult(failed=f"exit code {process.returncode}: {last.strip()}")
 
 
 def _environment(spec: Spec) -> dict[str, str]:
-    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow"}
-    # Input pipelines run on the CPU; a GPU would only add the time it takes to wake up.
-    hidden = {} if spec.task == "training" else {"CUDA_VISIBLE_DEVICES": "-1"}
-    return {**os.environ, **quiet, **hidden}
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow"}
+    if spec.task != "training":  # input pipelines run on the CPU; a GPU would add start-up time
+        environment["CUDA_VISIBLE_DEVICES"] = "-1"
+    if spec.module_folder:
+        paths = [spec.module_folder, os.environ.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    return environment
 
 
-def _end(process: "subprocess.Popen[str]") -> None:
-    """Kill what still runs of a worker and its own children."""
-    if sys.platform == "win32":
-        process.kill()
-    else:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+def _kill(process: "subprocess.Popen[str]") -> None:
+    """Kill the worker and its children, where they still run."""
+    kill_with_children(process)
     process.communicate()

@@ -1,42 +1,143 @@
-"""What `bench` prints and writes: medians and ranges, as a table and as JSON."""
+"""Summarise a bench: medians and ranges over the rounds, as tables and as JSON."""
 
+import json
 import statistics
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 from facepairs.bench.job import SEED, pair_count
-from facepairs.bench.rows import BASE, LIMIT, ROWS
+from facepairs.bench.measurements import RowMeasurement, StepMeasurement
+from facepairs.bench.rows import BASELINE, LIMIT
 from facepairs.bench.run import FRAME_PX, Line, Results
+from facepairs.support.atomic import atomic_file
 from facepairs.support.machine import describe
 
-FIGURES = ("pairs_per_s", "cpu_s_per_1k_pairs", "first_batch_s", "peak_rss_mb")
+SCHEMA = 1
+S = TypeVar("S", "RowSummary", "StepSummary")
 
 
-def to_json(results: Results, command: str) -> dict[str, Any]:
-    """Give everything measured as plain values; a figure that is not known is null."""
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a bench and the state of the machine before it."""
+
+    command: str
+    repeats: int
+    seconds: float
+    batch_size: int
+    frame_px: int
+    crop_px: int
+    model: str
+    images: int
+    people: int
+    pairs: int
+    seed: int
+    page_cache: str
+    load_average_before: float
+    interrupted: bool
+
+
+@dataclass(frozen=True)
+class RowSummary:
+    """A pipeline: medians over the rounds; None where a figure is unknown.
+
+    `x_pil` and `share_of_limit` are the speed relative to the rows `pil` and `limit`.
+    """
+
+    name: str
+    pairs_per_s: float | None
+    pairs_per_s_min: float | None
+    pairs_per_s_max: float | None
+    x_pil: float | None
+    share_of_limit: float | None
+    cpu_s_per_1k_pairs: float | None
+    first_batch_s: float | None
+    peak_rss_mb: float | None
+    disk_mb: float | None
+    build_s: float | None
+    skipped: str | None
+    failed: str | None
+    note: str
+
+
+@dataclass(frozen=True)
+class StepSummary:
+    """The training loop from one store; a share is that of the loop's own process."""
+
+    store: str
+    steps_per_s: float | None
+    steps_per_s_min: float | None
+    steps_per_s_max: float | None
+    input_wait_share: float | None
+    ceiling_steps_per_s: float | None
+    share_of_ceiling: float | None
+    share_of_ceiling_min: float | None
+    share_of_ceiling_max: float | None
+    device: str | None
+    failed: str | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that was measured."""
+
+    schema: int
+    machine: dict[str, Any]
+    settings: Settings
+    rows: list[RowSummary]
+    training: list[StepSummary]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values; unknown figures are None."""
+        return asdict(self)
+
+
+def summarize(results: Results, command: str) -> Report:
+    """Summarise all measurements.
+
+    Args:
+        results: What `run_bench` returned.
+        command: The command line, for the record.
+    """
     options = results.options
-    return {
-        "schema": 1,
-        "machine": describe(),
-        "settings": {
-            "command": command,
-            "repeats": options.repeats,
-            "seconds": options.seconds,
-            "batch_size": options.batch_size,
-            "frame_px": FRAME_PX,
-            "crop_px": options.crop_px,
-            "model": options.model,
-            "images": results.images,
-            "people": results.people,
-            "pairs": pair_count(options.batch_size),
-            "seed": SEED,
-            "page_cache": results.page_cache,
-            "load_average_before": results.load_average,
-            "interrupted": results.interrupted,
-        },
-        "rows": _rows(results.rows),
-        "training": _training(results.training),
-    }
+    settings = Settings(
+        command=command,
+        repeats=options.repeats,
+        seconds=options.seconds,
+        batch_size=options.batch_size,
+        frame_px=FRAME_PX,
+        crop_px=options.crop_px,
+        model=options.model,
+        images=results.images,
+        people=results.people,
+        pairs=pair_count(options.batch_size),
+        seed=SEED,
+        page_cache=results.page_cache,
+        load_average_before=results.load_average,
+        interrupted=results.interrupted,
+    )
+    speeds = {line.name: _median(_column(line, "pairs_per_s")) for line in results.rows}
+    rows = [_rounded(_row_summary(line, speeds, results)) for line in results.rows]
+    steps = [_rounded(_step_summary(line)) for line in results.training]
+    return Report(SCHEMA, describe(), settings, rows, steps)
+
+
+def write_json(path: Path, report: Report) -> None:
+    """Write the report as a JSON file."""
+    with atomic_file(path) as handle:
+        handle.write(json.dumps(report.to_json(), indent=1, allow_nan=False) + "\n")
+
+
+def _column(line: Line[Any], name: str) -> list[float]:
+    """Return one figure of every round; nothing for a row that failed."""
+    return [] if line.failed else [getattr(one, name) for one in line.measurements]
+
+
+def _rounded(summary: S) -> S:
+    """Round all figures to four digits; more would be noise."""
+    figures = {name: value for name, value in vars(summary).items() if isinstance(value, float)}
+    return replace(summary, **{name: float(f"{value:.4g}") for name, value in figures.items()})
 
 
 def _median(values: Sequence[float]) -> float | None:
@@ -47,141 +148,112 @@ def _ratio(value: float | None, base: float | None) -> float | None:
     return value / base if value is not None and base else None
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Round figures to four digits: more would be noise."""
-    return {
-        key: float(f"{value:.4g}") if isinstance(value, float) else value
-        for key, value in row.items()
-    }
+def _row_summary(
+    line: Line[RowMeasurement], speeds: dict[str, float | None], results: Results
+) -> RowSummary:
+    row, speed = results.options.rows[line.name], speeds[line.name]
+    rates = _column(line, "pairs_per_s")
+    cached = row.has_cache and rates
+    return RowSummary(
+        name=line.name,
+        pairs_per_s=speed,
+        pairs_per_s_min=min(rates, default=None),
+        pairs_per_s_max=max(rates, default=None),
+        x_pil=_ratio(speed, speeds.get(BASELINE)),
+        share_of_limit=_ratio(speed, speeds.get(LIMIT)),
+        cpu_s_per_1k_pairs=_median(_column(line, "cpu_s_per_1k_pairs")),
+        first_batch_s=_median(_column(line, "first_batch_s")),
+        peak_rss_mb=_median(_column(line, "peak_rss_mb")),
+        disk_mb=line.disk_mb if cached else None,
+        build_s=line.build_s if cached else None,
+        skipped=line.skipped or None,
+        failed=line.failed or None,
+        note=row.note,
+    )
 
 
-def _runs(line: Line) -> list[dict[str, Any]]:
-    """The runs of the variant that stayed to the end."""
-    return max(line.runs.values(), key=len, default=[]) if not line.failed else []
-
-
-def _rows(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    speed = {line.name: _median([run["pairs_per_s"] for run in _runs(line)]) for line in lines}
-    rows = []
-    for line in lines:
-        runs = _runs(line)
-        middle = {name: _median([run[name] for run in runs]) for name in FIGURES}
-        rates = [run["pairs_per_s"] for run in runs]
-        built = ROWS[line.name].built and runs
-        row = {
-            "name": line.name,
-            "pairs_per_s": middle["pairs_per_s"],
-            "pairs_per_s_min": min(rates, default=None),
-            "pairs_per_s_max": max(rates, default=None),
-            "x_pil": _ratio(speed[line.name], speed.get(BASE)),
-            "share_of_limit": _ratio(speed[line.name], speed.get(LIMIT)),
-            "cpu_s_per_1k_pairs": middle["cpu_s_per_1k_pairs"],
-            "first_batch_s": middle["first_batch_s"],
-            "peak_rss_mb": middle["peak_rss_mb"],
-            "disk_mb": line.disk_mb if built else None,
-            "build_s": line.build_s if built else None,
-            "skipped": line.skipped or None,
-            "failed": line.failed or None,
-            "note": _note(line),
-        }
-        rows.append(_plain(row))
-    return rows
-
-
-def _note(line: Line) -> str:
-    """The row in one line, and which of its variants was the fastest."""
-    note = ROWS[line.name].note
-    if len(line.runs) < 2:
-        return note
-    first = {name: runs[0]["pairs_per_s"] for name, runs in line.runs.items()}
-    ranked = sorted(first, key=lambda name: -first[name])
-    text = ", ".join(f"{name} {first[name]:,.0f}" for name in ranked)
-    return f"{note}; with {line.running[0]} (first round: {text} pairs/s)"
-
-
-def _training(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """Lay out what training from each store came to; a share is that of its own process."""
-    rows = []
-    for line in lines:
-        runs = _runs(line)
-        rates = [run["steps_per_s"] for run in runs]
-        shares = [run["steps_per_s"] / run["ceiling_steps_per_s"] for run in runs]
-        row = {
-            "store": line.name,
-            "steps_per_s": _median(rates),
-            "steps_per_s_min": min(rates, default=None),
-            "steps_per_s_max": max(rates, default=None),
-            "input_wait_share": _median([run["input_wait_share"] for run in runs]),
-            "ceiling_steps_per_s": _median([run["ceiling_steps_per_s"] for run in runs]),
-            "share_of_ceiling": _median(shares),
-            "share_of_ceiling_min": min(shares, default=None),
-            "share_of_ceiling_max": max(shares, default=None),
-            "device": runs[0]["device"] if runs else None,
-            "failed": line.failed or None,
-        }
-        rows.append(_plain(row))
-    return rows
+def _step_summary(line: Line[StepMeasurement]) -> StepSummary:
+    rates, ceilings = _column(line, "steps_per_s"), _column(line, "ceiling_steps_per_s")
+    shares = [rate / ceiling for rate, ceiling in zip(rates, ceilings, strict=True)]
+    return StepSummary(
+        store=line.name,
+        steps_per_s=_median(rates),
+        steps_per_s_min=min(rates, default=None),
+        steps_per_s_max=max(rates, default=None),
+        input_wait_share=_median(_column(line, "input_wait_share")),
+        ceiling_steps_per_s=_median(ceilings),
+        share_of_ceiling=_median(shares),
+        share_of_ceiling_min=min(shares, default=None),
+        share_of_ceiling_max=max(shares, default=None),
+        device=line.measurements[0].device if rates else None,
+        failed=line.failed or None,
+    )
 
 
 def _number(value: float | None, form: str = ",.0f") -> str:
     return "" if value is None else format(value, form)
 
 
-def _range(row: dict[str, Any], name: str, form: str) -> str:
-    low, high = row[f"{name}_min"], row[f"{name}_max"]
+def _range(low: float | None, high: float | None, form: str) -> str:
     return "" if low is None else f"{low:{form}}-{high:{form}}"
 
 
-def row_table(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Lay out the pipelines, in the order they were given."""
+def row_table(rows: Sequence[RowSummary]) -> list[str]:
+    """Return the lines of the pipeline table, in the order of `rows`."""
     header = "pairs/s|min-max|x pil|of limit|CPU s/1k|first s|RSS MB|disk MB|build s"
     lines = [["pipeline", *header.split("|")]]
     for row in rows:
         figures = [
-            _number(row["pairs_per_s"]),
-            _range(row, "pairs_per_s", ",.0f"),
-            _number(row["x_pil"], ",.1f"),
-            _number(row["share_of_limit"], ",.0%"),
-            _number(row["cpu_s_per_1k_pairs"], ",.3f"),
-            _number(row["first_batch_s"], ",.2f"),
-            _number(row["peak_rss_mb"]),
-            _number(row["disk_mb"]),
-            _number(row["build_s"], ",.1f"),
+            _number(row.pairs_per_s),
+            _range(row.pairs_per_s_min, row.pairs_per_s_max, ",.0f"),
+            _number(row.x_pil, ",.1f"),
+            _number(row.share_of_limit, ",.0%"),
+            _number(row.cpu_s_per_1k_pairs, ",.3f"),
+            _number(row.first_batch_s, ",.2f"),
+            _number(row.peak_rss_mb),
+            _number(row.disk_mb),
+            _number(row.build_s, ",.1f"),
         ]
-        lines.append([row["name"], *(_reason(row, "pairs_per_s") or figures)])
+        reason = _reason(row.failed, row.skipped, row.pairs_per_s)
+        lines.append([row.name, *([reason] if reason else figures)])
     return aligned(lines)
 
 
-def training_table(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Lay out the stores with the model in the loop."""
+def training_table(rows: Sequence[StepSummary]) -> list[str]:
+    """Return the lines of the training table."""
     header = "steps/s|min-max|input wait|constant batch|of it|min-max"
     lines = [["training from", *header.split("|")]]
     for row in rows:
         figures = [
-            _number(row["steps_per_s"], ",.2f"),
-            _range(row, "steps_per_s", ",.2f"),
-            _number(row["input_wait_share"], ".1%"),
-            _number(row["ceiling_steps_per_s"], ",.2f"),
-            _number(row["share_of_ceiling"], ".0%"),
-            _range(row, "share_of_ceiling", ".0%"),
+            _number(row.steps_per_s, ",.2f"),
+            _range(row.steps_per_s_min, row.steps_per_s_max, ",.2f"),
+            _number(row.input_wait_share, ".1%"),
+            _number(row.ceiling_steps_per_s, ",.2f"),
+            _number(row.share_of_ceiling, ".0%"),
+            _range(row.share_of_ceiling_min, row.share_of_ceiling_max, ".0%"),
         ]
-        lines.append([row["store"], *(_reason(row, "steps_per_s") or figures)])
+        reason = _reason(row.failed, None, row.steps_per_s)
+        lines.append([row.store, *([reason] if reason else figures)])
     return aligned(lines)
 
 
-def _reason(row: dict[str, Any], figure: str) -> list[str]:
-    """Say in place of the figures why there are none."""
-    for word in ("failed", "skipped"):
-        if row.get(word):
-            return [f"{word}: {row[word]}"]
-    return [] if row[figure] is not None else ["not measured"]
+def _reason(failed: str | None, skipped: str | None, figure: float | None) -> str:
+    """Return why a line has no figures, or ""."""
+    if failed:
+        return f"failed: {failed}"
+    if skipped:
+        return f"skipped: {skipped}"
+    return "not measured" if figure is None else ""
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Set cells in columns: the first to the left, figures to the right; a lone text as it is."""
+    """Align cells in columns: names left, figures right.
+
+    A line with fewer cells than the header (a name and a reason) does not widen the columns.
+    """
     columns = len(lines[0])
-    whole = [line for line in lines if len(line) == columns]
-    widths = [max(len(line[column]) for line in whole) for column in range(columns)]
+    complete = [line for line in lines if len(line) == columns]
+    widths = [max(len(line[column]) for line in complete) for column in range(columns)]
     widths[0] = max(len(line[0]) for line in lines)
     texts = []
     for line in lines:

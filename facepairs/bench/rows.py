@@ -1,110 +1,102 @@
-"""The rows by name: which function each one is, and what it is in one line."""
+"""The rows of the bench by name, and the type with which scripts add rows of their own."""
 
-import difflib
-import importlib
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from facepairs.bench.job import Batch, Job
 from facepairs.errors import BadConfig
-from facepairs.support.machine import cores
+from facepairs.support.validation import did_you_mean
 
-BASE, LIMIT = "pil", "limit"
+BASELINE, LIMIT = "pil", "limit"
 STORES = ("files", "memory", "tfrecord-jpeg", "tfrecord-raw")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A pipeline: `function` is `module:name` in this room, imported before any clock starts.
+    """An input pipeline to measure.
 
-    Of several `variants` the first round's fastest goes on. `needs` is a package that facepairs
-    does not depend on; `built` rows have a store on disk that is built once.
+    Attributes:
+        function: "module:name" of a function that takes a `Job` and yields `Batch`es without end.
+            The worker process imports it before any clock starts.
+        note: The pipeline in one line.
+        needs: A package that the row imports and facepairs does not depend on.
+        module_folder: Folder to import the module from, for rows outside this package.
+        has_cache: Whether a cache on disk is built first, once.
     """
 
     function: str
     note: str
-    variants: tuple[str, ...] = ("",)
     needs: str = ""
-    built: bool = False
-
-    def load(self) -> Callable[[Job], Iterator[Batch]]:
-        """Import the row's module and its libraries."""
-        module, _, name = self.function.partition(":")
-        function: Callable[[Job], Iterator[Batch]] = getattr(
-            importlib.import_module(f"facepairs.bench.{module}"), name
-        )
-        return function
+    module_folder: str = ""
+    has_cache: bool = False
 
     def missing(self) -> str:
-        """Say why the row cannot run here, or ''."""
+        """Return why the row cannot run here, or ""."""
         try:
-            there = not self.needs or importlib.util.find_spec(self.needs) is not None
-        except ModuleNotFoundError:  # of a dotted name's first part
-            there = False
-        return "" if there else f"{self.needs} is not installed"
+            installed = not self.needs or importlib.util.find_spec(self.needs) is not None
+        except ModuleNotFoundError:  # the parent package of a dotted name is missing
+            installed = False
+        return "" if installed else f"{self.needs} is not installed"
 
 
-def _torch(workers: int) -> Row:
-    return Row(
-        "torch_rows:loader",
-        f"PyTorch DataLoader, {workers} workers, Pillow crops as uint8 tensors",
-        variants=(str(workers),),
-        needs="torch",
-    )
+def _own(function: str, note: str, has_cache: bool = False) -> Row:
+    return Row(f"facepairs.bench.{function}", note, has_cache=has_cache)
 
 
-ROWS = {
-    "pil": Row(
+ROWS: Mapping[str, Row] = {
+    "pil": _own(
         "pillow_rows:pil",
         "generator: Pillow, whole image (as tutorials do), resized, float32, stacked",
     ),
-    "pil-draft": Row("pillow_rows:pil_draft", "generator: Pillow, crop straight into uint8"),
-    "keras-pydataset": Row(
-        "keras_rows:py_dataset",
-        "keras.utils.PyDataset, 2 workers, Pillow crops as uint8",
-        variants=("threads", "processes"),
-    ),
-    **{f"torch-{workers}": _torch(workers) for workers in sorted({0, 2, cores()})},
-    "article": Row(
+    "article": _own(
         "tensorflow_rows:article",
-        "tf.data as tutorials do: a pair at a time, whole image resized, float32, batch 10",
+        "tf.data as tutorials do: one pair at a time, whole image resized, float32, batch 10",
     ),
-    "article-parallel": Row(
-        "tensorflow_rows:article_parallel", "the same with AUTOTUNE and this bench's batch"
+    "article-parallel": _own(
+        "tensorflow_rows:article_parallel", "the same with AUTOTUNE and this bench's batch size"
     ),
-    "dali-cpu": Row(
-        "dali_rows:dali", f"NVIDIA DALI on the CPU, {cores()} threads", needs="nvidia.dali"
-    ),
-    "files": Row("store_rows:stored", "facepairs: images decoded when needed"),
-    "tfrecord-jpeg": Row(
-        "store_rows:stored",
+    "files": _own("store_rows:store_batches", "facepairs: images decoded when needed"),
+    "tfrecord-jpeg": _own(
+        "store_rows:store_batches",
         "facepairs: cache of these pairs, the files' bytes, read in order",
-        built=True,
+        has_cache=True,
     ),
-    "tfrecord-raw": Row(
-        "store_rows:stored", "facepairs: cache of these pairs, as crops, read in order", built=True
+    "tfrecord-raw": _own(
+        "store_rows:store_batches",
+        "facepairs: cache of these pairs, as crops, read in order",
+        has_cache=True,
     ),
-    "memory": Row(
-        "store_rows:stored", "facepairs: crops decoded once and mapped into memory", built=True
+    "memory": _own(
+        "store_rows:store_batches",
+        "facepairs: crops decoded once and mapped into memory",
+        has_cache=True,
     ),
-    "limit": Row(
+    "limit": _own(
         "tensorflow_rows:limit",
-        "files read and squares decoded on all cores, and dropped: no batches, no labels",
+        "files read and squares decoded on all cores, then dropped: no batches, no labels",
     ),
 }
 
 
-def choose(names: str | None) -> list[str]:
-    """Read a list `a,b`, or give all names; raises BadConfig for one that is no row."""
+def select_rows(names: str | None, known: Mapping[str, Row] = ROWS) -> dict[str, Row]:
+    """Return the rows named in a comma-separated list.
+
+    Args:
+        names: Such as "pil,files"; None selects all rows.
+        known: The rows to choose from.
+
+    Returns:
+        The rows by name, in the order of the list, without repetition.
+
+    Raises:
+        BadConfig: If a name is unknown or the list is empty.
+    """
     if names is None:
-        return list(ROWS)
-    chosen = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
-    for name in chosen:
-        if name not in ROWS:
-            near = difflib.get_close_matches(name, ROWS, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(ROWS)}"
-            raise BadConfig(f"unknown row {name!r}; {hint}")
-    if not chosen:
-        raise BadConfig(f"no rows given; known: {', '.join(ROWS)}")
-    return chosen
+        return dict(known)
+    selected = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
+    if not selected:
+        raise BadConfig(f"--rows names no row; use some of {', '.join(known)}")
+    for name in selected:
+        if name not in known:
+            raise BadConfig(f"unknown row {name!r}; {did_you_mean(name, known)}")
+    return {name: known[name] for name in selected}

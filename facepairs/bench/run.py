@@ -1,146 +1,175 @@
-"""`run_bench`: every row in its own process, round after round, and what came of it."""
+"""`run_bench`: measure every row in its own process, round after round."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, TypeVar
 
 import psutil
 
-from facepairs.bench.job import Job, Spec
-from facepairs.bench.meter import LEAST_BATCHES, WARM_UP_BATCHES
+from facepairs.bench.job import Job, Spec, Task
+from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
+from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
-from facepairs.bench.rows import ROWS, STORES
+from facepairs.bench.rows import STORES, Row
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig
-from facepairs.support.machine import cores
+from facepairs.support.platform import cores
+from facepairs.support.progress import (
+    MessageCallback,
+    ProgressCallback,
+    ignore_message,
+    ignore_progress,
+)
 
 FRAME_PX = 250
-TRAINABLE = ("difference", "siamese-conv")  # step by step, from the images of each
-BUSY = 0.5  # of the cores
-Say = Callable[[str], None]
-Tick = Callable[[int, int], None]
+TRAINABLE = ("difference", "siamese-conv")  # these learn from the images of each step
+BUSY_LOAD = 0.5  # per core
+M = TypeVar("M", RowMeasurement, StepMeasurement)
 
 
 @dataclass(frozen=True)
 class Options:
-    """What to measure; `rows` are names of `ROWS`."""
+    """What to measure.
+
+    Attributes:
+        data: Folder of Person_Name/photo.jpg.
+        rows: The pipelines by name: `rows.ROWS`, a part of them, or rows of your own as well.
+        repeats: Rounds; every row runs once per round.
+        seconds: Least time to measure a row in a round.
+        batch_size: Pairs per batch.
+        crop_px: Side of the crops, in pixels of a 250-pixel frame.
+        model: Network of the training table, one of `TRAINABLE`.
+        training: Whether to measure the training loop as well.
+    """
 
     data: Path
-    rows: list[str]
-    repeats: int
-    seconds: float
-    batch_size: int
-    crop_px: int
-    model: str
-    training: bool
+    rows: Mapping[str, Row]
+    repeats: int = 3
+    seconds: float = 5.0
+    batch_size: int = 64
+    crop_px: int = 112
+    model: str = "difference"
+    training: bool = True
 
 
 @dataclass
-class Line:
-    """What is known of one row of a table: a result a round for each variant still in the race."""
+class Line(Generic[M]):
+    """The line of one row in a table: one measurement per round, or why there are none."""
 
     name: str
-    running: list[str]
     skipped: str = ""
     failed: str = ""
     build_s: float = 0.0
     disk_mb: float = 0.0
-    runs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    measurements: list[M] = field(default_factory=list)
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing more to run."""
+        """Whether the row was skipped or has failed."""
         return bool(self.skipped or self.failed)
 
-    def add(self, variant: str, result: dict[str, Any]) -> None:
-        """Take a worker's result; a row has failed when no variant of it is left."""
-        if "skipped" in result:
-            self.skipped = result["skipped"]
-        elif "failed" in result:
-            self.running.remove(variant)
-            self.failed = "" if self.running else result["failed"]
-        else:
-            self.runs.setdefault(variant, []).append(result)
-
-    def settle(self) -> None:
-        """Let only the variant go on that was fastest in the first round."""
-        if len(self.running) > 1:
-            self.running = [max(self.running, key=lambda name: self.runs[name][0]["pairs_per_s"])]
+    def add(self, result: WorkerResult, measurement: type[M]) -> str:
+        """Add a worker's result, and return it as text."""
+        self.skipped, self.failed = result.skipped, result.failed
+        if result.values is None:
+            return f"failed: {self.failed}" if self.failed else f"skipped: {self.skipped}"
+        self.measurements.append(measurement(**result.values))
+        return str(self.measurements[-1])
 
 
 @dataclass
 class Results:
-    """Both tables, and how warm and how busy the machine was."""
+    """Both tables, and the state of the machine before the first measurement.
+
+    Attributes:
+        options: What was measured.
+        images: Number of images in the folder.
+        people: Number of people in the folder.
+        page_cache: "warm", or "larger than memory".
+        load_average: The machine's load before the bench began.
+        rows: The lines of the pipeline table.
+        training: The lines of the training table.
+        interrupted: Whether Ctrl-C ended the bench early.
+    """
 
     options: Options
     images: int
     people: int
     page_cache: str
     load_average: float
-    rows: list[Line]
-    training: list[Line]
+    rows: list[Line[RowMeasurement]]
+    training: list[Line[StepMeasurement]]
     interrupted: bool = False
 
     @property
     def failed(self) -> bool:
-        """Whether any row broke."""
+        """Whether any row failed."""
         return any(line.failed for line in [*self.rows, *self.training])
 
 
 def check_model(model: str) -> None:
-    """Raise BadConfig for a model that does not learn from the images of each step."""
+    """Raise BadConfig unless the model learns from the images of each step."""
     if model == "siamese":
         raise BadConfig(
-            "siamese learns from vectors made once, so no store feeds its steps; use --model "
-            "siamese-conv or difference"
+            "siamese learns from features that are computed once, so no store feeds its steps; "
+            "use --model siamese-conv or difference"
         )
     TrainConfig().replace(model=model)
     if model not in TRAINABLE:
         raise BadConfig(f"{model} has nothing to train; use --model difference")
 
 
-def run_bench(options: Options, say: Say, progress: Tick) -> Results:
-    """Measure all rows, `repeats` times in turn; Ctrl-C ends it with what there is.
+def run_bench(
+    options: Options,
+    log: MessageCallback = ignore_message,
+    progress: ProgressCallback = ignore_progress,
+) -> Results:
+    """Measure all rows, `repeats` times in turn. Ctrl-C ends it early and keeps what was measured.
 
-    Raises BadData and NotEnough for a folder that no pairs can be drawn from, BadConfig for a model
-    whose steps no store feeds.
+    Args:
+        options: What to measure.
+        log: Called with one line per measurement.
+        progress: Called while the images are read once, before the measurements.
+
+    Returns:
+        The measurements of every row.
+
+    Raises:
+        BadConfig: If no store feeds the steps of the model.
+        BadData: If the folder cannot be indexed.
+        NotEnough: If no pairs can be drawn from the folder.
     """
     if options.training:
         check_model(options.model)
-    busy = psutil.getloadavg()[0]
-    if busy > BUSY * cores():
-        say(f"warning: this machine is busy (load {busy:.1f} on {cores()} cores): figures suffer")
+    load = psutil.getloadavg()[0]
+    if load > BUSY_LOAD * cores():
+        log(f"warning: this machine is busy (load {load:.1f} on {cores()} cores); expect noise")
     index = Job(_spec(options, "row", "")).index
     stores = [name for name in STORES if name in options.rows] if options.training else []
     results = Results(
         options,
         len(index),
         len(index.people),
-        _warm(index, progress),
-        round(busy, 2),
-        [
-            Line(name, list(ROWS[name].variants), skipped=ROWS[name].missing())
-            for name in options.rows
-        ],
-        [Line(name, [""]) for name in stores],
+        _warm_page_cache(index, progress),
+        round(load, 2),
+        [Line(name, skipped=row.missing()) for name, row in options.rows.items()],
+        [Line(name) for name in stores],
     )
     try:
         with tempfile.TemporaryDirectory(prefix="facepairs-bench-") as folder:
-            runner = _Runner(options, Path(folder), len(index), say)
-            runner.build(results)
-            runner.rounds(results.rows, "row", "pairs_per_s", "pairs/s")
-            runner.rounds(results.training, "training", "steps_per_s", "steps/s")
+            runner = _Runner(options, Path(folder), len(index), log)
+            runner.build_caches(results)
+            runner.run_rounds(results.rows, "row", RowMeasurement)
+            runner.run_rounds(results.training, "training", StepMeasurement)
     except KeyboardInterrupt:
         results.interrupted = True
     return results
 
 
-def _spec(
-    options: Options, task: Literal["build", "row", "training"], name: str, **more: Any
-) -> Spec:
+def _spec(options: Options, task: Task, name: str, **settings: Any) -> Spec:
     return Spec(
         task=task,
         name=name,
@@ -150,12 +179,12 @@ def _spec(
         crop_px=options.crop_px,
         seconds=options.seconds,
         model=options.model,
-        **more,
+        **settings,
     )
 
 
-def _warm(index: FaceIndex, progress: Tick) -> str:
-    """Read every file once, so that no row pays for the disk; say whether memory can hold them."""
+def _warm_page_cache(index: FaceIndex, progress: ProgressCallback) -> str:
+    """Read every file once, so that no row waits for the disk; return whether memory holds them."""
     free = psutil.virtual_memory().available
     for image in range(len(index)):
         with open(index.path(image), "rb") as handle:
@@ -165,61 +194,56 @@ def _warm(index: FaceIndex, progress: Tick) -> str:
 
 
 class _Runner:
-    """Runs workers for the lines of a table and tells of each."""
+    """Runs the workers of both tables."""
 
-    def __init__(self, options: Options, folder: Path, images: int, say: Say) -> None:
-        self.options, self.folder, self.say = options, folder, say
-        # A worker that hangs must end one day: libraries that fork may wait for themselves.
-        pairs = (WARM_UP_BATCHES + LEAST_BATCHES) * options.batch_size
-        self.limit_s = {
+    def __init__(self, options: Options, folder: Path, images: int, log: MessageCallback) -> None:
+        self._options, self._folder, self._log = options, folder, log
+        # A worker may hang, for example where a library waits for a process that it forked.
+        pairs = (WARM_UP_BATCHES + MIN_BATCHES) * options.batch_size
+        self._timeout_s: dict[Task, float] = {
             "build": 600 + images / 20,
             "row": 90 + 12 * options.seconds + pairs / 50 + images / 1000,
             "training": 900 + pairs / 20 + images / 1000,
         }
 
-    def _cache(self, name: str) -> str:
-        known = name in ROWS and ROWS[name].built
-        return str(self.folder / f"{name}.store") if known else ""
+    def _cache(self, name: str) -> Path:
+        return self._folder / f"{name}.store"
 
-    def _work(
-        self, task: Literal["build", "row", "training"], name: str, variant: str = ""
-    ) -> dict[str, Any]:
-        spec = _spec(self.options, task, name, variant=variant, cache=self._cache(name))
-        return run_worker(spec, self.limit_s[task])
+    def _run(self, task: Task, name: str) -> WorkerResult:
+        row = self._options.rows[name]
+        spec = _spec(
+            self._options,
+            task,
+            name,
+            function=row.function,
+            module_folder=row.module_folder,
+            cache=str(self._cache(name)) if row.has_cache else "",
+        )
+        return run_worker(spec, self._timeout_s[task])
 
-    def build(self, results: Results) -> None:
-        """Build the stores that are kept on disk; a row whose store fails has failed."""
+    def build_caches(self, results: Results) -> None:
+        """Build the caches on disk. A row whose cache cannot be built has failed."""
         for line in results.rows:
-            if not ROWS[line.name].built:
+            if not self._options.rows[line.name].has_cache:
                 continue
-            self.say(f"building the store of {line.name}")
-            result = self._work("build", line.name)
-            line.failed = result.get("failed", "")
-            line.build_s = result.get("build_s", 0.0)
-            line.disk_mb = _size(self.folder / f"{line.name}.store") / 1e6
-        broken = {line.name: line.failed for line in results.rows}
-        for line in results.training:
-            line.failed = broken.get(line.name, "")
+            self._log(f"building the cache of {line.name}")
+            result = self._run("build", line.name)
+            line.failed = result.failed
+            line.build_s = result.values["build_s"] if result.values else 0.0
+            line.disk_mb = _size_mb(self._cache(line.name))
+        failures = {line.name: line.failed for line in results.rows}
+        for step_line in results.training:
+            step_line.failed = failures.get(step_line.name, "")
 
-    def rounds(
-        self, lines: list[Line], task: Literal["row", "training"], figure: str, unit: str
-    ) -> None:
-        """Run every line once, then every line again: what slows the machine down hits all."""
-        for number in range(self.options.repeats):
+    def run_rounds(self, lines: list[Line[M]], task: Task, measurement: type[M]) -> None:
+        """Run every row once, then every row again: a slow phase of the machine affects all."""
+        for number in range(self._options.repeats):
             for line in lines:
-                for variant in list(line.running) if not line.ended else []:
-                    result = self._work(task, line.name, variant)
-                    line.add(variant, result)
-                    label = f"{line.name} {variant}" if len(line.running) > 1 else line.name
-                    text = (
-                        f"{result[figure]:,.1f} {unit}"
-                        if figure in result
-                        else "; ".join(f"{key}: {value}" for key, value in result.items())
-                    )
-                    self.say(f"round {number + 1} of {self.options.repeats}: {label}: {text}")
-                line.settle()
+                if not line.ended:
+                    text = line.add(self._run(task, line.name), measurement)
+                    self._log(f"round {number + 1} of {self._options.repeats}: {line.name}: {text}")
 
 
-def _size(path: Path) -> int:
+def _size_mb(path: Path) -> float:
     files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
+    return sum(file.stat().st_size for file in files if file.is_file()) / 1e6

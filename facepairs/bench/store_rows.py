@@ -1,4 +1,4 @@
-"""Rows of this package's own stores, and what builds those that are kept on disk."""
+"""Rows of this package's own stores, and the caches that some of them build on disk."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +13,18 @@ from facepairs.pipeline.records.build import build_cache
 from facepairs.pipeline.records.store import RecordStore
 
 
-def opened(job: Job, name: str, shuffle_seed: int | None = None) -> tuple[Store, tf.data.Dataset]:
-    """Open a store by name: the part it plays in the step, and its batches without end.
+def open_store(job: Job, shuffle_seed: int | None = None) -> tuple[Store, tf.data.Dataset]:
+    """Open the store of a row.
 
-    `shuffle_seed` is for the pair caches; `files` does their part of the step, which is none.
+    Args:
+        job: The measurement; its row's name is the name of the store.
+        shuffle_seed: Shuffles the records of a pair cache; None reads them in order.
+
+    Returns:
+        The store that turns a batch's `images` into pixels, and a dataset of batches without end.
+        A pair cache holds pixels already, so its store is `files`, which returns them unchanged.
     """
+    name = job.spec.name
     path = Path(job.spec.cache)
     files = FileStore(job.index, job.frame_px, job.crop_px)
     if name.startswith("tfrecord"):
@@ -30,7 +37,7 @@ def opened(job: Job, name: str, shuffle_seed: int | None = None) -> tuple[Store,
 
 
 def build(job: Job) -> None:
-    """Build a store that is kept on disk."""
+    """Build the cache of a row on disk."""
     path = Path(job.spec.cache)
     if job.spec.name == "memory":
         MemoryStore.build(job.index, job.frame_px, job.crop_px, path)
@@ -47,8 +54,8 @@ def build(job: Job) -> None:
     )
 
 
-def stored(job: Job) -> Iterator[Batch]:
-    """Iterate over a store's batches, and do its part of the step with each."""
-    store, batches = opened(job, job.spec.name)
+def store_batches(job: Job) -> Iterator[Batch]:
+    """Yield a store's batches, with its part of the training step applied."""
+    store, batches = open_store(job)
     for batch in batches:
-        yield Batch(len(batch["genuine"]), store.pixels(batch["images"]), batch["genuine"])
+        yield Batch(len(batch["genuine"]), store.gather(batch["images"]), batch["genuine"])

@@ -1,4 +1,4 @@
-"""Rows of plain `tf.data`: the pipeline that tutorials teach, and the least there is to do."""
+"""Rows of plain `tf.data`: the pipeline that tutorials teach, and the limit of decoding."""
 
 import os
 from collections.abc import Iterator
@@ -7,23 +7,25 @@ import numpy as np
 import tensorflow as tf
 
 from facepairs.bench.job import Batch, Job
-from facepairs.support.machine import cores
+from facepairs.support.platform import cores
 
 ARTICLE_BATCH, ARTICLE_PREFETCH = 10, 5
-LIMIT_IMAGES = 64  # decoded by one call
+LIMIT_IMAGES = 64  # decoded in one call
 
 
 def article(job: Job) -> Iterator[Batch]:
-    """Run the tutorials' pipeline with the batch and the buffer they use."""
+    """Yield batches of the tutorials' pipeline, with their batch size and prefetch buffer."""
     return _article(job, ARTICLE_BATCH, None, ARTICLE_PREFETCH)
 
 
 def article_parallel(job: Job) -> Iterator[Batch]:
-    """Run the same with a parallel map, and this bench's batch."""
+    """Yield batches of the same pipeline with a parallel map and this bench's batch size."""
     return _article(job, job.batch_size, tf.data.AUTOTUNE, tf.data.AUTOTUNE)
 
 
-def _article(job: Job, batch: int, parallel: int | None, ahead: int) -> Iterator[Batch]:
+def _article(
+    job: Job, batch_size: int, parallel_calls: int | None, prefetch: int
+) -> Iterator[Batch]:
     def generate() -> Iterator[tuple[str, str, bool]]:
         for pairs in job.blocks():
             for left, right, genuine in zip(pairs.left, pairs.right, pairs.genuine, strict=True):
@@ -40,37 +42,40 @@ def _article(job: Job, batch: int, parallel: int | None, ahead: int) -> Iterator
         )
         .map(
             lambda left, right, genuine: (load(left), load(right), genuine),
-            num_parallel_calls=parallel,
+            num_parallel_calls=parallel_calls,
         )
-        .batch(batch)
-        .prefetch(ahead)
+        .batch(batch_size)
+        .prefetch(prefetch)
     )
     for left, right, genuine in dataset:
         yield Batch(len(genuine), (left, right), genuine)
 
 
 def limit(job: Job) -> Iterator[Batch]:
-    """Read and decode the same squares, and drop them: no labels, no batches, no resize.
+    """Read and decode the same squares and drop them: no labels, no batches, no resizing.
 
-    Calls of `decode_and_crop_jpeg`, 64 unrolled in a graph without a loop or a branch, run side by
-    side on all cores; of each image one byte is kept, so that nothing can be left out. Paths and
-    squares are known beforehand.
+    Each graph call decodes 64 images with unrolled `decode_and_crop_jpeg` operations, which run in
+    parallel on all cores. One byte of each image is kept, so that TensorFlow cannot skip the
+    decoding. Paths and squares are prepared beforehand.
+
+    Raises:
+        Skip: If an image is not a JPEG.
     """
     order = np.resize(job.image_order, -(-job.image_order.size // LIMIT_IMAGES) * LIMIT_IMAGES)
-    with job.aside():
+    with job.setup():
         squares = job.squares(order, jpeg_only=True)
     calls = len(order) // LIMIT_IMAGES
     paths = tf.reshape(tf.constant([os.fsencode(job.paths[image]) for image in order]), (calls, -1))
-    windows = tf.constant(squares[:, [0, 1, 2, 2]].reshape(calls, LIMIT_IMAGES, 4))
+    crops = tf.constant(squares[:, [0, 1, 2, 2]].reshape(calls, LIMIT_IMAGES, 4))
 
-    def first_byte(path: tf.Tensor, window: tf.Tensor) -> tf.Tensor:
+    def first_byte(path: tf.Tensor, square: tf.Tensor) -> tf.Tensor:
         return tf.io.decode_and_crop_jpeg(
-            tf.io.read_file(path), window, channels=3, dct_method="INTEGER_ACCURATE"
+            tf.io.read_file(path), square, channels=3, dct_method="INTEGER_ACCURATE"
         )[0, 0, 0]
 
     def decode(call: tf.Tensor) -> tf.Tensor:
-        images = zip(tf.unstack(paths[call]), tf.unstack(windows[call]), strict=True)
-        return tf.stack([first_byte(path, window) for path, window in images])
+        images = zip(tf.unstack(paths[call]), tf.unstack(crops[call]), strict=True)
+        return tf.stack([first_byte(path, square) for path, square in images])
 
     dataset = (
         tf.data.Dataset.range(calls)
@@ -78,5 +83,5 @@ def limit(job: Job) -> Iterator[Batch]:
         .map(decode, num_parallel_calls=cores(), deterministic=False)
         .prefetch(cores())
     )
-    for kept in dataset:
-        yield Batch(LIMIT_IMAGES // 2, kept, None)
+    for first_bytes in dataset:
+        yield Batch(LIMIT_IMAGES // 2, first_bytes, None)

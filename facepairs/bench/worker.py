@@ -1,27 +1,28 @@
-"""One measurement in a process of its own: `python -m facepairs.bench.worker` is told on stdin.
+"""Run one measurement in this process: `python -m facepairs.bench.worker < spec.json`.
 
-Reads a `Spec` as JSON and prints a JSON object as the last line of stdout: the measured values,
-or `{"failed": reason}` or `{"skipped": reason}`.
+Reads a `Spec` as JSON from stdin and prints a `WorkerResult` as JSON on the last line of stdout.
 """
 
 import dataclasses
+import importlib
 import json
 import sys
 import time
 from typing import Any
 
 from facepairs.bench.job import Job, Skip, Spec
+from facepairs.bench.measurements import WorkerResult
 from facepairs.errors import FacepairsError
-from facepairs.support.allocator import keep_freed_memory
+from facepairs.support.platform import keep_freed_memory
 
 
 def work(spec: Spec) -> dict[str, Any]:
-    """Do a task; raises whatever the row raises."""
-    keep_freed_memory()  # as training does; every row has it, so that none is favoured
+    """Run a task and return its values; raises whatever the row raises."""
+    keep_freed_memory()  # as training does; set for every row, so that none has an advantage
     if spec.task == "training":
-        from facepairs.bench.steps import train_steps
+        from facepairs.bench.steps import measure_steps
 
-        return dataclasses.asdict(train_steps(Job(spec)))
+        return dataclasses.asdict(measure_steps(Job(spec)))
     if spec.task == "build":
         from facepairs.bench.store_rows import build
 
@@ -30,25 +31,25 @@ def work(spec: Spec) -> dict[str, Any]:
         build(job)
         return {"build_s": time.perf_counter() - started}
     from facepairs.bench.meter import measure
-    from facepairs.bench.rows import ROWS
 
-    row = ROWS[spec.name].load()
+    module, _, name = spec.function.partition(":")
+    row = getattr(importlib.import_module(module), name)
     return dataclasses.asdict(measure(row, Job(spec), spec.seconds))
 
 
 def main() -> None:
-    """Read the task, print the result."""
+    """Read the task, run it, print the result."""
     spec = Spec(**json.load(sys.stdin))
     try:
-        result = work(spec)
+        result = WorkerResult(work(spec))
     except Skip as reason:
-        result = {"skipped": str(reason)}
+        result = WorkerResult(skipped=str(reason))
     except FacepairsError as error:
-        result = {"failed": str(error)}
+        result = WorkerResult(failed=str(error))
     except Exception as error:  # noqa: BLE001 - a row that breaks is a result of its own
-        first = next(iter(str(error).splitlines()), "")
-        result = {"failed": f"{type(error).__name__}: {first}"}
-    print("\n" + json.dumps(result), flush=True)
+        first_line = next(iter(str(error).splitlines()), "")
+        result = WorkerResult(failed=f"{type(error).__name__}: {first_line}")
+    print("\n" + json.dumps(dataclasses.asdict(result)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,117 +1,130 @@
 """`facepairs cache build | check`."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from facepairs.cli.output import NEGATIVE, print_json, print_rows, say, ticker
-from facepairs.cli.runner import BeamOptions, Runner
-from facepairs.cli.runner import path as as_typed
+from facepairs.choices import Encoding
+from facepairs.cli.options import (
+    AnyData,
+    BeamOptions,
+    Config,
+    Json,
+    Lists,
+    Model,
+    Protocol,
+    Runner,
+    Seed,
+    SkipBad,
+    given,
+    path,
+    require_out,
+)
+from facepairs.cli.output import NEGATIVE, OK, log, print_json, print_rows, progress_display
 
 app = typer.Typer(
     help="Keep sampled pairs in TFRecord files.",
-    epilog="Example: facepairs cache build photos/ cache/ --pairs 20000",
+    epilog="Example: facepairs cache build photos/ --out cache/ --pair-count 20000",
     no_args_is_help=True,
 )
 
 
-class Encoding(StrEnum):
-    """What a record holds of an image."""
-
-    JPEG = "jpeg"
-    RAW = "raw"
-
-
-@app.command(epilog="Example: facepairs cache build photos/ cache/ --pairs 100000")
+@app.command(epilog="Example: facepairs cache build photos/ --out cache/ --pair-count 100000")
 def build(
-    data: Annotated[str, typer.Argument(parser=as_typed, help="Folder of Person_Name/photo.jpg.")],
+    data: AnyData,
+    out_argument: Annotated[
+        str | None, typer.Argument(metavar="[OUT]", parser=path, hidden=True, show_default=False)
+    ] = None,
+    beam: BeamOptions = None,
     out: Annotated[
-        str, typer.Argument(parser=as_typed, help="Folder to write; a cache there is replaced.")
-    ],
-    pairs: Annotated[int, typer.Option(help="How many pairs to sample.")],
+        str | None, typer.Option(parser=path, help="Folder to write; a cache there is replaced.")
+    ] = None,
+    pair_count: Annotated[int | None, typer.Option(help="Number of pairs to sample.")] = None,
     encoding: Annotated[
-        Encoding, typer.Option(help="jpeg copies the files, raw keeps decoded crops.")
-    ] = Encoding.JPEG,
+        Encoding, typer.Option(help="jpeg copies the files, raw stores decoded crops.")
+    ] = "jpeg",
     shards: Annotated[
         int | None,
         typer.Option(
-            help="Files. [default: one a thousand pairs, up to 16, then 8,192 pairs each]"
+            help="Number of files. [default: one per 1,000 pairs, up to 16, then per 8,192]"
         ),
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Model to train: difference (default) or siamese-conv.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="The training's seed. [default: 0]")] = None,
-    protocol: Annotated[
-        str | None, typer.Option(help="heldout (default: split by people) or view1 (LFW's lists).")
-    ] = None,
-    lists: Annotated[Path | None, typer.Option(help="Folder of the official LFW lists.")] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave unreadable images out.")
-    ] = False,
-    config: Annotated[
-        Path | None, typer.Option(help="The training's TOML file; options given come first.")
-    ] = None,
+    model: Model = None,
+    seed: Seed = None,
+    protocol: Protocol = None,
+    lists: Lists = None,
+    skip_bad: SkipBad = False,
+    config: Config = None,
     runner: Runner = None,
-    beam: BeamOptions = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    pairs: Annotated[int | None, typer.Option("--pairs", hidden=True)] = None,  # the old name
+    json: Json = False,
 ) -> None:
     """Write sampled pairs and their images to TFRecord files.
 
-    Give the training's own settings: a cache of other pairs is refused there. A cache is written
-    whole or not at all. The work is done in threads here, or where --runner says: a worker writes
-    a shard, and all bytes are the same. With facepairs[beam] DATA and OUT may be gs://, s3:// or
-    hdfs:// places.
+    Use the settings of the training (its --config): training refuses a cache of other pairs. The
+    default architecture here is difference. A cache is written whole or not at all, by threads of
+    this machine or by a --runner, with the same bytes. With facepairs[beam], DATA and --out may be
+    gs://, s3:// or hdfs:// places.
     """
     from facepairs.cli.quiet import quiet_tensorflow
 
-    given: dict[str, Any] = {
-        "model": model,
-        "seed": seed,
-        "protocol": protocol,
-        "lists": str(lists) if lists else None,
-        "skip_bad": skip_bad or None,
-    }
+    if out is not None and out_argument is not None:  # it was the first of Beam's options
+        out_argument, beam = None, [out_argument, *(beam or [])]
+    target, count = require_out(out, out_argument), pairs if pair_count is None else pair_count
+    if count is None:
+        raise typer.BadParameter("name the number of pairs: --pair-count N")
     quiet_tensorflow()
-    from facepairs.beam.places import place
-    from facepairs.beam.runner import choose_run
-    from facepairs.training.cache import build_training_cache
+    from facepairs.beam.pair_cache import build_remote_cache
+    from facepairs.beam.paths import parse_place
+    from facepairs.beam.runner import choose_map
+    from facepairs.training.inputs.pair_cache import build_training_cache
 
-    run = choose_run(runner, beam or [])
-    options = {name: value for name, value in given.items() if value is not None}
-    made = build_training_cache(
-        place(data), place(out), pairs, encoding.value, shards, options, config, say, ticker, run
-    )
-    size = sum(shard["bytes"] for shard in made["shards"])
-    if json:
-        print_json({"out": out, "bytes": size, "manifest": made, "schema": 1})
+    ordered_map = choose_map(runner, beam or [])
+    settings = given(model=model, seed=seed, protocol=protocol, lists=lists, skip_bad=skip_bad)
+    progress = progress_display(json)
+    request = (count, encoding, shards, settings, config, log, progress, ordered_map)
+    faces, folder = parse_place(data), parse_place(target)
+    if isinstance(faces, Path) and isinstance(folder, Path):
+        manifest = build_training_cache(faces, folder, *request)
     else:
-        print_rows(
-            [
-                ("cache", out),
-                ("pairs", f"{made['pairs']:,} in {len(made['shards'])} shards, {encoding.value}"),
-                ("size", f"{size / 1e6:,.1f} MB"),
-            ]
-        )
+        manifest = build_remote_cache(faces, folder, *request)
+    size = sum(shard["bytes"] for shard in manifest["shards"])
+    if json:
+        print_json({"out": target, "bytes": size, "manifest": manifest, "schema": 1})
+        return
+    shard_count = len(manifest["shards"])
+    print_rows(
+        [
+            ("cache", target),
+            ("pairs", f"{manifest['pairs']:,} in {shard_count} shards, {encoding}"),
+            ("size", f"{size / 1e6:,.1f} MB"),
+        ]
+    )
 
 
 @app.command(epilog="Example: facepairs cache check cache/")
 def check(
-    out: Annotated[str, typer.Argument(parser=as_typed, help="Folder that cache build wrote.")],
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    cache: Annotated[
+        str, typer.Argument(parser=path, help="Folder made by `facepairs cache build`.")
+    ],
+    json: Json = False,
 ) -> None:
     """Compare a whole cache with its checksums.
 
-    Names every file that is damaged, cut, missing or left over. Exit code 1 where there is one.
+    Lists every file that is damaged, truncated, missing or unexpected; exit code 1 if there is one.
     """
-    from facepairs.beam.places import place
-    from facepairs.pipeline.records.manifest import check_cache
+    from facepairs.beam.checks import check_remote_cache
+    from facepairs.beam.paths import parse_place
+    from facepairs.pipeline.records.check import check_cache
 
-    problems = check_cache(place(out), ticker("checking shards"))
+    folder, progress = parse_place(cache), progress_display(json)("checking shards")
+    if isinstance(folder, Path):
+        problems = check_cache(folder, progress)
+    else:
+        problems = check_remote_cache(folder, progress)
     if json:
-        print_json({"out": out, "ok": not problems, "problems": problems, "schema": 1})
+        print_json({"out": cache, "ok": not problems, "problems": problems, "schema": 1})
     else:
         print("\n".join(problems) if problems else "ok")
-    raise typer.Exit(NEGATIVE if problems else 0)
+    raise typer.Exit(NEGATIVE if problems else OK)

@@ -5,31 +5,28 @@ from typing import Annotated, Any
 
 import typer
 
-from facepairs.cli.output import print_json, print_rows, say, ticker
+from facepairs.cli.options import BundleArgument, Data, Json, Pairs
+from facepairs.cli.output import log, percent, print_json, print_rows, progress_display
 
 EXAMPLE = "Example: facepairs calibrate default photos/ --out mine"
 
 
 def calibrate(
-    bundle: Annotated[
-        str, typer.Argument(help="Bundle to start from; default is the one of the package.")
-    ],
-    data: Annotated[Path, typer.Argument(help="Folder of Person_Name/photo.jpg: your people.")],
-    out: Annotated[Path, typer.Option(help="Bundle to write; one that is there is replaced.")],
-    pairs: Annotated[
-        Path | None, typer.Option(help="CSV left,right,genuine with paths below DATA.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    bundle: BundleArgument,
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Bundle to write; an existing one is replaced.")],
+    pairs: Pairs = None,
+    json: Json = False,
 ) -> None:
-    """Fit a verifier's probability and thresholds to your people; its weights stay.
+    """Fit a verifier's probability and thresholds to your people; its weights stay the same.
 
-    It takes 6 people and 20 genuine pairs or more. Measure the result on other people.
+    Needs at least 6 people and 20 genuine pairs. Measure the result on other people.
     """
     from facepairs.training.recalibrate import recalibrate
 
-    result = recalibrate(bundle, data, out, pairs, ticker("scoring pairs"))
+    result = recalibrate(bundle, data, out, pairs, progress_display(json)("scoring pairs"))
     for line in result.notes:
-        say(line)
+        log(line)
     if json:
         print_json(result.summary)
     else:
@@ -38,6 +35,7 @@ def calibrate(
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     fitted, before = summary["calibration"], summary["before"]
+    ece = fitted["ece"]
     rows = [
         ("bundle", summary["out"]),
         (
@@ -48,17 +46,16 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("threshold", f"{summary['threshold']:.4f}"),
         (
             "calibration error",
-            "too few pairs"
-            if fitted["ece"] is None
-            else f"{fitted['ece']:.3f} (ECE, cross-fitted)",
+            "too few pairs" if ece is None else f"{percent(ece)} (ECE, cross-fitted)",
         ),
     ]
     if before:
         rows.append(
             (
                 "before",
-                f"threshold {before['threshold']:.4f}, on these pairs FMR {before['fmr']:.3f}, "
-                f"FNMR {before['fnmr']:.3f}, calibration error {before['ece']:.3f}",
+                f"threshold {before['threshold']:.4f}, on these pairs FMR "
+                f"{percent(before['fmr'])}, FNMR {percent(before['fnmr'])}, calibration error "
+                f"{percent(before['ece'])}",
             )
         )
-    return [*rows, ("next", f"facepairs verify A.jpg B.jpg --model {summary['out']}")]
+    return [*rows, ("next", f"facepairs verify A.jpg B.jpg --bundle {summary['out']}")]

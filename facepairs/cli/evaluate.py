@@ -1,13 +1,12 @@
 """`facepairs evaluate`."""
 
-import shlex
-import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from facepairs.cli.output import print_json, print_rows, say, ticker
+from facepairs.cli.options import Json, Lists, Pairs, typed_command
+from facepairs.cli.output import log, print_json, print_rows, progress_display
 
 EXAMPLE = "Example: facepairs evaluate run/bundle default photos/ --report report.html"
 
@@ -18,34 +17,30 @@ def evaluate(
         typer.Argument(
             metavar="[BUNDLE]... [DATA]",
             show_default=False,
-            help="What to measure, several to compare: bundles (default: the package's), TOMLs of "
-            "other embedders, scores files, folders of crossval; then the folder of "
+            help="What to measure, several to compare: bundles (default: the packaged one), TOML "
+            "files of other embedders, scores files, folders of crossval; then the folder of "
             "Person_Name/photo.jpg.",
         ),
     ] = None,
     protocol: Annotated[
-        str | None,
+        Literal["heldout", "view1", "view2"] | None,
         typer.Option(
-            help="heldout or view1, with a TOML view2 too. [default: the one the bundle was "
-            "trained under]"
+            help="Which pairs; view2 with TOML files only. [default: as the bundle was trained]"
         ),
     ] = None,
-    lists: Annotated[Path | None, typer.Option(help="Folder of the official LFW lists.")] = None,
-    pairs: Annotated[
-        Path | None, typer.Option(help="CSV left,right,genuine with paths below DATA.")
-    ] = None,
-    scores: Annotated[
-        Path | None,
-        typer.Option(help="Scores file to write; without BUNDLE the one to read and measure."),
-    ] = None,
+    lists: Lists = None,
+    pairs: Pairs = None,
+    scores: Annotated[Path | None, typer.Option(help="Scores file to read and measure.")] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="With a scores file alone: accept at this score and above.")
+        float | None, typer.Option(help="With one scores file: accept at this score and above.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Scores file to write, with one BUNDLE and DATA.")
     ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
-            help="HTML file to write: curves, tables, and photos of the worst errors, which stay "
-            "in that file."
+            help="HTML page to write: curves, tables, and photos of the worst errors."
         ),
     ] = None,
     report_dir: Annotated[
@@ -54,10 +49,10 @@ def evaluate(
     no_images: Annotated[
         bool,
         typer.Option(
-            "--no-images", help="Leave photos out of the report; names of files and people stay."
+            "--no-images", help="No photos in the report; names of files and people remain."
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Measure a verifier on people that it does not know, or any scores file; compare several.
 
@@ -70,20 +65,20 @@ def evaluate(
     from facepairs.evaluation.summary import table
 
     check_places(report, report_dir)
+    progress = progress_display(json)
     result = measure(
         bundles or [],
         protocol=protocol,
         lists=lists,
         pairs_csv=pairs,
-        scores=scores,
+        scores=out or scores,
         threshold=threshold,
-        progress=ticker,
+        progress=progress,
     )
     for line in result.warnings:
-        say(f"warning: {line}")
+        log(f"warning: {line}")
     if report or report_dir:
-        command = shlex.join(["facepairs", *sys.argv[1:]])
-        write_reports(result, command, report, report_dir, not no_images, ticker)
+        write_reports(result, typed_command(), report, report_dir, not no_images, progress)
     if json:
         print_json(result.summary)
     elif result.comparison:
@@ -92,4 +87,4 @@ def evaluate(
         print_rows([("pairs", result.summary["pairs"]), *table(result.summary)])
     for path in (report, report_dir):
         if path and not json:
-            say(f"written: {path}")
+            log(f"written: {path}")

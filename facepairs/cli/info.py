@@ -1,10 +1,9 @@
 """`facepairs info`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from facepairs.cli.output import print_json, print_rows
+from facepairs.cli.options import BundleArgument, Json
+from facepairs.cli.output import percent, print_json, print_rows
 
 if TYPE_CHECKING:
     from facepairs.bundles.bundle import Bundle
@@ -12,11 +11,8 @@ if TYPE_CHECKING:
 EXAMPLE = "Example: facepairs info run/bundle"
 
 
-def info(
-    bundle: Annotated[str, typer.Argument(help="Bundle made by `facepairs train`, or default.")],
-    json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
-) -> None:
-    """Show what a bundle is: model, training, threshold and its errors; checks every file's sum."""
+def info(bundle: BundleArgument, json: Json = False) -> None:
+    """Show a bundle: model, training, thresholds and their errors. Checks every file's checksum."""
     from facepairs.bundles.bundle import Bundle
 
     opened = Bundle.open(bundle)
@@ -25,6 +21,20 @@ def info(
         print_json(dict(opened.raw))
     else:
         print_rows(_rows(opened))
+
+
+def _rate(row: dict[str, Any]) -> str:
+    """Return the threshold for one false match rate, with its errors."""
+    text = row.get("reason") or ""
+    if row.get("threshold") is not None:
+        text = f"threshold {row['threshold']:.4f}"
+    if "fmr_interval" not in row:
+        return text
+    low, high = map(percent, row["fmr_interval"])
+    return (
+        f"{text}, FNMR {percent(row['fnmr'])} (FMR measured {percent(row['measured_fmr'])}, "
+        f"95 % interval {low} to {high})"
+    )
 
 
 def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
@@ -49,22 +59,12 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
         rows.insert(3, ("started from", f"a bundle made {training['init']['created']}"))
     if "calibrated" in bundle.raw:
         rows.append(("by", f"facepairs calibrate, on {bundle.raw['calibrated']['finished']}"))
-    view2 = bundle.results.get("view2")
-    if view2:
-        text = f"accuracy {view2['accuracy']:.4f} ± {view2['accuracy_standard_error']:.4f}"
-        rows.append(("LFW View 2", f"{text}, by the same recipe on other people"))
+    if view2 := bundle.results.get("view2"):
+        accuracy, error = view2["accuracy"], view2["accuracy_standard_error"]
+        text = f"accuracy {100 * accuracy:.2f} ± {100 * error:.2f} %"
+        rows.append(("LFW View 2", f"{text} (standard error), by the same recipe on other people"))
     if bundle.ece is not None:
-        rows.append(("calibration error", f"{bundle.ece:.3f} (ECE, cross-fitted)"))
-    for row in bundle.thresholds:
-        text = row.get("reason") or ""
-        if row.get("threshold") is not None:
-            text = f"threshold {row['threshold']:.4f}"
-        if "fmr_interval" in row:
-            low, high = row["fmr_interval"]
-            text += (
-                f", FNMR {row['fnmr']:.3f} (FMR measured {row['measured_fmr']:.4f}, 95 % interval "
-                f"{low:.4f} to {high:.4f})"
-            )
-        rows.append((f"FMR {row['fmr']:g}", text))
+        rows.append(("calibration error", f"{percent(bundle.ece)} (ECE, cross-fitted)"))
+    rows += [(f"FMR {percent(row['fmr'])}", _rate(row)) for row in bundle.thresholds]
     versions = ", ".join(f"{name} {version}" for name, version in bundle.versions.items())
-    return [*rows, ("versions", versions), ("files", "all SHA-256 sums match")]
+    return [*rows, ("versions", versions), ("files", "all SHA-256 checksums match")]

@@ -1,22 +1,30 @@
-"""What every command prints with: JSON or text on stdout, the rest on stderr."""
+"""Print results on stdout, as text or JSON, and messages and progress on stderr."""
 
 import io
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from facepairs.errors import one_line
+from facepairs.support.progress import (
+    ProgressCallback,
+    ProgressFactory,
+    format_bar,
+    format_duration,
+    ignore_phases,
+)
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
-LOST_WORKER = 138  # launchers start a process again that ends so: 128 + SIGUSR1, to Kubeflow
+LOST_WORKER = 138  # 128 + SIGUSR1: Kubeflow restarts a process that exits with it
+DISPLAY_AFTER_S, REFRESH_S = 2.0, 0.1
 
 
-def bear_any_name() -> None:
-    r"""Let stdout escape what it cannot encode, such as a file name that is no Unicode: `\udcff`.
+def escape_unencodable() -> None:
+    r"""Make stdout escape what it cannot encode, such as a file name that is not Unicode: `\udcff`.
 
-    In JSON that is the very character, which `os.fsencode` turns back into the name's byte.
+    In JSON that is the character itself, which `os.fsencode` turns back into the name's byte.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -28,7 +36,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def print_error(kind: str, message: str, as_json: bool) -> None:
-    """Print one line on stderr; under `--json` an object on stdout."""
+    """Print one line on stderr, or with `as_json` an object on stdout."""
     line = " ".join(message.split())
     if as_json:
         print_json({"error": {"kind": kind, "message": line}})
@@ -36,35 +44,47 @@ def print_error(kind: str, message: str, as_json: bool) -> None:
         print(f"facepairs: error: {line}", file=sys.stderr)
 
 
-def say(line: str) -> None:
-    """Print a line of progress or warning on stderr; line breaks in names are escaped."""
+def log(line: str) -> None:
+    """Print a message or warning on stderr; line breaks in names are escaped."""
     print(one_line(line), file=sys.stderr, flush=True)
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
-    """Print label and text in two columns; line breaks and control characters are escaped."""
-    listed = [(one_line(label), one_line(text)) for label, text in rows]
-    width = max((len(label) for label, _ in listed), default=0)
-    for label, text in listed:
+    """Print labels and texts in two columns; control characters are escaped."""
+    escaped = [(one_line(label), one_line(text)) for label, text in rows]
+    width = max((len(label) for label, _ in escaped), default=0)
+    for label, text in escaped:
         print(f"{label:<{width}}  {text}")
 
 
-def ticker(label: str) -> Callable[[int, int], None]:
-    """Make a progress bar on a terminal's stderr, shown once the work takes two seconds."""
-    started = time.monotonic()
-    shown = 0.0
+def percent(share: float) -> str:
+    """Return a share between 0 and 1 as a percentage of two or more digits, such as `0.12 %`."""
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.1f} %"
 
-    def tick(done: int, total: int) -> None:
-        nonlocal shown
+
+def progress_display(as_json: bool = False) -> ProgressFactory:
+    """Return the display for a command's phases: a bar on stderr once a phase takes two seconds.
+
+    Nothing is shown with `as_json`, or where stderr is not a terminal.
+    """
+    return ignore_phases if as_json or not sys.stderr.isatty() else _progress_bar
+
+
+def _progress_bar(label: str) -> ProgressCallback:
+    started = time.monotonic()
+    refreshed = 0.0
+
+    def update(done: int, total: int) -> None:
+        nonlocal refreshed
         now = time.monotonic()
         finished = done >= total
-        if not sys.stderr.isatty() or now - started < 2 or (now - shown < 0.1 and not finished):
+        too_soon = now - started < DISPLAY_AFTER_S or now - refreshed < REFRESH_S
+        if too_soon and not (finished and refreshed):
             return
-        shown = now
-        filled = 24 * done // max(total, 1)
-        left = (now - started) * (total - done) / max(done, 1)
-        bar = f"{label} [{'=' * filled}{' ' * (24 - filled)}] {done:,}/{total:,}  {left:.0f} s left"
-        end = "\r\x1b[2K" if finished else ""
-        print(f"\r\x1b[2K{bar}{end}", end="", file=sys.stderr, flush=True)
+        refreshed = now
+        remaining = format_duration((now - started) * (total - done) / max(done, 1))
+        bar = f"{label} {format_bar(done, total)} {done:,}/{total:,}  {remaining} left"
+        line = "\r\x1b[2K" if finished else f"\r\x1b[2K{bar}"
+        print(line, end="", file=sys.stderr, flush=True)
 
-    return tick
+    return update

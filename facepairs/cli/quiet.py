@@ -1,4 +1,4 @@
-"""What libraries have to say is kept from people who did not ask for it with --verbose.
+"""Silence what libraries print, unless `--verbose` asks for it.
 
 They warn through Python, log through Python, and print in C (TensorFlow, ONNX Runtime, libtiff).
 """
@@ -9,44 +9,44 @@ import os
 import sys
 import warnings
 
-VERBOSE = "FACEPAIRS_VERBOSE"  # in the environment: for the processes that are started, too
+VERBOSE = "FACEPAIRS_VERBOSE"  # an environment variable, so that child processes see it
 
 
 def verbose() -> bool:
-    """Whether libraries may be heard."""
+    """Return whether the output of libraries is shown."""
     return os.environ.get(VERBOSE, "") not in ("", "0")
 
 
-def hush() -> None:
-    """Silence libraries from here on, or with `verbose` let them say all they have."""
-    import logging  # `--help` does without
+def silence_libraries() -> None:
+    """Silence libraries from here on; in verbose mode, show all their warnings and logs."""
+    import logging  # `--help` does not need it
 
     if verbose():
         warnings.simplefilter("default")
         logging.basicConfig(level=logging.INFO)
         return
-    if not sys.warnoptions:  # -W or PYTHONWARNINGS
+    if not sys.warnoptions:  # neither -W nor PYTHONWARNINGS is set
         warnings.simplefilter("ignore")
     logging.getLogger().addHandler(logging.NullHandler())  # without one, Python prints to stderr
     with contextlib.suppress(OSError):
-        _part_from_c()
+        _separate_stderr()
 
 
-def _part_from_c() -> None:
-    """Give Python a stderr of its own, and let the one that C libraries write to lead nowhere.
+def _separate_stderr() -> None:
+    """Give Python a stderr of its own and discard what C libraries write to the process's stderr.
 
-    What ends the process in C is not lost: where it was is written to Python's.
+    A crash in C is still reported: faulthandler writes its location to Python's stderr.
     """
     import faulthandler
 
     stderr = sys.stderr
     if stderr is not sys.__stderr__ or not isinstance(stderr, io.TextIOWrapper):
-        return  # closed, or a caller's own
+        return  # closed, or replaced by the caller
     stderr.flush()
     own = io.FileIO(os.dup(2), "w")
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    os.close(null)
     sys.stderr = io.TextIOWrapper(
         own, stderr.encoding, stderr.errors, line_buffering=True, write_through=True
     )
@@ -54,7 +54,7 @@ def _part_from_c() -> None:
 
 
 def quiet_tensorflow() -> None:
-    """Set what TensorFlow and Keras look for in the environment; call it before their import."""
+    """Set the environment variables of TensorFlow and Keras; call it before their import."""
     from facepairs.support.atomic import own_temporaries
 
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if verbose() else "3")

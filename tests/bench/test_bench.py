@@ -1,10 +1,11 @@
 import colorsys
-import importlib.util
+import importlib
 import inspect
 import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,22 +16,22 @@ from PIL import Image
 
 from facepairs.bench import steps
 from facepairs.bench.job import SEED, Batch, Job, Skip, Spec, pair_count
-from facepairs.bench.meter import LEAST_BATCHES, WARM_UP_BATCHES, measure
+from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
+from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES, measure
 from facepairs.bench.plot import check_plot, write_plot
 from facepairs.bench.processes import run_worker
-from facepairs.bench.report import aligned, row_table, to_json, training_table
-from facepairs.bench.rows import ROWS, Row, choose
+from facepairs.bench.report import Report, aligned, row_table, summarize, training_table
+from facepairs.bench.rows import ROWS, Row, select_rows
 from facepairs.bench.run import Line, Options, Results, check_model
 from facepairs.cli.bench import bench
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig
 
 PEOPLE, PHOTOS, BATCH = 10, 4, 8
-IN_PROCESS = [name for name in ROWS if name != "torch-2"]  # forking within pytest is another matter
 
 
 def colour(image: int) -> tuple[int, ...]:
-    """One of 40 colours that are easily told apart."""
+    """One of 40 colours that are easy to distinguish."""
     turn, light = divmod(image, 2)
     return tuple(round(255 * c) for c in colorsys.hls_to_rgb(turn / 20, 0.3 + 0.3 * light, 1.0))
 
@@ -50,11 +51,20 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def spec(faces: Path, tmp_path: Path) -> Spec:
-    return Spec("row", "pil", str(faces), BATCH, 250, 112, cache=str(tmp_path / "store"))
+    return Spec(
+        "row", "pil", str(faces), BATCH, 250, 112,
+        function=ROWS["pil"].function, cache=str(tmp_path / "store"),
+    )  # fmt: skip
+
+
+def function_of(row: Row) -> Callable[[Job], Iterator[Batch]]:
+    module, _, name = row.function.partition(":")
+    function: Callable[[Job], Iterator[Batch]] = getattr(importlib.import_module(module), name)
+    return function
 
 
 def images_in(batch: Batch) -> tuple[list[int], list[int]]:
-    """Which images a batch shows, told by their colours."""
+    """Return which images a batch shows, recognised by their colours."""
     images = batch.images
     if isinstance(images, tuple):
         images = np.concatenate([np.asarray(side) for side in images])
@@ -63,26 +73,24 @@ def images_in(batch: Batch) -> tuple[list[int], list[int]]:
     centre = pixels[:, 56, 56].astype(float) * (1 if pixels.dtype == np.uint8 else 255)
     distance = np.abs(centre[:, None] - COLOURS).sum(axis=2)
     assert distance.min(axis=1).max() < 12
-    found = distance.argmin(axis=1).tolist()
-    return found[: batch.pairs], found[batch.pairs :]
+    numbers = distance.argmin(axis=1).tolist()
+    return numbers[: batch.pairs], numbers[batch.pairs :]
 
 
-def test_colours_are_apart() -> None:
+def test_colours_differ_clearly() -> None:
     apart = np.abs(COLOURS[:, None] - COLOURS).sum(axis=2) + 1000 * np.eye(len(COLOURS))
     assert apart.min() > 24
 
 
-@pytest.mark.parametrize("name", [name for name in IN_PROCESS if name != "limit"])
-def test_all_rows_give_the_same_pairs_in_the_same_order(name: str, spec: Spec) -> None:
+@pytest.mark.parametrize("name", [name for name in ROWS if name != "limit"])
+def test_all_rows_yield_the_same_pairs_in_the_same_order(name: str, spec: Spec) -> None:
     row = ROWS[name]
-    if row.missing():
-        pytest.skip(row.missing())
-    job = Job(replace(spec, name=name, variant=row.variants[0]))
-    if row.built:
+    job = Job(replace(spec, name=name))
+    if row.has_cache:
         from facepairs.bench.store_rows import build
 
         build(job)
-    batches = row.load()(job)
+    batches = function_of(row)(job)
     done = 0
     for batch in (next(batches), next(batches)):
         pairs = job.pairs.where(slice(done, done + batch.pairs))
@@ -95,7 +103,7 @@ def test_all_rows_give_the_same_pairs_in_the_same_order(name: str, spec: Spec) -
 
 def test_limit_decodes_the_same_images(spec: Spec) -> None:
     job = Job(spec)
-    batch = next(ROWS["limit"].load()(job))
+    batch = next(function_of(ROWS["limit"])(job))
     assert batch.pairs == 32
     calls = -(-job.image_order.size // 64)  # they run side by side, so any may be the first
     expected = COLOURS[np.resize(job.image_order, (calls, 64)), 0]
@@ -103,17 +111,17 @@ def test_limit_decodes_the_same_images(spec: Spec) -> None:
     assert off.min() < 5
 
 
-def test_limit_is_skipped_without_jpegs(spec: Spec, tmp_path: Path) -> None:
+def test_limit_is_skipped_for_images_that_are_not_jpegs(spec: Spec, tmp_path: Path) -> None:
     for image in range(4):
         folder = tmp_path / "png" / f"P{image // 2}"
         folder.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (50, 50)).save(folder / f"{image}.png")
     with pytest.raises(Skip, match="JPEG"):
-        next(ROWS["limit"].load()(Job(replace(spec, data=str(tmp_path / "png")))))
+        next(function_of(ROWS["limit"])(Job(replace(spec, data=str(tmp_path / "png")))))
 
 
 @pytest.mark.parametrize("batch_size", [2, 64, 100, 1000, 4096])
-def test_the_pairs_are_the_sampler_s_whatever_the_batch(spec: Spec, batch_size: int) -> None:
+def test_pairs_are_the_samplers_for_any_batch_size(spec: Spec, batch_size: int) -> None:
     job = Job(replace(spec, batch_size=batch_size))
     sampler = PairSampler(job.index.first, job.people, SEED)
     drawn = np.concatenate([sampler.block(0, number, 1024).left for number in range(8)])
@@ -129,115 +137,97 @@ def test_the_pairs_are_the_sampler_s_whatever_the_batch(spec: Spec, batch_size: 
         assert order.tolist() == job.image_order[number % len(job.image_order)].tolist()
 
 
-def test_pillow_rows_cut_the_window_that_training_cuts(spec: Spec, tmp_path: Path) -> None:
-    from facepairs.bench.pillow_rows import crop
-    from facepairs.images.photo import Framing, load_crop
-
-    ramp = np.add.outer(np.arange(250), np.arange(300)) % 256
-    path = tmp_path / "ramp.png"
-    Image.fromarray(np.stack([ramp] * 3, axis=2).astype(np.uint8)).save(path)
-    assert (crop(str(path), Job(spec)) == load_crop(path, Framing(250, 112))).all()
-
-
-def test_measure_counts_after_the_warm_up(spec: Spec) -> None:
+def test_measurement_starts_after_the_warm_up(spec: Spec) -> None:
     taken: list[int] = []
 
     def row(job: Job) -> Any:
-        with job.aside():
+        with job.setup():
             time.sleep(0.2)
         while True:
             time.sleep(0.002)
             taken.append(4)
             yield Batch(4, None, None)
 
-    result = measure(row, Job(spec), seconds=0.01)
-    assert len(taken) == 1 + WARM_UP_BATCHES + LEAST_BATCHES
+    result = measure(row, Job(spec), min_seconds=0.01)
+    assert len(taken) == 1 + WARM_UP_BATCHES + MIN_BATCHES
     assert 0 < result.pairs_per_s <= 4 / 0.002
     assert 0 < result.first_batch_s < 0.2
     assert 0 <= result.cpu_s_per_1k_pairs < 100
-    assert result.peak_rss_mb >= 0
+    assert 0 <= result.peak_rss_mb < 200
 
 
-def test_a_row_needs_its_package() -> None:
+def test_a_row_is_missing_without_its_package() -> None:
     assert Row("x:y", "", needs="no_such_package").missing() == "no_such_package is not installed"
     assert Row("x:y", "", needs="no_such.package").missing() == "no_such.package is not installed"
     assert not Row("x:y", "", needs="PIL.Image").missing()
-    assert bool(ROWS["torch-0"].missing()) == (importlib.util.find_spec("torch") is None)
+    assert not any(row.missing() for row in ROWS.values())
 
 
-def test_choose() -> None:
-    assert choose(None) == list(ROWS)
-    assert choose("files, pil,files") == ["files", "pil"]
+def test_select_rows() -> None:
+    assert select_rows(None) == ROWS
+    assert list(select_rows("files, pil,files")) == ["files", "pil"]
     with pytest.raises(BadConfig, match=r"unknown row 'tfrecrd-raw'; did you mean 'tfrecord-raw'"):
-        choose("pil,tfrecrd-raw")
+        select_rows("pil,tfrecrd-raw")
     with pytest.raises(BadConfig, match="known: pil"):
-        choose("zzz")
-    with pytest.raises(BadConfig, match="no rows"):
-        choose(" ,")
+        select_rows("zzz")
+    with pytest.raises(BadConfig, match="names no row"):
+        select_rows(" ,")
 
 
-def test_worker_reports_what_breaks(spec: Spec) -> None:
+def test_a_worker_reports_what_failed(spec: Spec) -> None:
     missing = run_worker(replace(spec, data=spec.data + "/none"), 60)
-    assert list(missing) == ["failed"]
-    assert "No such file" in missing["failed"]
-    assert run_worker(replace(spec, name="zz"), 60)["failed"] == "KeyError: 'zz'"
+    assert missing == WorkerResult(failed=missing.failed)
+    assert "No such file" in missing.failed
+    broken = run_worker(replace(spec, function="facepairs.bench.pillow_rows:zz"), 60)
+    assert broken.failed.startswith("AttributeError: ")
 
 
-def test_worker_that_is_not_done_is_ended(spec: Spec) -> None:
-    assert run_worker(replace(spec, seconds=60), 2.0) == {"failed": "no result after 2 s"}
+def test_a_worker_that_runs_out_of_time_is_killed(spec: Spec) -> None:
+    assert run_worker(replace(spec, seconds=60), 2.0).failed == "no result after 2 s"
 
 
-def run(rate: float, **more: float) -> dict[str, Any]:
-    figures = {"cpu_s_per_1k_pairs": 0.5, "first_batch_s": 0.1, "peak_rss_mb": 20.0}
-    return {"pairs_per_s": rate, **figures, **more}
+def run(rate: float) -> RowMeasurement:
+    return RowMeasurement(rate, cpu_s_per_1k_pairs=0.5, first_batch_s=0.1, peak_rss_mb=20.0)
 
 
-def test_only_the_fastest_variant_goes_on() -> None:
-    line = Line("keras-pydataset", ["threads", "processes"])
-    line.add("threads", run(10.0))
-    line.add("processes", run(20.0))
-    line.settle()
-    line.settle()
-    assert line.running == ["processes"]
-    line = Line("keras-pydataset", ["threads", "processes"])
-    line.add("processes", {"failed": "broken"})
-    line.add("threads", run(10.0))
-    line.settle()
-    assert line.running == ["threads"]
+def test_a_row_that_fails_once_has_failed() -> None:
+    line: Line[RowMeasurement] = Line("files")
+    assert line.add(WorkerResult(vars(run(10.0))), RowMeasurement) == "10.0 pairs/s"
     assert not line.ended
-    line.add("threads", {"failed": "broken too"})
-    line.settle()
-    assert line.failed == "broken too"
-    assert line.ended
+    assert line.add(WorkerResult(failed="broken"), RowMeasurement) == "failed: broken"
+    assert (line.ended, len(line.measurements)) == (True, 1)
+    line = Line("limit")
+    assert line.add(WorkerResult(skipped="no JPEGs"), RowMeasurement) == "skipped: no JPEGs"
+    assert (line.ended, line.failed) == (True, "")
 
 
 def results() -> Results:
-    options = Options(Path("x"), ["pil"], 3, 5.0, 64, 112, "difference", True)
+    torch = Row("torch_rows:two_workers", "PyTorch", needs="torch", module_folder="/rivals")
+    options = Options(Path("x"), {**ROWS, "torch-2": torch})
     rows = [
-        Line("pil", [""], runs={"": [run(100.0), run(90.0), run(120.0)]}),
-        Line("torch-0", [""], skipped="torch is not installed"),
-        Line("memory", [""], build_s=2.0, disk_mb=40.0, runs={"": [run(20_000.0)]}),
-        Line("files", [""], runs={"": [run(1.0)]}, failed="ValueError: no"),
-        Line(
-            "keras-pydataset",
-            ["threads"],
-            runs={"threads": [run(250.0), run(260.0)], "processes": [run(50.0)]},
-        ),
-        Line("limit", [""], runs={"": [run(1000.0)]}),
+        Line("pil", measurements=[run(100.0), run(90.0), run(120.0)]),
+        Line("torch-2", skipped="torch is not installed"),
+        Line("memory", build_s=2.0, disk_mb=40.0, measurements=[run(20_000.0)]),
+        Line("files", measurements=[run(1.0)], failed="ValueError: no"),
+        Line("article-parallel", measurements=[run(250.0), run(260.0)]),
+        Line("limit", measurements=[run(1000.0)]),
     ]
-    step = {"steps_per_s": 8.0, "ceiling_steps_per_s": 8.0}
-    step |= {"input_wait_share": 0.01, "device": "CPU"}
-    slower = {**step, "steps_per_s": 6.0, "ceiling_steps_per_s": 10.0}
+    step = StepMeasurement(8.0, ceiling_steps_per_s=8.0, input_wait_share=0.01, device="CPU")
+    slower = replace(step, steps_per_s=6.0, ceiling_steps_per_s=10.0)
     training = [
-        Line("files", [""], runs={"": [step, slower]}),
-        Line("memory", [""], failed="ValueError: no"),
+        Line("files", measurements=[step, slower]),
+        Line("memory", failed="ValueError: no"),
     ]
     return Results(options, 40, 10, "warm", 0.1, rows, training)
 
 
+def report() -> Report:
+    return summarize(results(), "facepairs bench x")
+
+
 def test_report_has_medians_ranges_and_ratios() -> None:
-    report = to_json(results(), "facepairs bench x")
-    rows = {row["name"]: row for row in report["rows"]}
+    written = report().to_json()
+    rows = {row["name"]: row for row in written["rows"]}
     pil = rows["pil"]
     assert (pil["pairs_per_s"], pil["pairs_per_s_min"], pil["pairs_per_s_max"]) == (100, 90, 120)
     assert pil["x_pil"] == 1
@@ -245,40 +235,39 @@ def test_report_has_medians_ranges_and_ratios() -> None:
     assert pil["disk_mb"] is None
     assert rows["memory"]["x_pil"] == 200
     assert (rows["memory"]["disk_mb"], rows["memory"]["build_s"]) == (40, 2)
-    assert rows["torch-0"]["skipped"] == "torch is not installed"
+    assert rows["torch-2"]["skipped"] == "torch is not installed"
     assert rows["files"]["failed"] == "ValueError: no"
     assert rows["files"]["pairs_per_s"] is None
-    assert rows["keras-pydataset"]["pairs_per_s"] == 255
-    assert "with threads (first round: threads 250, processes 50" in rows["keras-pydataset"]["note"]
-    (files, memory) = report["training"]
+    assert rows["article-parallel"]["pairs_per_s"] == 255
+    assert "AUTOTUNE" in rows["article-parallel"]["note"]
+    (files, memory) = written["training"]
     assert (files["steps_per_s"], files["ceiling_steps_per_s"]) == (7, 9)
     assert files["share_of_ceiling"] == 0.8  # of 1 and .6, each that of its process
     assert (files["share_of_ceiling_min"], files["share_of_ceiling_max"]) == (0.6, 1)
     assert memory["share_of_ceiling"] is None
-    json.dumps(report, allow_nan=False)
+    json.dumps(written, allow_nan=False)
 
 
-def test_tables_in_full() -> None:
-    report = to_json(results(), "")
-    assert row_table(report["rows"]) == [
-        "pipeline         pairs/s        min-max  x pil  of limit  CPU s/1k  first s  RSS MB"
+def test_tables_line_by_line() -> None:
+    assert row_table(report().rows) == [
+        "pipeline          pairs/s        min-max  x pil  of limit  CPU s/1k  first s  RSS MB"
         "  disk MB  build s",
-        "pil                  100         90-120    1.0       10%     0.500     0.10      20",
-        "torch-0          skipped: torch is not installed",
-        "memory            20,000  20,000-20,000  200.0    2,000%     0.500     0.10      20"
+        "pil                   100         90-120    1.0       10%     0.500     0.10      20",
+        "torch-2           skipped: torch is not installed",
+        "memory             20,000  20,000-20,000  200.0    2,000%     0.500     0.10      20"
         "       40      2.0",
-        "files            failed: ValueError: no",
-        "keras-pydataset      255        250-260    2.5       26%     0.500     0.10      20",
-        "limit              1,000    1,000-1,000   10.0      100%     0.500     0.10      20",
+        "files             failed: ValueError: no",
+        "article-parallel      255        250-260    2.5       26%     0.500     0.10      20",
+        "limit               1,000    1,000-1,000   10.0      100%     0.500     0.10      20",
     ]
-    assert training_table(report["training"]) == [
+    assert training_table(report().training) == [
         "training from  steps/s    min-max  input wait  constant batch  of it   min-max",
         "files             7.00  6.00-8.00        1.0%            9.00    80%  60%-100%",
         "memory         failed: ValueError: no",
     ]
 
 
-def test_aligned_keeps_a_lone_text_out_of_the_columns() -> None:
+def test_a_reason_does_not_widen_the_columns() -> None:
     lines = aligned(
         [["a", "b", "c"], ["long name", "skipped: a very long reason"], ["x", "1", "2"]]
     )
@@ -288,7 +277,7 @@ def test_aligned_keeps_a_lone_text_out_of_the_columns() -> None:
 def test_plot(tmp_path: Path) -> None:
     out = tmp_path / "rows.png"
     check_plot(out)
-    write_plot(out, to_json(results(), ""))
+    write_plot(out, report())
     with Image.open(out) as image:
         assert image.format == "PNG"
         assert image.width > 500
@@ -302,22 +291,24 @@ def test_training_steps_are_measured_by_the_loop(
     monkeypatch.setattr(steps, "WARM_UP_STEPS", 2)
     monkeypatch.setattr(steps, "STEPS", 3)
     job = Job(replace(spec, task="training", name="files", model="difference"))
-    result = steps.train_steps(job)
+    result = steps.measure_steps(job)
     assert result.steps_per_s > 0
     assert 0 <= result.input_wait_share < 1
     assert result.device
 
 
 @pytest.mark.parametrize(
-    ("model", "says"),
+    ("model", "message"),
     [
         ("pixels", "nothing to train"),
-        ("siamese", "learns from vectors made once"),
+        ("siamese", "learns from features that are computed once"),
         ("resnet", "model is 'resnet'"),
     ],
 )
-def test_the_training_table_is_for_models_that_stores_feed(model: str, says: str) -> None:
-    with pytest.raises(BadConfig, match=says):
+def test_the_training_table_refuses_models_that_stores_do_not_feed(
+    model: str, message: str
+) -> None:
+    with pytest.raises(BadConfig, match=message):
         check_model(model)
     check_model(inspect.signature(bench).parameters["model"].default)
 

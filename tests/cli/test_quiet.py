@@ -12,8 +12,8 @@ from PIL import Image, features
 
 CHATTER = """
 import logging, os, sys, warnings
-from facepairs.cli.quiet import hush
-hush()
+from facepairs.cli.quiet import silence_libraries
+silence_libraries()
 os.write(2, b"from C\\n")
 warnings.warn("from Python", DeprecationWarning)
 logging.getLogger("library").warning("from a log")
@@ -39,7 +39,7 @@ def test_all_ways_of_libraries_to_speak_are_silent_or_heard():
 
 
 def test_a_bug_is_traced_back_and_a_crash_in_c_says_where():
-    begin = "from facepairs.cli.quiet import hush\nhush()\n"
+    begin = "from facepairs.cli.quiet import silence_libraries\nsilence_libraries()\n"
     bug = run(begin + "raise RuntimeError('a bug')")
     assert bug.stderr.splitlines()[-1] == "RuntimeError: a bug"
     crash = run(begin + "import os\nos.abort()")

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from pillow_draft_rows import crop
 from torch.utils.data import DataLoader
 
 from facepairs.bench.job import Batch, Job
-from facepairs.bench.pillow_rows import crop
+from facepairs.support.platform import cores
 
 
 class Pairs(torch.utils.data.Dataset):  # type: ignore[misc]
@@ -27,10 +28,24 @@ class Pairs(torch.utils.data.Dataset):  # type: ignore[misc]
         return left, right, bool(self._pairs.genuine[number])
 
 
-def loader(job: Job) -> Iterator[Batch]:
-    """Collate batches in this process (0 workers) or in as many as the variant says."""
-    torch.set_num_threads(1)  # as its workers do: threads that wait to collate spin, and cost half
-    workers = int(job.spec.variant)
+def in_process(job: Job) -> Iterator[Batch]:
+    """Yield batches that this process collates itself."""
+    return _load(job, 0)
+
+
+def two_workers(job: Job) -> Iterator[Batch]:
+    """Yield batches from two worker processes."""
+    return _load(job, 2)
+
+
+def worker_per_core(job: Job) -> Iterator[Batch]:
+    """Yield batches from one worker process per core."""
+    return _load(job, cores())
+
+
+def _load(job: Job, workers: int) -> Iterator[Batch]:
+    # As DataLoader's workers do; more threads would spin while they wait, at half the speed.
+    torch.set_num_threads(1)
     batches = DataLoader(
         Pairs(job), job.batch_size, num_workers=workers, persistent_workers=workers > 0
     )

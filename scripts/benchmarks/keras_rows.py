@@ -1,4 +1,4 @@
-"""The row of Keras: a `keras.utils.PyDataset`, as `fit` iterates over it."""
+"""Rows of Keras: a `keras.utils.PyDataset`, iterated as `fit` does, without a model."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 import keras
 import numpy as np
 from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetAdapter
+from pillow_draft_rows import crop
 
 from facepairs.bench.job import Batch, Job
-from facepairs.bench.pillow_rows import crop
 
 WORKERS = 2
 
 
 class Pairs(keras.utils.PyDataset):  # type: ignore[misc]
-    """Batch by number: the crops of both sides, uint8, and the labels."""
+    """Batch by number: the uint8 crops of both sides, and the labels."""
 
     def __init__(self, job: Job, processes: bool) -> None:
         super().__init__(workers=WORKERS, use_multiprocessing=processes)
@@ -33,9 +33,18 @@ class Pairs(keras.utils.PyDataset):  # type: ignore[misc]
         return (left, right), pairs.genuine
 
 
-def py_dataset(job: Job) -> Iterator[Batch]:
-    """Let Keras's own adapter run the workers: what `fit` does, without a model."""
-    adapter = PyDatasetAdapter(Pairs(job, job.spec.variant == "processes"))
+def threads(job: Job) -> Iterator[Batch]:
+    """Yield batches from two worker threads."""
+    return _iterate(Pairs(job, processes=False))
+
+
+def processes(job: Job) -> Iterator[Batch]:
+    """Yield batches from two worker processes."""
+    return _iterate(Pairs(job, processes=True))
+
+
+def _iterate(pairs: Pairs) -> Iterator[Batch]:
+    adapter = PyDatasetAdapter(pairs)
     dataset = adapter.get_tf_dataset()  # before any worker is forked, as in `fit`
     while True:
         adapter.on_epoch_begin()

@@ -8,19 +8,20 @@ import nvidia.dali.math as dali_math
 from nvidia.dali import fn, pipeline_def, types
 
 from facepairs.bench.job import Batch, Job
-from facepairs.support.machine import cores
+from facepairs.support.platform import cores
 
 
 def dali(job: Job) -> Iterator[Batch]:
-    """Read files in the order of the pairs and decode their squares, a thread for each core.
+    """Read files in the order of the pairs and decode their squares, one thread per core.
 
-    The resize is left out where all images have one size that needs none: it costs half the speed.
+    Where all images have the same size and need no resizing, the graph has none: it halves the
+    speed.
     """
     order = job.image_order
     genuine = job.pairs.genuine.reshape(-1, job.batch_size)
     files = [job.paths[image] for image in order.ravel()]
     labels = np.concatenate([genuine, genuine], axis=1).ravel().astype(int).tolist()
-    with job.aside():
+    with job.setup():
         squares = np.unique(job.squares(order.ravel()), axis=0)
 
     @pipeline_def(batch_size=order.shape[1], num_threads=cores(), device_id=None)  # type: ignore[untyped-decorator]
@@ -44,7 +45,7 @@ def dali(job: Job) -> Iterator[Batch]:
 
 
 def _square(size: Any, share: float) -> tuple[Any, Any]:
-    """Give the centre square's corner and sides, int32[2] each, as nodes of the graph."""
+    """Return corner and sides of the centre square, int32[2] each, as nodes of the graph."""
     sides = size[0:2]
     short = fn.cast(fn.reductions.min(sides), dtype=types.FLOAT)
     side = fn.cast(dali_math.floor(short * share + 0.5), dtype=types.INT32)

@@ -1,0 +1,54 @@
+"""Turn exceptions into one line of text and an exit code."""
+
+import errno
+from typing import Any
+
+from facepairs.cli.output import ERROR, print_error
+from facepairs.errors import NO_PLACE
+
+TENSORFLOW_OUT_OF_MEMORY = "ResourceExhaustedError"
+LIBRARY_OUT_OF_MEMORY = ("failed to map segment", "annot allocate memory")
+NO_TEMPORARY_FOLDER = "No usable temporary directory"  # Python's message
+OUT_OF_MEMORY = "out of memory; free some or raise the limit (ulimit -v), or reduce the input"
+FREE_SPACE = "free space or choose another place"
+SHORTAGES = {  # a machine that has run out of something is not a bug
+    errno.ENOSPC: FREE_SPACE,
+    errno.EFBIG: "raise the limit (ulimit -f)",
+    errno.EROFS: "choose another place",
+    errno.EMFILE: "raise the limit (ulimit -n)",
+    errno.ENFILE: "close other programs",
+    errno.ENOMEM: "free memory or raise the limit (ulimit -v)",
+    errno.EAGAIN: "raise the limit (ulimit -u) or free memory",
+    errno.EIO: "the disk has failed there",
+}
+if hasattr(errno, "EDQUOT"):  # not on Windows
+    SHORTAGES[errno.EDQUOT] = FREE_SPACE
+
+
+def describe_shortage(error: Exception) -> str:
+    """Return what the machine has run out of, or "" for any other error."""
+    library = isinstance(error, ImportError) and any(
+        text in str(error) for text in LIBRARY_OUT_OF_MEMORY
+    )
+    tensorflow = type(error).__name__ == TENSORFLOW_OUT_OF_MEMORY
+    if library or tensorflow or isinstance(error, MemoryError):
+        return OUT_OF_MEMORY
+    if isinstance(error, FileNotFoundError) and NO_TEMPORARY_FOLDER in str(error):
+        return NO_PLACE
+    if isinstance(error, OSError) and error.errno in SHORTAGES:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror}; {SHORTAGES[error.errno]}"
+    return ""
+
+
+def report_usage_error(error: Any, as_json: bool) -> int:
+    """Print a mistake in the command line (click's UsageError) in one line; re-raise bugs."""
+    if not hasattr(error, "format_message"):
+        raise error
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error.ctx.get_help())
+        return ERROR
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "facepairs"
+    message = error.format_message().replace("\n", " ").rstrip(".")
+    print_error("usage", f"{message}; see {command} --help", as_json)
+    return ERROR

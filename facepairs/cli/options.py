@@ -1,0 +1,84 @@
+"""Options that several commands share. Each name means the same thing everywhere.
+
+`--out` is what a command writes, `--json` prints its result as JSON, `--bundle` is a trained
+verifier, `--model` an architecture to train, `--pairs` a CSV file of pairs.
+"""
+
+import shlex
+import sys
+from pathlib import Path as LocalPath
+from typing import Annotated, Any
+
+import typer
+
+from facepairs import choices
+
+
+def path(text: str) -> str:
+    """Return a path or a URI unchanged; `pathlib` would turn `//` into one slash."""
+    return text
+
+
+Data = Annotated[LocalPath, typer.Argument(help="Folder of Person_Name/photo.jpg.")]
+AnyData = Annotated[str, typer.Argument(parser=path, help="Folder of Person_Name/photo.jpg.")]
+BundleArgument = Annotated[
+    str, typer.Argument(help="Bundle made by `facepairs train`; default: the packaged one.")
+]
+OutArgument = Annotated[  # how OUT was written before --out; still accepted
+    LocalPath | None, typer.Argument(metavar="[OUT]", hidden=True, show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Lists = Annotated[LocalPath | None, typer.Option(help="Folder of the official LFW lists.")]
+Pairs = Annotated[
+    LocalPath | None, typer.Option(help="CSV file left,right,genuine with paths below DATA.")
+]
+Model = Annotated[choices.Model | None, typer.Option(help="Architecture to train.")]
+Protocol = Annotated[
+    choices.Protocol | None,
+    typer.Option(help="heldout: split by people; view1: LFW's lists. [default: heldout]"),
+]
+Seed = Annotated[
+    int | None, typer.Option(help="Seed of split, pairs, weights and augmentation. [default: 0]")
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave unreadable images out.")]
+Config = Annotated[
+    LocalPath | None, typer.Option(help="TOML file of settings; options override it.")
+]
+Runner = Annotated[
+    str | None,
+    typer.Option(
+        help="Apache Beam runner that does the work: DirectRunner, DataflowRunner, FlinkRunner, "
+        "SparkRunner, …  [default: threads of this machine]"
+    ),
+]
+BeamOptions = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[-- BEAM OPTIONS]",
+        help="Beam's own options, with --runner.",
+        show_default=False,
+    ),
+]
+
+
+def require_out(option: Any, argument: Any) -> Any:
+    """Return the output path, given as `--out` or, as before, as the last argument."""
+    if option is None and argument is None:
+        raise typer.BadParameter("name the output: --out PATH")
+    if option is not None and argument is not None:
+        raise typer.BadParameter(f"two outputs: {option} and {argument}; use --out alone")
+    return argument if option is None else option
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Return the options that were used: not None, not an unset flag; paths as text."""
+    return {
+        name: str(value) if isinstance(value, LocalPath) else value
+        for name, value in options.items()
+        if value is not None and value is not False
+    }
+
+
+def typed_command() -> str:
+    """Return the command line of this process, quoted for a shell."""
+    return shlex.join(["facepairs", *sys.argv[1:]])

@@ -1,0 +1,81 @@
+"""Measure the input pipelines of other libraries beside facepairs' own.
+
+    python scripts/benchmarks/rivals.py DATA [--rows pil,torch-2,files] [--out bench.json]
+
+Runs what `facepairs bench` runs, with rows for PyTorch, NVIDIA DALI, Keras and a careful use of
+Pillow. Rows whose package is not installed are skipped.
+"""
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+
+from facepairs.bench.report import row_table, summarize, training_table, write_json
+from facepairs.bench.rows import ROWS, Row, select_rows
+from facepairs.bench.run import Options, run_bench
+from facepairs.errors import FacepairsError
+from facepairs.support.machine import cores
+
+FOLDER = str(Path(__file__).resolve().parent)
+TORCH_WORKERS = {0: "in_process", 2: "two_workers", cores(): "worker_per_core"}
+
+
+def _row(function: str, note: str, needs: str = "") -> Row:
+    return Row(function, note, needs, module_folder=FOLDER)
+
+
+RIVALS = {
+    "pil-draft": _row("pillow_draft_rows:pil_draft", "generator: Pillow, crop straight into uint8"),
+    **{
+        f"keras-{kind}": _row(
+            f"keras_rows:{kind}", f"keras.utils.PyDataset, 2 {kind}, Pillow crops as uint8"
+        )
+        for kind in ("threads", "processes")
+    },
+    **{
+        f"torch-{workers}": _row(
+            f"torch_rows:{TORCH_WORKERS[workers]}",
+            f"PyTorch DataLoader, {workers} workers, Pillow crops as uint8 tensors",
+            needs="torch",
+        )
+        for workers in sorted(TORCH_WORKERS)
+    },
+    "dali-cpu": _row(
+        "dali_rows:dali", f"NVIDIA DALI on the CPU, {cores()} threads", needs="nvidia.dali"
+    ),
+}
+
+
+def main() -> None:
+    known = {**RIVALS, **ROWS}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path, help="folder of Person_Name/photo.jpg")
+    parser.add_argument("--rows", help=f"some of {', '.join(known)}; default: all")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--training", action="store_true", help="measure the training loop too")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    words = parser.parse_args()
+    options = Options(
+        words.data,
+        select_rows(words.rows, known),
+        repeats=words.repeats,
+        seconds=words.seconds,
+        training=words.training,
+    )
+    results = run_bench(options, lambda line: print(line, file=sys.stderr))
+    report = summarize(results, shlex.join(sys.argv))
+    for table in (row_table(report.rows), training_table(report.training)):
+        if len(table) > 1:
+            print("\n" + "\n".join(table))
+    if words.out:
+        write_json(words.out, report)
+    sys.exit(1 if results.failed else 0)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except FacepairsError as error:
+        sys.exit(f"error: {error}")

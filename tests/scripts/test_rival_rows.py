@@ -1,0 +1,80 @@
+"""The benchmark rows of other libraries load the same pairs and crops as facepairs' own."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from facepairs.bench.job import Job, Spec
+from facepairs.bench.processes import run_worker
+from facepairs.images.crop import CropSpec, load_crop
+
+FOLDER = Path(__file__).parents[2] / "scripts" / "benchmarks"
+PEOPLE, PHOTOS, BATCH = 10, 4, 8
+IN_PROCESS = ("pil-draft", "keras-threads", "torch-0", "dali-cpu")  # the others fork
+
+
+@pytest.fixture
+def rivals(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    before = set(sys.modules)
+    yield importlib.import_module("rivals")
+    for name in set(sys.modules) - before:
+        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("rivals") / "faces"
+    for image in range(PEOPLE * PHOTOS):
+        path = root / f"Person_{image // PHOTOS}" / f"photo_{image % PHOTOS}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (250, 250), (6 * image, 255 - 6 * image, 3 * image)).save(path)
+    return root
+
+
+@pytest.fixture
+def spec(faces: Path) -> Spec:
+    return Spec("row", "pil-draft", str(faces), BATCH, 250, 112, seconds=0.1)
+
+
+@pytest.mark.parametrize("name", IN_PROCESS)
+def test_a_rival_loads_the_pairs_that_our_rows_load(rivals, spec, name):
+    row = rivals.RIVALS[name]
+    if row.missing():
+        pytest.skip(row.missing())
+    module, _, function = row.function.partition(":")
+    job = Job(replace(spec, name=name))
+    batches = getattr(importlib.import_module(module), function)(job)
+    for number in (0, 1):
+        batch = next(batches)
+        pairs = job.pairs.where(slice(number * BATCH, (number + 1) * BATCH))
+        images = batch.images
+        if isinstance(images, tuple):
+            images = np.concatenate([np.asarray(side) for side in images])
+        red = np.asarray(images)[:, 56, 56, 0].astype(float)
+        expected = 6.0 * np.concatenate([pairs.left, pairs.right])
+        assert np.abs(red - expected).max() <= 2
+        assert np.asarray(batch.genuine).astype(bool).tolist() == pairs.genuine.tolist()
+
+
+def test_rivals_that_need_no_package_run_in_a_worker(rivals, spec):
+    row = rivals.RIVALS["pil-draft"]
+    result = run_worker(replace(spec, function=row.function, module_folder=row.module_folder), 60)
+    assert result.failed == ""
+    assert result.values is not None
+    assert result.values["pairs_per_s"] > 0
+
+
+def test_pillow_crops_the_square_that_training_crops(rivals, spec, tmp_path):
+    crop = importlib.import_module("pillow_draft_rows").crop
+    ramp = np.add.outer(np.arange(250), np.arange(300)) % 256
+    path = tmp_path / "ramp.png"
+    Image.fromarray(np.stack([ramp] * 3, axis=2).astype(np.uint8)).save(path)
+    assert (crop(str(path), Job(spec)) == load_crop(path, CropSpec(250, 112))).all()
