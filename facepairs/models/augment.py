@@ -1,9 +1,9 @@
-"""Random changes of a training image, drawn for each image of a pair on its own.
+"""Random changes of training images; each image of a pair is changed independently.
 
-Array contract: float32[N, H, W, 3] in [0, 1] in and out. The layer runs within the compiled step
-(so on the GPU where there is one) and is no part of the exported network. One affine map does
-flip, shift, scale and rotation: Keras's own layers, one after the other, resample three times and
-take three times as long.
+Array contract: float32[N, H, W, 3] in [0, 1] in and out, H equal to W. The layer runs in the
+compiled training step (on the GPU if there is one) and is not part of the exported network. One
+affine map does flip, shift, scale and rotation together: Keras's own layers, one after the other,
+resample three times and take three times as long.
 """
 
 from typing import Any
@@ -12,16 +12,27 @@ import keras
 from keras import ops
 
 from facepairs.models.step_random import StepRandom
+from facepairs.support.random_streams import Stream
 
-DRAWN = 9
+NUMBERS_PER_IMAGE = 9
+MAX_ROTATION_RAD = 0.09
+MAX_ZOOM = 0.06
+MAX_SHIFT = 0.04  # share of the image's side
+MAX_CONTRAST = 0.2
+MAX_BRIGHTNESS = 0.12
+GRAY = 0.5
 
 
 @keras.saving.register_keras_serializable("facepairs")
 class RandomFace(keras.Layer):  # type: ignore[misc]
-    """StepRandom mirror, shift, scale, rotation, brightness, contrast and one erased rectangle an image.
+    """Randomly flip, shift, scale, rotate, relight and partly erase each image.
 
-    `strength` 0 … 2 scales all but the mirror image; 0 leaves only that. Off without `draws`, of
-    which it takes the first.
+    Without `random` the layer returns the images unchanged.
+
+    Args:
+        strength: 0 to 2; scales every change except the flip. 0 only flips.
+        erase: Side of the erased square as a share of the image's side; 0 erases nothing.
+        **kwargs: Those of `keras.Layer`.
     """
 
     def __init__(self, strength: float = 1.0, erase: float = 0.0, **kwargs: Any) -> None:
@@ -32,44 +43,46 @@ class RandomFace(keras.Layer):  # type: ignore[misc]
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "strength": self.strength, "erase": self.erase}
 
-    def call(self, images: Any, draws: StepRandom | None = None) -> Any:
-        if draws is None:
+    def call(self, images: Any, random: StepRandom | None = None) -> Any:
+        if random is None:
             return images
-        u = draws.uniform(0, (ops.shape(images)[0], DRAWN), -1, 1)
+        u = random.uniform(Stream.AUGMENTATION, (ops.shape(images)[0], NUMBERS_PER_IMAGE), -1, 1)
         if self.strength > 0:
             images = ops.image.affine_transform(
-                images, self._maps(u, images.shape[1]), "bilinear", fill_mode="reflect"
+                images, self._transforms(u, images.shape[1]), "bilinear", fill_mode="reflect"
             )
             images = self._relight(images, u)
         else:
             images = ops.where(u[:, 0, None, None, None] < 0, ops.flip(images, axis=2), images)
-        return self._erased(images, u) if self.erase > 0 else images
+        return self._erase_square(images, u) if self.erase > 0 else images
 
-    def _maps(self, u: Any, side_px: int) -> Any:
-        """Give the 8 numbers a projective transform that each output pixel is looked up with."""
-        mirror = ops.sign(u[:, 0])
-        angle, zoom = 0.09 * self.strength * u[:, 1], 1 + 0.06 * self.strength * u[:, 2]
-        shift = 0.04 * self.strength * side_px * u[:, 3:5]
+    def _transforms(self, u: Any, side_px: int) -> Any:
+        """Return the 8 coefficients of each image's map from output to input pixels."""
+        flip = ops.sign(u[:, 0])
+        angle = MAX_ROTATION_RAD * self.strength * u[:, 1]
+        zoom = 1 + MAX_ZOOM * self.strength * u[:, 2]
+        shift = MAX_SHIFT * self.strength * side_px * u[:, 3:5]
         cos, sin = ops.cos(angle) * zoom, ops.sin(angle) * zoom
         centre = (side_px - 1) / 2
-        a, b, c, d = cos * mirror, -sin, sin * mirror, cos
+        a, b, c, d = cos * flip, -sin, sin * flip, cos
         zero = ops.zeros_like(a)
         right = centre - (a + b) * centre + shift[:, 0]
         down = centre - (c + d) * centre + shift[:, 1]
         return ops.stack([a, b, right, c, d, down, zero, zero], axis=1)
 
     def _relight(self, images: Any, u: Any) -> Any:
-        contrast = 1 + 0.2 * self.strength * u[:, 5, None, None, None]
-        brightness = 0.12 * self.strength * u[:, 6, None, None, None]
+        """Change contrast and brightness."""
+        contrast = 1 + MAX_CONTRAST * self.strength * u[:, 5, None, None, None]
+        brightness = MAX_BRIGHTNESS * self.strength * u[:, 6, None, None, None]
         mean = ops.mean(images, axis=(1, 2, 3), keepdims=True)
         return ops.clip((images - mean) * contrast + mean + brightness, 0.0, 1.0)
 
-    def _erased(self, images: Any, u: Any) -> Any:
-        """Gray out a square of `erase` times the side, at a place drawn, in half of the images."""
+    def _erase_square(self, images: Any, u: Any) -> Any:
+        """Set a square at a random position to gray, in half of the images."""
         side_px = images.shape[1]
-        at = ops.arange(side_px, dtype="float32") / side_px * 2 - 1
-        near_row = ops.abs(at[None, :] - u[:, 7, None]) < self.erase
-        near_column = ops.abs(at[None, :] - u[:, 8, None]) < self.erase
+        position = ops.arange(side_px, dtype="float32") / side_px * 2 - 1
+        near_row = ops.abs(position[None, :] - u[:, 7, None]) < self.erase
+        near_column = ops.abs(position[None, :] - u[:, 8, None]) < self.erase
         square = ops.logical_and(near_row[:, :, None], near_column[:, None, :])
         square = ops.logical_and(square, (u[:, 6] > 0)[:, None, None])
-        return ops.where(square[..., None], 0.5, images)
+        return ops.where(square[..., None], GRAY, images)

@@ -1,8 +1,8 @@
-"""What makes a batch that several devices share that of one device: gathering, synchronising.
+"""Make a batch that several replicas share equivalent to the same batch on one device.
 
 Called within `tf.distribute.Strategy.run`. Every replica computes the loss of the whole batch from
-gathered outputs, and takes its gradient divided by the number of replicas: what Keras's optimizers
-sum over the replicas is then the gradient of one device with the whole batch.
+gathered outputs, and takes its gradient divided by the number of replicas. Keras's optimizers sum
+over the replicas, and the sum is the gradient that one device with the whole batch would compute.
 """
 
 from typing import Any
@@ -13,37 +13,51 @@ import tensorflow as tf
 from facepairs.models.step_random import BatchShard
 
 
-def gathered(own: Any, part: BatchShard | None) -> Any:
-    """Give the rows of all replicas in the batch's order: float32[b, …] → float32[B, …].
+def gather_rows(rows: Any, shard: BatchShard | None) -> Any:
+    """Gather the rows of all replicas in the order of the global batch.
 
-    Backwards each replica takes the slope of its own rows, times the number of replicas: all have
-    computed the same loss from the same rows, so nothing need be sent. Without `part` one device
-    has all.
+    The gradient of a replica is that of its own rows times the number of replicas: every replica
+    has computed the same loss from the same rows, so no communication is needed.
+
+    Args:
+        rows: float32[b, …], this replica's rows.
+        shard: This replica's shard; None when a single device has the whole batch.
+
+    Returns:
+        float32[B, …]; `rows` itself without a shard.
     """
-    if part is None:
-        return own
+    if shard is None:
+        return rows
 
     @tf.custom_gradient  # type: ignore[untyped-decorator]
-    def gather(rows: tf.Tensor) -> Any:
-        whole = tf.distribute.get_replica_context().all_gather(rows, axis=0)
-        whole = tf.ensure_shape(whole, [part.of, *rows.shape[1:]])
-        return whole, lambda slope: slope[part.begin : part.end] * part.replicas
+    def gather(own: tf.Tensor) -> Any:
+        batch = tf.distribute.get_replica_context().all_gather(own, axis=0)
+        batch = tf.ensure_shape(batch, [shard.batch_pairs, *own.shape[1:]])
+        return batch, lambda gradient: gradient[shard.begin : shard.end] * shard.replicas
 
-    return gather(own)
+    return gather(rows)
 
 
-def gathered_sides(own: Any, part: BatchShard | None) -> tuple[Any, Any]:
-    """Give the left and the right rows of all replicas: float32[2·b, D] → twice float32[B, D]."""
-    left, right = tf.split(own, 2, axis=0)
-    if part is None:
+def gather_sides(rows: Any, shard: BatchShard | None) -> tuple[Any, Any]:
+    """Gather the left and the right rows of all replicas.
+
+    Args:
+        rows: float32[2·b, D], this replica's rows, the left ones before the right ones.
+        shard: As in `gather_rows`.
+
+    Returns:
+        Left and right rows of the global batch, float32[B, D] each.
+    """
+    left, right = tf.split(rows, 2, axis=0)
+    if shard is None:
         return left, right
-    both = gathered(tf.concat([left, right], axis=1), part)
+    both = gather_rows(tf.concat([left, right], axis=1), shard)
     left, right = tf.split(both, 2, axis=1)
     return left, right
 
 
-def synchronise(head: keras.Model) -> None:
-    """Let batch norms take mean and variance over the batches of all replicas."""
+def synchronise_batch_norms(head: keras.Model) -> None:
+    """Make batch normalisation take mean and variance over the batches of all replicas."""
     for layer in head.layers:
         if isinstance(layer, keras.layers.BatchNormalization):
             layer.synchronized = True

@@ -1,7 +1,7 @@
-"""The random numbers of a training step: a pure function of seed, step and place in the batch.
+"""Random numbers of a training step: a pure function of seed, step and position in the batch.
 
-A step that several devices share is that of one device with the whole batch: each draws what that
-device would have drawn for the rows that it has.
+Several devices that share a step draw, together, exactly the numbers that one device with the whole
+batch would draw: each one draws only the rows of its own shard.
 """
 
 from dataclasses import dataclass
@@ -9,81 +9,116 @@ from typing import Any
 
 import tensorflow as tf
 
-PHILOX = 1  # as `tf.random.Algorithm` numbers it
-A_COUNT = 4  # float32 numbers that one count of Philox's counter gives
+from facepairs.support.random_streams import Stream
+
+PHILOX = 1  # `tf.random.Algorithm.PHILOX`
+# TensorFlow's seeds are two words of 31 bits, so streams start far apart in the second one.
+FIRST_STEP = {Stream.AUGMENTATION: 0, Stream.DROPOUT: 2**30}
+NUMBERS_PER_COUNT = 4  # float32 numbers per increment of Philox's counter
+STREAMS_PER_STEP = 64  # more than `Stream` has, so that no two steps share a seed
 
 
 @dataclass(frozen=True)
 class BatchShard:
-    """The pairs `begin` to `end` of a whole batch of `of` pairs: what one of `replicas` has."""
+    """The pairs [begin, end) of a global batch of `batch_pairs` that one replica processes."""
 
     begin: int
     end: int
-    of: int
+    batch_pairs: int
     replicas: int
 
-    def rows(self, whole: Any) -> Any:
-        """Cut [2·of, …], lefts then rights, down to the part's own [2·(end - begin), …]."""
-        right = self.of + self.begin
-        return tf.concat([whole[self.begin : self.end], whole[right : self.of + self.end]], axis=0)
+    def take(self, batch: Any) -> Any:
+        """Return the shard's rows of a global batch.
+
+        Args:
+            batch: Tensor [2·batch_pairs, …], the left images before the right ones.
+
+        Returns:
+            Tensor [2·(end - begin), …] in the same order.
+        """
+        right = self.batch_pairs + self.begin
+        right_end = self.batch_pairs + self.end
+        return tf.concat([batch[self.begin : self.end], batch[right:right_end]], axis=0)
 
 
-def parts(pairs: int, replicas: int) -> list[BatchShard]:
-    """Deal a batch out to replicas in its order; their shares differ by one pair at most."""
+def split_batch(pairs: int, replicas: int) -> list[BatchShard]:
+    """Split a batch into one contiguous shard per replica; sizes differ by at most one pair."""
     bounds = [pairs * i // replicas for i in range(replicas + 1)]
     return [BatchShard(bounds[i], bounds[i + 1], pairs, replicas) for i in range(replicas)]
 
 
 @dataclass(frozen=True)
 class StepRandom:
-    """StepRandom for one step; `seed` and `step` are int64 scalars, `part` None where one has all.
+    """The random numbers of one training step.
 
-    StepRandom of one step are told apart by their `number`.
+    Attributes:
+        seed: The run's seed, int64 scalar.
+        step: The step's number from 0, int64 scalar.
+        shard: The rows that this replica draws; None when a single device has the whole batch.
     """
 
     seed: Any
     step: Any
-    part: BatchShard | None = None
+    shard: BatchShard | None = None
 
     def uniform(
-        self, number: int, shape: tuple[Any, ...], low: float = 0.0, high: float = 1.0
+        self, stream: Stream, shape: tuple[Any, ...], low: float = 0.0, high: float = 1.0
     ) -> Any:
-        """Draw float32 numbers from `low` to `high`, a row an image of the batch or part."""
-        part = self.part
-        whole = shape if part is None else (2 * part.of, *shape[1:])
-        drawn = tf.random.stateless_uniform(
-            whole, self._seed(number), tf.cast(low, tf.float32), tf.cast(high, tf.float32)
-        )
-        return drawn if part is None else part.rows(drawn)
+        """Draw float32 numbers in [low, high).
 
-    def dropout(self, number: int, values: Any, rate: float) -> Any:
-        """Set a share `rate` of float32[rows, D] to 0 and scale the others up; D in fours."""
-        seed = self._seed(number)
-        if self.part is None:
+        Args:
+            stream: AUGMENTATION or DROPOUT; no two draws of a step share one.
+            shape: Shape of the result; its first axis is the images of the batch or shard.
+            low: Lower bound.
+            high: Upper bound.
+
+        Returns:
+            float32 tensor of `shape`.
+        """
+        shard = self.shard
+        batch_shape = shape if shard is None else (2 * shard.batch_pairs, *shape[1:])
+        numbers = tf.random.stateless_uniform(
+            batch_shape, self._seed(stream), tf.cast(low, tf.float32), tf.cast(high, tf.float32)
+        )
+        return numbers if shard is None else shard.take(numbers)
+
+    def dropout(self, stream: Stream, values: Any, rate: float) -> Any:
+        """Set a random share of the values to 0 and scale the others by 1 / (1 - rate).
+
+        Args:
+            stream: AUGMENTATION or DROPOUT; no two draws of a step share one.
+            values: float32[rows, D]; D must be a multiple of 4 when there is a shard.
+            rate: Expected share of zeros, in [0, 1).
+
+        Returns:
+            float32[rows, D].
+        """
+        seed = self._seed(stream)
+        if self.shard is None:
             return tf.nn.experimental.stateless_dropout(values, rate, seed)
-        kept = self._stream(seed, int(values.shape[1])) >= rate
+        kept = _shard_uniform(self.shard, seed, int(values.shape[1])) >= rate
         return tf.where(kept, values * (1 / (1 - rate)), 0.0)
 
-    def _seed(self, number: int) -> tf.Tensor:
-        words = tf.stack([tf.cast(self.seed, tf.int64), tf.cast(self.step, tf.int64) + number])
+    def _seed(self, stream: Stream) -> tf.Tensor:
+        place = tf.cast(self.step, tf.int64) + FIRST_STEP[stream]
+        words = tf.stack([tf.cast(self.seed, tf.int64), place])
         return tf.cast(tf.math.floormod(words, tf.int32.max - 1), tf.int32)
 
-    def _stream(self, seed: tf.Tensor, width: int) -> tf.Tensor:
-        """Give the part's rows of `stateless_uniform` [2·of, width] without drawing the others."""
-        part = self.part
-        assert part is not None
-        if width % A_COUNT:
-            raise ValueError(f"rows are {width} numbers wide; use a multiple of {A_COUNT}")
-        key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
-        drawn = []
-        for first in (part.begin, part.of + part.begin):
-            skipped = tf.constant([first * width // A_COUNT, 0], tf.uint64)
-            drawn.append(
-                tf.raw_ops.StatelessRandomUniformV2(
-                    shape=[part.end - part.begin, width],
-                    key=key,
-                    counter=counter + skipped,
-                    alg=PHILOX,
-                )
+
+def _shard_uniform(shard: BatchShard, seed: tf.Tensor, width: int) -> tf.Tensor:
+    """Return the shard's rows of `stateless_uniform` [2·batch_pairs, width], drawing only those."""
+    if width % NUMBERS_PER_COUNT:
+        raise ValueError(f"rows are {width} numbers wide; use a multiple of {NUMBERS_PER_COUNT}")
+    key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
+    sides = []
+    for first in (shard.begin, shard.batch_pairs + shard.begin):
+        skipped = tf.constant([first * width // NUMBERS_PER_COUNT, 0], tf.uint64)
+        sides.append(
+            tf.raw_ops.StatelessRandomUniformV2(
+                shape=[shard.end - shard.begin, width],
+                key=key,
+                counter=counter + skipped,
+                alg=PHILOX,
             )
-        return tf.concat(drawn, axis=0)
+        )
+    return tf.concat(sides, axis=0)

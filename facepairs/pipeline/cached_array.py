@@ -1,23 +1,24 @@
-"""Arrays kept in `.npy` files from one run to the next, with a sum that vouches for every byte.
+"""Arrays in `.npy` files that later runs reuse, each with a checksum over every byte.
 
-The CRC-32 of all that precedes it stands behind the array, where NumPy does not look: the file is
-still one that `numpy.load` reads. Reading it costs a third of a second for a gigabyte.
+The CRC-32 of the `.npy` content is appended to the file, where NumPy does not look, so
+`numpy.load` still reads it. Checking it takes a third of a second per gigabyte.
 """
 
-import contextlib
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.support.atomic import temporary_beside
+from facepairs.support.platform import reserve_space
+from facepairs.support.progress import MessageCallback, ignore_message
 
-WORD = b"\nfacepairs crc32 "
-TRAILER_BYTES = len(WORD) + 9
+MARK = b"\nfacepairs crc32 "
+TRAILER_BYTES = len(MARK) + 9
 READ_BYTES = 4 << 20
 Array = npt.NDArray[Any]
 
@@ -25,78 +26,87 @@ Array = npt.NDArray[Any]
 def cached_array(
     path: Path,
     shape: tuple[int, ...],
-    kind: npt.DTypeLike,
+    dtype: npt.DTypeLike,
     fill: Callable[[Array], None],
-    say: Callable[[str], None] = lambda line: None,
+    log: MessageCallback = ignore_message,
 ) -> Array:
-    """Map the array at `path`, which `fill` makes first where it is missing or not whole.
+    """Return the array stored at `path`; compute and store it first if it is missing or damaged.
 
-    The array is copied on write: TensorFlow takes writable memory only, and nobody writes. `say`
-    is told of a file that was there and could not be used. Raises BadData for a `path` that cannot
-    be written.
+    Args:
+        path: The `.npy` file.
+        shape: Shape of the array.
+        dtype: Its dtype.
+        fill: Computes the array: sets the values of the zeros it receives.
+        log: Receives a line when there is a file that cannot be used.
+
+    Returns:
+        The memory-mapped array. It is mapped copy-on-write because TensorFlow only takes writable
+        memory; the file does not change.
+
+    Raises:
+        BadData: The file cannot be written.
     """
-    why = damage(path, shape, kind)
-    if why:
+    damage = find_damage(path, shape, dtype)
+    if damage:
         if os.path.lexists(path):
-            say(f"{path}: {why}; it is made anew")
-        with _new_array(path, shape, kind) as array:
-            fill(array)
+            log(f"{path}: {damage}; it is built again")
+        with temporary_beside(path) as temporary:
+            _write_array(temporary, shape, dtype, fill)
     mapped: Array = np.load(path, mmap_mode="c", allow_pickle=False)
     return mapped
 
 
-def damage(path: Path, shape: tuple[int, ...], kind: npt.DTypeLike) -> str:
-    """Say why `path` is not a whole array of this shape and dtype; "" where it is one."""
+def find_damage(path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> str:
+    """Return why `path` is not an intact array of this shape and dtype, or "" when it is one."""
     try:
         stored = np.load(path, mmap_mode="r", allow_pickle=False)
-        if not isinstance(stored, np.memmap) or stored.shape != shape or stored.dtype != kind:
+        if not isinstance(stored, np.memmap) or stored.shape != shape or stored.dtype != dtype:
             return "an array of another kind or size"
         end = stored.offset + stored.nbytes
         del stored
-        return _sum_problem(path, end)
+        return _checksum_problem(path, end)
     except OSError as error:
         return error.strerror or str(error)
-    except Exception:  # noqa: BLE001 - NumPy's parser meets damage with errors of many kinds
+    except Exception:  # noqa: BLE001 - NumPy's parser raises many kinds of errors on damaged files
         return "damaged, no array can be read"
 
 
-def _sum_problem(path: Path, end: int) -> str:
+def _checksum_problem(path: Path, end: int) -> str:
+    """Compare the checksum of the first `end` bytes with the one stored after them."""
     with open(path, "rb") as handle:
-        found = _crc32(handle, end)
+        expected = _trailer(_crc32(handle, end))
         trailer = handle.read(TRAILER_BYTES + 1)
-    if not trailer.startswith(WORD):
+    if not trailer.startswith(MARK):
         return "its checksum is missing"
-    return "" if trailer == _trailer(found) else "damaged (its checksum does not fit)"
+    return "" if trailer == expected else "damaged (its checksum does not fit)"
 
 
 def _trailer(crc: int) -> bytes:
-    return WORD + f"{crc:08x}\n".encode()
+    return MARK + f"{crc:08x}\n".encode()
 
 
-def _crc32(handle: Any, size: int) -> int:
-    """Give the CRC-32 of the next `size` bytes; read, not mapped: a bad disk must not kill us."""
-    block = memoryview(bytearray(READ_BYTES))
+def _crc32(handle: IO[bytes], size: int) -> int:
+    """Return the CRC-32 of the next `size` bytes.
+
+    They are read, not mapped: a disk error in mapped memory kills the process.
+    """
     crc = 0
-    while size > 0:
-        count = handle.readinto(block[: min(size, READ_BYTES)])
-        if not count:
-            break
-        crc = zlib.crc32(block[:count], crc)
-        size -= count
+    while size > 0 and (block := handle.read(min(size, READ_BYTES))):
+        crc = zlib.crc32(block, crc)
+        size -= len(block)
     return crc
 
 
-@contextlib.contextmanager
-def _new_array(path: Path, shape: tuple[int, ...], kind: npt.DTypeLike) -> Iterator[Array]:
-    """Yield a memory-mapped array that becomes `path` when the block ends well."""
-    with temporary_beside(path) as temporary:
-        array = np.lib.format.open_memmap(temporary, "w+", kind, shape)
-        # Blocks are set aside first: a full disk would otherwise kill the process (SIGBUS).
-        with open(temporary, "r+b") as handle:
-            os.posix_fallocate(handle.fileno(), 0, os.fstat(handle.fileno()).st_size)
-        yield array
+def _write_array(
+    path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike, fill: Callable[[Array], None]
+) -> None:
+    """Write a new array and its checksum."""
+    array = np.lib.format.open_memmap(path, "w+", dtype, shape)
+    with open(path, "r+b") as handle:
+        # Reserve the space first: writing mapped memory on a full disk kills the process (SIGBUS).
+        reserve_space(handle.fileno(), path.stat().st_size)
+        fill(array)
         array.flush()
-        with open(temporary, "r+b") as handle:
-            crc = _crc32(handle, os.fstat(handle.fileno()).st_size)
-            handle.seek(0, os.SEEK_END)
-            handle.write(_trailer(crc))
+        crc = _crc32(handle, path.stat().st_size)
+        handle.seek(0, os.SEEK_END)
+        handle.write(_trailer(crc))

@@ -1,12 +1,13 @@
-"""One function from blocks of index pairs to a `tf.data.Dataset` of batches.
+"""`make_dataset`: from blocks of index pairs to a `tf.data.Dataset` of batches.
 
-A batch is `{"images": …, "genuine": bool[B]}`, and where it is asked for `"people": int32[2·B]`,
-who the images show. The compiled step calls `store.pixels` on the images and gets
-uint8[2·B, crop_px, crop_px, 3]: the B left ones, then the B right ones, so that a Siamese tower
-takes the batch as it is and a difference takes two slices. For `files` and `tfrecord` the images
-are these pixels already; for `memory` they are int32[2·B] numbers, gathered where the store lies,
-on the device where there is one. Casting, resizing and augmentation follow in the same step
-(`facepairs.models`).
+A batch is `{"images": …, "genuine": bool[B]}`, and if wanted `"people": int32[2·B]`, the people in
+the images. The compiled step calls `source.gather(batch["images"], *source.arrays)` and gets the
+inputs of the network: the B left ones, then the B right ones. A Siamese network takes them as they
+are, a pair network takes the two halves.
+
+The stores `files` and `tfrecord` decode images in the dataset. For `memory`, and for features, the
+dataset yields image numbers, int32[2·B], and the step gathers from an array on its own device.
+Casting, resizing and augmentation follow in the same step (`facepairs.models`).
 """
 
 from collections.abc import Callable, Iterator
@@ -17,64 +18,87 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.pairs import PairList
-from facepairs.pipeline.decode import plain
+from facepairs.pipeline.decode import no_autograph
 
 Blocks = Callable[[], Iterator[PairList]]
 
 
-class Store(Protocol):
-    """Where images come from."""
+class InputSource(Protocol):
+    """The inputs of a network by image number: images (`Store`) or features (`FeatureStore`)."""
 
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
-        """Make the pipeline's part: int32[N] image numbers → a batch's images; N is `images`.
+        """Return the dataset's part: a function from int32[N] image numbers to a batch's images.
 
-        A last batch may be shorter.
+        Args:
+            images: The usual N; the last batch may be shorter.
         """
         ...
 
     @property
     def arrays(self) -> tuple[tf.Tensor, ...]:
-        """What `pixels` reads besides a batch's images.
+        """The arrays that `gather` reads.
 
-        A compiled step takes it as arguments: what a graph captures, TensorFlow never frees.
+        A compiled step takes them as arguments, because TensorFlow never frees what a graph
+        captures.
         """
         ...
 
-    def pixels(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
-        """Do the step's part: a batch's images → uint8[N, crop_px, crop_px, 3].
+    def gather(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
+        """Do the compiled step's part.
 
-        `arrays` are the store's own, which it takes itself where none are given.
+        Args:
+            images: A batch's images, as `loader` makes them.
+            *arrays: The source's `arrays`; it uses its own when none are given.
+
+        Returns:
+            The network's inputs: [N, …].
         """
         ...
 
 
-def image_batches(store: Store, images: npt.NDArray[np.int64], size: int) -> tf.data.Dataset:
-    """Load int64[N] image numbers in their order, `size` at a time, for `store.pixels`."""
+class Store(InputSource, Protocol):
+    """Images; `gather` returns uint8[N, crop_px, crop_px, 3]."""
+
+    @property
+    def crop_px(self) -> int:
+        """Side of the images."""
+        ...
+
+
+def image_batches(source: InputSource, images: npt.NDArray[np.int64], size: int) -> tf.data.Dataset:
+    """Load images in a given order.
+
+    Args:
+        source: Where the images are.
+        images: int64[N] image numbers.
+        size: Images per batch; the last batch may be smaller.
+
+    Returns:
+        Batches for `source.gather`.
+    """
     return (
         tf.data.Dataset.from_tensor_slices(images.astype(np.int32))
         .batch(size)
-        .map(plain(store.loader(size)), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        .map(
+            no_autograph(source.loader(size)),
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
         .prefetch(2)
     )
-
-
-@plain
-def _batches(images: tf.Tensor, genuine: tf.Tensor) -> tf.data.Dataset:
-    return tf.data.Dataset.from_tensor_slices((images, genuine))
-
-
-def _rows(block: PairList, batches: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-    """Lay a block out as a row a batch: int32[batches, 2·B] lefts then rights, bool[batches, B]."""
-    sides = [side.reshape(batches, -1) for side in (block.left, block.right)]
-    return np.concatenate(sides, axis=1), block.genuine.reshape(batches, -1)
 
 
 def people_numbers(
     person_of: npt.NDArray[np.int32], people: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int32]:
-    """Number some people from 0 in their order, an image at a time: int32[images]; others are -1.
+    """Number some of the people from 0, for every image.
 
-    `person_of` int32[images] is the index's, `people` int64[P] are distinct person numbers of it.
+    Args:
+        person_of: int32[images], the index's person number of each image.
+        people: int64[P], distinct person numbers of the index; they are numbered in this order.
+
+    Returns:
+        int32[images]; -1 for images of other people.
     """
     numbers = np.full(int(person_of.max(initial=-1)) + 1, -1, np.int32)
     numbers[people] = np.arange(len(people), dtype=np.int32)
@@ -82,57 +106,72 @@ def people_numbers(
 
 
 def make_dataset(
-    store: Store,
+    source: InputSource,
     blocks: Blocks,
     batch_size: int,
     people: npt.NDArray[np.int32] | None = None,
-    part: tuple[int, int] | None = None,
+    pair_range: tuple[int, int] | None = None,
 ) -> tf.data.Dataset:
-    """Build batches from `blocks`, pair lists that come one after the other, in their order.
+    """Build batches of pairs, in the order of the blocks.
 
-    Of workers that share every batch each gives its `part`, from pair to pair: it gets the images
-    of these pairs alone, and labels and people of all.
+    Args:
+        source: Where the images are.
+        blocks: Returns an iterator over pair lists. Every block except the last must hold a
+            multiple of `batch_size` pairs; the last batch may be smaller.
+        batch_size: Pairs per batch, B.
+        people: int32[images] as `people_numbers` returns it; batches then have "people".
+        pair_range: The pairs [begin, end) of each batch whose images are loaded, for workers that
+            share every batch. Labels and people are always those of the whole batch.
 
-    Every block but the last must hold a multiple of `batch_size` pairs; the last batch may be
-    short. `people` int32[images], as `people_numbers` gives them, go along with the images. Raises
-    tf.errors.InvalidArgumentError while iterating where an image cannot be decoded.
+    Returns:
+        The dataset. While iterating, it raises `tf.errors.InvalidArgumentError` for an image that
+        cannot be decoded.
     """
+    begin, end = pair_range or (0, batch_size)
+    load = source.loader(2 * (end - begin))
+    person_of = None if people is None else tf.constant(people)  # one copy for all graphs
 
-    def generate() -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]]:
-        for block in blocks():
-            whole = len(block) // batch_size
-            if whole:
-                yield _rows(block.where(slice(0, whole * batch_size)), whole)
-            if whole * batch_size < len(block):
-                yield _rows(block.where(slice(whole * batch_size, None)), 1)
-
-    begin, end = part or (0, batch_size)
-    load = store.loader(2 * (end - begin))
-    known = None if people is None else tf.constant(people)  # no copy in every graph
-
-    @plain
-    def batch_of(images: tf.Tensor, genuine: tf.Tensor) -> dict[str, tf.Tensor]:
+    @no_autograph
+    def load_batch(images: tf.Tensor, genuine: tf.Tensor) -> dict[str, tf.Tensor]:
         own = images
-        if part:
+        if pair_range:
             own = tf.concat([images[begin:end], images[batch_size + begin : batch_size + end]], 0)
         batch = {"images": load(own), "genuine": genuine}
-        return batch if known is None else {**batch, "people": tf.gather(known, images)}
+        return batch if person_of is None else {**batch, "people": tf.gather(person_of, images)}
 
     return (
         tf.data.Dataset.from_generator(
-            generate,
+            lambda: _batch_rows(blocks(), batch_size),
             output_signature=(
                 tf.TensorSpec([None, None], tf.int32),
                 tf.TensorSpec([None, None], tf.bool),
             ),
         )
-        # Python hands over a block at a time; cutting it into batches is C++.
-        .flat_map(_batches)
-        # One call a batch: a dataset element for each image would cost as much as its decoding.
-        .map(
-            batch_of,
-            num_parallel_calls=tf.data.AUTOTUNE,
-            deterministic=True,
-        )
+        # Python passes on a whole block at a time; cutting it into batches is C++.
+        .flat_map(_rows_to_elements)
+        # One call per batch: a dataset element per image would cost as much as decoding it.
+        .map(load_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         .prefetch(tf.data.AUTOTUNE)
     )
+
+
+def _batch_rows(
+    blocks: Iterator[PairList], batch_size: int
+) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]]:
+    """Yield int32[batches, 2·B] image numbers and bool[batches, B] labels, one row per batch."""
+    for block in blocks:
+        batches = len(block) // batch_size
+        if batches:
+            yield _rows(block.where(slice(0, batches * batch_size)), batches)
+        if batches * batch_size < len(block):
+            yield _rows(block.where(slice(batches * batch_size, None)), 1)
+
+
+def _rows(block: PairList, batches: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    sides = [side.reshape(batches, -1) for side in (block.left, block.right)]
+    return np.concatenate(sides, axis=1), block.genuine.reshape(batches, -1)
+
+
+@no_autograph
+def _rows_to_elements(images: tf.Tensor, genuine: tf.Tensor) -> tf.data.Dataset:
+    return tf.data.Dataset.from_tensor_slices((images, genuine))

@@ -2,7 +2,7 @@
 
 Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the image: side
 round(short side · crop_px / frame_px), resized (bilinear, antialiased) only when that is not
-crop_px. The same square is cut by `facepairs.images.photo` with Pillow; a test holds the two
+crop_px. The same square is cut by `facepairs.images.crop` with Pillow; a test holds the two
 together. Of a JPEG only the part within the square is decoded.
 """
 
@@ -19,7 +19,7 @@ Decoder = Callable[[tf.Tensor], tf.Tensor]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def plain(function: F) -> F:
+def no_autograph(function: F) -> F:
     """Keep AutoGraph away from a function whose Python has no control flow to be translated.
 
     It would slow tracing down, and write the translation into a file, which a kill leaves behind.

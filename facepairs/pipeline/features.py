@@ -1,15 +1,14 @@
-"""The feature store: what a fitted, frozen part of a network makes of every image, computed once.
+"""Features of a frozen backbone: computed once for every image, then read instead of pixels.
 
-Training that moves only what follows then reads vectors where it would read pixels. They are one
-float16[images, D] array: in memory where it takes a third of what is free or less, otherwise in an
-`.npy` file that is mapped. Several processes can describe the images together: each takes its
-batches, then has what the others made of theirs.
+The features are one float16[images, F] array. It is in memory when it takes at most a third of what
+is free, otherwise in a memory-mapped `.npy` file. Several processes can compute it together: each
+one takes its share of the batches, then receives what the others computed.
 """
 
-import mmap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,106 +16,146 @@ import psutil
 import tensorflow as tf
 
 from facepairs.errors import BadData
+from facepairs.pipeline.arrays import aligned_array, as_tensor
 from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import Store, image_batches
-from facepairs.pipeline.memory import as_tensor
+from facepairs.support.progress import (
+    MessageCallback,
+    ProgressCallback,
+    ignore_message,
+    ignore_progress,
+)
 
 BATCH = 64
 SHARE_OF_FREE_MEMORY = 1 / 3
-Describe = Callable[[tf.Tensor], tf.Tensor]
-Progress = Callable[[int, int], None]
-Vectors = npt.NDArray[np.float16]
+Features = npt.NDArray[np.float16]
+
+
+class Backbone(Protocol):
+    """A network part whose weights training does not change."""
+
+    @property
+    def feature_count(self) -> int:
+        """How many numbers describe an image."""
+        ...
+
+    def features(self, images: tf.Tensor) -> tf.Tensor:
+        """Describe images: uint8[N, crop_px, crop_px, 3] → float16[N, feature_count]."""
+        ...
 
 
 @dataclass(frozen=True)
-class Share:
-    """What one of several processes describes: batch `number`, and every `of`-th after it.
+class WorkShare:
+    """The batches that one of several processes computes: `worker`, and every `workers`-th after.
 
-    `add` gives the sum of what all of them call it with, float16 arrays of one shape.
+    Attributes:
+        worker: Number of this process, from 0.
+        workers: How many processes there are.
+        sum: Returns the elementwise sum of the float16 arrays that all processes pass to it.
     """
 
-    number: int
-    of: int
-    add: Callable[[Vectors], Vectors]
+    worker: int
+    workers: int
+    sum: Callable[[Features], Features]
 
 
-ALONE = Share(0, 1, lambda vectors: vectors)
+ALL_WORK = WorkShare(0, 1, lambda features: features)
 
 
 class FeatureStore:
-    """Vectors by image number; `vectors` is the array itself, float16[images, D]."""
+    """Features by image number; an `InputSource`, but not a `Store` of images.
 
-    def __init__(self, vectors: Vectors) -> None:
+    Args:
+        vectors: float16[images, F], aligned to 64 bytes; not copied on a CPU.
+    """
+
+    def __init__(self, vectors: Features) -> None:
         self.vectors = vectors
         self.arrays = (as_tensor(vectors),)
 
-    @classmethod
-    def build(
-        cls,
-        images: Store,
-        shape: tuple[int, int],
-        describe: Describe,
-        path: Path,
-        progress: Progress | None = None,
-        say: Callable[[str], None] = lambda line: None,
-        share: Share = ALONE,
-    ) -> "FeatureStore":
-        """Describe every image of a store, or map the file that a run cut short left at `path`.
-
-        `describe` takes uint8[N, …] pixels and gives float16[N, D]; `shape` is that of the whole
-        array. The caller names `path` after the images and the weights. A file that is damaged is
-        made anew, which `say` is told. Processes that each give their `share` must all come here
-        with nothing at `path`; `progress` is called as often on each, and batches are the same as
-        one process makes. Raises BadData where an image cannot be decoded or the disk is full.
-        """
-        size = int(np.prod(shape)) * np.dtype(np.float16).itemsize
-        if size <= SHARE_OF_FREE_MEMORY * psutil.virtual_memory().available:
-            # Pages of its own: TensorFlow crashes on memory that is not aligned to 64 bytes.
-            in_memory = np.frombuffer(mmap.mmap(-1, size), np.float16).reshape(shape)
-            _fill(in_memory, images, describe, progress, share)
-            return cls(in_memory)
-
-        def fill(vectors: Vectors) -> None:
-            _fill(vectors, images, describe, progress, share)
-
-        try:
-            return cls(cached_array(path, shape, np.float16, fill, say))
-        except OSError as error:
-            raise BadData(
-                f"{path}: {error.strerror}; training needs {size / 1e6:,.0f} MB there"
-            ) from None
-
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
-        """Leave int32[N] image numbers as they are."""
+        """Return the identity: batches hold image numbers."""
         return lambda numbers: numbers
 
-    def pixels(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
-        """Gather int32[N] image numbers into float16[N, D]."""
+    def gather(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
+        """Return the features of int32[N] image numbers: float16[N, F]."""
         (vectors,) = arrays or self.arrays
         return tf.gather(vectors, images)
 
 
+def precompute(
+    backbone: Backbone,
+    store: Store,
+    images: int,
+    path: Path,
+    progress: ProgressCallback = ignore_progress,
+    log: MessageCallback = ignore_message,
+    share: WorkShare = ALL_WORK,
+) -> FeatureStore:
+    """Compute the features of every image, or map the file that an interrupted run left at `path`.
+
+    Args:
+        backbone: Computes the features; its weights must not change afterwards.
+        store: The images.
+        images: How many images the store has.
+        path: Where the array goes when memory is short; its name must depend on the images and the
+            backbone's weights. Several processes must all start with nothing at `path`.
+        progress: Called with images done and in all, equally often in every process.
+        log: Receives a line when the file at `path` is damaged and is computed again.
+        share: This process's part of the work. The batches, and so the features, are those of a
+            single process.
+
+    Returns:
+        The features of images 0 to `images` - 1.
+
+    Raises:
+        BadData: An image cannot be decoded, or the disk is full.
+    """
+    shape = (images, backbone.feature_count)
+    size = images * backbone.feature_count * np.dtype(np.float16).itemsize
+
+    def fill(vectors: Features) -> None:
+        _fill(vectors, backbone, store, progress, share)
+
+    if size <= SHARE_OF_FREE_MEMORY * psutil.virtual_memory().available:
+        vectors = aligned_array(shape, np.float16)
+        fill(vectors)
+        return FeatureStore(vectors)
+    try:
+        return FeatureStore(cached_array(path, shape, np.float16, fill, log))
+    except OSError as error:
+        raise BadData(
+            f"{path}: {error.strerror}; training needs {size / 1e6:,.0f} MB there"
+        ) from None
+
+
 def _fill(
-    vectors: Vectors, images: Store, describe: Describe, progress: Progress | None, share: Share
+    vectors: Features,
+    backbone: Backbone,
+    store: Store,
+    progress: ProgressCallback,
+    share: WorkShare,
 ) -> None:
-    compiled = tf.function(
-        lambda batch, arrays: describe(images.pixels(batch, *arrays)), autograph=False
+    """Compute the features batch by batch; in each round every process computes one batch."""
+    compute = tf.function(
+        lambda batch, arrays: backbone.features(store.gather(batch, *arrays)), autograph=False
     )
     numbers = np.arange(len(vectors))
-    own = numbers[numbers // BATCH % share.of == share.number]
-    batches = iter(image_batches(images, own, BATCH))
-    for done in range(0, len(vectors), share.of * BATCH):
-        first = done + share.number * BATCH
-        some = np.zeros((share.of * BATCH, *vectors.shape[1:]), np.float16)
+    own = numbers[numbers // BATCH % share.workers == share.worker]
+    batches = iter(image_batches(store, own, BATCH))
+    round_images = share.workers * BATCH
+    for start in range(0, len(vectors), round_images):
+        first = start + share.worker * BATCH
+        computed = np.zeros((round_images, *vectors.shape[1:]), np.float16)
         try:
             if first < len(vectors):
-                part = compiled(next(batches), images.arrays).numpy()
-                some[first - done : first - done + len(part)] = part
+                batch = compute(next(batches), store.arrays).numpy()
+                computed[first - start : first - start + len(batch)] = batch
         except tf.errors.InvalidArgumentError:
             raise BadData(
                 f"one of the images {first} to {first + BATCH - 1} cannot be decoded; find it "
                 "with: facepairs data check"
             ) from None
-        vectors[done : done + len(some)] = share.add(some)[: len(vectors) - done]
-        if progress:
-            progress(min(done + len(some), len(vectors)), len(vectors))
+        end = min(start + round_images, len(vectors))
+        vectors[start:end] = share.sum(computed)[: end - start]
+        progress(end, len(vectors))

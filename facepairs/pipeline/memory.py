@@ -1,14 +1,11 @@
-"""The `memory` store: every image decoded and cropped once, then whole batches gathered by number.
+"""The `memory` store: every image is decoded once, then whole batches are gathered by number.
 
-The crops are one uint8[images, crop_px, crop_px, 3] array. With a path it is kept as an `.npy` file
-and memory-mapped, so that a second run starts at once and two runs share the pages.
+The images are one uint8[images, crop_px, crop_px, 3] array. With a path it is a memory-mapped
+`.npy` file: a second run starts at once, and two runs share its pages.
 """
 
-import contextlib
-import mmap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,35 +13,32 @@ import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
+from facepairs.pipeline.arrays import aligned_array, as_tensor
 from facepairs.pipeline.cached_array import cached_array
-from facepairs.pipeline.decode import file_decoder, plain
-from facepairs.pipeline.files import file_paths
+from facepairs.pipeline.dataset import image_batches
+from facepairs.pipeline.files import FileStore
+from facepairs.support.progress import (
+    MessageCallback,
+    ProgressCallback,
+    ignore_message,
+    ignore_progress,
+)
 
 BUILD_BATCH = 64
 Crops = npt.NDArray[np.uint8]
-Progress = Callable[[int, int], None]
 
 
 def store_bytes(images: int, crop_px: int) -> int:
-    """Give the size of the array for so many images."""
+    """Return the size in bytes of the array for `images` images."""
     return images * crop_px * crop_px * 3
 
 
-def as_tensor(values: npt.NDArray[Any]) -> tf.Tensor:
-    """Give an array aligned to 64 bytes as a tensor: a view, or a copy on a GPU with room.
-
-    Elsewhere it is never copied: it may take a quarter of the machine's memory.
-    """
-    tensor = tf.experimental.dlpack.from_dlpack(values.__dlpack__())
-    if tf.config.list_logical_devices("GPU"):
-        # Where it does not fit beside the network, gathering stays with the processor.
-        with contextlib.suppress(tf.errors.ResourceExhaustedError), tf.device("/GPU:0"):
-            tensor = tf.identity(tensor)
-    return tensor
-
-
 class MemoryStore:
-    """Decoded crops: uint8[images, crop_px, crop_px, 3], aligned to 64 bytes, not copied."""
+    """A `Store` of decoded images.
+
+    Args:
+        crops: uint8[images, crop_px, crop_px, 3], aligned to 64 bytes; not copied on a CPU.
+    """
 
     def __init__(self, crops: Crops) -> None:
         self.crop_px = int(crops.shape[1])
@@ -57,58 +51,54 @@ class MemoryStore:
         frame_px: int,
         crop_px: int,
         path: Path | None = None,
-        progress: Progress | None = None,
-        say: Callable[[str], None] = lambda line: None,
+        progress: ProgressCallback = ignore_progress,
+        log: MessageCallback = ignore_message,
     ) -> "MemoryStore":
-        """Decode every image of an index, or map the `.npy` at `path` where an earlier run left it.
+        """Decode every image of an index, or map the file that an earlier run left at `path`.
 
-        The caller names `path` after the index's fingerprint and the crop. A file that is damaged
-        is made anew, which `say` is told. Raises BadData that names the first image that cannot be
-        decoded, or a `path` that cannot be written.
+        Args:
+            index: The images.
+            frame_px: Short side of an image to which `crop_px` refers.
+            crop_px: Side of the centre square.
+            path: The `.npy` file; its name must depend on the index's fingerprint and the crop.
+            progress: Called with images done and in all.
+            log: Receives a line when the file at `path` is damaged and is built again.
+
+        Raises:
+            BadData: An image cannot be decoded, or `path` cannot be written.
         """
         shape = (len(index), crop_px, crop_px, 3)
-        if path is None:
-            # Pages of its own: TensorFlow crashes on memory that is not aligned to 64 bytes.
-            crops = np.frombuffer(mmap.mmap(-1, store_bytes(*shape[:2])), np.uint8).reshape(shape)
-            _fill(crops, index, frame_px, progress)
-            return cls(crops)
 
         def fill(crops: Crops) -> None:
-            _fill(crops, index, frame_px, progress)
+            _decode_all(crops, index, FileStore(index, frame_px, crop_px), progress)
 
-        return cls(cached_array(path, shape, np.uint8, fill, say))
+        if path is not None:
+            return cls(cached_array(path, shape, np.uint8, fill, log))
+        crops = aligned_array(shape, np.uint8)
+        fill(crops)
+        return cls(crops)
 
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
-        """Leave int32[N] image numbers as they are: a dataset that held the array would copy it."""
+        """Return the identity: a dataset that holds the array would copy it."""
         return lambda numbers: numbers
 
-    def pixels(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
-        """Gather int32[N] image numbers into uint8[N, crop_px, crop_px, 3] where the array is."""
+    def gather(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
+        """Return the pixels of int32[N] image numbers: uint8[N, crop_px, crop_px, 3]."""
         (crops,) = arrays or self.arrays
         # Called eagerly, `tf.gather` itself takes a tenth as long as the copying does.
         return tf.raw_ops.Gather(params=crops, indices=images)
 
 
-def _fill(crops: Crops, index: FaceIndex, frame_px: int, progress: Progress | None) -> None:
-    paths = file_paths(index)
-    decode = file_decoder(frame_px, crops.shape[1], BUILD_BATCH)
-    batches = (
-        tf.data.Dataset.range(len(index))
-        .batch(BUILD_BATCH)
-        .map(
-            plain(lambda some: decode(*paths(some))),
-            num_parallel_calls=tf.data.AUTOTUNE,
-            deterministic=True,
-        )
-        .prefetch(2)
-    )
+def _decode_all(
+    crops: Crops, index: FaceIndex, files: FileStore, progress: ProgressCallback
+) -> None:
+    """Fill the array with the decoded images."""
     done = 0
     try:
-        for batch in batches:
+        for batch in image_batches(files, np.arange(len(index)), BUILD_BATCH):
             crops[done : done + len(batch)] = batch.numpy()
             done += len(batch)
-            if progress:
-                progress(done, len(crops))
+            progress(done, len(crops))
     except tf.errors.OpError:
         raise BadData(
             f"one of {index.path(done)} and the {BUILD_BATCH - 1} images after it cannot be "

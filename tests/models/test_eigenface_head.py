@@ -4,9 +4,9 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from facepairs.models.build import build_network
 from facepairs.models.eigenfaces import COMPONENTS, gray_pixels, set_components
 from facepairs.models.export.onnx import export_onnx
-from facepairs.models.network import build_network
 
 
 def faces(count, px, seed=0):

@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from facepairs.models.augment import RandomFace
+from facepairs.models.build import build_network
 from facepairs.models.export.onnx import export_onnx, keras_bytes
-from facepairs.models.network import build_network
 from facepairs.models.step_random import StepRandom
 
 
@@ -103,7 +103,7 @@ def test_unknown_names_and_sizes_are_refused():
 
 
 def drawn(layer, pixels, step):
-    return np.asarray(layer(pixels, draws=StepRandom(7, step)))
+    return np.asarray(layer(pixels, random=StepRandom(7, step)))
 
 
 @pytest.mark.parametrize(("strength", "erase"), [(0.0, 0.0), (1.0, 0.0), (2.0, 0.3)])
@@ -145,7 +145,7 @@ def test_augmentation_is_the_same_inside_a_graph():
 
     @tf.function
     def step(number):
-        return layer(pixels, draws=StepRandom(tf.constant(7, tf.int64), number))
+        return layer(pixels, random=StepRandom(tf.constant(7, tf.int64), number))
 
     assert np.asarray(step(tf.constant(3, tf.int64))) == pytest.approx(
         drawn(layer, pixels, 3), abs=1e-5

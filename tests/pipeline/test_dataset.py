@@ -1,4 +1,4 @@
-"""The stores give the same pixels for the same pairs, in the sampler's order."""
+"""All stores return the same pixels for the same pairs, in the sampler's order."""
 
 import io
 
@@ -10,7 +10,7 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
-from facepairs.images.photo import Framing, load_crop
+from facepairs.images.crop import CropSpec, load_crop
 from facepairs.pipeline import decode
 from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.decode import batch_decoder, crop_decoder, file_decoder
@@ -35,11 +35,11 @@ def stores(index, tmp_path):
     yield MemoryStore.build(index, FRAME, CROP, tmp_path / "store.npy")
 
 
-def test_every_store_gives_the_samplers_pairs_and_the_files_pixels(faces, tmp_path):
+def test_every_store_returns_the_samplers_pairs_and_the_files_pixels(faces, tmp_path):
     index = FaceIndex.scan(faces)
     sampler = PairSampler(index.first, range(len(index.people)), 3)
     block = sampler.block(0, 0, 20)  # two whole batches and a short one
-    framing = Framing(FRAME, CROP)
+    framing = CropSpec(FRAME, CROP)
     for store in stores(index, tmp_path):
         batches = list(make_dataset(store, lambda: iter([block]), 8))
         assert [len(batch["genuine"]) for batch in batches] == [8, 8, 4]
@@ -47,7 +47,7 @@ def test_every_store_gives_the_samplers_pairs_and_the_files_pixels(faces, tmp_pa
         assert np.array_equal(genuine, block.genuine)
         at = 0
         for batch in batches:
-            pixels = store.pixels(batch["images"]).numpy()
+            pixels = store.gather(batch["images"]).numpy()
             count = len(batch["genuine"])
             assert pixels.shape == (2 * count, CROP, CROP, 3)
             assert pixels.dtype == np.uint8
@@ -71,17 +71,17 @@ def test_fast_and_general_decoding_agree(size, count):
 def test_large_photos_are_shrunk_while_decoded_as_verification_does(size):
     data = encoded(size=size, seed=1)
     crop = batch_decoder(FRAME, CROP, 2)(tf.constant([data, data])).numpy()[1]
-    expected = load_crop(data, Framing(FRAME, CROP)).astype(int)
+    expected = load_crop(data, CropSpec(FRAME, CROP)).astype(int)
     assert np.abs(crop.astype(int) - expected).mean() < 1.5
 
 
-def test_no_file_is_no_crop():
-    nothing = file_decoder(FRAME, CROP, 2)(tf.constant([], tf.string), tf.constant(0, tf.int64))
-    assert nothing.shape == (0, CROP, CROP, 3)
+def test_an_empty_batch_decodes_to_no_image():
+    crops = file_decoder(FRAME, CROP, 2)(tf.constant([], tf.string), tf.constant(0, tf.int64))
+    assert crops.shape == (0, CROP, CROP, 3)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_large_batches_are_read_by_turns_and_look_the_same(tmp_path, monkeypatch, count):
+def test_large_batches_are_read_file_by_file_with_the_same_pixels(tmp_path, monkeypatch, count):
     paths = [tmp_path / f"{i}.jpg" for i in range(count)]
     for i, path in enumerate(paths):
         path.write_bytes(encoded(size=(250 + 50 * i, 250), seed=i))
@@ -89,11 +89,11 @@ def test_large_batches_are_read_by_turns_and_look_the_same(tmp_path, monkeypatch
     small, large = (tf.constant(decode.MOST_BYTES + more, tf.int64) for more in (0, 1))
     together = file_decoder(FRAME, CROP, 2)(names, small).numpy()
     assert together.shape == (count, CROP, CROP, 3)
-    monkeypatch.setattr(decode, "read_files", None)  # nothing is read at once
+    monkeypatch.setattr(decode, "read_files", None)  # files must not be read together
     assert np.array_equal(file_decoder(FRAME, CROP, 2)(names, large).numpy(), together)
 
 
-def test_the_index_tells_what_a_batch_weighs(faces):
+def test_file_paths_returns_the_paths_and_their_total_size(faces):
     index = FaceIndex.scan(faces)
     images = np.array([5, 0, 7])
     paths, size = file_paths(index)(tf.constant(images))
@@ -113,7 +113,7 @@ def test_mixed_formats_and_sizes_in_one_batch():
     (traced,) = tf.data.Dataset.from_tensors(tf.constant(data)).map(decode)
     assert np.array_equal(eager, traced.numpy())
     for image, source in zip(eager, data, strict=True):
-        expected = load_crop(source, Framing(FRAME, CROP)).astype(int)
+        expected = load_crop(source, CropSpec(FRAME, CROP)).astype(int)
         assert np.abs(image.astype(int) - expected).mean() < 1.0
 
 
@@ -124,33 +124,33 @@ def test_many_images_are_decoded_in_chunks():
     assert not np.array_equal(crops[0], crops[1])
 
 
-def test_a_damaged_image_stops_with_tensorflows_error():
+def test_a_damaged_image_raises_tensorflows_error():
     decode = batch_decoder(FRAME, CROP, 2)
     with pytest.raises(tf.errors.InvalidArgumentError):
         decode(tf.constant([encoded(), b"no image"]))
 
 
-def test_the_array_is_kept_and_mapped_again(faces, tmp_path):
+def test_the_array_is_cached_and_mapped_again(faces, tmp_path):
     index = FaceIndex.scan(faces)
     path = tmp_path / "store.npy"
-    seen = []
-    MemoryStore.build(index, FRAME, CROP, path, lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (len(index), len(index))
+    calls = []
+    MemoryStore.build(index, FRAME, CROP, path, lambda *counts: calls.append(counts))
+    assert calls[-1] == (len(index), len(index))
     assert [p.name for p in tmp_path.iterdir()] == ["store.npy"]
     changed = path.stat().st_mtime_ns
-    again = MemoryStore.build(index, FRAME, CROP, path, lambda *_: pytest.fail("built anew"))
+    again = MemoryStore.build(index, FRAME, CROP, path, lambda *_: pytest.fail("built again"))
     assert path.stat().st_mtime_ns == changed
     assert np.array_equal(
-        again.pixels(tf.constant([5])).numpy()[0], load_crop(index.path(5), Framing(FRAME, CROP))
+        again.gather(tf.constant([5])).numpy()[0], load_crop(index.path(5), CropSpec(FRAME, CROP))
     )
-    path.write_bytes(path.read_bytes()[:-1])  # cut: built anew, not trusted
-    said = []
-    whole = MemoryStore.build(index, FRAME, CROP, path, say=said.append)
-    assert whole.pixels(tf.constant([len(index) - 1])).numpy().any()
-    assert said == [f"{path}: damaged (its checksum does not fit); it is made anew"]
+    path.write_bytes(path.read_bytes()[:-1])  # truncated: built again, not trusted
+    messages = []
+    whole = MemoryStore.build(index, FRAME, CROP, path, log=messages.append)
+    assert whole.gather(tf.constant([len(index) - 1])).numpy().any()
+    assert messages == [f"{path}: damaged (its checksum does not fit); it is built again"]
 
 
-def test_an_image_that_cannot_be_decoded_is_named_and_nothing_stays(tmp_path):
+def test_an_undecodable_image_raises_bad_data_and_leaves_no_file(tmp_path):
     for name, data in (("A/1.jpg", encoded()), ("A/2.jpg", b"text"), ("B/1.jpg", encoded())):
         (tmp_path / "faces" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "faces" / name).write_bytes(data)

@@ -1,4 +1,4 @@
-"""The feature store holds what `describe` gives, image by image, wherever it keeps it."""
+"""Precomputed features are those of the backbone, in memory, in a file and across processes."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,17 +12,19 @@ from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
 from facepairs.pipeline import features
 from facepairs.pipeline.dataset import image_batches, make_dataset
-from facepairs.pipeline.features import FeatureStore, Share
+from facepairs.pipeline.features import WorkShare, precompute
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 
-DIMENSIONS = 6
 
+class MeanColour:
+    """A backbone whose features are the mean colour and its negative."""
 
-def describe(pixels):
-    """Mean colour and its negative."""
-    mean = tf.reduce_mean(tf.cast(pixels, tf.float32), axis=[1, 2])
-    return tf.cast(tf.concat([mean, -mean], axis=1), tf.float16)
+    feature_count = 6
+
+    def features(self, pixels):
+        mean = tf.reduce_mean(tf.cast(pixels, tf.float32), axis=[1, 2])
+        return tf.cast(tf.concat([mean, -mean], axis=1), tf.float16)
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +39,11 @@ def images(index):
 
 @pytest.fixture(scope="module")
 def expected(index, images):
-    return describe(images.pixels(tf.range(len(index)))).numpy()
+    return MeanColour().features(images.gather(tf.range(len(index)))).numpy()
 
 
-def build(index, images, path, **changes):
-    return FeatureStore.build(images, (len(index), DIMENSIONS), describe, path, **changes)
+def build(index, images, path, **options):
+    return precompute(MeanColour(), images, len(index), path, **options)
 
 
 @pytest.fixture
@@ -49,28 +51,28 @@ def no_memory(monkeypatch):
     monkeypatch.setattr(features, "SHARE_OF_FREE_MEMORY", 0)
 
 
-def test_images_come_in_their_order_a_batch_at_a_time(index, images):
+def test_image_batches_keep_the_order(index, images):
     wanted = np.array([5, 0, 95, 7, 7])
-    batches = [images.pixels(batch).numpy() for batch in image_batches(images, wanted, 2)]
+    batches = [images.gather(batch).numpy() for batch in image_batches(images, wanted, 2)]
     assert [len(batch) for batch in batches] == [2, 2, 1]
-    assert np.array_equal(np.concatenate(batches), images.pixels(wanted.astype(np.int32)).numpy())
+    assert np.array_equal(np.concatenate(batches), images.gather(wanted.astype(np.int32)).numpy())
 
 
-def test_memory_holds_every_images_vectors(index, images, expected, tmp_path):
-    ticks = []
-    store = build(index, images, tmp_path / "v.npy", progress=lambda *at: ticks.append(at))
+def test_features_in_memory_are_those_of_every_image(index, images, expected, tmp_path):
+    calls = []
+    store = build(index, images, tmp_path / "v.npy", progress=lambda *counts: calls.append(counts))
     assert not list(tmp_path.iterdir())
     assert np.array_equal(store.vectors, expected)
-    assert np.array_equal(store.pixels(tf.constant([3, 90, 3])), expected[[3, 90, 3]])
-    assert ticks == [(64, 96), (96, 96)]
+    assert np.array_equal(store.gather(tf.constant([3, 90, 3])), expected[[3, 90, 3]])
+    assert calls == [(64, 96), (96, 96)]
 
 
-def test_from_files_the_vectors_are_the_same(index, expected, tmp_path):
+def test_features_from_the_files_store_are_the_same(index, expected, tmp_path):
     store = build(index, FileStore(index, 250, 64), tmp_path / "v.npy")
     assert np.array_equal(store.vectors, expected)
 
 
-def test_without_memory_they_lie_in_a_file_that_is_read_again(
+def test_without_memory_features_are_in_a_file_that_is_reused(
     index, images, expected, tmp_path, no_memory
 ):
     path = tmp_path / "v.npy"
@@ -79,84 +81,86 @@ def test_without_memory_they_lie_in_a_file_that_is_read_again(
     before = path.stat().st_mtime_ns
     assert np.array_equal(build(index, images, path).vectors, expected)
     assert path.stat().st_mtime_ns == before
-    np.save(path, expected + np.float16(1))  # nothing vouches for it
+    np.save(path, expected + np.float16(1))  # without a checksum
     assert np.array_equal(build(index, images, path).vectors, expected)
 
 
-def test_a_file_of_another_shape_is_made_anew(index, images, expected, tmp_path, no_memory):
+def test_a_file_of_another_shape_is_replaced(index, images, expected, tmp_path, no_memory):
     path = tmp_path / "v.npy"
     np.save(path, expected[:-1])
     assert np.array_equal(build(index, images, path).vectors, expected)
 
 
-def test_a_place_that_cannot_be_written_is_named(index, images, tmp_path, no_memory):
+def test_the_error_names_a_folder_that_cannot_be_created(index, images, tmp_path, no_memory):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(BadData, match=r"cannot create .*/file: File exists"):
         build(index, images, tmp_path / "file" / "v.npy")
 
 
-def test_an_image_that_cannot_be_decoded_is_narrowed_down(faces, tmp_path):
+def test_the_error_names_the_batch_with_an_undecodable_image(faces, tmp_path):
     index = FaceIndex.scan(faces)
     store = FileStore(index, 250, 64)
-    sound = store._paths
+    paths_of = store._paths
 
-    def with_one_that_is_none(images):
-        paths, size = sound(images)
+    def with_one_bad_path(images):
+        paths, size = paths_of(images)
         return tf.where(images == 70, __file__, paths), size
 
-    store._paths = with_one_that_is_none
+    store._paths = with_one_bad_path
     with pytest.raises(BadData, match="images 64 to 127 cannot be decoded; find it with"):
         build(index, store, tmp_path / "v.npy")
 
 
 class Exchange:
-    """Adds up what so many threads bring, as workers do over a network; `rows` counts who did."""
+    """Sums the arrays of several threads; `rows` counts how many of them computed each row."""
 
     def __init__(self, count):
         self.barrier = threading.Barrier(count, timeout=60)
-        self.brought = [None] * count
+        self.arrays = [None] * count
         self.rows = []
 
     def share(self, number):
-        def add(vectors):
-            self.brought[number] = vectors
+        def add(features):
+            self.arrays[number] = features
             self.barrier.wait()
-            total = sum(self.brought)
+            total = sum(self.arrays)
             if number == 0:
-                self.rows.append(sum(np.any(one, axis=1).astype(int) for one in self.brought))
+                self.rows.append(sum(np.any(one, axis=1).astype(int) for one in self.arrays))
             self.barrier.wait()
             return total
 
-        return Share(number, len(self.brought), add)
+        return WorkShare(number, len(self.arrays), add)
 
 
 @pytest.mark.parametrize(("batch", "count"), [(64, 2), (64, 3), (20, 2), (16, 4)])
-def test_processes_that_share_the_work_have_what_one_makes(
+def test_processes_that_share_the_work_get_the_features_of_one_process(
     index, images, expected, tmp_path, monkeypatch, batch, count
 ):
     monkeypatch.setattr(features, "BATCH", batch)
-    exchange, ticks = Exchange(count), [[] for _ in range(count)]
+    exchange, calls = Exchange(count), [[] for _ in range(count)]
 
     def one(number):
         return build(
             index,
             images,
             tmp_path / f"{number}.npy",
-            progress=lambda *at: ticks[number].append(at),
+            progress=lambda *counts: calls[number].append(counts),
             share=exchange.share(number),
         )
 
     with ThreadPoolExecutor(count) as pool:
         for store in pool.map(one, range(count)):
             assert np.array_equal(store.vectors, expected)
-    described = np.concatenate(exchange.rows)
-    assert described[: len(index)].tolist() == [1] * len(index)  # by one of them, once
-    assert not described[len(index) :].any()
-    assert all(other == ticks[0] for other in ticks)
-    assert ticks[0][-1] == (96, 96)
+    computed = np.concatenate(exchange.rows)
+    assert computed[: len(index)].tolist() == [1] * len(index)  # by exactly one process
+    assert not computed[len(index) :].any()
+    assert all(other == calls[0] for other in calls)
+    assert calls[0][-1] == (96, 96)
 
 
-def test_sharing_what_does_not_fit_in_memory(index, images, expected, tmp_path, no_memory):
+def test_processes_share_features_that_exceed_the_memory(
+    index, images, expected, tmp_path, no_memory
+):
     exchange = Exchange(2)
 
     def one(number):
@@ -168,9 +172,9 @@ def test_sharing_what_does_not_fit_in_memory(index, images, expected, tmp_path, 
             assert np.array_equal(store.vectors, expected)
 
 
-def test_batches_of_pairs_gather_vectors(index, images, expected, tmp_path):
+def test_pair_batches_gather_features(index, images, expected, tmp_path):
     store = build(index, images, tmp_path / "v.npy")
     block = PairSampler(index.first, range(len(index.people)), 3).block(0, 0, 8)
     (batch,) = make_dataset(store, lambda: iter([block]), 8)
     both = np.concatenate([block.left, block.right])
-    assert np.array_equal(store.pixels(batch["images"]), expected[both])
+    assert np.array_equal(store.gather(batch["images"]), expected[both])

@@ -19,6 +19,7 @@ import keras
 import numpy as np
 
 from facepairs.models.fisher.onnx import fisher_onnx
+from facepairs.support.random_streams import Stream, raw_words
 
 PARITY = 1e-3  # of the score's own spread, or absolute where that is smaller than one
 LARGE = 16_384  # numbers; smaller tensors cost little and may be delicate
@@ -50,7 +51,7 @@ def quiet_exporters() -> Iterator[None]:
 
 def _probe(model: keras.Model, count: int = 8) -> list[np.ndarray]:
     """Make uint8 inputs that exercise a network: smooth random images, the same every time."""
-    words = np.random.Philox(key=[0, 0]).random_raw(count * 8 * 8 * 3 * len(model.inputs))
+    words = raw_words(0, Stream.EXPORT_CHECK, 0, 0, count * 8 * 8 * 3 * len(model.inputs))
     coarse = (words >> np.uint64(56)).astype(np.uint8).reshape(len(model.inputs), count, 8, 8, 3)
     side = model.inputs[0].shape[1]
     at = np.arange(side) * 8 // side

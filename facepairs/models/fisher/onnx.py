@@ -26,7 +26,7 @@ from facepairs.models.fisher.descriptors import (
     margin,
     points,
 )
-from facepairs.models.fisher.tower import DESCRIBE, PROJECT, FisherVector, signs
+from facepairs.models.fisher.tower import BACKBONE, PROJECTOR, FisherVector, signs
 
 Array = npt.NDArray[Any]
 OPSET, IR_VERSION = 18, 8
@@ -89,8 +89,8 @@ def fisher_onnx(model: keras.Model, output: str) -> bytes | None:
     gray = _gray(graph, name, crop_px)
     if image_px != crop_px:
         gray = graph.resized(gray, image_px / crop_px)
-    fisher = next(x for x in head.get_layer(DESCRIBE).layers if isinstance(x, FisherVector))
-    dense = head.get_layer(PROJECT).get_layer("projection")
+    fisher = next(x for x in head.get_layer(BACKBONE).layers if isinstance(x, FisherVector))
+    dense = head.get_layer(PROJECTOR).get_layer("projection")
     batch = graph.add("Shape", name, start=0, end=1)
     batch = graph.add("Concat", batch, graph.whole(1, 1), axis=0)
     vector = _vector(graph, _projected(graph, gray, image_px, fisher), batch, fisher)
@@ -112,7 +112,7 @@ def fisher_onnx(model: keras.Model, output: str) -> bytes | None:
 def _fisher_head(model: keras.Model) -> keras.Model | None:
     for layer in model.layers:
         parts = {part.name for part in getattr(layer, "layers", [])}
-        if {DESCRIBE, PROJECT} <= parts and len(model.inputs) == 1:
+        if {BACKBONE, PROJECTOR} <= parts and len(model.inputs) == 1:
             return layer
     return None
 

@@ -26,7 +26,7 @@ from facepairs.models.fisher.descriptors import (
 )
 
 GAUSSIANS, COMPONENTS, DIMENSIONS = 256, 48, 128
-DESCRIBE, MIRROR, PROJECT = "describe", "mirror", "project"
+BACKBONE, MIRROR, PROJECTOR = "describe", "mirror", "project"
 
 Floats = npt.NDArray[np.floating]
 
@@ -188,10 +188,10 @@ def fisher_tower(image_px: int) -> keras.Model:
         raise ValueError(f"image_px is {image_px}; known: multiples of 16 from {SMALLEST_PX} on")
     image = keras.Input((image_px, image_px, 3), name="image")
     vector = FisherVector(image_px)(DenseDescriptors()(image))
-    describe = keras.Model(image, vector, name=DESCRIBE, trainable=False)
+    describe = keras.Model(image, vector, name=BACKBONE, trainable=False)
     given = keras.Input(vector.shape[1:], name="vector")
     projected = layers.Dense(DIMENSIONS, name="projection")(given)
-    project = keras.Model(given, layers.UnitNormalization()(projected), name=PROJECT)
+    project = keras.Model(given, layers.UnitNormalization()(projected), name=PROJECTOR)
     vector = describe(image)
     sides = project(vector) + project(MirroredVector(name=MIRROR)(vector))
     return keras.Model(image, layers.UnitNormalization()(sides), name="fisher_tower")
@@ -203,7 +203,7 @@ def set_projection(tower: keras.Model, mean: Floats, directions: Floats) -> None
     `mean` float[D], `directions` float[K, D], K at most 128; where there are fewer, the other
     coordinates start at 0.
     """
-    dense = tower.get_layer(PROJECT).get_layer("projection")
+    dense = tower.get_layer(PROJECTOR).get_layer("projection")
     kernel = np.zeros((directions.shape[1], DIMENSIONS))
     kernel[:, : len(directions)] = directions.T
     dense.set_weights([kernel, -mean @ kernel])

@@ -1,23 +1,20 @@
-"""Builds the TFRecord cache of sampled pairs, whole or not at all.
+"""Build the TFRecord cache of sampled pairs; it appears whole or not at all.
 
-A pair takes the space of two images, so the cache earns its disk where files are slow to open one
-by one; the stores `files` and `memory` need none. What a shard holds is planned here; who writes
-it, a thread or another machine, makes no difference to its bytes.
+A pair takes the space of two images, so the cache only pays where opening files one by one is slow;
+the stores `files` and `memory` need no such space. The content of each shard is planned here. Its
+bytes do not depend on what writes it: a thread or another machine.
 """
 
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.beam.places import Place, Uri, files_below, remove, writing
 from facepairs.data.index import FaceIndex, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
@@ -27,29 +24,30 @@ from facepairs.pipeline.records.manifest import (
     MAX_SHARDS,
     SHARD_NAME,
     CacheManifest,
-    Tick,
     shard_name,
 )
-from facepairs.pipeline.records.shard import ShardPlan, ShardWriter
+from facepairs.pipeline.records.shard import ReadFile, ShardPlan, ShardWriter
 from facepairs.support.atomic import atomic_folder, is_temporary
-from facepairs.support.parallel import Run, in_order
+from facepairs.support.parallel import OrderedMap, thread_map
+from facepairs.support.progress import ProgressCallback, ignore_progress
 
 ENCODINGS = ("jpeg", "raw")
-BLOCK_PAIRS = 1024  # the sampler's blocks
-FEW_SHARDS, SHARD_PAIRS = 16, 8192  # a small cache's shards at most, a large one's pairs in each
-EXAMPLE_BYTES = 130  # of a record beside its images
+BLOCK_PAIRS = 1024  # pairs per block of the sampler
+# Small caches have a shard per 1,000 pairs, at most 16; large ones a shard per 8,192 pairs.
+SMALL_SHARD_PAIRS, SMALL_CACHE_SHARDS, SHARD_PAIRS = 1000, 16, 8192
+RECORD_BYTES = 130  # of a record, without its images
 
 
 def people_digest(index: FaceIndex, people: npt.ArrayLike) -> str:
-    """Give the SHA-256 (hex) over the names of these people, in the index's order."""
+    """Return the SHA-256 (hex) over the names of some people, in the order of the index."""
     digest = hashlib.sha256(b"facepairs-people-1\0")
     for person in np.unique(np.asarray(people, np.int64)):
         digest.update(os.fsencode(index.people[int(person)]) + b"\0")
     return digest.hexdigest()
 
 
-def sampled(sampler: PairSampler, start: int, stop: int) -> PairList:
-    """Give the pairs from `start` to before `stop` of the sampler's epoch 0, drawn in blocks."""
+def sample_pairs(sampler: PairSampler, start: int, stop: int) -> PairList:
+    """Sample the pairs [start, stop) of the sampler's epoch 0."""
     first = start // BLOCK_PAIRS
     blocks = [
         sampler.block(0, number, min(BLOCK_PAIRS, stop - number * BLOCK_PAIRS))
@@ -63,7 +61,7 @@ def sampled(sampler: PairSampler, start: int, stop: int) -> PairList:
 
 
 def build_cache(
-    out: Place,
+    out: Path,
     index: FaceIndex,
     people: npt.ArrayLike,
     pairs: int,
@@ -74,129 +72,160 @@ def build_cache(
     shards: int | None = None,
     frame_px: int = 250,
     crop_px: int = 112,
-    progress: Tick | None = None,
-    run: Run = in_order,
-) -> dict[str, Any]:
-    """Write `pairs` sampled pairs of `people` to the folder `out`; give its manifest.
+    progress: ProgressCallback = ignore_progress,
+    ordered_map: OrderedMap = thread_map,
+    read_file: ReadFile | None = None,
+) -> CacheManifest:
+    """Write a cache of sampled pairs; the same arguments give the same bytes.
 
-    `jpeg` copies the image files as they are, `raw` stores uint8[crop_px, crop_px, 3]. `shards`
-    defaults to one a thousand pairs up to 16, and one every 8,192 pairs in larger caches.
-    `progress(done, total)` counts pairs; `run` says where shards are written (default: in threads).
-    The same arguments give the same bytes. Raises BadConfig for numbers that cannot be, BadData
-    where `out` is taken or too small or a file has changed since it was indexed, BadImage for an
-    image that TensorFlow cannot decode, NotEnough as PairSampler does.
+    Args:
+        out: Folder to write; replaces a cache, but nothing else.
+        index: The images.
+        people: int[P], the person numbers from which pairs are sampled.
+        pairs: How many pairs.
+        seed: The sampler's seed.
+        genuine_share: Share of genuine pairs.
+        encoding: `jpeg` copies the image files, `raw` stores uint8[crop_px, crop_px, 3].
+        shards: How many files; by default one per 1,000 pairs up to 16, and one per 8,192 pairs in
+            larger caches.
+        frame_px: Short side of an image to which `crop_px` refers.
+        crop_px: Side of the centre square.
+        progress: Called with pairs written and in all.
+        ordered_map: Writes the shards; in threads by default.
+        read_file: Reads an image by its name; by default from the file below `index.root`.
+
+    Returns:
+        The cache's manifest.
+
+    Raises:
+        BadConfig: A number is out of range.
+        BadData: `out` is not a cache or has too little space, or a file has changed.
+        BadImage: TensorFlow cannot decode an image.
+        NotEnough: There are too few people or photos to sample from.
     """
     count = check_request(out, pairs, shards, encoding)
     sampler = PairSampler(index.first, people, seed, genuine_share)
     _check_space(out, index, pairs, encoding, crop_px)
-    written, done = [], 0
-    with _whole_or_absent(out) as folder:
-        work = ShardWriter(index.root, folder, encoding, frame_px, crop_px)
-        for shard in run(work, _plans(index, sampler, pairs, count)):
-            written.append(shard)
-            done += shard.pairs
-            if progress:
-                progress(done, pairs)
-        manifest = CacheManifest(
-            encoding=encoding,
-            frame_px=frame_px,
-            crop_px=crop_px,
-            index_fingerprint=index.fingerprint,
-            people_digest=people_digest(index, sampler.people),
-            seed=seed,
-            genuine_share=float(genuine_share),
-            pairs=pairs,
-            shards=tuple(written),
-        )
-        _finish(folder, manifest)
-    return manifest.to_json()
+    with atomic_folder(out) as folder:
+        writer = ShardWriter(index.root, folder, encoding, frame_px, crop_px, read_file)
+        manifest = write_shards(writer, index, sampler, pairs, count, progress, ordered_map)
+        for name in {entry.name for entry in folder.iterdir()} - manifest.shard_names:
+            (folder / name).unlink()  # left by a worker whose attempt was abandoned
+        (folder / MANIFEST).write_bytes(manifest.render())
+    return manifest
+
+
+def write_shards(
+    writer: ShardWriter,
+    index: FaceIndex,
+    sampler: PairSampler,
+    pairs: int,
+    count: int,
+    progress: ProgressCallback = ignore_progress,
+    ordered_map: OrderedMap = thread_map,
+) -> CacheManifest:
+    """Write all shards of a cache, but not its manifest.
+
+    Args:
+        writer: Writes a shard.
+        index: The images.
+        sampler: The first `pairs` pairs of its epoch 0 are written.
+        pairs: How many pairs.
+        count: How many shards.
+        progress: Called with pairs written and in all.
+        ordered_map: Applies `writer` to the plans of the shards; in threads by default.
+
+    Returns:
+        The manifest to write beside the shards.
+
+    Raises:
+        BadData: As `ShardWriter` does.
+        BadImage: As `ShardWriter` does.
+    """
+    shards, done = [], 0
+    for shard in ordered_map(writer, _plans(index, sampler, pairs, count)):
+        shards.append(shard)
+        done += shard.pairs
+        progress(done, pairs)
+    return CacheManifest(
+        encoding=writer.encoding,
+        frame_px=writer.frame_px,
+        crop_px=writer.crop_px,
+        index_fingerprint=index.fingerprint,
+        people_digest=people_digest(index, sampler.people),
+        seed=sampler.seed,
+        genuine_share=float(sampler.genuine_share),
+        pairs=pairs,
+        shards=tuple(shards),
+    )
 
 
 def _plans(index: FaceIndex, sampler: PairSampler, pairs: int, count: int) -> Iterator[ShardPlan]:
-    """Plan `count` shards of a contiguous part of the sampled sequence each."""
-    ends = [number * pairs // count for number in range(count + 1)]
-    for number, (start, stop) in enumerate(pairwise(ends)):
-        drawn = sampled(sampler, start, stop)
-        images = drawn.images()
+    """Plan the shards: each has a contiguous part of the sampled sequence."""
+    bounds = [number * pairs // count for number in range(count + 1)]
+    for number, (start, stop) in enumerate(pairwise(bounds)):
+        sampled = sample_pairs(sampler, start, stop)
+        images = sampled.images()
         names = StringTable(map(index.name, images.tolist()))
-        yield ShardPlan(shard_name(number, count), drawn, images, names, index.sizes[images])
+        yield ShardPlan(shard_name(number, count), sampled, images, names, index.sizes[images])
 
 
-@contextmanager
-def _whole_or_absent(out: Place) -> Iterator[Place]:
-    """Yield the folder that shards go to; what fails leaves no cache behind."""
-    if isinstance(out, Path):
-        with atomic_folder(out) as folder:
-            yield folder
-        return
-    try:
-        remove(out / MANIFEST)  # without it there is no cache there, whatever else lies there
-        yield out
-    except BaseException as error:
-        with suppress(OSError):
-            remove(out)
-        if isinstance(error, OSError):
-            raise BadData(f"{out}: {error.strerror}; choose another place") from None
-        raise
+def check_request(out: Path, pairs: int, shards: int | None, encoding: str) -> int:
+    """Check what can be checked before an image is read.
 
+    Returns:
+        The number of shards.
 
-def _finish(folder: Place, manifest: CacheManifest) -> None:
-    """Remove all but the shards, then write the manifest: with it the cache is there."""
-    kept = {shard.name for shard in manifest.shards}
-    for name in _names(folder) - kept:
-        remove(folder / name)
-    with writing(folder / MANIFEST) as handle:
-        handle.write(manifest.render())
-
-
-def _names(folder: Place) -> set[str]:
-    if isinstance(folder, Path):
-        return {entry.name for entry in folder.iterdir()}
-    return {entry.name for entry in files_below(folder)}
-
-
-def check_request(out: Place, pairs: int, shards: int | None, encoding: str) -> int:
-    """Give the number of shards, or raise for what can be refused before an image is read.
-
-    Raises BadConfig for numbers that cannot be, BadData where `out` is taken by anything but a
-    cache.
+    Raises:
+        BadConfig: As `shard_count` does.
+        BadData: As `check_replaceable` does, or `out` cannot be read.
     """
-    if pairs < 1:
-        raise BadConfig(f"pairs is {pairs}; use 1 or more")
-    most = min(pairs, MAX_SHARDS)
-    few = min(FEW_SHARDS, max(1, pairs // 1000))
-    count = min(max(few, pairs // SHARD_PAIRS), MAX_SHARDS) if shards is None else shards
-    if not 1 <= count <= most:
-        raise BadConfig(f"shards is {shards}; use 1 to {most}, a pair or more in each")
-    if encoding not in ENCODINGS:
-        raise BadConfig(f"encoding is {encoding!r}; use one of {', '.join(ENCODINGS)}")
-    _check_replaceable(out)
+    count = shard_count(pairs, shards, encoding)
+    try:
+        names = {entry.name for entry in out.iterdir()}
+    except FileNotFoundError:
+        return count
+    except OSError as error:
+        raise BadData(f"{out}: {error.strerror}; choose another place") from None
+    check_replaceable(str(out), names)
     return count
 
 
-def _check_replaceable(out: Place) -> None:
-    """Refuse to put a cache in the place of anything but nothing or a cache."""
-    try:
-        names = _names(out)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise BadData(f"{out}: {error.strerror}; choose another place") from None
-    names = {name for name in names if not is_temporary(name)}  # a kill's, where no folder is
+def shard_count(pairs: int, shards: int | None, encoding: str) -> int:
+    """Return the number of shards: `shards`, or a default that suits the number of pairs.
+
+    Raises:
+        BadConfig: A number is out of range, or the encoding is unknown.
+    """
+    if pairs < 1:
+        raise BadConfig(f"pairs is {pairs}; use 1 or more")
+    small = min(SMALL_CACHE_SHARDS, max(1, pairs // SMALL_SHARD_PAIRS))
+    default = min(max(small, pairs // SHARD_PAIRS), MAX_SHARDS)
+    count = default if shards is None else shards
+    highest = min(pairs, MAX_SHARDS)
+    if not 1 <= count <= highest:
+        raise BadConfig(f"shards is {shards}; use 1 to {highest}, at least one pair in each")
+    if encoding not in ENCODINGS:
+        raise BadConfig(f"encoding is {encoding!r}; use one of {', '.join(ENCODINGS)}")
+    return count
+
+
+def check_replaceable(out: str, names: Iterable[str]) -> None:
+    """Raise BadData if a folder with these file names is neither empty nor a cache."""
+    names = {name for name in names if not is_temporary(name)}
     shards = {name for name in names if SHARD_NAME.fullmatch(name)}
     if names and (not shards or names - shards - {MANIFEST}):
         raise BadData(f"{out}: exists and is no pair cache; choose another place or remove it")
 
 
-def _check_space(out: Place, index: FaceIndex, pairs: int, encoding: str, crop_px: int) -> None:
-    if isinstance(out, Uri):
-        return
-    image = float(index.sizes.mean()) if encoding == "jpeg" else 3 * crop_px**2
-    needed = pairs * (2 * image + EXAMPLE_BYTES)
-    place = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-    free = shutil.disk_usage(place).free
+def _check_space(out: Path, index: FaceIndex, pairs: int, encoding: str, crop_px: int) -> None:
+    """Raise BadData if the disk has too little space."""
+    image_bytes = float(index.sizes.mean()) if encoding == "jpeg" else 3 * crop_px**2
+    needed = pairs * (2 * image_bytes + RECORD_BYTES)
+    folder = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    free = shutil.disk_usage(folder).free
     if needed > free:
         raise BadData(
             f"{out}: {pairs:,} pairs take about {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB "
-            "are free there; choose another place or fewer --pairs"
+            "are free there; choose another place or fewer pairs"
         )

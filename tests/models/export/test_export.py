@@ -10,8 +10,8 @@ import onnxruntime
 import pytest
 from keras import layers
 
+from facepairs.models.build import build_network
 from facepairs.models.export.onnx import LARGE, export_onnx, keras_bytes, round_weights
-from facepairs.models.network import build_network
 
 
 def images(count, px, seed=0):

@@ -9,13 +9,14 @@ import keras
 import numpy as np
 import pytest
 
-from facepairs.bundles.bundle import MODEL, Bundle, write_bundle
+from facepairs.bundles.bundle import MODEL, Bundle
+from facepairs.bundles.writer import write_bundle
 from facepairs.errors import BadBundle
+from facepairs.models.build import MODELS, build_network
 from facepairs.models.export.keras_file import MAX_WEIGHT_BYTES, check_keras_file
 from facepairs.models.export.onnx import keras_bytes
-from facepairs.models.network import MODELS, build_network
-from facepairs.training.keras_model import read_keras
-from facepairs.verification.scorer import Scorer
+from facepairs.training.export.keras_model import read_keras
+from facepairs.verification.scorer import BundleScorer
 
 GOLDEN = Path(__file__).parents[2] / "bundles" / "golden" / "pair"
 
@@ -49,7 +50,7 @@ def test_a_golden_file_gives_the_scores_of_its_network():
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, 256, (2, 3, 112, 112, 3), np.uint8)
     scores = np.asarray(read_keras(bundle)([left, right])).reshape(-1)
-    assert scores == pytest.approx(Scorer(bundle).score_pairs(left, right), abs=1e-4)
+    assert scores == pytest.approx(BundleScorer(bundle).score_pairs(left, right), abs=1e-4)
 
 
 def lambda_model():
@@ -85,7 +86,7 @@ def test_a_part_that_none_of_our_models_has_is_refused(plain, part):
 
 def test_a_lambda_never_reaches_keras(tmp_path):
     golden = Bundle.open(GOLDEN)
-    files = {name: golden.read(name) for name in golden.raw["files"]}
+    files = {name: golden.read(name) for name in golden.files}
     evil = write_bundle(tmp_path / "b", golden.raw, files | {MODEL: keras_bytes(lambda_model())})
     with pytest.raises(BadBundle, match=r"model\.keras: cannot be read \(it has a part .*Lambda"):
         read_keras(evil)

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from facepairs.models.build import build_network
 from facepairs.models.export.onnx import export_onnx, keras_bytes
 from facepairs.models.fisher.descriptors import (
     MIRRORED,
@@ -20,7 +21,6 @@ from facepairs.models.fisher.tower import (
     set_projection,
     signs,
 )
-from facepairs.models.network import build_network
 from facepairs.models.step_random import StepRandom
 
 
@@ -189,7 +189,7 @@ def photos(count, seed=0):
 
 def test_scores_from_vectors_are_those_from_images(network):
     left, right = photos(3, 1), photos(3, 2)
-    scores = np.asarray(network.scores(network.described(np.concatenate([left, right]))))
+    scores = np.asarray(network.scores(network.features(np.concatenate([left, right]))))
     model = network.inference_model()
     expected = (np.asarray(model(left)) * np.asarray(model(right))).sum(axis=1)
     assert scores == pytest.approx(expected, abs=1e-2)  # vectors are kept in half precision
@@ -217,7 +217,7 @@ def test_the_keras_file_loads_in_safe_mode(network, tmp_path):
 
 
 def test_who_has_one_photo_meets_its_mirror_image(network):
-    vectors = np.asarray(network.described(photos(2)))
+    vectors = np.asarray(network.features(photos(2)))
     seen = []
     network_loss = network.objective
 
@@ -235,7 +235,7 @@ def test_who_has_one_photo_meets_its_mirror_image(network):
 
 
 def test_the_loss_is_a_function_of_seed_and_step(network):
-    vectors, people = network.described(photos(4)), np.arange(4, dtype=np.int32)
+    vectors, people = network.features(photos(4)), np.arange(4, dtype=np.int32)
 
     def loss(seed, step):
         return float(network.loss(vectors, np.ones(2, np.float32), people, StepRandom(seed, step)))

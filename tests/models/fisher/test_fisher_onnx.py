@@ -6,17 +6,17 @@ import onnxruntime
 import pytest
 
 from facepairs.data.synth.generate import draw_face
+from facepairs.models.build import build_network
 from facepairs.models.export.onnx import export_onnx
 from facepairs.models.fisher.onnx import LARGEST_GAP, fisher_onnx
-from facepairs.models.fisher.tower import DESCRIBE, FisherVector
-from facepairs.models.network import build_network
+from facepairs.models.fisher.tower import BACKBONE, FisherVector
 
 
 def network(crop_px, image_px, loose=1.0):
     """A Fisher network with a mixture that is like a fitted one; `loose` widens its Gaussians."""
     made = build_network("siamese", crop_px, image_px, augment=0.0)
     fisher = next(
-        layer for layer in made.head.get_layer(DESCRIBE).layers if isinstance(layer, FisherVector)
+        layer for layer in made.head.get_layer(BACKBONE).layers if isinstance(layer, FisherVector)
     )
     random = np.random.default_rng(0)
     half, wide = fisher.gaussians // 2, fisher.components + 2

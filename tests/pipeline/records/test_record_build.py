@@ -1,4 +1,4 @@
-"""Building a pair cache: what it refuses, and what failures and kills leave."""
+"""Building a pair cache: what is refused, and what failures and kills leave behind."""
 
 import signal
 import subprocess
@@ -10,7 +10,8 @@ from drawn_caches import build, draw, needs_posix
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
 from facepairs.pipeline.records.build import build_cache
-from facepairs.pipeline.records.manifest import check_cache, read_manifest
+from facepairs.pipeline.records.check import check_cache
+from facepairs.pipeline.records.manifest import read_manifest
 
 
 def test_only_a_cache_is_replaced(index, cache, tmp_path):
@@ -29,7 +30,7 @@ def test_only_a_cache_is_replaced(index, cache, tmp_path):
     assert (cache / "notes.txt").is_file()
 
 
-def test_what_cannot_be_is_refused(index, tmp_path):
+def test_invalid_arguments_are_refused(index, tmp_path):
     out = tmp_path / "c"
     for change, message in (
         ({"shards": 0}, "shards is 0; use 1 to 70"),
@@ -49,7 +50,7 @@ def test_what_cannot_be_is_refused(index, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_changed_or_went_is_named(tmp_path):
+def test_the_error_names_a_file_that_changed_or_disappeared(tmp_path):
     root = tmp_path / "faces"
     for name in ("A/1", "B/1", "B/2", "C/1"):
         draw(root / f"{name}.jpg", len(name))
@@ -65,7 +66,7 @@ def test_a_file_that_changed_or_went_is_named(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["faces"]
 
 
-def test_ctrl_c_leaves_nothing(index, tmp_path):
+def test_ctrl_c_leaves_no_file(index, tmp_path):
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
@@ -76,7 +77,7 @@ def test_ctrl_c_leaves_nothing(index, tmp_path):
 
 
 @needs_posix
-def test_a_full_disk_is_one_clear_error(index, tmp_path):
+def test_a_full_disk_raises_bad_data_and_leaves_no_file(index, tmp_path):
     import resource
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -104,7 +105,7 @@ build_cache(Path(sys.argv[1]), FaceIndex.scan(sys.argv[2]), range(9), 500, shard
 
 
 @needs_posix
-def test_a_kill_leaves_no_cache_and_the_next_build_sweeps(index, tmp_path):
+def test_a_kill_leaves_no_cache_and_the_next_build_cleans_up(index, tmp_path):
     out = tmp_path / "cache"
     with subprocess.Popen(
         [sys.executable, "-c", KILLED, str(out), str(index.root)],
@@ -115,7 +116,7 @@ def test_a_kill_leaves_no_cache_and_the_next_build_sweeps(index, tmp_path):
         assert process.stdout.readline() == b"writing\n"
         process.send_signal(signal.SIGKILL)
     assert not out.exists()
-    assert len(list(tmp_path.iterdir())) == 1  # what was being written, under a temporary name
+    assert len(list(tmp_path.iterdir())) == 1  # the unfinished folder, under a temporary name
     build(out, index)
     assert list(tmp_path.iterdir()) == [out]
     assert check_cache(out) == []

@@ -1,4 +1,4 @@
-"""A cache's every changed byte and every cut, and what training makes of them: never pixels."""
+"""Every changed byte and every truncation of a cache is found, and never trained on."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
 from facepairs.pipeline.records.build import build_cache
-from facepairs.pipeline.records.manifest import check_cache
+from facepairs.pipeline.records.check import check_cache
 from facepairs.pipeline.records.store import RecordStore
 
 SHARD = "pairs-00001-of-00002.tfrecord"
@@ -31,7 +31,7 @@ def cache(tmp_path):
 
 
 @pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
-def test_changed_bytes_are_named_and_never_trained_on(cache, step):
+def test_changed_bytes_are_reported_and_never_trained_on(cache, step):
     path = cache / SHARD
     whole = path.read_bytes()
     reading = RecordStore.open(cache).batches(3, None, repeat=False)
@@ -46,7 +46,7 @@ def test_changed_bytes_are_named_and_never_trained_on(cache, step):
 
 
 @pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
-def test_cuts_are_named_and_never_trained_on(cache, step):
+def test_truncations_are_reported_and_never_trained_on(cache, step):
     path = cache / SHARD
     whole = path.read_bytes()
     reading = RecordStore.open(cache).batches(3, None, repeat=False)

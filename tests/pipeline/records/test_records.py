@@ -1,4 +1,4 @@
-"""The pair cache: the sampler's own sequence, the same pixels as files, and no damage unseen."""
+"""The pair cache: the sampler's sequence, the pixels of the files, and every damage is found."""
 
 import json
 from collections.abc import Iterator
@@ -18,8 +18,9 @@ from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData
 from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.files import FileStore
-from facepairs.pipeline.records.build import build_cache, people_digest, sampled
-from facepairs.pipeline.records.manifest import MANIFEST, check_cache, count_records, read_manifest
+from facepairs.pipeline.records.build import build_cache, people_digest, sample_pairs
+from facepairs.pipeline.records.check import check_cache, count_records
+from facepairs.pipeline.records.manifest import MANIFEST, read_manifest
 from facepairs.pipeline.records.store import RecordStore
 
 
@@ -28,7 +29,7 @@ def sampler(index: FaceIndex) -> PairSampler:
 
 
 def expected(index: FaceIndex) -> PairList:
-    return sampled(sampler(index), 0, PAIRS)
+    return sample_pairs(sampler(index), 0, PAIRS)
 
 
 def records(folder: Path) -> list[dict[str, tf.train.Feature]]:
@@ -39,7 +40,7 @@ def records(folder: Path) -> list[dict[str, tf.train.Feature]]:
     ]
 
 
-def drawn(dataset: tf.data.Dataset, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def read_all(dataset: tf.data.Dataset, count: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Join batches to uint8[N, 2, side, side, 3] and bool[N]."""
     batches = list(islice(dataset.as_numpy_iterator(), count))
     pairs = [np.stack(np.split(b["images"], 2), axis=1) for b in batches]
@@ -58,15 +59,15 @@ def test_shards_in_order_are_the_samplers_sequence(index, caches):
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 10), (0, 1024), (1000, 1030), (2048, 2500)])
-def test_any_part_of_the_sequence_is_drawn_by_itself(index, start, stop):
+def test_any_part_of_the_sequence_is_sampled_by_itself(index, start, stop):
     blocks = [sampler(index).block(0, number, 1024) for number in range(3)]
-    part = sampled(sampler(index), start, stop)
+    part = sample_pairs(sampler(index), start, stop)
     for name in ("left", "right", "genuine"):
         whole = np.concatenate([getattr(block, name) for block in blocks])
         assert np.array_equal(getattr(part, name), whole[start:stop])
 
 
-def test_jpeg_holds_the_files_own_bytes(index, caches):
+def test_jpeg_records_hold_the_bytes_of_the_files(index, caches):
     for row in records(caches["jpeg"]):
         for side in ("left", "right"):
             path = index.path(row[f"{side}_id"].int64_list.value[0])
@@ -78,16 +79,16 @@ def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
     files = make_dataset(
         FileStore(index, FRAME_PX, CROP_PX), lambda: iter([expected(index)]), batch_size
     )
-    images, genuine = drawn(files)
+    images, genuine = read_all(files)
     assert images.shape == (PAIRS, 2, CROP_PX, CROP_PX, 3)
     for folder in caches.values():
-        got, labels = drawn(RecordStore.open(folder).batches(batch_size, None, repeat=False))
+        got, labels = read_all(RecordStore.open(folder).batches(batch_size, None, repeat=False))
         assert got.dtype == np.uint8
         assert np.array_equal(got, images)
         assert np.array_equal(labels, genuine)
 
 
-def test_a_batch_has_the_same_types_as_from_files(index, caches):
+def test_batches_have_the_types_of_the_files_store(index, caches):
     files = make_dataset(FileStore(index, FRAME_PX, CROP_PX), lambda: iter([]), 16)
     for folder in caches.values():
         ours = RecordStore.open(folder).batches(16, 1, repeat=True).element_spec
@@ -97,7 +98,7 @@ def test_a_batch_has_the_same_types_as_from_files(index, caches):
 
 
 def keys(dataset: tf.data.Dataset, count: int) -> list[bytes]:
-    images, genuine = drawn(dataset, count)
+    images, genuine = read_all(dataset, count)
     return [pair.tobytes() + label.tobytes() for pair, label in zip(images, genuine, strict=True)]
 
 
@@ -119,7 +120,7 @@ def test_shuffling_is_a_function_of_seed_and_pass(caches):
 
 
 @pytest.mark.parametrize("seed", [None, 5, 2**31 - 2, 2**31 - 1])
-def test_going_on_at_any_step_gives_the_same_batches(caches, seed):
+def test_resuming_at_any_step_yields_the_same_batches(caches, seed):
     store = RecordStore.open(caches["raw"])
     steps = PAIRS // 8
     whole = keys(store.batches(8, seed, repeat=True), 2 * steps + 3)
@@ -129,17 +130,17 @@ def test_going_on_at_any_step_gives_the_same_batches(caches, seed):
 
 
 @pytest.mark.parametrize(("kind", "seed"), [("raw", None), ("jpeg", 5)])
-def test_parts_of_workers_make_up_the_batch(caches, kind, seed):
+def test_pair_ranges_of_the_workers_make_up_the_batch(caches, kind, seed):
     store, count = RecordStore.open(caches[kind]), PAIRS // 10 + 2  # into the second pass
-    images, genuine = drawn(store.batches(10, seed, repeat=True), count)
+    images, genuine = read_all(store.batches(10, seed, repeat=True), count)
     of_batches = images.reshape(count, 10, *images.shape[1:])
     for begin, end in pairwise((0, 3, 10)):
-        own, labels = drawn(store.batches(10, seed, repeat=True, part=(begin, end)), count)
+        own, labels = read_all(store.batches(10, seed, repeat=True, pair_range=(begin, end)), count)
         assert np.array_equal(own, np.concatenate(of_batches[:, begin:end]))
-        assert np.array_equal(labels, genuine)  # everybody's
+        assert np.array_equal(labels, genuine)  # of the whole batch
 
 
-def test_repeating_drops_the_short_batch_only(caches):
+def test_repeating_drops_only_the_last_smaller_batch(caches):
     store = RecordStore.open(caches["raw"])
     repeated = islice(store.batches(32, None, repeat=True).as_numpy_iterator(), 5)
     assert [len(batch["genuine"]) for batch in repeated] == [32] * 5
@@ -156,7 +157,7 @@ def test_the_same_arguments_give_the_same_bytes(index, caches, tmp_path):
             assert (again / path.name).read_bytes() == path.read_bytes()
 
 
-def test_the_manifest_says_which_pairs_they_are(index, caches):
+def test_the_manifest_describes_the_pairs(index, caches):
     table = json.loads((caches["jpeg"] / MANIFEST).read_text())
     assert table["version"] == 1
     assert (table["pairs"], table["encoding"]) == (PAIRS, "jpeg")
@@ -168,7 +169,7 @@ def test_the_manifest_says_which_pairs_they_are(index, caches):
 
 
 def test_default_shards_and_progress(index, tmp_path):
-    seen: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     build_cache(
         tmp_path / "c",
         index,
@@ -176,14 +177,14 @@ def test_default_shards_and_progress(index, tmp_path):
         2100,
         frame_px=FRAME_PX,
         crop_px=CROP_PX,
-        progress=lambda done, total: seen.append((done, total)),
+        progress=lambda done, total: calls.append((done, total)),
     )
     assert RecordStore.open(tmp_path / "c").pairs == 2100
     assert len(list((tmp_path / "c").glob("*-of-00002.tfrecord"))) == 2
-    assert seen == [(1050, 2100), (2100, 2100)]
+    assert calls == [(1050, 2100), (2100, 2100)]
 
 
-def test_a_whole_cache_has_no_problem(caches):
+def test_an_intact_cache_has_no_problem(caches):
     for folder in caches.values():
         assert check_cache(folder) == []
 
@@ -225,7 +226,7 @@ def test_any_changed_byte_of_the_manifest_is_found(cache):
         ),
     ).map(lambda value: json.dumps(value).encode())
 )
-def test_nonsense_in_the_manifest_is_one_clear_error(caches, tmp_path_factory, data):
+def test_an_invalid_manifest_raises_bad_data(caches, tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp() / "nonsense"
     folder.mkdir(exist_ok=True)
     (folder / MANIFEST).write_bytes(data)
@@ -236,23 +237,23 @@ def test_nonsense_in_the_manifest_is_one_clear_error(caches, tmp_path_factory, d
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, "version is 2; this facepairs reads 1"),
+        ({"version": 2}, "version is 2; use 1, the version that this facepairs reads"),
         ({"format": "other"}, "not a pair cache"),
-        ({"shards": None}, "lists no shards"),
+        ({"shards": None}, "shards is None; use a list"),
         ({"pairs": "70"}, "pairs is '70'"),
-        ({"pairs": 71}, "contradict"),
+        ({"pairs": 71}, "pairs is not the sum over the shards"),
         ({"shards": [{"name": "../x", "pairs": 70, "bytes": 1, "sha256": ""}]}, "numbered"),
-        ({"shards": [{"name": "x"}]}, "must have name, pairs, bytes, sha256"),
+        ({"shards": [{"name": "x"}]}, r"shards\[0\]\.pairs is missing"),
     ],
 )
-def test_what_is_wrong_with_a_manifest_is_said(cache, change, message):
+def test_the_message_tells_what_is_wrong_with_a_manifest(cache, change, message):
     table = json.loads((cache / MANIFEST).read_text())
     (cache / MANIFEST).write_text(json.dumps(table | change))
     with pytest.raises(BadData, match=message):
         RecordStore.open(cache)
 
 
-def test_deep_nesting_is_no_crash(cache):
+def test_deeply_nested_json_is_a_problem_not_a_crash(cache):
     (cache / MANIFEST).write_text("[" * 200_000)
     assert MANIFEST in check_cache(cache)[0]
 
@@ -264,7 +265,7 @@ def boundaries(data: bytes) -> Iterator[int]:
         at += 16 + int.from_bytes(data[at : at + 8], "little")
 
 
-def test_a_cut_between_two_records_is_found(cache):
+def test_a_truncation_between_two_records_is_found(cache):
     path = cache / SHARD
     data = path.read_bytes()
     for number, at in enumerate(boundaries(data)):
@@ -283,13 +284,13 @@ def test_a_pass_of_another_length_raises(cache, seed):
     *_, last = boundaries(data)
     path.write_bytes(data[:last])
     with pytest.raises(tf.errors.FailedPreconditionError, match="70"):
-        drawn(store.batches(8, seed, repeat=False))
+        read_all(store.batches(8, seed, repeat=False))
     path.write_bytes(data + data[last:])
     with pytest.raises(tf.errors.FailedPreconditionError, match="70"):
-        drawn(store.batches(8, seed, repeat=True), 20)
+        read_all(store.batches(8, seed, repeat=True), 20)
 
 
-def test_missing_extra_and_odd_files_are_found(cache):
+def test_missing_extra_and_irregular_files_are_found(cache):
     (cache / SHARD).rename(cache / "pairs-00009-of-00004.tfrecord")
     (cache / "pairs-00003-of-00004.tfrecord").unlink()
     (cache / "pairs-00003-of-00004.tfrecord").mkdir()
@@ -303,7 +304,7 @@ def test_missing_extra_and_odd_files_are_found(cache):
         RecordStore.open(cache)
 
 
-def test_no_manifest_and_no_folder(cache, tmp_path):
+def test_a_missing_manifest_or_folder_is_reported(cache, tmp_path):
     (cache / MANIFEST).unlink()
     assert MANIFEST in check_cache(cache)[0]
     with pytest.raises(BadData, match="no such folder"):
@@ -312,7 +313,7 @@ def test_no_manifest_and_no_folder(cache, tmp_path):
         RecordStore.open(tmp_path / "absent")
 
 
-def test_a_stale_cache_is_refused_with_the_command(index, caches):
+def test_a_cache_of_other_pairs_is_refused_with_the_command_that_rebuilds_it(index, caches):
     store = RecordStore.open(caches["jpeg"])
     fits = {
         "index_fingerprint": index.fingerprint,
@@ -322,7 +323,7 @@ def test_a_stale_cache_is_refused_with_the_command(index, caches):
         "frame_px": FRAME_PX,
         "crop_px": CROP_PX,
     }
-    store.matches(**fits, rebuild="")
+    store.check_matches(**fits, rebuild="")
     for change, message in (
         ({"index_fingerprint": "0" * 64}, "the folder of faces is another or has changed"),
         ({"people_digest": people_digest(index, range(3))}, "other people"),
@@ -331,5 +332,5 @@ def test_a_stale_cache_is_refused_with_the_command(index, caches):
         ({"frame_px": 41}, "frame_px is 40, not 41"),
         ({"crop_px": 25}, "crop_px is 24, not 25"),
     ):
-        with pytest.raises(BadData, match=f"{message}.*; build the cache anew with: make it so"):
-            store.matches(**{**fits, **change}, rebuild="make it so")
+        with pytest.raises(BadData, match=f"{message}.*; build the cache again with: make it so"):
+            store.check_matches(**{**fits, **change}, rebuild="make it so")

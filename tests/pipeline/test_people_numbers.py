@@ -1,4 +1,4 @@
-"""Who the images of a batch show, for losses that ask."""
+"""The numbers of the people in a batch's images, for losses that need them."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 
 
-def test_people_are_numbered_in_the_order_given_and_others_not_at_all():
+def test_people_are_numbered_in_the_given_order_and_others_get_minus_one():
     person_of = np.array([0, 0, 1, 2, 2, 2, 3], np.int32)
     assert people_numbers(person_of, np.array([0, 2, 3])).tolist() == [0, 0, -1, 1, 1, 1, 2]
     assert people_numbers(person_of, np.array([3, 1])).tolist() == [-1, -1, 1, -1, -1, -1, 0]
 
 
-def test_every_store_says_who_an_image_shows(faces):
+def test_batches_of_every_store_number_the_people_in_the_images(faces):
     index = FaceIndex.scan(faces)
     people = np.array([1, 4, 5, 11, 17, 20])
     numbers = people_numbers(index.person_of, people)
@@ -37,7 +37,7 @@ def test_every_store_says_who_an_image_shows(faces):
                 assert np.array_equal(left == right, batch["genuine"].numpy())
 
 
-def test_nobody_is_named_unless_asked_for(faces):
+def test_batches_have_no_people_by_default(faces):
     index = FaceIndex.scan(faces)
     block = PairSampler(index.first, range(4), 0).block(0, 0, 4)
     (batch,) = make_dataset(FileStore(index, 250, 64), lambda: iter([block]), 4)

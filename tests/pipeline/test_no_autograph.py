@@ -1,4 +1,4 @@
-"""AutoGraph translates nothing of ours: its files would stay behind where a training is killed."""
+"""AutoGraph must not translate our functions: its files stay behind when training is killed."""
 
 import tempfile
 

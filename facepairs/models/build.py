@@ -1,0 +1,74 @@
+"""Build a network by the name of its architecture."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import layers
+
+from facepairs.models.augment import RandomFace
+from facepairs.models.difference import difference_head
+from facepairs.models.eigenfaces import eigenface_head
+from facepairs.models.fisher.tower import fisher_tower
+from facepairs.models.frozen_backbone import FrozenBackboneNetwork
+from facepairs.models.losses import BinaryLogit, build_loss
+from facepairs.models.network import EmbeddingNetwork, Network, PairNetwork
+from facepairs.models.pixels import pixel_head
+from facepairs.models.tower import face_tower
+
+SMALLEST_PX, LARGEST_PX = 64, 224
+
+MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
+    "siamese": (FrozenBackboneNetwork, fisher_tower),
+    "siamese-conv": (EmbeddingNetwork, face_tower),
+    "difference": (PairNetwork, difference_head),
+    "pixels": (PairNetwork, pixel_head),
+    "eigenfaces": (EmbeddingNetwork, eigenface_head),  # fitted by `training.fitting.eigenfaces`
+}
+
+
+def build_network(
+    name: str,
+    crop_px: int,
+    image_px: int,
+    augment: float,
+    erase: float = 0.0,
+    loss: str = "in-batch",
+    **loss_settings: Any,
+) -> Network:
+    """Build a network with new weights, drawn from Keras's global seed.
+
+    Args:
+        name: A key of `MODELS`.
+        crop_px: Side of the images that are fed.
+        image_px: Side to which they are resized, 64 to 224.
+        augment: Strength of the augmentation, 0 to 2.
+        erase: Side of the erased square as a share of the image's side.
+        loss: Name of the objective, for embedding networks only.
+        **loss_settings: Further arguments of `build_loss`, for embedding networks only.
+
+    Returns:
+        The network.
+
+    Raises:
+        ValueError: For an unknown name or a size out of range (the configuration checks both).
+    """
+    if name not in MODELS or not SMALLEST_PX <= image_px <= LARGEST_PX:
+        raise ValueError(f"model {name!r} at {image_px} pixels; known: {', '.join(MODELS)}")
+    network, build_head = MODELS[name]
+    prepare = _prepare(crop_px, image_px)
+    head = build_head(image_px)  # before the objective: the weights must not depend on it
+    objective: keras.Layer = BinaryLogit()
+    if network.kind == "embedding":
+        objective = build_loss(loss, head.output_shape[-1], **loss_settings)
+    augmentation = RandomFace(augment, erase)
+    return network(name, crop_px, image_px, prepare, augmentation, head, objective)
+
+
+def _prepare(crop_px: int, image_px: int) -> keras.Model:
+    """Return the layers that cast to float32 in [0, 1] and, if the sizes differ, resize."""
+    steps: list[keras.Layer] = [layers.Rescaling(1 / 255, name="to_unit_range")]
+    if image_px != crop_px:
+        steps.append(layers.Resizing(image_px, image_px, name="resize"))
+    image = keras.Input((crop_px, crop_px, 3), dtype="uint8")
+    return keras.Sequential([image, *steps], name="prepare")

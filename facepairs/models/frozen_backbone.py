@@ -1,0 +1,106 @@
+"""The network with a frozen backbone, and its head that trains on precomputed features.
+
+The backbone is fitted once without gradients. Its features of every image can then be computed once
+(`facepairs.pipeline.features.precompute`), and training the head reads features instead of images.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+from keras import ops
+
+from facepairs.models.fisher.tower import BACKBONE, MIRROR, PROJECTOR
+from facepairs.models.network import EmbeddingNetwork, embedding_loss, pair_cosines
+from facepairs.models.step_random import StepRandom
+from facepairs.support.random_streams import Stream
+
+DROPOUT = 0.2  # share of a vector's numbers set to 0 at each training step
+COMPARED = 64  # two feature vectors whose first numbers are all equal are of the same image
+
+
+@dataclass(frozen=True)
+class FeatureHead:
+    """A `Trainable` of the features of a frozen backbone; shares the weights of its network.
+
+    The features of a mirrored image are those of the image in another order, so mirroring needs no
+    image. Training uses the image or its mirror image at random, scoring uses both.
+
+    Attributes:
+        head: The network's head, of which the backbone is not used.
+        objective: The network's loss layer.
+    """
+
+    head: keras.Model
+    objective: keras.Layer
+
+    @property
+    def variables(self) -> list[keras.Variable]:
+        """All variables of the network, the frozen ones of the backbone included."""
+        return [*self.head.variables, *self.objective.variables]
+
+    @property
+    def trainable_variables(self) -> list[keras.Variable]:
+        """The projection's variables, then the objective's."""
+        return [*self.head.trainable_variables, *self.objective.trainable_variables]
+
+    def embeddings(self, inputs: Any) -> Any:
+        """Embed float16[N, F] features: float32[N, D], rows of length 1."""
+        project, features = self.head.get_layer(PROJECTOR), ops.cast(inputs, "float32")
+        both = project(features) + project(self._mirrored(features))
+        return ops.normalize(both, axis=-1, order=2)
+
+    def scores(self, inputs: Any) -> Any:
+        """Score pairs of features: float16[2·B, F] → float32[B]."""
+        return pair_cosines(self.embeddings(inputs))
+
+    def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
+        """Return the loss of a batch of features; the arguments are those of `Trainable.loss`."""
+        as_is = self._use_as_is(inputs, random)[:, None]
+        features = ops.cast(ops.where(as_is, inputs, self._mirrored(inputs)), "float32")
+        features = random.dropout(Stream.DROPOUT, features, DROPOUT)
+        embeddings = self.head.get_layer(PROJECTOR)(features)
+        return embedding_loss(self.objective, embeddings, genuine, people, random)
+
+    def _use_as_is(self, features: Any, random: StepRandom) -> Any:
+        """Choose which features to use as they are rather than mirrored: bool[2·B], random.
+
+        A pair of twice the same image gets the image and its mirror image.
+        """
+        as_is = random.uniform(Stream.AUGMENTATION, (ops.shape(features)[0],)) < 0.5
+        left, right = ops.split(features[:, :COMPARED], 2, axis=0)
+        left_as_is, right_as_is = ops.split(as_is, 2, axis=0)
+        same_image = ops.all(left == right, axis=1)
+        right_as_is = ops.where(same_image, ~left_as_is, right_as_is)
+        return ops.concatenate([left_as_is, right_as_is], axis=0)
+
+    def _mirrored(self, features: Any) -> Any:
+        """Return the features of the mirrored images."""
+        return ops.cast(self.head.get_layer(MIRROR)(features), features.dtype)
+
+
+class FrozenBackboneNetwork(EmbeddingNetwork):
+    """An embedding network whose backbone is fitted once and not trained by gradient."""
+
+    @property
+    def feature_count(self) -> int:
+        """How many numbers describe an image."""
+        return int(self.head.get_layer(BACKBONE).output_shape[-1])
+
+    def features(self, images: Any) -> Any:
+        """Return the backbone's features of uint8[N, crop_px, crop_px, 3]: float16[N, F]."""
+        return ops.cast(self.head.get_layer(BACKBONE)(self.preprocess(images)), "float16")
+
+    def feature_head(self) -> FeatureHead:
+        """Return what trains on precomputed features; it shares this network's weights."""
+        return FeatureHead(self.head, self.objective)
+
+    def embeddings(self, inputs: Any) -> Any:
+        return self.feature_head().embeddings(self.features(inputs))
+
+    def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
+        return self.feature_head().loss(self.features(inputs), genuine, people, random)
+
+    def inference_model(self) -> keras.Model:
+        (image,) = self._image_inputs()  # the head mirrors features, which is cheaper than images
+        return keras.Model(image, self.head(self._prepared(image)), name=self.name)

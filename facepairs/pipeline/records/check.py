@@ -1,0 +1,145 @@
+"""Compare a TFRecord pair cache with its manifest (no TensorFlow here)."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from facepairs.errors import BadData
+from facepairs.pipeline.records.manifest import (
+    MANIFEST,
+    REBUILD,
+    CacheManifest,
+    RecordShard,
+    read_manifest,
+)
+from facepairs.support.progress import ProgressCallback, ignore_progress
+
+FRAME_BYTES = 16  # of a TFRecord around its data: length (8), its CRC (4), the data's CRC (4)
+MISSING, NO_FILE = "missing", "not a file"
+
+
+def find_wrong_sizes(folder: Path, manifest: CacheManifest) -> dict[str, str]:
+    """Find problems by names and sizes alone, without reading a shard.
+
+    Returns:
+        Problems by file name.
+
+    Raises:
+        BadData: The folder cannot be read.
+    """
+    try:
+        statuses = {entry.name: entry.stat() for entry in os.scandir(folder)}
+    except OSError as error:
+        raise BadData(f"{folder}: {error.strerror}; {REBUILD}") from None
+    sizes = {
+        name: status.st_size if stat.S_ISREG(status.st_mode) else None
+        for name, status in statuses.items()
+    }
+    return compare_sizes(sizes, manifest)
+
+
+def compare_sizes(sizes: Mapping[str, int | None], manifest: CacheManifest) -> dict[str, str]:
+    """Compare the files of a folder with those that the manifest lists.
+
+    Args:
+        sizes: Size in bytes of each file by name, None for what is no regular file.
+        manifest: What the folder should hold.
+
+    Returns:
+        Problems by file name.
+    """
+    problems: dict[str, str] = {}
+    for shard in manifest.shards:
+        size = sizes.get(shard.name, -1)
+        if size == -1:
+            problems[shard.name] = MISSING
+        elif size is None:
+            problems[shard.name] = NO_FILE
+        elif size != shard.bytes:
+            problems[shard.name] = f"{size:,} bytes, not {shard.bytes:,}"
+    for name in sorted(sizes.keys() - manifest.shard_names):
+        if name != MANIFEST and not name.startswith("."):
+            problems[name] = f"not listed in {MANIFEST}"
+    return problems
+
+
+def check_cache(folder: Path, progress: ProgressCallback = ignore_progress) -> list[str]:
+    """Read a whole cache and find every problem.
+
+    Args:
+        folder: The cache.
+        progress: Called with bytes read and in all.
+
+    Returns:
+        One line per problem; empty for an intact cache.
+
+    Raises:
+        BadData: There is no such folder.
+    """
+    if not folder.is_dir():
+        raise BadData(f"{folder}: no such folder; give the one that facepairs cache build made")
+    try:
+        manifest = read_manifest(folder)
+        problems = find_wrong_sizes(folder, manifest)
+    except BadData as error:
+        return [str(error)]
+    check_contents(
+        manifest, problems, lambda shard: content_problem(folder / shard.name, shard), progress
+    )
+    return [f"{folder / name}: {problem}" for name, problem in sorted(problems.items())]
+
+
+def check_contents(
+    manifest: CacheManifest,
+    problems: dict[str, str],
+    problem_of: Callable[[RecordShard], str],
+    progress: ProgressCallback = ignore_progress,
+) -> None:
+    """Read every shard that can be read, and record the problems.
+
+    Args:
+        manifest: What the cache should hold.
+        problems: Problems by file name, as `compare_sizes` returns them; changed in place.
+        problem_of: Reads one shard as `content_problem` does.
+        progress: Called with bytes read and in all.
+    """
+    done = 0
+    for shard in manifest.shards:
+        if problems.get(shard.name) not in (MISSING, NO_FILE):  # reading a pipe would block
+            problems.pop(shard.name, None)
+            if problem := problem_of(shard):
+                problems[shard.name] = problem
+        done += shard.bytes
+        progress(done, manifest.total_bytes)
+
+
+def content_problem(path: Path, shard: RecordShard) -> str:
+    """Read a whole shard and return how it differs from the manifest, or "" if it does not."""
+    try:
+        records, size = count_records(path), path.stat().st_size
+        with open(path, "rb") as handle:
+            digest = hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    if size != shard.bytes:
+        return (
+            f"{size:,} bytes with {records:,} whole records, not {shard.bytes:,} bytes with "
+            f"{shard.pairs:,}"
+        )
+    if digest != shard.sha256:
+        return f"its SHA-256 is not the one in {MANIFEST}"
+    return "" if records == shard.pairs else f"{records:,} records, not {shard.pairs:,}"
+
+
+def count_records(path: Path) -> int:
+    """Count the complete records of a TFRecord file by their lengths alone."""
+    count = position = 0
+    size = path.stat().st_size
+    with open(path, "rb") as handle:
+        while position + FRAME_BYTES <= size:
+            handle.seek(position)
+            position += FRAME_BYTES + int.from_bytes(handle.read(8), "little")
+            count += position <= size
+    return count
