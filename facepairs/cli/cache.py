@@ -89,15 +89,15 @@ def build(
         manifest = build_training_cache(faces, folder, *request)
     else:
         manifest = build_remote_cache(faces, folder, *request)
-    size = sum(shard["bytes"] for shard in manifest["shards"])
+    size = manifest.total_bytes
     if json:
-        print_json({"out": target, "bytes": size, "manifest": manifest, "schema": 1})
+        values = {"bytes": size, "manifest": manifest.to_json()}
+        print_json({"out": target, **values, "schema": 1})
         return
-    shard_count = len(manifest["shards"])
     print_rows(
         [
             ("cache", target),
-            ("pairs", f"{manifest['pairs']:,} in {shard_count} shards, {encoding}"),
+            ("pairs", f"{manifest.pairs:,} in {len(manifest.shards)} shards, {encoding}"),
             ("size", f"{size / 1e6:,.1f} MB"),
         ]
     )

@@ -39,9 +39,7 @@ def evaluate(
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(
-            help="HTML page to write: curves, tables, and photos of the worst errors."
-        ),
+        typer.Option(help="HTML page to write: curves, tables, and photos of the worst errors."),
     ] = None,
     report_dir: Annotated[
         Path | None, typer.Option(help="Folder to write: plots as PNG and SVG, numbers, tables.")

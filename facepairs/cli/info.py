@@ -1,12 +1,13 @@
 """`facepairs info`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from facepairs.cli.options import BundleArgument, Json
 from facepairs.cli.output import percent, print_json, print_rows
 
 if TYPE_CHECKING:
     from facepairs.bundles.bundle import Bundle
+    from facepairs.bundles.thresholds import FmrThreshold
 
 EXAMPLE = "Example: facepairs info run/bundle"
 
@@ -23,48 +24,48 @@ def info(bundle: BundleArgument, json: Json = False) -> None:
         print_rows(_rows(opened))
 
 
-def _rate(row: dict[str, Any]) -> str:
-    """Return the threshold for one false match rate, with its errors."""
-    text = row.get("reason") or ""
-    if row.get("threshold") is not None:
-        text = f"threshold {row['threshold']:.4f}"
-    if "fmr_interval" not in row:
-        return text
-    low, high = map(percent, row["fmr_interval"])
-    return (
-        f"{text}, FNMR {percent(row['fnmr'])} (FMR measured {percent(row['measured_fmr'])}, "
-        f"95 % interval {low} to {high})"
-    )
-
-
 def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
-    training, calibration = bundle.training, bundle.raw["calibration"]
-    framing = bundle.framing
+    training, calibration, crop = bundle.training, bundle.calibration, bundle.framing
     rows = [
         ("model", f"{bundle.model} ({bundle.kind} network), made {bundle.created}"),
-        ("crop", f"{framing.crop_px} of {framing.frame_px} pixels of the shorter side"),
+        ("crop", f"{crop.crop_px} of {crop.frame_px} pixels of the shorter side"),
         (
             "trained on",
-            f"{training.get('people', 0):,} people, {training.get('images', 0):,} images, "
-            f"protocol {training.get('protocol')}, seed {training.get('seed')}",
+            f"{training.people or 0:,} people, {training.images or 0:,} images, "
+            f"protocol {training.protocol}, seed {training.seed}",
         ),
+    ]
+    if training.init:
+        rows.append(("started from", f"a bundle made {training.init.created}"))
+    rows += [
         ("threshold", f"{bundle.threshold:.4f} ({bundle.threshold_source})"),
         (
             "calibrated on",
-            f"{calibration.get('genuine_pairs', 0):,} genuine and "
-            f"{calibration.get('impostor_pairs', 0):,} impostor pairs of other people",
+            f"{calibration.genuine_pairs or 0:,} genuine and "
+            f"{calibration.impostor_pairs or 0:,} impostor pairs of other people",
         ),
     ]
-    if "init" in training:
-        rows.insert(3, ("started from", f"a bundle made {training['init']['created']}"))
-    if "calibrated" in bundle.raw:
-        rows.append(("by", f"facepairs calibrate, on {bundle.raw['calibrated']['finished']}"))
-    if view2 := bundle.results.get("view2"):
-        accuracy, error = view2["accuracy"], view2["accuracy_standard_error"]
-        text = f"accuracy {100 * accuracy:.2f} ± {100 * error:.2f} %"
-        rows.append(("LFW View 2", f"{text} (standard error), by the same recipe on other people"))
-    if bundle.ece is not None:
-        rows.append(("calibration error", f"{percent(bundle.ece)} (ECE, cross-fitted)"))
-    rows += [(f"FMR {percent(row['fmr'])}", _rate(row)) for row in bundle.thresholds]
+    if bundle.calibrated:
+        rows.append(("by", f"facepairs calibrate, on {bundle.calibrated.finished}"))
+    if view2 := bundle.results.view2:
+        accuracy, error = 100 * view2.accuracy, 100 * view2.accuracy_standard_error
+        text = f"accuracy {accuracy:.2f} ± {error:.2f} % (standard error)"
+        rows.append(("LFW View 2", f"{text}, by the same recipe on other people"))
+    if calibration.ece is not None:
+        rows.append(("calibration error", f"{percent(calibration.ece)} (ECE, cross-fitted)"))
+    rows += [(f"FMR {percent(row.fmr)}", _errors_at(row)) for row in bundle.thresholds]
     versions = ", ".join(f"{name} {version}" for name, version in bundle.versions.items())
     return [*rows, ("versions", versions), ("files", "all SHA-256 checksums match")]
+
+
+def _errors_at(row: "FmrThreshold") -> str:
+    """Return the threshold for a target false match rate, and the errors measured at it."""
+    if row.threshold is None:
+        return row.reason or "no threshold"
+    parts = [f"threshold {row.threshold:.4f}"]
+    if row.fnmr is not None:
+        parts.append(f"FNMR {percent(row.fnmr)}")
+    if row.measured_fmr is not None and row.fmr_interval:
+        low, high = map(percent, row.fmr_interval)
+        parts.append(f"FMR measured {percent(row.measured_fmr)} (95 % interval {low} to {high})")
+    return ", ".join(parts)

@@ -44,9 +44,7 @@ def train(
     model: Model = None,
     init: Annotated[
         str | None,
-        typer.Option(
-            help="Bundle to start from, with a gentler recipe, or the word default."
-        ),
+        typer.Option(help="Bundle to start from, with a gentler recipe, or the word default."),
     ] = None,
     loss: Annotated[
         Loss | None, typer.Option(help="Loss of a siamese model. [default: in-batch]")

@@ -29,7 +29,7 @@ def verdict_rows(verdict: "Verdict", point: "OperatingPoint") -> Rows:
         ("probability", probability),
         ("score", f"{verdict.score:.4f}{threshold}"),
         *_rate_rows(point),
-        *((name, face.told()) for name, face in sides if face),
+        *((name, face.describe()) for name, face in sides if face),
     ]
 
 
@@ -38,7 +38,7 @@ def comparison_rows(verdicts: "Sequence[Verdict]") -> Rows:
     return [
         _score_row(
             verdict,
-            " and ".join(face.place() for face in (verdict.left, verdict.right) if face),
+            " and ".join(face.describe_box() for face in (verdict.left, verdict.right) if face),
         )
         for verdict in sorted(verdicts, key=lambda one: -one.score)
     ]
