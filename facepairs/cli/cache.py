@@ -1,6 +1,5 @@
 """`facepairs cache build | check`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -75,20 +74,22 @@ def build(
     if count is None:
         raise typer.BadParameter("name the number of pairs: --pair-count N")
     quiet_tensorflow()
-    from facepairs.beam.pair_cache import build_remote_cache
-    from facepairs.beam.paths import parse_place
-    from facepairs.beam.runner import choose_map
-    from facepairs.training.inputs.pair_cache import build_training_cache
+    from facepairs.beam.pair_cache import build_cache_at
 
-    ordered_map = choose_map(runner, beam or [])
     settings = given(model=model, seed=seed, protocol=protocol, lists=lists, skip_bad=skip_bad)
-    progress = progress_display(json)
-    request = (count, encoding, shards, settings, config, log, progress, ordered_map)
-    faces, folder = parse_place(data), parse_place(target)
-    if isinstance(faces, Path) and isinstance(folder, Path):
-        manifest = build_training_cache(faces, folder, *request)
-    else:
-        manifest = build_remote_cache(faces, folder, *request)
+    manifest = build_cache_at(
+        data,
+        target,
+        count,
+        encoding,
+        shards,
+        settings,
+        config,
+        log=log,
+        progress=progress_display(json),
+        runner=runner,
+        beam_options=beam or [],
+    )
     size = manifest.total_bytes
     if json:
         values = {"bytes": size, "manifest": manifest.to_json()}
@@ -114,15 +115,9 @@ def check(
 
     Lists every file that is damaged, truncated, missing or unexpected; exit code 1 if there is one.
     """
-    from facepairs.beam.checks import check_remote_cache
-    from facepairs.beam.paths import parse_place
-    from facepairs.pipeline.records.check import check_cache
+    from facepairs.beam.checks import check_cache_at
 
-    folder, progress = parse_place(cache), progress_display(json)("checking shards")
-    if isinstance(folder, Path):
-        problems = check_cache(folder, progress)
-    else:
-        problems = check_remote_cache(folder, progress)
+    problems = check_cache_at(cache, progress_display(json)("checking shards"))
     if json:
         print_json({"out": cache, "ok": not problems, "problems": problems, "schema": 1})
     else:

@@ -43,17 +43,9 @@ def check(
     Finds unreadable, misplaced and duplicate photos; exit code 1 if there are any. With
     facepairs[beam], DATA may be a gs://, s3:// or hdfs:// place.
     """
-    from facepairs.beam.checks import check_remote_dataset
-    from facepairs.beam.paths import parse_place
-    from facepairs.beam.runner import choose_map
-    from facepairs.data.doctor import check_dataset
+    from facepairs.beam.checks import check_dataset_at
 
-    ordered_map, folder = choose_map(runner, beam or []), parse_place(data)
-    progress = progress_display(json)("checking images")
-    if isinstance(folder, Path):
-        report = check_dataset(folder, progress, ordered_map)
-    else:
-        report = check_remote_dataset(folder, progress, ordered_map)
+    report = check_dataset_at(data, progress_display(json)("checking images"), runner, beam or [])
     if json:
         print_json(report.to_json())
     else:

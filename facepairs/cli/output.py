@@ -58,8 +58,8 @@ def print_rows(rows: Iterable[tuple[str, str]]) -> None:
 
 
 def percent(share: float) -> str:
-    """Return a share between 0 and 1 as a percentage of two or more digits, such as `0.12 %`."""
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.1f} %"
+    """Return a share between 0 and 1 as a percentage of three digits, such as `0.124 %`."""
+    return f"{100 * share:.3g} %"
 
 
 def progress_display(as_json: bool = False) -> ProgressFactory:

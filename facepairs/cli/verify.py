@@ -204,27 +204,25 @@ def _verify_pairs(
     runner: str | None,
     beam_options: list[str],
 ) -> None:
-    from facepairs.beam.paths import parse_place
-    from facepairs.beam.runner import choose_map
-    from facepairs.beam.verify_pairs import verify_pairs_anywhere
+    from facepairs.beam.verify_pairs import verify_pairs_at
     from facepairs.bundles.thresholds import operating_point
     from facepairs.verification.verifier import Verifier
 
     bundle, threshold, max_fmr, framing, json = settings
     verifier = Verifier.load(bundle, threads=1)
     point = operating_point(verifier.bundle, threshold, max_fmr)
-    ordered_map = choose_map(runner, beam_options)
     try:
-        report = verify_pairs_anywhere(
+        report = verify_pairs_at(
             verifier,
-            parse_place(pairs),
-            parse_place(out),
+            pairs,
+            out,
             point,
-            None if root is None else parse_place(root),
+            root,
             resume,
-            progress_display(json),
-            framing,
-            ordered_map,
+            progress=progress_display(json),
+            framing=framing,
+            runner=runner,
+            beam_options=beam_options,
         )
     except KeyboardInterrupt:
         if runner is None:
