@@ -1,5 +1,6 @@
 """Measure a row: time to the first batch, pairs per second, CPU time and memory with children."""
 
+import contextlib
 import multiprocessing
 import threading
 import time
@@ -16,25 +17,13 @@ CHILD_SAMPLE_INTERVAL = 10  # reading the private pages of a child takes millise
 MEGABYTE = 1e6
 
 
-def _children() -> list[psutil.Process]:
-    # Every library here starts its workers through multiprocessing, which lists them at no cost;
-    # psutil would have to walk all processes of the machine.
-    children = []
-    for child in multiprocessing.active_children():
-        try:
-            children.append(psutil.Process(child.pid))
-        except psutil.NoSuchProcess:
-            continue
-    return children
-
-
 def _sum_over_children(measure: Callable[[psutil.Process], float]) -> float:
+    # Every library starts its workers through multiprocessing, which lists them at no cost; psutil
+    # would have to walk all processes of the machine.
     total = 0.0
-    for child in _children():
-        try:
-            total += measure(child)
-        except psutil.Error:
-            continue
+    for child in multiprocessing.active_children():
+        with contextlib.suppress(psutil.Error):  # it has ended
+            total += measure(psutil.Process(child.pid))
     return total
 
 

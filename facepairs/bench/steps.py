@@ -15,7 +15,9 @@ from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import FileStore
-from facepairs.training.loop.train_loop import Progress, Schedule, TrainLoop
+from facepairs.training.loop.schedule import Schedule, TrainingProgress
+from facepairs.training.loop.step import make_step
+from facepairs.training.loop.train_loop import TrainLoop
 
 WARM_UP_STEPS, STEPS = 10, 50  # of each of the three parts
 
@@ -47,17 +49,17 @@ def measure_steps(job: Job) -> StepMeasurement:
 
 
 def _loop(network: Network, store: Store) -> TrainLoop:
-    return TrainLoop(network, store, SEED, validate=dict, should_stop=lambda: False)
+    return TrainLoop(make_step(network, store, SEED))
 
 
 def _run(loop: TrainLoop, batches: Iterable[Any], peak: float) -> dict[str, Any]:
     """Run 10 steps to warm up and 50 measured ones; return the report of the measured ones."""
 
-    def then_measure(schedule: Schedule, progress: Progress) -> Schedule:
+    def then_measure(schedule: Schedule) -> Schedule:
         # After an epoch of 10 steps comes one that ends at step 60; its report is that of 50 steps.
         return Schedule(1, WARM_UP_STEPS + STEPS, schedule.peak)
 
-    loop.progress = Progress()
+    loop.progress = TrainingProgress()
     callbacks = keras.callbacks.CallbackList([], model=None)
     loop.run(batches, Schedule(1, WARM_UP_STEPS, peak), callbacks, then_measure)
     return loop.progress.history[-1]

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from facepairs.cli.options import Data, Json, typed_command
 from facepairs.cli.output import (
@@ -25,22 +26,22 @@ EXAMPLE = "Example: facepairs bench photos/ --rows pil,files,memory --out bench.
 def bench(
     data: Data,
     rows: Annotated[
-        str | None, typer.Option(help="Pipelines to compare, as a,b,c. [default: all]")
+        str | None, Option(help="Pipelines to compare, as a,b,c. [default: all]")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Rounds; each row runs once per round.")] = 3,
-    seconds: Annotated[float, typer.Option(min=0.05, help="Time per row and round.")] = 5.0,
-    batch_size: Annotated[int, typer.Option(min=2, max=4096, help="Pairs per batch.")] = 64,
+    repeats: Annotated[int, Option(min=1, help="Rounds; each row runs once per round.")] = 3,
+    seconds: Annotated[float, Option(min=0.05, help="Time per row and round.")] = 5.0,
+    batch_size: Annotated[int, Option(min=2, max=4096, help="Pairs per batch.")] = 64,
     image_size: Annotated[
         int,
-        typer.Option(min=16, max=250, help="Side of the centre crop, in pixels of a 250-px frame."),
+        Option(min=16, max=250, help="Side of the centre crop, in pixels of a 250-px frame."),
     ] = 112,
     model: Annotated[
-        str, typer.Option(help="Architecture of the training table: difference or siamese-conv.")
+        str, Option(help="Architecture of the training table: difference or siamese-conv.")
     ] = "difference",
-    training: Annotated[bool, typer.Option(help="Measure the training loop as well.")] = True,
-    out: Annotated[Path | None, typer.Option(help="JSON file to write.")] = None,
+    training: Annotated[bool, Option(help="Measure the training loop as well.")] = True,
+    out: Annotated[Path | None, Option(help="JSON file to write.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Plot of the rows to write (.png, .svg, .pdf).")
+        Path | None, Option(help="Plot of the rows to write (.png, .svg, .pdf).")
     ] = None,
     json: Json = False,
 ) -> None:

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from facepairs.choices import Encoding
 from facepairs.cli.options import (
@@ -16,9 +17,9 @@ from facepairs.cli.options import (
     Runner,
     Seed,
     SkipBad,
-    given,
     path,
     require_out,
+    training_settings,
 )
 from facepairs.cli.output import NEGATIVE, OK, log, print_json, print_rows, progress_display
 
@@ -31,23 +32,21 @@ app = typer.Typer(
 
 @app.command(epilog="Example: facepairs cache build photos/ --out cache/ --pair-count 100000")
 def build(
+    context: typer.Context,
     data: AnyData,
     out_argument: Annotated[
-        str | None, typer.Argument(metavar="[OUT]", parser=path, hidden=True, show_default=False)
+        str | None, Argument(metavar="[OUT]", parser=path, hidden=True, show_default=False)
     ] = None,
     beam: BeamOptions = None,
     out: Annotated[
-        str | None, typer.Option(parser=path, help="Folder to write; a cache there is replaced.")
+        str | None, Option(parser=path, help="Folder to write; a cache there is replaced.")
     ] = None,
-    pair_count: Annotated[int | None, typer.Option(help="Number of pairs to sample.")] = None,
+    pair_count: Annotated[int | None, Option(help="Number of pairs to sample.")] = None,
     encoding: Annotated[
-        Encoding, typer.Option(help="jpeg copies the files, raw stores decoded crops.")
+        Encoding, Option(help="jpeg copies the files, raw stores decoded crops.")
     ] = "jpeg",
     shards: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of files. [default: one per 1,000 pairs, up to 16, then per 8,192]"
-        ),
+        int | None, Option(help="Files. [default: one per 1,000 pairs to 16, then per 8,192]")
     ] = None,
     model: Model = None,
     seed: Seed = None,
@@ -56,7 +55,7 @@ def build(
     skip_bad: SkipBad = False,
     config: Config = None,
     runner: Runner = None,
-    pairs: Annotated[int | None, typer.Option("--pairs", hidden=True)] = None,  # the old name
+    pairs: Annotated[int | None, Option("--pairs", hidden=True)] = None,  # the old name
     json: Json = False,
 ) -> None:
     """Write sampled pairs and their images to TFRecord files.
@@ -76,14 +75,13 @@ def build(
     quiet_tensorflow()
     from facepairs.beam.pair_cache import build_cache_at
 
-    settings = given(model=model, seed=seed, protocol=protocol, lists=lists, skip_bad=skip_bad)
     manifest = build_cache_at(
         data,
         target,
         count,
         encoding,
         shards,
-        settings,
+        training_settings(context),
         config,
         log=log,
         progress=progress_display(json),
@@ -106,9 +104,7 @@ def build(
 
 @app.command(epilog="Example: facepairs cache check cache/")
 def check(
-    cache: Annotated[
-        str, typer.Argument(parser=path, help="Folder made by `facepairs cache build`.")
-    ],
+    cache: Annotated[str, Argument(parser=path, help="Folder made by `facepairs cache build`.")],
     json: Json = False,
 ) -> None:
     """Compare a whole cache with its checksums.

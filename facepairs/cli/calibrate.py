@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from facepairs.cli.options import BundleArgument, Data, Json, Pairs
 from facepairs.cli.output import log, percent, print_json, print_rows, progress_display
@@ -14,7 +14,7 @@ EXAMPLE = "Example: facepairs calibrate default photos/ --out mine"
 def calibrate(
     bundle: BundleArgument,
     data: Data,
-    out: Annotated[Path, typer.Option(help="Bundle to write; an existing one is replaced.")],
+    out: Annotated[Path, Option(help="Bundle to write; an existing one is replaced.")],
     pairs: Pairs = None,
     json: Json = False,
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from facepairs.cli.options import Config, Data, Json
 from facepairs.cli.output import INTERRUPTED, log, print_json, progress_display
@@ -18,24 +19,22 @@ EXAMPLE = (
 
 def crossval(
     data: Data,
-    lists: Annotated[Path, typer.Option(help="Folder of LFW's people.txt and pairs.txt.")],
-    out: Annotated[Path, typer.Option(help="Folder for one run folder per fold, and the results.")],
+    lists: Annotated[Path, Option(help="Folder of LFW's people.txt and pairs.txt.")],
+    out: Annotated[Path, Option(help="Folder for one run folder per fold, and the results.")],
     methods: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Comma-separated: siamese, siamese-conv, difference, pixels, eigenfaces, or "
             "difference-article, which samples pairs as tutorials do. [default: train's own]"
         ),
     ] = None,
     config: Config = None,
-    folds: Annotated[
-        str | None, typer.Option(help="Such as 3, 1-10 or 2,5,7-8. [default: all]")
-    ] = None,
+    folds: Annotated[str | None, Option(help="Such as 3, 1-10 or 2,5,7-8. [default: all]")] = None,
     minutes_per_fold: Annotated[
-        float | None, typer.Option(help="Plan the epochs of a trained method to fit.")
+        float | None, Option(help="Plan the epochs of a trained method to fit.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue in --out; finished folds stay.")
+        bool, Option("--resume", help="Continue in --out; finished folds stay.")
     ] = False,
     json: Json = False,
 ) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from facepairs.choices import ImageSet
 from facepairs.cli.options import (
@@ -26,9 +27,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 MAX_SHOWN = 20  # findings of one kind; --json has all of them
-NewFolder = Annotated[
-    Path | None, typer.Option(help="Folder to write; must not exist or be empty.")
-]
+NewFolder = Annotated[Path | None, Option(help="Folder to write; must not exist or be empty.")]
 
 
 @app.command(epilog="Example: facepairs data check photos/")
@@ -114,10 +113,10 @@ def frame(
 def synth(
     out_argument: OutArgument = None,
     out: NewFolder = None,
-    people: Annotated[int, typer.Option(help="Number of people.")] = 200,
-    photos: Annotated[int, typer.Option(help="Photos per person.")] = 8,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same faces.")] = 0,
-    images: Annotated[int | None, typer.Option("--images", hidden=True)] = None,  # the old name
+    people: Annotated[int, Option(help="Number of people.")] = 200,
+    photos: Annotated[int, Option(help="Photos per person.")] = 8,
+    seed: Annotated[int, Option(help="The same seed draws the same faces.")] = 0,
+    images: Annotated[int | None, Option("--images", hidden=True)] = None,  # the old name
     json: Json = False,
 ) -> None:
     """Draw synthetic faces of people who do not exist, in LFW's layout."""
@@ -134,10 +133,10 @@ def synth(
 
 @app.command(epilog="Example: facepairs data fetch lfw --out data/lfw")
 def fetch(
-    name: Annotated[Literal["lfw"], typer.Argument(help="Data set to download.")],
+    name: Annotated[Literal["lfw"], Argument(help="Data set to download.")],
     out_argument: OutArgument = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for images and lists.")] = None,
-    images: Annotated[ImageSet, typer.Option(help="Version of the images.")] = "deepfunneled",
+    out: Annotated[Path | None, Option(help="Folder for images and lists.")] = None,
+    images: Annotated[ImageSet, Option(help="Version of the images.")] = "deepfunneled",
     json: Json = False,
 ) -> None:
     """Download Labeled Faces in the Wild with its official lists; resumes broken downloads.

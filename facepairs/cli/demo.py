@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from facepairs.cli.options import OutArgument
 from facepairs.cli.output import ERROR
@@ -13,9 +14,9 @@ EXAMPLE = "Example: facepairs demo --out demo"
 
 def demo(
     out_argument: OutArgument = None,
-    out: Annotated[Path | None, typer.Option(help="Folder to write. [default: demo]")] = None,
-    people: Annotated[int, typer.Option(min=24, help="Number of people to draw.")] = 400,
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs of training.")] = 6,
+    out: Annotated[Path | None, Option(help="Folder to write. [default: demo]")] = None,
+    people: Annotated[int, Option(min=24, help="Number of people to draw.")] = 400,
+    epochs: Annotated[int, Option(min=1, help="Epochs of training.")] = 6,
 ) -> None:
     """Show the whole workflow on drawn faces: draw, train, measure errors, verify two pairs.
 

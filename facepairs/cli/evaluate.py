@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from facepairs.cli.options import Json, Lists, Pairs, typed_command
 from facepairs.cli.output import log, print_json, print_rows, progress_display
@@ -14,7 +14,7 @@ EXAMPLE = "Example: facepairs evaluate run/bundle default photos/ --report repor
 def evaluate(
     bundles: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[BUNDLE]... [DATA]",
             show_default=False,
             help="What to measure, several to compare: bundles (default: the packaged one), TOML "
@@ -24,31 +24,29 @@ def evaluate(
     ] = None,
     protocol: Annotated[
         Literal["heldout", "view1", "view2"] | None,
-        typer.Option(
+        Option(
             help="Which pairs; view2 with TOML files only. [default: as the bundle was trained]"
         ),
     ] = None,
     lists: Lists = None,
     pairs: Pairs = None,
-    scores: Annotated[Path | None, typer.Option(help="Scores file to read and measure.")] = None,
+    scores: Annotated[Path | None, Option(help="Scores file to read and measure.")] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="With one scores file: accept at this score and above.")
+        float | None, Option(help="With one scores file: accept at this score and above.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Scores file to write, with one BUNDLE and DATA.")
+        Path | None, Option(help="Scores file to write, with one BUNDLE and DATA.")
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="HTML page to write: curves, tables, and photos of the worst errors."),
+        Option(help="HTML page to write: curves, tables, and photos of the worst errors."),
     ] = None,
     report_dir: Annotated[
-        Path | None, typer.Option(help="Folder to write: plots as PNG and SVG, numbers, tables.")
+        Path | None, Option(help="Folder to write: plots as PNG and SVG, numbers, tables.")
     ] = None,
     no_images: Annotated[
         bool,
-        typer.Option(
-            "--no-images", help="No photos in the report; names of files and people remain."
-        ),
+        Option("--no-images", help="No photos in the report; names of files and people remain."),
     ] = False,
     json: Json = False,
 ) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from facepairs.choices import ExportFormat
 from facepairs.cli.options import BundleArgument, Json, OutArgument, require_out
@@ -16,13 +16,11 @@ def export(
     bundle: BundleArgument,
     out_argument: OutArgument = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write; an earlier export is replaced.")
+        Path | None, Option(help="Folder to write; an earlier export is replaced.")
     ] = None,
-    format: Annotated[
-        ExportFormat, typer.Option(help="Format; litert is TensorFlow Lite.")
-    ] = "onnx",
+    format: Annotated[ExportFormat, Option(help="Format; litert is TensorFlow Lite.")] = "onnx",
     tolerance: Annotated[
-        float, typer.Option(help="Largest difference from the bundle's outputs.")
+        float, Option(help="Largest difference from the bundle's outputs.")
     ] = 1e-4,
     json: Json = False,
 ) -> None:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import NoReturn
 
 import typer
+from typer import Option
 
 import facepairs
 from facepairs.cli.failures import describe_shortage, report_usage_error
@@ -32,10 +33,10 @@ def _version(requested: bool) -> None:
 
 
 def _root(
-    version: bool = typer.Option(
+    version: bool = Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
-    verbose: bool = typer.Option(
+    verbose: bool = Option(
         False, "--verbose", help="Show warnings and logs of libraries; before the command."
     ),
 ) -> None:

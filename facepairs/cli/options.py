@@ -4,12 +4,14 @@
 verifier, `--model` an architecture to train, `--pairs` a CSV file of pairs.
 """
 
+import dataclasses
 import shlex
 import sys
 from pathlib import Path as LocalPath
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from facepairs import choices
 
@@ -19,41 +21,39 @@ def path(text: str) -> str:
     return text
 
 
-Data = Annotated[LocalPath, typer.Argument(help="Folder of Person_Name/photo.jpg.")]
-AnyData = Annotated[str, typer.Argument(parser=path, help="Folder of Person_Name/photo.jpg.")]
+Data = Annotated[LocalPath, Argument(help="Folder of Person_Name/photo.jpg.")]
+AnyData = Annotated[str, Argument(parser=path, help="Folder of Person_Name/photo.jpg.")]
 BundleArgument = Annotated[
-    str, typer.Argument(help="Bundle made by `facepairs train`; default: the packaged one.")
+    str, Argument(help="Bundle made by `facepairs train`; default: the packaged one.")
 ]
 OutArgument = Annotated[  # how OUT was written before --out; still accepted
-    LocalPath | None, typer.Argument(metavar="[OUT]", hidden=True, show_default=False)
+    LocalPath | None, Argument(metavar="[OUT]", hidden=True, show_default=False)
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Lists = Annotated[LocalPath | None, typer.Option(help="Folder of the official LFW lists.")]
+Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+Lists = Annotated[LocalPath | None, Option(help="Folder of the official LFW lists.")]
 Pairs = Annotated[
-    LocalPath | None, typer.Option(help="CSV file left,right,genuine with paths below DATA.")
+    LocalPath | None, Option(help="CSV file left,right,genuine with paths below DATA.")
 ]
-Model = Annotated[choices.Model | None, typer.Option(help="Architecture to train.")]
+Model = Annotated[choices.Model | None, Option(help="Architecture to train.")]
 Protocol = Annotated[
     choices.Protocol | None,
-    typer.Option(help="heldout: split by people; view1: LFW's lists. [default: heldout]"),
+    Option(help="heldout: split by people; view1: LFW's lists. [default: heldout]"),
 ]
 Seed = Annotated[
-    int | None, typer.Option(help="Seed of split, pairs, weights and augmentation. [default: 0]")
+    int | None, Option(help="Seed of split, pairs, weights and augmentation. [default: 0]")
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave unreadable images out.")]
-Config = Annotated[
-    LocalPath | None, typer.Option(help="TOML file of settings; options override it.")
-]
+SkipBad = Annotated[bool, Option("--skip-bad", help="Leave unreadable images out.")]
+Config = Annotated[LocalPath | None, Option(help="TOML file of settings; options override it.")]
 Runner = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="Apache Beam runner that does the work: DirectRunner, DataflowRunner, FlinkRunner, "
         "SparkRunner, …  [default: threads of this machine]"
     ),
 ]
 BeamOptions = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="[-- BEAM OPTIONS]",
         help="Beam's own options, with --runner.",
         show_default=False,
@@ -70,12 +70,15 @@ def require_out(option: Any, argument: Any) -> Any:
     return argument if option is None else option
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """Return the options that were used: not None, not an unset flag; paths as text."""
+def training_settings(context: typer.Context) -> dict[str, Any]:
+    """Return the options of a command that are fields of TrainConfig and were used."""
+    from facepairs.config import TrainConfig
+
+    fields = {field.name for field in dataclasses.fields(TrainConfig)}
     return {
         name: str(value) if isinstance(value, LocalPath) else value
-        for name, value in options.items()
-        if value is not None and value is not False
+        for name, value in context.params.items()
+        if name in fields and value is not None and value is not False
     }
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from facepairs.choices import Devices, Loss, Store
 from facepairs.cli.options import (
@@ -16,7 +17,7 @@ from facepairs.cli.options import (
     Protocol,
     Seed,
     SkipBad,
-    given,
+    training_settings,
 )
 from facepairs.cli.output import (
     INTERRUPTED,
@@ -37,69 +38,43 @@ EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
 
 
 def train(
+    context: typer.Context,
     data: Data,
     out: Annotated[
-        Path | None, typer.Option(help="Run folder; its bundle/ is the verifier. [default: runs/…]")
+        Path | None, Option(help="Run folder; its bundle/ is the verifier. [default: runs/…]")
     ] = None,
     model: Model = None,
     init: Annotated[
-        str | None,
-        typer.Option(help="Bundle to start from, with a gentler recipe, or the word default."),
+        str | None, Option(help="Bundle to start from, with a gentler recipe; or: default.")
     ] = None,
-    loss: Annotated[
-        Loss | None, typer.Option(help="Loss of a siamese model. [default: in-batch]")
-    ] = None,
+    loss: Annotated[Loss | None, Option(help="Siamese models only. [default: in-batch]")] = None,
     protocol: Protocol = None,
     lists: Lists = None,
-    epochs: Annotated[
-        int | None, typer.Option(help="Epochs; with --minutes, the most. [default: 30]")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(help="Plan the epochs to fit in this training time.")
-    ] = None,
+    epochs: Annotated[int | None, Option(help="Most epochs to train. [default: 30]")] = None,
+    minutes: Annotated[float | None, Option(help="Plan the epochs to fit in this time.")] = None,
     batch_size: Annotated[
-        int | None,
-        typer.Option(
-            help="Pairs per step, on all devices together. [default: siamese 256, others less]"
-        ),
+        int | None, Option(help="Pairs per step, on all devices. [default: by model, 64 to 256]")
     ] = None,
     image_size: Annotated[
-        int | None,
-        typer.Option(
-            help="Side of the network's input, 64 to 224 pixels. [default: siamese 128, others 64]"
-        ),
+        int | None, Option(help="Input side, 64 to 224 pixels. [default: siamese 128, others 64]")
     ] = None,
-    store: Annotated[
-        Store | None, typer.Option(help="Where images come from. [default: auto]")
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="Folder made by `facepairs cache build`, for --store tfrecord."),
-    ] = None,
+    store: Annotated[Store | None, Option(help="Where images come from. [default: auto]")] = None,
+    cache: Annotated[Path | None, Option(help="Pair cache, for --store tfrecord.")] = None,
     seed: Seed = None,
     skip_bad: SkipBad = False,
     devices: Annotated[
-        Devices,
-        typer.Option(
-            help="auto: all GPUs, or with TF_CONFIG all workers; one; all (CPUs without a GPU)."
-        ),
+        Devices, Option(help="auto: GPUs, or the workers of TF_CONFIG; all: GPUs, else CPUs.")
     ] = "auto",
     deterministic: Annotated[
-        bool,
-        typer.Option("--deterministic", help="Identical runs on a GPU too, slower; CPUs always."),
+        bool, Option("--deterministic", help="Identical runs on GPUs too, slower.")
     ] = False,
     checkpoint_minutes: Annotated[
-        float | None,
-        typer.Option(help="Longest time between checkpoints. [default: 5]"),
+        float | None, Option(help="Longest time between checkpoints. [default: 5]")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue the run in --out.")] = False,
     config: Config = None,
-    tensorboard_images: Annotated[
-        bool, typer.Option(help="Show faces and names in the run's TensorBoard log.")
-    ] = True,
-    profile: Annotated[
-        bool, typer.Option("--profile", help="Add a profile of five steps to that log.")
-    ] = False,
+    tensorboard_images: Annotated[bool, Option(help="Show faces in TensorBoard.")] = True,
+    profile: Annotated[bool, Option("--profile", help="Profile five steps.")] = False,
     json: Json = False,
 ) -> None:
     """Train a face verifier on a folder of faces.
@@ -115,23 +90,7 @@ def train(
     from facepairs.training.run_folder.folder import resolve_config
 
     run_folder = out or _new_run_folder(devices, resume)
-    options = given(
-        model=model,
-        loss=loss,
-        init=init,
-        protocol=protocol,
-        lists=lists,
-        epochs=epochs,
-        minutes=minutes,
-        batch_size=batch_size,
-        image_size=image_size,
-        store=store,
-        cache=cache,
-        seed=seed,
-        skip_bad=skip_bad,
-        deterministic=deterministic,
-        checkpoint_minutes=checkpoint_minutes,
-    )
+    options = training_settings(context)
     settings = resolve_config(options, config, run_folder, resume)
     require_room_to_train()
     progress = progress_display(json)
@@ -141,13 +100,7 @@ def train(
     from facepairs.training.train import train as run
 
     run_options = TrainOptions(
-        resume=resume,
-        log=log,
-        progress=progress,
-        images_in_tensorboard=tensorboard_images,
-        profile=profile,
-        config_file=config,
-        devices=devices,
+        resume, log, progress, tensorboard_images, profile, config_file=config, devices=devices
     )
     try:
         report = run(index, split, settings, run_folder, run_options)

@@ -1,9 +1,10 @@
 """`facepairs verify`: two photos, a list of pairs, or one photo against a folder."""
 
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from typer import Argument, Option
 
 from facepairs.choices import FaceChoice
 from facepairs.cli import verify_output
@@ -17,6 +18,10 @@ from facepairs.cli.output import (
     print_rows,
     progress_display,
 )
+
+if TYPE_CHECKING:
+    from facepairs.bundles.thresholds import OperatingPoint
+    from facepairs.verification.verifier import Verifier
 
 EXAMPLE = """\b
 Examples:
@@ -45,75 +50,53 @@ class Settings(NamedTuple):
 
 
 def verify(
-    left: Annotated[str | None, typer.Argument(metavar="[A]", help="One photo.")] = None,
-    right: Annotated[str | None, typer.Argument(metavar="[B]", help="The other photo.")] = None,
+    left: Annotated[str | None, Argument(metavar="[A]", help="One photo.")] = None,
+    right: Annotated[str | None, Argument(metavar="[B]", help="The other photo.")] = None,
     beam: BeamOptions = None,
     bundle: Annotated[
         str,
-        typer.Option(
+        Option(
             "--bundle",
             "--model",
-            help="Bundle made by `facepairs train`, a TOML file that describes another embedder, "
-            "or the word default: the packaged bundle.",
+            help="Bundle of `facepairs train`, TOML file of another embedder, or: default.",
             envvar=["FACEPAIRS_BUNDLE", "FACEPAIRS_MODEL"],
         ),
     ] = "default",
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Accept at this score and above. [default: the bundle's threshold]"),
-    ] = None,
+    threshold: Annotated[float | None, Option(help="Accept at this score and above.")] = None,
     max_fmr: Annotated[
-        float | None,
-        typer.Option(help="Use the bundle's threshold for this false match rate, such as 0.001."),
+        float | None, Option(help="Use the bundle's threshold for this false match rate: 0.001.")
     ] = None,
     pairs: Annotated[
-        str | None,
-        typer.Option(parser=path, help="Score a CSV file left,right[,genuine]; needs --out."),
+        str | None, Option(parser=path, help="Score a CSV file left,right[,genuine].")
     ] = None,
     out: Annotated[
-        str | None,
-        typer.Option(parser=path, help="CSV file to write, with --pairs or --against."),
+        str | None, Option(parser=path, help="CSV file to write, with --pairs or --against.")
     ] = None,
     root: Annotated[
-        str | None,
-        typer.Option(
-            parser=path,
-            help="Folder that the paths in PAIRS are relative to. [default: that of PAIRS]",
-        ),
+        str | None, Option(parser=path, help="Folder of the photos in PAIRS. [default: its own]")
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue an interrupted --pairs run.")
-    ] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue an interrupted run.")] = False,
     against: Annotated[
-        Path | None,
-        typer.Option(help="Compare A with every photo below this folder, best first."),
+        Path | None, Option(help="Compare A with every photo below this folder.")
     ] = None,
     top: Annotated[
-        int | None, typer.Option(min=1, help="Matches to print with --against. [default: 10]")
+        int | None, Option(min=1, help="Matches to print with --against. [default: 10]")
     ] = None,
-    framing: Annotated[
-        bool,
-        typer.Option(
-            " /--no-framing",
-            help="Use photos as they are, already framed as LFW is. By default faces are found, "
-            "rotated upright and framed; images of 250x250 pixels or of the model's frame are "
-            "used as they are.",
-        ),
-    ] = True,
+    no_framing: Annotated[
+        bool, Option("--no-framing", help="Use photos as they are, already framed as LFW is.")
+    ] = False,
     face: Annotated[
-        FaceChoice, typer.Option(help="Compare the largest faces, or all of A with all of B.")
+        FaceChoice, Option(help="Compare the largest faces, or all of A with all of B.")
     ] = "largest",
-    show: Annotated[
-        Path | None,
-        typer.Option(help="Picture to write: both photos, the faces compared, and the verdict."),
-    ] = None,
+    show: Annotated[Path | None, Option(help="Picture to write: photos, faces, verdict.")] = None,
     runner: Runner = None,
     json: Json = False,
 ) -> None:
     """Decide whether two photos show the same person; or score many pairs, or one against many.
 
-    Faces are found and framed first; photos that are hard to judge get a warning. With --face all,
-    the best of all comparisons decides. In JSON, `faces` has for left and right whether the face
+    Faces are found, rotated upright and framed first, except in images of 250x250 pixels or of the
+    model's frame; photos that are hard to judge get a warning. With --face all, the best of all
+    comparisons decides. In JSON, `faces` has for left and right whether the face
     was framed, its box [left, top, side] in pixels, its rotation in degrees, the number of faces,
     and hints; `comparisons` lists all of --face all.
 
@@ -121,7 +104,7 @@ def verify(
     For --pairs and --against: 0 done, 1 done but some pairs or photos could not be used. With
     facepairs[beam], --pairs, --root and --out may be gs://, s3:// or hdfs:// places.
     """
-    settings = Settings(bundle, threshold, max_fmr, framing, json)
+    settings = Settings(bundle, threshold, max_fmr, not no_framing, json)
     every = face == "all"
     words = [word for word in (left, right, *(beam or ())) if word is not None]
     if pairs is not None:
@@ -156,26 +139,30 @@ def _refuse(mode: str, **options: Any) -> None:
             raise typer.BadParameter(f"{option} does not go with {mode}")
 
 
-def _verify_two(
-    settings: Settings, left: Path, right: Path, every: bool, show: Path | None
-) -> None:
+def _load(settings: Settings, **options: Any) -> "tuple[Verifier, OperatingPoint]":
     from facepairs.bundles.thresholds import operating_point
     from facepairs.verification.verifier import Verifier
 
+    verifier = Verifier.load(settings.bundle, **options)
+    return verifier, operating_point(verifier.bundle, settings.threshold, settings.max_fmr)
+
+
+def _verify_two(
+    settings: Settings, left: Path, right: Path, every: bool, show: Path | None
+) -> None:
     if show is not None:
         from facepairs.faces.overlay import check_out, write_overlay
 
         check_out(show)
-    bundle, threshold, max_fmr, framing, json = settings
-    verifier = Verifier.load(bundle, quick=True)
-    point = operating_point(verifier.bundle, threshold, max_fmr)
-    verdicts = verifier.verify_every(left, right, threshold, max_fmr, framing, every)
+    verifier, point = _load(settings, quick=True)
+    thresholds = settings.threshold, settings.max_fmr
+    verdicts = verifier.verify_every(left, right, *thresholds, settings.framing, every)
     best = max(verdicts, key=lambda verdict: verdict.score)
     if show is not None:
         write_overlay(show, left, right, best)
     for line in verify_output.warnings_of(best, left, right):
         log(line)
-    if json:
+    if settings.json:
         comparisons = [verify_output.verdict_json(one) for one in verdicts]
         print_json(
             {
@@ -183,7 +170,7 @@ def _verify_two(
                 **point.to_json(),
                 "left": str(left),
                 "right": str(right),
-                "model": bundle,
+                "model": settings.bundle,
                 "schema": SCHEMA,
                 **({"comparisons": comparisons} if every else {}),
             }
@@ -205,12 +192,8 @@ def _verify_pairs(
     beam_options: list[str],
 ) -> None:
     from facepairs.beam.verify_pairs import verify_pairs_at
-    from facepairs.bundles.thresholds import operating_point
-    from facepairs.verification.verifier import Verifier
 
-    bundle, threshold, max_fmr, framing, json = settings
-    verifier = Verifier.load(bundle, threads=1)
-    point = operating_point(verifier.bundle, threshold, max_fmr)
+    verifier, point = _load(settings, threads=1)
     try:
         report = verify_pairs_at(
             verifier,
@@ -219,8 +202,8 @@ def _verify_pairs(
             point,
             root,
             resume,
-            progress=progress_display(json),
-            framing=framing,
+            progress=progress_display(settings.json),
+            framing=settings.framing,
             runner=runner,
             beam_options=beam_options,
         )
@@ -231,9 +214,9 @@ def _verify_pairs(
     if report.failed:
         counts = f"{report.failed:,} of {report.pairs:,} pairs"
         log(f"warning: {counts} could not be scored; see column error of {out}")
-    if json:
+    if settings.json:
         values = {**vars(report), **point.to_json()}
-        print_json({**values, "out": out, "model": bundle, "schema": SCHEMA})
+        print_json({**values, "out": out, "model": settings.bundle, "schema": SCHEMA})
     else:
         print_rows(verify_output.batch_rows(report, point, out))
     raise typer.Exit(NEGATIVE if report.failed else OK)
@@ -242,20 +225,16 @@ def _verify_pairs(
 def _verify_against(
     settings: Settings, photo: Path, folder: Path, out: Path | None, top: int
 ) -> None:
-    from facepairs.bundles.thresholds import operating_point
-    from facepairs.verification.ranking import verify_against
-    from facepairs.verification.verifier import Verifier
+    from facepairs.verification.ranking import rank_folder
 
-    bundle, threshold, max_fmr, framing, json = settings
-    verifier = Verifier.load(bundle, threads=1)
-    point = operating_point(verifier.bundle, threshold, max_fmr)
-    progress = progress_display(json)("comparing photos")
-    ranking = verify_against(verifier, photo, folder, point, progress, framing)
+    verifier, point = _load(settings, threads=1)
+    progress = progress_display(settings.json)("comparing photos")
+    ranking = rank_folder(verifier, photo, folder, point, progress, settings.framing)
     if out is not None:
         ranking.write(out)
-    if json:
+    if settings.json:
         values = {**ranking.to_json(top), **point.to_json()}
-        print_json({**values, "folder": str(folder), "model": bundle, "schema": SCHEMA})
+        print_json({**values, "folder": str(folder), "model": settings.bundle, "schema": SCHEMA})
     else:
         print_rows(verify_output.ranking_rows(ranking, top))
         print_rows(verify_output.threshold_rows(point))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from facepairs.bundles.thresholds import OperatingPoint
     from facepairs.verification.ranking import Ranking
     from facepairs.verification.verifier import Verdict
-    from facepairs.verification.verify_pairs import BatchReport
+    from facepairs.verification.verify_pairs import PairsReport
 
 Rows = list[tuple[str, str]]
 MAX_FAILURES_SHOWN = 5
@@ -61,7 +61,7 @@ def verdict_json(verdict: "Verdict") -> dict[str, Any]:
     }
 
 
-def batch_rows(report: "BatchReport", point: "OperatingPoint", out: str) -> Rows:
+def batch_rows(report: "PairsReport", point: "OperatingPoint", out: str) -> Rows:
     """Return the counts of a scored list of pairs."""
     rows = [("pairs", f"{report.pairs:,}"), ("images", f"{report.images:,}, each read once")]
     if report.same is not None:
