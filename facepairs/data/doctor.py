@@ -1,36 +1,66 @@
-"""The dataset doctor: decodes every photo of a folder and says what would mislead a training."""
+"""The dataset doctor: decodes every photo of a folder and reports what would mislead a training."""
 
-import stat
+import json
 import unicodedata
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 
-from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
+from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped, SkipReason
 from facepairs.images.check import ImageCheck, InspectFiles
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.platform import return_freed_memory
+from facepairs.support.progress import ProgressCallback, ignore_progress
 
 SCHEMA = 1
 MIN_SIDE_PX = 64
-MAJORITY = 0.5  # one size in more than this share of the images makes the others odd
-BATCH = 64  # images a task: a task for each image costs more than decoding it
-COMMON_SIZES = 10
+MAJORITY = 0.5  # if more than this share of the images have one size, the other sizes are odd
+BATCH = 64  # images per task: a task for each image costs more than decoding it
+MAX_COMMON_SIZES = 10
 
-Progress = Callable[[int, int], None]
-InspectNames = Callable[[list[str]], list[ImageCheck]]  # of images below the root
+InspectNames = Callable[[list[str]], list[ImageCheck]]
+"""Called with the names of images below the root; returns a check for each."""
+
 Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+SKIPPED: dict[SkipReason, tuple[Severity, str]] = {
+    "broken_link": ("error", "is a link to nothing; restore its target or remove it"),
+    "symlink_loop": (
+        "warning",
+        "is a circular link or a link to a folder, and not followed; put the photos there",
+    ),
+    "unsupported": ("error", "is a {format} file, which is not used; convert it to JPEG or PNG"),
+    "no_permission": ("error", "may not be read; grant yourself read permission"),
+    "nested_folder": (
+        "warning",
+        "is a folder within a person's folder, and not used; move its photos one level up",
+    ),
+    "empty_person": ("warning", "is a folder without a usable photo; add photos or remove it"),
+    "special_file": ("warning", "is a pipe, socket or device, and was not opened; remove it"),
+    "stray_file": ("note", "is not a photo of a person, and not used"),
+    "not_image": ("note", "is not a photo of a person, and not used"),
+}
+STRAY_PHOTO: tuple[Severity, str] = (
+    "warning",
+    "is a photo outside any person's folder, and not used; move it into one",
+)
 
 
-class Finding(NamedTuple):
-    """One thing found: `error` (training would refuse or be misled), `warning` or `note`.
+@dataclass(frozen=True)
+class Finding:
+    """Something that was found.
 
-    `paths` are below the root, with `/`; `text` is a sentence that says what to do.
+    Attributes:
+        severity: "error" (training would refuse or be misled), "warning" or "note".
+        kind: A word for programs, such as "duplicate".
+        paths: Paths relative to the root, with `/`.
+        text: A sentence that tells the user what to do.
     """
 
     severity: Severity
@@ -39,7 +69,8 @@ class Finding(NamedTuple):
     text: str
 
 
-class SizeCount(NamedTuple):
+@dataclass(frozen=True)
+class SizeCount:
     """How many images have one size in pixels."""
 
     width_px: int
@@ -49,7 +80,19 @@ class SizeCount(NamedTuple):
 
 @dataclass(frozen=True)
 class Counts:
-    """The folder in figures; one photo a person, and names in any script, are normal."""
+    """The folder in figures.
+
+    Attributes:
+        people: Number of people.
+        images: Number of images.
+        people_with_one_image: Number of people with a single image.
+        images_per_person_min: Smallest number of images of a person.
+        images_per_person_median: Median number of images of a person.
+        images_per_person_max: Largest number of images of a person.
+        genuine_pairs: Number of possible genuine pairs.
+        megabytes: Size of all images, in 10^6 bytes.
+        sizes: The most common sizes, the commonest first, at most MAX_COMMON_SIZES.
+    """
 
     people: int
     images: int
@@ -57,14 +100,22 @@ class Counts:
     images_per_person_min: int
     images_per_person_median: float
     images_per_person_max: int
-    genuine_pairs: int  # all that are possible
-    megabytes: float  # 10^6 bytes
-    sizes: tuple[SizeCount, ...]  # the most common first, at most COMMON_SIZES
+    genuine_pairs: int
+    megabytes: float
+    sizes: tuple[SizeCount, ...]
 
 
 @dataclass(frozen=True)
 class DatasetReport:
-    """What `check_dataset` found; `bad_images` are the image numbers that training cannot read."""
+    """The result of `check_dataset`.
+
+    Attributes:
+        root: The folder.
+        fingerprint: The fingerprint of the index.
+        counts: The folder in figures.
+        findings: Errors first, then warnings, then notes.
+        bad_images: Numbers of the images that training cannot read.
+    """
 
     root: str
     fingerprint: str
@@ -74,261 +125,233 @@ class DatasetReport:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no finding of severity `error`."""
+        """Whether no finding is an error."""
         return all(finding.severity != "error" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Give a plain dict for `json.dumps`."""
-        counts = asdict(self.counts)
-        counts["sizes"] = [size._asdict() for size in self.counts.sizes]
-        return {
-            "schema": SCHEMA,
-            "root": self.root,
-            "ok": self.ok,
-            "fingerprint": self.fingerprint,
-            "counts": counts,
-            "findings": [{**f._asdict(), "paths": list(f.paths)} for f in self.findings],
-            "bad_images": list(self.bad_images),
-        }
+        """Return dicts, lists, texts and numbers; a JSON round trip changes nothing."""
+        values = {"schema": SCHEMA, "ok": self.ok, **msgspec.to_builtins(self)}
+        plain: dict[str, Any] = json.loads(json.dumps(values))  # tuples become lists
+        return plain
 
 
 def check_dataset(
-    root: Path, progress: Progress | None = None, ordered_map: OrderedMap = thread_map
+    root: Path,
+    progress: ProgressCallback = ignore_progress,
+    ordered_map: OrderedMap = thread_map,
 ) -> DatasetReport:
-    """Examine a folder of faces: every image is read whole, hashed and decoded.
+    """Check a folder of faces; every image is read whole, hashed and decoded.
 
-    `progress(done, total)` counts images; `ordered_map` does the work (default: in threads).
-    Raises BadData when the folder is missing, not readable, or holds no image at all.
+    Args:
+        root: A folder `Person_Name/photo.jpg`.
+        progress: Called with the images checked and the images in all.
+        ordered_map: Runs the work.
+
+    Raises:
+        BadData: The folder is missing, not readable, or has no images.
     """
     return check_index(FaceIndex.scan(root), progress, ordered_map)
 
 
 def check_index(
     index: FaceIndex,
-    progress: Progress | None = None,
+    progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
     inspect: InspectNames | None = None,
 ) -> DatasetReport:
-    """Examine the images of an index as `check_dataset` does.
+    """Check the images of an index as `check_dataset` does.
 
-    `inspect` reads a list of images by name, thoroughly; by default the files below `index.root`.
+    Args:
+        index: The index of the images.
+        progress: Called with the images checked and the images in all.
+        ordered_map: Runs the work.
+        inspect: Checks images thoroughly; None reads the files below the index's root.
     """
-    looks = _Looks(index)
-    _look_at_all(index, inspect or InspectFiles(index.root, True), looks.add, progress, ordered_map)
+    survey = _Survey(index)
+    inspect = inspect or InspectFiles(index.root, thorough=True)
+    for image, check in _inspect_images(index, inspect, progress, ordered_map):
+        survey.add(image, check)
     findings = [
-        *(_left_out(index.root, skipped) for skipped in index.skipped),
-        *looks.problems,
-        *looks.duplicates(),
-        *looks.groups(),
-        *_same_names(index),
+        *map(_skipped_finding, index.skipped),
+        *survey.problems,
+        *survey.duplicates(),
+        *survey.unusual_images(),
+        *_similar_names(index),
     ]
-    order: tuple[Severity, ...] = ("error", "warning", "note")
-    findings.sort(key=lambda finding: (order.index(finding.severity), finding.kind, finding.paths))
+    findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
     return DatasetReport(
-        str(index.root), index.fingerprint, _counts(index, looks), tuple(findings), tuple(looks.bad)
+        str(index.root),
+        index.fingerprint,
+        _count(index, survey.by_size),
+        tuple(findings),
+        tuple(survey.bad_images),
     )
 
 
 def unreadable_images(
     index: FaceIndex,
-    progress: Progress | None = None,
+    progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
     inspect: InspectNames | None = None,
 ) -> list[tuple[int, str]]:
-    """Decode every image, and give the number of each that cannot be read, with the reason.
+    """Decode every image of an index.
 
-    `progress`, `ordered_map` and `inspect` as for `check_index`. Never raises for a file.
+    Args:
+        index: The index of the images.
+        progress: Called with the images decoded and the images in all.
+        ordered_map: Runs the work.
+        inspect: Decodes images; None reads the files below the index's root.
+
+    Returns:
+        The number of each image that cannot be read, and the reason.
     """
-    bad: list[tuple[int, str]] = []
-
-    def note(image: int, look: ImageCheck) -> None:
-        if look.problem:
-            bad.append((image, look.reason))
-
-    _look_at_all(index, inspect or InspectFiles(index.root, False), note, progress, ordered_map)
-    return bad
+    inspect = inspect or InspectFiles(index.root, thorough=False)
+    checks = _inspect_images(index, inspect, progress, ordered_map)
+    return [(image, check.reason) for image, check in checks if check.problem]
 
 
-def _look_at_all(
-    index: FaceIndex,
-    look: InspectNames,
-    take: Callable[[int, ImageCheck], None],
-    progress: Progress | None,
-    ordered_map: OrderedMap,
-) -> None:
-    """Look at every image (Pillow decodes without the GIL) and take what was seen in order."""
+def _inspect_images(
+    index: FaceIndex, inspect: InspectNames, progress: ProgressCallback, ordered_map: OrderedMap
+) -> Iterator[tuple[int, ImageCheck]]:
+    """Yield the number and the check of every image, in order; Pillow decodes without the GIL."""
     done = 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow's; what they say is a finding here
-        for found in ordered_map(look, batches(index.names(), BATCH)):
-            for one in found:
-                take(done, one)
-                done += 1
-            if progress:
-                progress(done, len(index))
+        warnings.simplefilter("ignore")  # Pillow's warnings are findings here
+        for checks in ordered_map(inspect, batches(index.names(), BATCH)):
+            yield from enumerate(checks, done)
+            done += len(checks)
+            progress(done, len(index))
     return_freed_memory()  # a training follows
 
 
-class _Looks:
-    """What was seen so far, in the order of the index."""
+class _Survey:
+    """Collects the checks of images and turns them into findings."""
 
     def __init__(self, index: FaceIndex) -> None:
         self.index = index
-        self.bad: list[int] = []
+        self.bad_images: list[int] = []
         self.problems: list[Finding] = []
-        self.sizes: Counter[tuple[int, int]] = Counter()
-        self._by_size: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-        self._by_content: dict[bytes, int] = {}
-        self._same_content: defaultdict[int, list[int]] = defaultdict(list)
-        self._turned: list[int] = []
+        self.by_size: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+        self._by_digest: dict[bytes, int] = {}  # the first image of each content
+        self._copies: defaultdict[int, list[int]] = defaultdict(list)  # by the first image
+        self._rotated: list[int] = []
 
-    def add(self, image: int, look: ImageCheck) -> None:
-        if look.problem:
+    def add(self, image: int, check: ImageCheck) -> None:
+        """Record the check of one image."""
+        if check.problem:
             name = self.index.name(image)
-            self.bad.append(image)
-            self.problems.append(Finding("error", look.problem, (name,), f"{name} {look.reason}."))
+            self.bad_images.append(image)
+            self.problems.append(
+                Finding("error", check.problem, (name,), f"{name} {check.reason}.")
+            )
             return
-        size = look.width_px, look.height_px
-        self.sizes[size] += 1
-        self._by_size[size].append(image)
-        first = self._by_content.setdefault(look.digest, image)
+        self.by_size[check.width_px, check.height_px].append(image)
+        first = self._by_digest.setdefault(check.digest, image)
         if first != image:
-            self._same_content[first].append(image)
-        if look.orientation != 1:
-            self._turned.append(image)
+            self._copies[first].append(image)
+        if check.orientation != 1:
+            self._rotated.append(image)
 
     def duplicates(self) -> Iterator[Finding]:
-        """The same bytes twice; symbolic and hard links to one photo count as the same bytes."""
-        for first, others in self._same_content.items():
-            images = [first, *others]
-            people = {int(self.index.person_of[image]) for image in images}
-            names = tuple(self.index.name(image) for image in images)
+        """Yield groups of images with the same bytes; links to one photo count as such."""
+        for first, copies in self._copies.items():
+            images = [first, *copies]
+            names = tuple(map(self.index.name, images))
+            people = sorted({self.index.people[int(self.index.person_of[i])] for i in images})
             if len(people) > 1:
-                who = _listed(self.index.people[person] for person in sorted(people))
                 yield Finding(
                     "error",
                     "same_photo_two_people",
                     names,
-                    f"The same photo stands under {len(people)} names ({who}): pairs of them "
-                    f"would be called impostors; keep it under the right name only.",
+                    f"The same photo has {len(people)} names ({_shorten(people)}): pairs of its "
+                    f"copies would count as impostors; keep it under the right name only.",
                 )
             else:
                 yield Finding(
                     "warning",
                     "duplicate",
                     names,
-                    f"{len(names)} files of {self.index.people[people.pop()]} are the same photo: "
-                    f"a genuine pair of them teaches and proves nothing; keep one.",
+                    f"{len(names)} files of {people[0]} are the same photo: a genuine pair of "
+                    f"them teaches and proves nothing; keep one.",
                 )
 
-    def groups(self) -> Iterator[Finding]:
-        """Findings that concern many images alike are told once."""
-        tiny = [
-            i for size, images in self._by_size.items() if min(size) < MIN_SIDE_PX for i in images
-        ]
-        if tiny:
-            yield self._group(
-                "warning",
-                "tiny",
-                tiny,
-                f"a short side below {MIN_SIDE_PX} px: too little to tell people apart by",
-            )
-        if self._turned:
-            yield self._group(
-                "error",
-                "orientation",
-                self._turned,
-                "an EXIF orientation: training reads pixels as stored and would see them turned; "
-                "turn the pixels themselves, as `mogrify -auto-orient` does",
-            )
-        (common, count), *_ = self.sizes.most_common(1) or [((0, 0), 0)]
-        if count <= MAJORITY * self.sizes.total():
-            return
-        odd = [i for size, images in self._by_size.items() if size != common for i in images]
-        if odd:
-            yield self._group(
+    def unusual_images(self) -> Iterator[Finding]:
+        """Yield one finding for all images that are tiny, rotated, or of an unusual size."""
+        tiny = [size for size in self.by_size if min(size) < MIN_SIDE_PX]
+        yield from self._group(
+            "warning",
+            "tiny",
+            self._images_of(tiny),
+            f"a short side below {MIN_SIDE_PX} px: too few pixels to tell people apart",
+        )
+        yield from self._group(
+            "error",
+            "orientation",
+            self._rotated,
+            "an EXIF orientation: training reads pixels as stored and would see them rotated; "
+            "rotate the pixels themselves, as `mogrify -auto-orient` does",
+        )
+        common = max(self.by_size, key=lambda size: len(self.by_size[size]), default=(0, 0))
+        count = len(self.by_size.get(common, ()))
+        if count > MAJORITY * sum(map(len, self.by_size.values())):
+            yield from self._group(
                 "warning",
                 "odd_size",
-                odd,
+                self._images_of(size for size in self.by_size if size != common),
                 f"another size than the other {count:,} ({common[0]}x{common[1]}): "
-                f"see whether their faces are framed alike",
+                f"check that their faces are framed alike",
             )
 
-    def _group(self, severity: Severity, kind: str, images: list[int], what: str) -> Finding:
-        images.sort()
-        have = "image has" if len(images) == 1 else "images have"
-        names = tuple(map(self.index.name, images))
-        return Finding(severity, kind, names, f"{len(images):,} {have} {what} ({_listed(names)}).")
+    def _images_of(self, sizes: Iterable[tuple[int, int]]) -> list[int]:
+        return sorted(image for size in sizes for image in self.by_size[size])
+
+    def _group(
+        self, severity: Severity, kind: str, images: list[int], what: str
+    ) -> Iterator[Finding]:
+        """Yield one finding for images with the same flaw, if there are any."""
+        if images:
+            have = "image has" if len(images) == 1 else "images have"
+            names = tuple(map(self.index.name, images))
+            text = f"{len(images):,} {have} {what} ({_shorten(names)})."
+            yield Finding(severity, kind, names, text)
 
 
-def _listed(names: Iterable[str], most: int = 3) -> str:
-    every = list(names)
-    more = f" and {len(every) - most:,} more" if len(every) > most else ""
-    return ", ".join(every[:most]) + more
+def _shorten(names: Iterable[str], maximum: int = 3) -> str:
+    """List the first names and the number of the others."""
+    shown = list(names)
+    more = f" and {len(shown) - maximum:,} more" if len(shown) > maximum else ""
+    return ", ".join(shown[:maximum]) + more
 
 
-def _left_out(root: Path, skipped: Skipped) -> Finding:
-    """Say why something in the folder is no part of the index, and whether that matters."""
+def _skipped_finding(skipped: Skipped) -> Finding:
+    """Explain why something in the folder is not in the index."""
     path, reason = skipped
     suffix = Path(path).suffix.lower()
-    severity: Severity = "warning"
-    if reason == "symlink_loop" and not _exists(root / path):
-        severity, reason = "error", "broken_link"
-        text = "is a link to nothing; restore what it points to or remove it"
-    elif reason == "symlink_loop":
-        text = "is a link in a circle or to a folder, and not followed; put the photos there"
-    elif reason == "unsupported":
-        severity = "error"
-        text = f"is a {suffix[1:].upper()} file, which is not used; convert it to JPEG or PNG"
-    elif reason == "no_permission":
-        severity, text = "error", "may not be read; give yourself read permission"
-    elif reason == "nested_folder":
-        text = "is a folder within a person's folder, and not used; move its photos one level up"
-    elif reason == "empty_person":
-        text = "is a folder without a photo that can be used; add photos or remove it"
-    elif reason == "special_file" or not _is_plain(root / path):
-        reason, text = "special_file", "is a pipe, socket or device, and was not opened; remove it"
-    elif reason == "stray_file" and suffix in (*READABLE, *OTHER_IMAGES):
-        text = "is a photo outside any person's folder, and not used; move it into one"
-    else:
-        severity, text = "note", "is no photo of a person, and not used"
+    is_stray_photo = reason == "stray_file" and suffix in (*READABLE, *OTHER_IMAGES)
+    severity, text = STRAY_PHOTO if is_stray_photo else SKIPPED[reason]
+    text = text.format(format=suffix[1:].upper())
     return Finding(severity, reason, (path,), f"{path} {text}.")
 
 
-def _exists(path: Path) -> bool:
-    try:
-        path.stat()
-    except OSError as error:
-        # A circle of links and a folder that may not be entered do exist.
-        return not isinstance(error, FileNotFoundError)
-    return True
-
-
-def _is_plain(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(path.stat().st_mode)
-    except OSError:
-        return True
-
-
-def _same_names(index: FaceIndex) -> Iterator[Finding]:
-    """Find folders whose names differ by case or Unicode form alone: one person, most likely."""
+def _similar_names(index: FaceIndex) -> Iterator[Finding]:
+    """Yield folders whose names differ only by case or Unicode form: probably one person."""
     alike: defaultdict[str, list[str]] = defaultdict(list)
-    for who in index.people:
-        alike[unicodedata.normalize("NFC", who).casefold()].append(who)
+    for name in index.people:
+        alike[unicodedata.normalize("NFC", name).casefold()].append(name)
     for people in alike.values():
         if len(people) > 1:
             yield Finding(
                 "warning",
                 "same_name",
                 tuple(people),
-                f"{_listed(people)} differ by case or Unicode form alone: "
-                f"put the photos into one folder if that is one person.",
+                f"{_shorten(people)} differ only by case or Unicode form: "
+                f"put the photos into one folder if they show one person.",
             )
 
 
-def _counts(index: FaceIndex, looks: _Looks) -> Counts:
+def _count(index: FaceIndex, by_size: dict[tuple[int, int], list[int]]) -> Counts:
     images = index.image_counts
+    sizes = Counter({size: len(of_size) for size, of_size in by_size.items()})
     return Counts(
         people=len(index.people),
         images=len(index),
@@ -338,5 +361,5 @@ def _counts(index: FaceIndex, looks: _Looks) -> Counts:
         images_per_person_max=int(images.max()),
         genuine_pairs=int((images * (images - 1) // 2).sum()),
         megabytes=round(int(index.sizes.sum()) / 1e6, 3),
-        sizes=tuple(SizeCount(*size, n) for size, n in looks.sizes.most_common(COMMON_SIZES)),
+        sizes=tuple(SizeCount(*size, n) for size, n in sizes.most_common(MAX_COMMON_SIZES)),
     )

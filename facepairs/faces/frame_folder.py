@@ -1,105 +1,109 @@
-"""`data frame`: a folder Person/photo.jpg of photos as they come → one of frames to train on."""
+"""`data frame`: turn a folder of photos, Person/photo.jpg, into a folder of frames to train on."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData, BadImage
-from facepairs.faces.framing import LFW_PX, Portrait, portraits
+from facepairs.faces.framing import LFW_PX, AlignedFace, align_faces
+from facepairs.images.crop import CropSpec
 from facepairs.images.jpeg import write_jpeg
-from facepairs.images.photo import Framing
 from facepairs.support.atomic import atomic_folder
-from facepairs.support.parallel import in_order
+from facepairs.support.outputs import check_output_folder
+from facepairs.support.parallel import thread_map
+from facepairs.support.progress import ProgressCallback, ignore_progress
 
-WHOLE = Framing(LFW_PX, LFW_PX)  # the crop is the frame
+WHOLE_FRAME = CropSpec(LFW_PX, LFW_PX)
 JPEG_QUALITY = 95
 SCHEMA = 1
-Progress = Callable[[int, int], None]
+
+
+class LeftOut(NamedTuple):
+    """A photo that was not framed: its path below the folder, and why."""
+
+    path: str
+    error: str
 
 
 @dataclass(frozen=True)
 class FramedFolder:
-    """What became of a folder's photos; `left_out` are (path below the folder, error)."""
+    """The result of framing a folder.
+
+    Attributes:
+        out: The folder of frames.
+        framed: Photos whose face was cut out.
+        as_they_came: Photos that were frames already, see `faces.framing`.
+        several_faces: Photos with several faces, of which the largest was used.
+        left_out: Photos without a face, or that cannot be read.
+    """
 
     out: Path
     framed: int
     as_they_came: int
     several_faces: tuple[str, ...]
-    left_out: tuple[tuple[str, str], ...]
+    left_out: tuple[LeftOut, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Give a plain dict for `json.dumps`."""
-        return {
-            "out": str(self.out),
-            "framed": self.framed,
-            "as_they_came": self.as_they_came,
-            "several_faces": list(self.several_faces),
-            "left_out": [{"path": path, "error": error} for path, error in self.left_out],
-            "schema": SCHEMA,
-        }
+        """Return a plain dict for `json.dumps`."""
+        left_out = [photo._asdict() for photo in self.left_out]
+        return {**asdict(self), "out": str(self.out), "left_out": left_out, "schema": SCHEMA}
 
 
 def frame_folder(
-    photos: Path, out: Path, progress: Progress | None = None, workers: int | None = None
+    photos: Path,
+    out: Path,
+    progress: ProgressCallback = ignore_progress,
+    workers: int | None = None,
 ) -> FramedFolder:
     """Frame the largest face of every photo into OUT/Person/photo.jpg, 250 x 250 pixels.
 
-    Photos without a face, or that cannot be read, are left out and listed. `progress(done, total)`
-    counts photos, `workers` is a number of threads (default: one a core). `out` appears whole.
+    Photos without a face, or that cannot be read, are left out and listed.
 
-    Raises BadData for a folder that cannot be used, an `out` that is not new or empty, or that lies
-    within the photos, two photos that would get one name, and where not one face is found.
+    Args:
+        photos: A folder Person/photo.jpg.
+        out: A new or empty folder outside of `photos`; it appears complete or not at all.
+        progress: Called with photos done and in all.
+        workers: Number of threads, by default one per core.
+
+    Raises:
+        BadData: A folder cannot be used, two photos would get the same name, or no face is found
+            in any photo.
     """
     index = FaceIndex.scan(photos)
-    _check_out(out, index.root)
-    names = [_jpeg_name(index.name(image)) for image in range(len(index))]
-    _check_names(names)
-    framed, came = 0, 0
+    check_output_folder(out, inputs=index.root)
+    targets = [str(Path(name).with_suffix(".jpg")) for name in index.names()]
+    _check_distinct(targets)
+    framed = unchanged = 0
     several: list[str] = []
-    left_out: list[tuple[str, str]] = []
-
+    left_out: list[LeftOut] = []
     with atomic_folder(out) as temporary:
 
-        def work(image: int) -> Portrait | str:
+        def frame(image: int) -> AlignedFace | BadImage:
             try:
-                portrait = portraits(index.path(image), WHOLE)[0]
+                face = align_faces(index.path(image), WHOLE_FRAME)[0]
             except BadImage as error:
-                return str(error)
-            target = temporary / names[image]
+                return error
+            target = temporary / targets[image]
             target.parent.mkdir(exist_ok=True)
-            write_jpeg(target, portrait.crop, JPEG_QUALITY)
-            return portrait
+            write_jpeg(target, face.crop, JPEG_QUALITY)
+            return face
 
-        for image, found in enumerate(in_order(work, range(len(index)), workers)):
-            if isinstance(found, str):
-                left_out.append((index.name(image), found))
+        for image, result in enumerate(thread_map(frame, range(len(index)), workers)):
+            if isinstance(result, BadImage):
+                left_out.append(LeftOut(index.name(image), str(result)))
             else:
-                framed += found.framed
-                came += not found.framed
-                several += [index.name(image)] if (found.faces or 0) > 1 else []
-            if progress:
-                progress(image + 1, len(index))
-        if not framed + came:
+                framed += result.framed
+                unchanged += not result.framed
+                several += [index.name(image)] if (result.faces or 0) > 1 else []
+            progress(image + 1, len(index))
+        if not framed + unchanged:
             raise BadData(f"{photos}: no face found in any of {len(index):,} photos")
-    return FramedFolder(out, framed, came, tuple(several), tuple(left_out))
+    return FramedFolder(out, framed, unchanged, tuple(several), tuple(left_out))
 
 
-def _check_out(out: Path, root: Path) -> None:
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise BadData(f"{out}: exists and is not an empty folder; choose another place")
-    if out.resolve().is_relative_to(root.resolve()):
-        raise BadData(f"{out}: lies within the photos {root}; choose another place")
-
-
-def _jpeg_name(name: str) -> str:
-    return str(Path(name).with_suffix(".jpg"))
-
-
-def _check_names(names: list[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
+def _check_distinct(names: list[str]) -> None:
+    for name, count in Counter(names).most_common(1):
+        if count > 1:
             raise BadData(f"two photos would both become {name}; rename one")
-        seen.add(name)

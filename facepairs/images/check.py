@@ -1,8 +1,9 @@
-"""Is this file an image that both Pillow and TensorFlow read, and read alike?
+"""Check that a file is an image which Pillow and TensorFlow both read, with the same pixels.
 
-Pillow alone is not strict enough: it takes a JPEG without its end marker, a PNG cut within its last
-chunk or a BMP with surplus bytes, at which TensorFlow stops a training; and TensorFlow ignores a
-BMP's palette. So the file's structure is walked as well, to where each format says it ends.
+Pillow alone is not strict enough: it accepts a JPEG without its end marker, a PNG truncated within
+its last chunk or a BMP with surplus bytes, all of which stop TensorFlow in the middle of training;
+and TensorFlow ignores a BMP's palette. So the file's structure is checked as well, up to the end
+that its format defines.
 """
 
 import errno
@@ -15,24 +16,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
+from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 
-from facepairs.beam.places import Place, Uri
-from facepairs.images import bombs
+from facepairs.images import jpeg
+from facepairs.images.decode_budget import LARGE_PIXELS, decode_budget, decode_cost_px
+from facepairs.images.hazards import PNG, find_hazard
+from facepairs.images.orientation import UPRIGHT, read_orientation
+from facepairs.images.pixels import MAX_PIXELS
+from facepairs.support.platform import open_without_waiting
 
-MAX_PIXELS = 50_000_000  # more is a decompression bomb or no photo of a face
-# What TensorFlow decodes whole, several at a time: all but JPEGs of one scan.
+# TensorFlow decodes everything but JPEGs of one scan at full size, several images at a time.
 MAX_WHOLE_PIXELS = 25_000_000
-MAX_BYTES = 4 * MAX_PIXELS + 1_000_000  # what an uncompressed image of that many pixels takes
-# Of a smaller image: 16 bits a channel with alpha, and profiles, previews or a short film besides.
-# Training holds the files of a batch, unless its first is large.
-BYTES_A_PIXEL, BYTES_BESIDES = 8, 8_000_000
-ORIENTATION = 0x0112  # EXIF 2.32, 4.6.4
-_UPRIGHT = 1
+MAX_BYTES = 4 * MAX_PIXELS + 1_000_000  # size of an uncompressed image of that many pixels
+# Limit for smaller images: 16 bits a channel with alpha, plus profiles, previews or a short film.
+# Training holds the files of a whole batch in memory.
+BYTES_PER_PIXEL, EXTRA_BYTES = 8, 8_000_000
 
-_JPEG, _PNG, _BMP = bombs.JPEG, bombs.PNG, b"BM"
-_OTHERS = (  # (offset, first bytes, name)
+BMP = b"BM"
+_OTHER_FORMATS = (  # (offset, first bytes, name)
     (0, b"GIF8", "GIF"),
     (8, b"WEBP", "WebP"),
     (0, b"II*\0", "TIFF"),
@@ -51,102 +54,117 @@ _HUFFMAN_FRAMES = frozenset((0xC0, 0xC1, 0xC2))  # baseline, extended, progressi
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one file is: size in pixels, EXIF orientation (1 to 8), SHA-256; or what is wrong.
+class ImageCheck:
+    """The result of checking one file.
 
-    `problem` is "", "zero_byte", "not_image", "unsupported", "unreadable", "no_permission" or
-    "too_large"; `reason` says it in words.
+    Attributes:
+        problem: "" for a good image, else "zero_byte", "not_image", "unsupported", "unreadable",
+            "no_permission" or "too_large".
+        reason: The problem in words.
+        width_px: Stored width.
+        height_px: Stored height.
+        orientation: EXIF orientation, 1 to 8.
+        digest: SHA-256 of the file, b"" unless the check was thorough.
     """
 
     problem: str = ""
     reason: str = ""
     width_px: int = 0
     height_px: int = 0
-    orientation: int = _UPRIGHT
+    orientation: int = UPRIGHT
     digest: bytes = b""
 
 
-_EMPTY = Look("zero_byte", "is empty (0 bytes); fetch it anew or remove it")
+_EMPTY = ImageCheck("zero_byte", "is empty (0 bytes); fetch it anew or remove it")
 
 
-def decodes(path: Place) -> Look:
-    """Decode one image file; never raises, never waits on a FIFO or a device.
+def check_decodes(path: Path) -> ImageCheck:
+    """Decode one image file; never raise, and never wait for a FIFO or a device.
 
-    Pillow's warnings are the caller's to silence: the filter belongs to the whole process.
+    The caller silences Pillow's warnings, because the filter belongs to the whole process.
     """
     data = _read(path)
-    return data if isinstance(data, Look) else _decode(data, thorough=False)
+    return data if isinstance(data, ImageCheck) else inspect_bytes(data, thorough=False)
 
 
-def decode_each(paths: Iterable[Place]) -> list[Look]:
-    """Look at some files as `decodes` does: what a pass does at a time."""
-    return [decodes(path) for path in paths]
-
-
-def examine_each(paths: Iterable[Place]) -> list[Look]:
-    """Look at some files as `examine` does: what a pass does at a time."""
-    return [examine(path) for path in paths]
-
-
-def examine(path: Place) -> Look:
-    """Decode one image file as `decodes` does, and give its orientation and digest too."""
+def inspect_image(path: Path) -> ImageCheck:
+    """Decode one image file as `check_decodes` does; determine its orientation and digest too."""
     data = _read(path)
-    return data if isinstance(data, Look) else _decode(data, thorough=True)
+    return data if isinstance(data, ImageCheck) else inspect_bytes(data, thorough=True)
 
 
-def _read(path: Place) -> bytes | Look:
+@dataclass(frozen=True)
+class InspectFiles:
+    """Inspects the files of one folder by name; a work object that threads and pickle can share.
+
+    With `thorough`, the EXIF orientation and the SHA-256 of each file are determined, too.
+    """
+
+    root: Path
+    thorough: bool
+
+    def __call__(self, names: Iterable[str]) -> list[ImageCheck]:
+        """Return what each of these files is; names are paths below `root`."""
+        inspect = inspect_image if self.thorough else check_decodes
+        return [inspect(self.root / name) for name in names]
+
+
+def _read(path: Path) -> bytes | ImageCheck:
     try:
-        if isinstance(path, Uri):
-            return path.read_bytes() or _EMPTY
-        # Without O_NONBLOCK the mere opening of a FIFO waits for somebody to write to it.
-        handle = os.open(
-            path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        )
+        handle = open_without_waiting(path)
         with open(handle, "rb") as file:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
-                return Look("unreadable", "is not a regular file")
+                return ImageCheck("unreadable", "is not a regular file")
             if status.st_size > MAX_BYTES:
-                return Look(
+                return ImageCheck(
                     "too_large", f"holds {status.st_size:,} bytes; no photo needs that many"
                 )
             data = file.read()
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM):
-            return Look("no_permission", "may not be read; give yourself read permission")
-        return Look("unreadable", f"cannot be read ({error.strerror})")
+            return ImageCheck("no_permission", "may not be read; grant yourself read permission")
+        return ImageCheck("unreadable", f"cannot be read ({error.strerror})")
     except ValueError:
-        return Look("unreadable", "cannot be read (a NUL in its name)")
-    return data or _EMPTY
+        return ImageCheck("unreadable", "cannot be read (a NUL in its name)")
+    return data
 
 
-def _decode(data: bytes, thorough: bool) -> Look:
-    if not data.startswith((_JPEG, _PNG, _BMP)):
-        for offset, magic, name in _OTHERS:
+def inspect_bytes(data: bytes, thorough: bool) -> ImageCheck:
+    """Decode the content of one image file; never raises.
+
+    With `thorough`, its EXIF orientation and SHA-256 are determined, too.
+    """
+    if not data:
+        return _EMPTY
+    if not data.startswith((jpeg.SIGNATURE, PNG, BMP)):
+        for offset, magic, name in _OTHER_FORMATS:
             if data.startswith(magic, offset):
-                return Look("unsupported", f"is a {name} image whatever its name says; {_CONVERT}")
-        return Look("not_image", "is not an image: it starts as no JPEG, PNG or BMP file does")
-    endless = bombs.endless(data)
-    if endless:
-        return Look("too_large", f"would take too long to read ({endless}); remove it")
+                return ImageCheck(
+                    "unsupported", f"is a {name} image whatever its name says; {_CONVERT}"
+                )
+        return ImageCheck("not_image", "is not an image: it does not start like a JPEG, PNG or BMP")
+    hazard = find_hazard(data)
+    if hazard:
+        return ImageCheck("too_large", f"would take too long to read ({hazard}); remove it")
     try:
         with Image.open(BytesIO(data), formats=("JPEG", "PNG", "BMP")) as image:
             width, height = image.size
             most = _most_pixels(data, width * height)
             if width * height > most:
                 return _too_large(f"{width}x{height} pixels", most)
-            if len(data) > BYTES_A_PIXEL * width * height + BYTES_BESIDES:
+            if len(data) > BYTES_PER_PIXEL * width * height + EXTRA_BYTES:
                 holds = f"holds {len(data):,} bytes for {width}x{height} pixels"
-                return Look("too_large", f"{holds}; save its pixels anew or remove it")
+                return ImageCheck("too_large", f"{holds}; save its pixels anew or remove it")
             problem = _structure(data, image)
             if problem:
                 return problem
-            if width * height > bombs.LARGE_PIXELS:  # a JPEG's bits are read all the same
+            if width * height > LARGE_PIXELS:  # all bits of a JPEG are read all the same
                 image.draft(image.mode, (width // 8, height // 8))
-            held = bombs.weight(data, math.prod(image.size), width * height)
-            with bombs.room.take(held):
+            cost_px = decode_cost_px(data, math.prod(image.size), width * height)
+            with decode_budget.acquire(cost_px):
                 image.load()
-            orientation = _orientation(image) if thorough else _UPRIGHT
+            orientation = read_orientation(image) if thorough else UPRIGHT
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         return _too_large("far more pixels than a photo of a face needs")
     except UnidentifiedImageError:
@@ -154,63 +172,49 @@ def _decode(data: bytes, thorough: bool) -> Look:
     except Exception as error:  # noqa: BLE001  Pillow's decoders raise anything on damaged files
         return _damaged(str(error) or type(error).__name__)
     digest = sha256(data).digest() if thorough else b""
-    return Look("", "", width, height, orientation, digest)
+    return ImageCheck("", "", width, height, orientation, digest)
 
 
-def _damaged(why: str) -> Look:
-    return Look("unreadable", f"is truncated or damaged ({why}); fetch it anew or remove it")
+def _damaged(why: str) -> ImageCheck:
+    return ImageCheck("unreadable", f"is truncated or damaged ({why}); fetch it anew or remove it")
 
 
 def _most_pixels(data: bytes, pixels: int) -> int:
-    """Give how many pixels an image may have; where there are fewer, not looking closely."""
-    small = pixels <= MAX_WHOLE_PIXELS
-    in_part = small or (data.startswith(_JPEG) and not bombs.several_scans(data))
-    return MAX_PIXELS if in_part else MAX_WHOLE_PIXELS
+    """Return how many pixels the image may have, reading a large JPEG's scans to decide."""
+    if pixels <= MAX_WHOLE_PIXELS:
+        return MAX_PIXELS
+    one_scan = data.startswith(jpeg.SIGNATURE) and not jpeg.has_several_scans(data)
+    return MAX_PIXELS if one_scan else MAX_WHOLE_PIXELS
 
 
-def _too_large(size: str, most: int = MAX_PIXELS) -> Look:
-    return Look("too_large", f"has {size}; reduce it below {most:,} or remove it")
+def _too_large(size: str, most: int = MAX_PIXELS) -> ImageCheck:
+    return ImageCheck("too_large", f"has {size}; reduce it below {most:,} or remove it")
 
 
-def _orientation(image: Image.Image) -> int:
-    try:
-        if bombs.overclaims(bombs.exif_of(image.info)):
-            return _UPRIGHT
-        value = image.getexif().get(ORIENTATION)
-    except Exception:  # noqa: BLE001  a broken EXIF block does not make a broken image
-        return _UPRIGHT
-    return value if isinstance(value, int) and 1 <= value <= 8 else _UPRIGHT
-
-
-def _structure(data: bytes, image: Image.Image) -> Look | None:
-    if data.startswith(_JPEG):
+def _structure(data: bytes, image: Image.Image) -> ImageCheck | None:
+    if data.startswith(jpeg.SIGNATURE):
         return _jpeg_structure(data)
-    if data.startswith(_PNG):
+    if data.startswith(PNG):
         return _png_structure(data)
     return _bmp_structure(data, image)
 
 
-def _jpeg_structure(data: bytes) -> Look | None:
+def _jpeg_structure(data: bytes) -> ImageCheck | None:
     """Follow the segments to the end marker, without which TensorFlow refuses the file."""
-    pattern = bombs.MARKER
-    at = 2
-    while found := pattern.search(data, at):
-        marker, at = data[found.end() - 1], found.end()
-        if marker == bombs.END:
+    for segment in jpeg.segments(data):
+        if segment.marker == jpeg.END:
             return None
-        if marker in bombs.ALONE:
-            continue
-        if marker in bombs.FRAMES and marker not in _HUFFMAN_FRAMES:
+        if segment.marker in jpeg.FRAMES and segment.marker not in _HUFFMAN_FRAMES:
             kind = "a lossless, hierarchical or arithmetic-coded JPEG"
-            return Look("unsupported", f"is {kind}, which TensorFlow does not read; {_CONVERT}")
-        at += int.from_bytes(data[at : at + 2], "big")
-        pattern = bombs.MARKER_AFTER_SCAN if marker == bombs.SCAN else bombs.MARKER
+            return ImageCheck(
+                "unsupported", f"is {kind}, which TensorFlow does not read; {_CONVERT}"
+            )
     return _damaged("a JPEG without its end marker")
 
 
-def _png_structure(data: bytes) -> Look | None:
-    """Follow the chunks to IEND, and check the sums of those that a decoder needs."""
-    at = len(_PNG)
+def _png_structure(data: bytes) -> ImageCheck | None:
+    """Follow the chunks to IEND, and check the sums of the chunks that a decoder needs."""
+    at = len(PNG)
     while at + 12 <= len(data):
         length = int.from_bytes(data[at : at + 4], "big")
         kind, end = data[at + 4 : at + 8], at + 8 + length
@@ -226,10 +230,10 @@ def _png_structure(data: bytes) -> Look | None:
     return _damaged("a PNG without its end chunk")
 
 
-def _bmp_structure(data: bytes, image: Image.Image) -> Look | None:
-    """Check what TensorFlow asks of a BMP: plain 8-bit gray, 24 or 32 bits, and the exact size."""
+def _bmp_structure(data: bytes, image: Image.Image) -> ImageCheck | None:
+    """Check TensorFlow's requirements: plain 8-bit gray, 24 or 32 bits, and the exact size."""
     if len(data) < 54:
-        return _damaged("its header is cut")
+        return _damaged("its header is truncated")
     start, header = struct.unpack_from("<II", data, 10)
     bits, compression = struct.unpack_from("<HI", data, 28)
     masks = struct.unpack_from("<III", data, 54) if len(data) >= 66 else ()
@@ -239,7 +243,7 @@ def _bmp_structure(data: bytes, image: Image.Image) -> Look | None:
     gray = bits == 8 and image.mode == "L"
     if not plain or not (gray or bits in (24, 32)):
         kind = "a BMP with a palette, compression or an odd pixel format"
-        return Look("unsupported", f"is {kind}, which TensorFlow misreads; {_CONVERT}")
+        return ImageCheck("unsupported", f"is {kind}, which TensorFlow misreads; {_CONVERT}")
     width, height = image.size
     row_bytes = (bits // 8 * width + 3) // 4 * 4
     if len(data) != start + row_bytes * height:

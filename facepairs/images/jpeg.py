@@ -1,18 +1,77 @@
-"""JPEG files that are written whole, or raise."""
+"""JPEG files: the walk over their segments, and writing them completely or not at all."""
 
 import io
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+SIGNATURE = b"\xff\xd8\xff"
+NO_MARKER, END, SCAN, APP1 = 0, 0xD9, 0xDA, 0xE1
+FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_STANDALONE = frozenset((0x01, *range(0xD0, 0xD9)))  # markers without a length
+
+# Decoders search for the next marker like these patterns: they skip other bytes and, within a
+# scan, stuffed zeros and restart markers (ITU-T T.81, B.1.1). There is no `+` after the \xff
+# because the search would then try a long run of \xff from every start.
+_MARKER = re.compile(rb"\xff([\x01-\xfe])")
+_MARKER_AFTER_SCAN = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
+
+
+class Segment(NamedTuple):
+    """A marker, where its length field starts, its length, and how many bytes it was away.
+
+    `marker` is NO_MARKER where the file ends without a further one. `skipped_bytes` does not count
+    the data of a scan.
+    """
+
+    marker: int
+    start: int
+    length: int
+    skipped_bytes: int
+
+
+def segments(data: bytes) -> Iterator[Segment]:
+    """Yield the segments of a JPEG as a decoder finds them, up to the end marker or the file's end.
+
+    Args:
+        data: The whole file; it starts with SIGNATURE.
+    """
+    pattern, at = _MARKER, 2
+    while at < len(data):
+        found = pattern.search(data, at)
+        gap = (found.start() if found else len(data)) - at if pattern is _MARKER else 0
+        if not found:
+            yield Segment(NO_MARKER, len(data), 0, gap)
+            return
+        marker, at = data[found.end() - 1], found.end()
+        has_length = marker not in _STANDALONE
+        length = int.from_bytes(data[at : at + 2], "big") if has_length else 0
+        yield Segment(marker, at, length, gap)
+        if marker == END:
+            return
+        at += length
+        if has_length:
+            pattern = _MARKER_AFTER_SCAN if marker == SCAN else _MARKER
+
+
+def has_several_scans(data: bytes) -> bool:
+    """Return whether a file is a JPEG of more than one scan; `find_hazard` must have passed it."""
+    if not data.startswith(SIGNATURE):
+        return False
+    scans = (segment for segment in segments(data) if segment.marker == SCAN)
+    return next(scans, None) is not None and next(scans, None) is not None
+
 
 def write_jpeg(path: Path, pixels: npt.NDArray[np.uint8], quality: int) -> None:
-    """Write uint8[H, W, 3] or [H, W]; raises OSError.
+    """Write uint8[H, W, 3] or [H, W] as a JPEG; raise OSError when the disk is full.
 
-    Where Pillow itself writes to a file, it does not look how much of it was written: on a full
-    disk a file may be cut without a word.
+    The image is encoded in memory first: when Pillow writes to a file itself, it does not check how
+    much was written, and a full disk truncates the file silently.
     """
     data = io.BytesIO()
     Image.fromarray(pixels).save(data, "JPEG", quality=quality)

@@ -1,56 +1,50 @@
-"""Which way up a photo is, as its EXIF says, and how it is turned."""
+"""EXIF orientation: which way up a photo is stored, and how to turn it upright."""
 
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from facepairs.images.bombs import exif_of, overclaims
+from facepairs.images.hazards import tags_overclaim
 
-EXIF_ORIENTATION = 0x0112
+EXIF_ORIENTATION = 0x0112  # EXIF 2.32, 4.6.4
+UPRIGHT = 1
 
 
 class Turn(NamedTuple):
-    """What brings a stored image upright, and which stored axes it reverses."""
+    """How to turn a stored image upright, and which stored axes that reverses.
 
-    step: Image.Transpose
+    `rows` and `columns` are the steps (1 or -1) through the axes once `swaps` has swapped them.
+    """
+
+    transpose: Image.Transpose
     reverses_x: bool
     reverses_y: bool
+    rows: int
+    columns: int
+    swaps: bool
 
 
-_TURNS = {  # by EXIF orientation (Exif 2.32, tag 274)
-    2: Turn(Image.Transpose.FLIP_LEFT_RIGHT, True, False),
-    3: Turn(Image.Transpose.ROTATE_180, True, True),
-    4: Turn(Image.Transpose.FLIP_TOP_BOTTOM, False, True),
-    5: Turn(Image.Transpose.TRANSPOSE, False, False),
-    6: Turn(Image.Transpose.ROTATE_270, False, True),
-    7: Turn(Image.Transpose.TRANSVERSE, True, True),
-    8: Turn(Image.Transpose.ROTATE_90, True, False),
+TURNS = {  # by EXIF orientation
+    2: Turn(Image.Transpose.FLIP_LEFT_RIGHT, True, False, 1, -1, False),
+    3: Turn(Image.Transpose.ROTATE_180, True, True, -1, -1, False),
+    4: Turn(Image.Transpose.FLIP_TOP_BOTTOM, False, True, -1, 1, False),
+    5: Turn(Image.Transpose.TRANSPOSE, False, False, 1, 1, True),
+    6: Turn(Image.Transpose.ROTATE_270, False, True, 1, -1, True),
+    7: Turn(Image.Transpose.TRANSVERSE, True, True, -1, -1, True),
+    8: Turn(Image.Transpose.ROTATE_90, True, False, -1, 1, True),
 }
-
-
-_AXES = {  # which way rows and columns go once the axes are swapped, or not
-    Image.Transpose.FLIP_LEFT_RIGHT: (1, -1, False),
-    Image.Transpose.ROTATE_180: (-1, -1, False),
-    Image.Transpose.FLIP_TOP_BOTTOM: (-1, 1, False),
-    Image.Transpose.TRANSPOSE: (1, 1, True),
-    Image.Transpose.ROTATE_270: (1, -1, True),
-    Image.Transpose.TRANSVERSE: (-1, -1, True),
-    Image.Transpose.ROTATE_90: (-1, 1, True),
-}
-
-
 _warnings_lock = threading.Lock()
 
 
 @contextmanager
 def quiet_pillow() -> Iterator[None]:
-    """Keep Pillow's warnings (bombs, odd EXIF) off stderr: errors here speak for themselves.
+    """Suppress Pillow's warnings (large images, odd EXIF); the errors raised here say enough.
 
     `catch_warnings` changes the whole process in Python before 3.14, hence the lock; only short
     steps run inside, never a decode.
@@ -60,19 +54,37 @@ def quiet_pillow() -> Iterator[None]:
         yield
 
 
-def turn_of(image: Image.Image) -> Turn | None:
-    """Give what brings a stored image upright, None where it is or does not tell."""
+def read_orientation(image: Image.Image) -> int:
+    """Return the EXIF orientation of an image, 1 to 8; 1 (upright) when it has none that is valid.
+
+    Pillow may warn about odd EXIF; see `quiet_pillow`.
+    """
     try:
-        if overclaims(exif_of(image.info)):
-            return None
-        with quiet_pillow():
-            return _TURNS.get(int(image.getexif().get(EXIF_ORIENTATION, 1)))
-    except Exception:  # noqa: BLE001 - broken EXIF says nothing of the pixels
-        return None
+        if tags_overclaim(exif_block(image.info)):
+            return UPRIGHT
+        value = int(image.getexif().get(EXIF_ORIENTATION, UPRIGHT))
+    except Exception:  # noqa: BLE001 - a broken EXIF block does not make a broken image
+        return UPRIGHT
+    return value if 1 <= value <= 8 else UPRIGHT
 
 
-def turned(pixels: npt.NDArray[np.uint8], step: Image.Transpose) -> npt.NDArray[np.uint8]:
-    """Do to an array what Pillow's `transpose` does to an image."""
-    rows, columns, swaps = _AXES[step]
-    upright = pixels.swapaxes(0, 1) if swaps else pixels
-    return np.ascontiguousarray(upright[::rows, ::columns])
+def turn_of(image: Image.Image) -> Turn | None:
+    """Return how to turn a stored image upright, None when it already is."""
+    with quiet_pillow():
+        return TURNS.get(read_orientation(image))
+
+
+def turn_array(pixels: npt.NDArray[np.uint8], turn: Turn) -> npt.NDArray[np.uint8]:
+    """Return uint8[H, W, 3] turned upright, as Pillow's `transpose` turns an image."""
+    upright = pixels.swapaxes(0, 1) if turn.swaps else pixels
+    return np.ascontiguousarray(upright[:: turn.rows, :: turn.columns])
+
+
+def exif_block(info: Mapping[Any, Any]) -> bytes:
+    """Return the EXIF block that Pillow's `getexif` reads from an image's `info`; b"" for none.
+
+    A PNG may hold it in hexadecimal. Raises ValueError when that is malformed.
+    """
+    block: bytes | None = info.get("exif")
+    hexadecimal: str = info.get("Raw profile type exif", "")
+    return bytes.fromhex("".join(hexadecimal.split("\n")[3:])) if block is None else block

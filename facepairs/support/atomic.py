@@ -15,29 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from facepairs.errors import NO_PLACE, BadConfig, BadData
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush a folder's entries to disk; a no-op where the platform cannot open folders."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def process_is_gone(pid: int) -> bool:
-    """Whether no process of that number lives on this machine."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
+from facepairs.support.platform import process_is_gone, sync_file, sync_folder
 
 
 def is_temporary(name: str) -> bool:
@@ -90,8 +68,7 @@ def temporary_beside(target: Path) -> Iterator[Path]:
     temporary = _prepare(target)
     try:
         yield temporary
-        with open(temporary, "rb") as handle:
-            os.fsync(handle.fileno())
+        sync_file(temporary)
         temporary.replace(target)
         sync_folder(target.parent)
     except OSError as error:
@@ -131,8 +108,7 @@ def atomic_folder(target: Path) -> Iterator[Path]:
         yield temporary
         for path in sorted(temporary.rglob("*")):
             if path.is_file():
-                with open(path, "rb") as handle:
-                    os.fsync(handle.fileno())
+                sync_file(path)
         sync_folder(temporary)
         if target.exists():
             target.rename(old)

@@ -1,7 +1,6 @@
-"""The machine that figures were made on."""
+"""Describe the machine that measurements were made on, and check its limits."""
 
 import importlib.metadata
-import os
 import platform
 import sys
 from pathlib import Path
@@ -9,30 +8,20 @@ from typing import Any
 
 import psutil
 
-TENSORFLOW_MB = 1900  # of address space, that its import takes
-TRAINING_MB = 1000  # and that the smallest training takes besides
+from facepairs.support.platform import address_space_limit, cores
+
+TENSORFLOW_MB = 1900  # of addresses, for its import
+TRAINING_MB = 1000  # of addresses, for the smallest training
 PACKAGES = ("tensorflow", "keras", "numpy", "pillow", "torch", "onnxruntime", "scikit-learn")
 
 
-def cores() -> int:
-    """How many cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS, Windows
-        return os.cpu_count() or 1
-
-
 def require_room_to_train() -> None:
-    """Raise MemoryError where the process's limit of addresses (ulimit -v) leaves too few to train.
+    """Raise MemoryError when the limit of addresses (`ulimit -v`) leaves too few to train.
 
-    TensorFlow does not say so itself: it aborts. Call it before its import.
+    TensorFlow aborts the process instead. Call this before TensorFlow is imported.
     """
-    try:
-        import resource
-    except ImportError:  # Windows knows no such limit
-        return
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
+    limit = address_space_limit()
+    if limit is None:
         return
     needed = TRAINING_MB + (0 if "tensorflow" in sys.modules else TENSORFLOW_MB)
     if limit - psutil.Process().memory_info().vms < needed << 20:
@@ -58,7 +47,7 @@ def _versions() -> dict[str, str]:
 
 
 def describe() -> dict[str, Any]:
-    """Give CPU, cores, memory, system and the versions of what was measured."""
+    """Return CPU, cores, memory, operating system and the versions of the packages measured."""
     return {
         "cpu": _cpu_model(),
         "cores": cores(),

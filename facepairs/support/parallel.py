@@ -11,15 +11,17 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Run(Protocol):
-    """How a pass does its work: `in_order`, or what else gives the same results, elsewhere."""
+class OrderedMap(Protocol):
+    """How a pass does its work: `thread_map`, or what else gives the same results, elsewhere."""
 
     def __call__(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield work(item) for each item, in their order; both can be pickled, as can results."""
         ...
 
 
-def in_order(work: Callable[[T], R], items: Iterable[T], workers: int | None = None) -> Iterator[R]:
+def thread_map(
+    work: Callable[[T], R], items: Iterable[T], workers: int | None = None
+) -> Iterator[R]:
     """Yield work(item) for each item, in their order, from `workers` threads (default: the cores).
 
     At most two items a thread are under way, so that any number of them takes bounded memory. What

@@ -16,5 +16,23 @@ def ignore_progress(done: int, total: int) -> None:
     """Discard a progress report."""
 
 
+def ignore_phases(label: str) -> ProgressCallback:
+    """Return a callback that discards the progress of a phase; the silent `ProgressFactory`."""
+    return ignore_progress
+
+
 def ignore_message(line: str) -> None:
     """Discard a message."""
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration as `m:ss` or `h:mm:ss`; negative ones as `0:00`."""
+    minutes, second = divmod(round(max(seconds, 0)), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def format_bar(done: int, total: int, width: int = 24) -> str:
+    """Return a text bar of the share done, such as `[======      ]`."""
+    filled = width * done // max(total, 1)
+    return f"[{'=' * filled}{' ' * (width - filled)}]"

@@ -1,92 +1,235 @@
-"""`train`: from a folder of faces to a run folder with a verifier in it."""
+"""`train`: from a folder of faces to a run folder with a bundle."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.identities import Identities
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
 from facepairs.support.allocator import keep_freed_memory
+from facepairs.support.progress import MessageCallback
+from facepairs.training.distributed.context import DistributedContext
+from facepairs.training.distributed.startup import connect_devices, translate_lost_worker
+from facepairs.training.export.trained_bundle import calibrate_on_pairs, write_trained_bundle
+from facepairs.training.fitting.fisher import delete_features
 from facepairs.training.inputs.pair_cache import open_training_cache
-from facepairs.training.distributed.context import Team, lost_worker, open_team
-from facepairs.training.loop.interrupt import stop_on_signal
-from facepairs.training.job import Say, Tick, TrainJob, TrainReport
-from facepairs.training.run_folder.folder import RunFolder
 from facepairs.training.inputs.store import open_store
+from facepairs.training.inputs.training_data import TrainingData, limit_batch_size
+from facepairs.training.loop.callbacks import describe_collapse
+from facepairs.training.loop.interrupt import stop_on_signal
+from facepairs.training.loop.train_loop import TrainingInterrupted
+from facepairs.training.loop.validation import Validator, validation_pairs
+from facepairs.training.run_folder.folder import RunFolder
+from facepairs.training.session import Session, TrainOptions
+from facepairs.training.stages import portable_settings, prepare_model, train_epochs
+from facepairs.training.state import Checkpointer, create_state, network_on_one_device
 
-SHARED = ("siamese", "siamese-conv", "difference")  # models whose steps devices can share
+__all__ = ["TrainOptions", "TrainReport", "train"]
+
+DISTRIBUTED_MODELS = ("siamese", "siamese-conv", "difference")  # trained by gradient descent
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class TrainReport:
+    """The result of a training.
+
+    Attributes:
+        out: The run folder.
+        interrupted: Whether training was stopped; `resume` continues from the checkpoint.
+        epochs: Epochs done.
+        seconds: Time spent training.
+        val_auc: AUC of the last validation, None before the first.
+        people: Number of people trained on, calibrated on and tested on.
+        bundle: The bundle's folder; None if interrupted, and on workers other than the chief.
+        threshold: The bundle's threshold, None without a bundle.
+        warning: How the scores had collapsed, "" when they had not.
+        worker: Number of this worker, from 0.
+        workers: Number of workers.
+    """
+
+    out: Path
+    interrupted: bool
+    epochs: int
+    seconds: float
+    val_auc: float | None
+    people: dict[str, int]
+    bundle: Path | None
+    threshold: float | None
+    warning: str
+    worker: int
+    workers: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        paths = {"out": str(self.out), "bundle": str(self.bundle) if self.bundle else None}
+        return {**asdict(self), **paths, "schema": SCHEMA}
 
 
 def train(
     index: FaceIndex,
     split: PeopleSplit,
-    out: Path,
     config: TrainConfig,
-    resume: bool = False,
-    say: Say = lambda line: None,
-    progress: Callable[[str], Tick] | None = None,
-    images_in_tensorboard: bool = True,
-    profile: bool = False,
-    config_file: Path | None = None,
-    store_folder: Path | None = None,
-    manifest: dict[str, Any] | None = None,
-    devices: str = "one",
+    out: Path,
+    options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
 ) -> TrainReport:
-    """Train, calibrate and write `out/bundle`.
+    """Train a model, calibrate it and write `out/bundle`.
 
-    `manifest` are fields for the bundle's manifest that stand in for calibrating here, as
-    `evaluation.calibrate` gives them; training may then leave nobody for calibration.
+    When there are several workers, all of them call this; only the chief writes to `out`.
 
-    `profile` adds a profile of five steps to the run's TensorBoard log.
+    Args:
+        index: The images, from `prepare`.
+        split: The people, from `prepare`.
+        config: The settings, from `resolve_config`.
+        out: The run folder.
+        options: How the training runs.
 
-    `config` comes from `resolve_config`, `index` and `split` from `prepare`; the memory store's
-    array is kept in `store_folder`, by default beside `out`. `devices` are those of `open_team`; of
-    several workers, which all call this, the chief alone writes to `out`. Raises LostWorker where
-    another one has gone, else a FacepairsError for whatever the user can mend.
+    Raises:
+        LostWorker: Another worker stopped or cannot be reached.
+        FacepairsError: Anything that the user can correct.
     """
-    tick = progress or (lambda label: lambda done, total: None)
     keep_freed_memory()
-    team = open_team(devices, say)
-    check_team(team, config, say)
+    log = options.log
+    context = connect_devices(options.devices, log)
+    _check_devices(context, config, log)
     with (
-        lost_worker(team.workers),
-        RunFolder(out, resume, read_only=not team.chief) as run,
-        stop_on_signal(say) as should_stop,
+        translate_lost_worker(context.workers),
+        RunFolder(out, options.resume, read_only=not context.is_chief) as run,
+        stop_on_signal(log) as should_stop,
     ):
-        cache = None
-        if config.store == "tfrecord":
-            cache = open_training_cache(Path(config.cache), index, split, config, config_file)
-        run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
-        with team.in_turn():  # the second finds what the first has decoded
-            beside = store_folder or out.parent
-            store = open_store(index, config, beside, say, tick("decoding images"))
+        data = _open_data(index, split, config, run, options, context)
         run.write_config(config)
-        job = TrainJob(run, index, split, store, cache, config, say, team)
-        job.restore()
-        job.describe(should_stop, tick("describing images"))
-        if not job.interrupted:
-            job.train(should_stop, images_in_tensorboard, profile)
+        state = create_state(data, context)
+        checkpointer = Checkpointer(run, data, state, context)
+        checkpointer.restore(log)
+        session = Session(run, data, state, checkpointer, context, should_stop, options)
         bundle = None
-        if team.chief and not job.interrupted:
-            bundle = job.finish(tick("calibrating"), manifest)
-        team.part()  # whoever left before would be missed
-        return job.report(bundle)
+        try:
+            model, source = prepare_model(session)
+            pairs = validation_pairs(data.calibration_pairs())
+            validator = Validator(model, source, pairs, data.config.batch_size)
+            train_epochs(session, model, source, validator)
+        except TrainingInterrupted:
+            interrupted = True
+        else:
+            interrupted = False
+            if context.is_chief:
+                bundle = _write_bundle(session, validator)
+        context.shutdown()
+        return _report(session, interrupted, bundle)
 
 
-def check_team(team: Team, config: TrainConfig, say: Say) -> None:
-    """Say who trains; raise BadConfig where several devices have nothing to share."""
-    if not team.strategy:
+def _check_devices(context: DistributedContext, config: TrainConfig, log: MessageCallback) -> None:
+    """Log which devices train; raise BadConfig when they cannot share this training."""
+    if not context.strategy:
         return
-    if config.model not in SHARED:
+    if config.model not in DISTRIBUTED_MODELS:
         raise BadConfig(
-            f"{config.model} is not trained step by step, so several devices have nothing to "
-            "share; give --devices one to a single worker"
+            f"{config.model} is not trained step by step, so several devices cannot share the "
+            "work; use --devices one with a single worker"
         )
-    if config.batch_size < 2 * team.replicas:
+    if config.batch_size < 2 * context.replicas:
         raise BadConfig(
-            f"batch_size {config.batch_size} is too small for {team.replicas} devices; give "
-            f"--batch-size {2 * team.replicas} or more, or fewer devices"
+            f"batch_size {config.batch_size} is too small for {context.replicas} devices; use "
+            f"--batch-size {2 * context.replicas} or more, or fewer devices"
         )
-    say(f"worker {team.worker} of {team.workers}; {team.replicas} devices share every batch")
+    log(
+        f"worker {context.worker} of {context.workers}; {context.replicas} devices share every "
+        "batch"
+    )
+
+
+def _open_data(
+    index: FaceIndex,
+    split: PeopleSplit,
+    config: TrainConfig,
+    run: RunFolder,
+    options: TrainOptions,
+    context: DistributedContext,
+) -> TrainingData:
+    """Open the cache and the store that the settings name."""
+    cache = None
+    if config.store == "tfrecord":
+        cache = open_training_cache(Path(config.cache), index, split, config, options.config_file)
+    run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
+    folder = options.store_folder or run.path.parent
+    with context.chief_first():  # the others find what the chief has decoded
+        store = open_store(index, config, folder, options.log, options.progress("decoding images"))
+    return TrainingData(limit_batch_size(config, split), index, split, store, cache)
+
+
+def _write_bundle(session: Session, validator: Validator) -> Path:
+    """Validate, save the final state, and write the bundle; return its folder."""
+    data, state, options = session.data, session.state, session.options
+    options.log("exporting and calibrating")
+    figures = validator()
+    state.warning = state.warning or describe_collapse(**figures)
+    state.progress.history = state.progress.history or [{"epoch": 0, **figures}]
+    session.checkpointer.save()  # export rounds the weights; a longer run continues from these
+    progress = options.progress("calibrating")
+    calibration = options.calibration
+    fit_calibration = calibrate_on_pairs(data.index, data.calibration_pairs(), progress)
+    write_trained_bundle(
+        session.run.bundle_path,
+        network_on_one_device(state, data, session.context),
+        data.config.frame_px,
+        _identities(session),
+        _manifest_entry(session, figures["val_auc"]),
+        (lambda draft: calibration) if calibration else fit_calibration,
+    )
+    delete_features(session.run.path)
+    return session.run.bundle_path
+
+
+def _identities(session: Session) -> Identities:
+    """Return the people who influenced the weights or the calibration."""
+    data = session.data
+    training, calibration = (
+        [data.index.people[int(person)] for person in part]
+        for part in (data.split.training, data.split.calibration)
+    )
+    known = Identities(training=frozenset(session.state.initial_bundle.get("known", ())))
+    return Identities.of(training, calibration).union(known)
+
+
+def _manifest_entry(session: Session, val_auc: float) -> Mapping[str, Any]:
+    """Return what the bundle's manifest records about the training."""
+    data, state = session.data, session.state
+    initial = {name: value for name, value in state.initial_bundle.items() if name != "known"}
+    return {
+        "protocol": data.config.protocol,
+        "seed": data.config.seed,
+        "people": len(data.split.training),
+        "images": len(data.images),
+        "pairs": state.progress.step * data.config.batch_size,
+        "epochs": state.schedule.epochs,
+        "seconds": round(state.progress.seconds, 1),
+        "val_auc": val_auc,
+        "config": portable_settings(data),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        **({"init": initial} if initial else {}),
+    }
+
+
+def _report(session: Session, interrupted: bool, bundle: Path | None) -> TrainReport:
+    state, context = session.state, session.context
+    history = state.progress.history
+    return TrainReport(
+        out=session.run.path,
+        interrupted=interrupted,
+        epochs=state.progress.step // state.schedule.steps_per_epoch,
+        seconds=round(state.progress.seconds, 1),
+        val_auc=history[-1]["val_auc"] if history else None,
+        people={name: len(part) for name, part in vars(session.data.split).items()},
+        bundle=bundle,
+        threshold=Bundle.open(bundle).threshold if bundle else None,
+        warning=state.warning,
+        worker=context.worker,
+        workers=context.workers,
+    )

@@ -1,13 +1,13 @@
-"""What long work has found so far, kept in a folder beside its output until that is whole.
+"""The rows that long work has computed: in memory, or in a folder from which it can be resumed.
 
     OUT.partial/
       state.json    what the work is: a fingerprint of its inputs, the number and width of rows
-      lock          the process that works on it
+      lock          held by the process that works on it
       values.f32    float32[rows, width]
-      done.u8       one byte a row: 1 where its values are there
+      done.u8       one byte per row: 1 where its values are there
 
-Values reach the disk before the marks that vouch for them, so a kill at any moment loses the rows
-since the last `save` and nothing else.
+Values reach the disk before the marks that refer to them, so that a kill at any moment loses the
+rows computed since the last `save` and nothing else.
 """
 
 import contextlib
@@ -18,136 +18,175 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadRun
 from facepairs.support.atomic import atomic_file
 from facepairs.support.lock import held
+from facepairs.support.platform import reserve_space
 
 Floats = npt.NDArray[np.float32]
+RowNumbers = npt.NDArray[np.integer[Any]]
 
 
-class Partial:
-    """Rows of floats beside `out`; use as a context manager, which holds the lock.
+class Results:
+    """Rows of floats in memory, computed in any order.
 
-    Left by an exception, the folder stays if any row is done; left in peace, it goes. Raises
-    BadRun for a folder that is in use, that is there without `resume`, or with it of other inputs.
+    Attributes:
+        done: bool[rows], True where the values of a row are there.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.done = np.zeros(rows, np.bool_)
+        self._values: Floats | None = None
+
+    def put(self, rows: RowNumbers, values: Floats) -> None:
+        """Store the values, float32[n, width], of n rows."""
+        if not len(rows):
+            return
+        if self._values is None:
+            self._values = self._allocate(values.shape[1])
+        self._values[rows] = values
+        self.done[rows] = True
+
+    def get(self, rows: RowNumbers) -> Floats:
+        """Return the values of rows that are done: float32[n, width]."""
+        assert self._values is not None
+        values: Floats = self._values[rows]
+        return values
+
+    def save(self) -> None:
+        """Make what was put so far survive a kill, where there is a disk to keep it."""
+
+    def _allocate(self, width: int) -> Floats:
+        return np.zeros((len(self.done), width), np.float32)
+
+
+class _State(msgspec.Struct):
+    """The content of `state.json`."""
+
+    fingerprint: str
+    rows: int
+    width: int
+
+
+class PartialResults(Results):
+    """Rows of floats in the folder `OUT.partial`; a context manager that holds the lock.
+
+    When the block ends with an exception, the folder stays if any row is done; otherwise it is
+    removed.
+
+    Args:
+        out: The output beside which the folder lies.
+        fingerprint: Identifies the inputs of the work.
+        rows: The number of rows.
+        resume: Continue with the rows that an interrupted run left.
+
+    Raises:
+        BadRun: The folder is in use, exists although `resume` is False, or belongs to other inputs.
     """
 
     def __init__(self, out: Path, fingerprint: str, rows: int, resume: bool) -> None:
+        super().__init__(rows)
         self.folder = out.with_name(f"{out.name}.partial")
-        self._state = {"fingerprint": fingerprint, "rows": rows}
+        self._fingerprint = fingerprint
         self._resume = resume
-        self._held = contextlib.ExitStack()
-        self._values: mmap.mmap | None = None
-        self._width = 0
-        self.done = np.zeros(rows, np.bool_)
-        self._saved = 0
+        self._lock = contextlib.ExitStack()
+        self._map: mmap.mmap | None = None
+        self._saved_rows = 0
 
-    def __enter__(self) -> "Partial":
-        found = (self.folder / "state.json").is_file()
-        if found and not self._resume:
+    def __enter__(self) -> "PartialResults":
+        exists = (self.folder / "state.json").is_file()
+        if exists and not self._resume:
             raise BadRun(
-                f"{self.folder} holds what an interrupted run has found; go on with --resume or "
+                f"{self.folder} holds the results of an interrupted run; continue with --resume or "
                 "remove it"
             )
-        with contextlib.ExitStack() as unless_read:
-            unless_read.enter_context(held(self.folder / "lock", self.folder))
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(held(self.folder / "lock", self.folder))
             try:
-                if found:
+                if exists:
                     self._read()
             except OSError as error:
                 raise BadRun(
-                    f"cannot read {self.folder}: {error.strerror}; remove it and start anew"
+                    f"cannot read {self.folder}: {error.strerror}; remove it and start again"
                 ) from None
-            self._held = unless_read.pop_all()
+            self._lock = stack.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and self._values is not None:
+        if kind is not None:
             self.save()
-        if self._values is not None:
+        self._values = None
+        if self._map is not None:
             with contextlib.suppress(BufferError):  # a traceback's frames may hold a view
-                self._values.close()
-        self._held.close()
+                self._map.close()
+        self._lock.close()
         if kind is None or not self.done.any():
             shutil.rmtree(self.folder, ignore_errors=True)
 
+    def get(self, rows: RowNumbers) -> Floats:
+        values = super().get(rows)
+        self._release_pages()
+        return values
+
+    def save(self) -> None:
+        """Write all rows that were put since the last call to disk."""
+        done_rows = int(self.done.sum())
+        if self._map is None or done_rows == self._saved_rows:
+            return
+        self._map.flush()
+        with open(self.folder / "done.u8", "r+b") as handle:
+            handle.write(self.done.view(np.uint8).data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        self._saved_rows = done_rows
+        self._release_pages()
+
     def _read(self) -> None:
+        """Read what an interrupted run left."""
         try:
-            state: dict[str, Any] = json.loads((self.folder / "state.json").read_text())
-            width = int(state.pop("width"))
-        except (ValueError, KeyError, TypeError, AttributeError):
+            state = msgspec.json.decode((self.folder / "state.json").read_bytes(), type=_State)
+        except msgspec.DecodeError:
             raise BadRun(f"{self.folder}/state.json is damaged; remove {self.folder}") from None
-        if state != self._state:
+        if (state.fingerprint, state.rows) != (self._fingerprint, len(self.done)):
             raise BadRun(
-                f"{self.folder} is of other pairs, another model or other options; remove it, or "
-                "give those it was begun with"
+                f"{self.folder} belongs to other pairs, another model or other options; remove it, "
+                "or give the ones it was started with"
             )
         marks = np.fromfile(self.folder / "done.u8", np.uint8)
         size = (self.folder / "values.f32").stat().st_size
-        if len(marks) != len(self.done) or size != 4 * width * len(self.done):
-            raise BadRun(f"{self.folder} is damaged (sizes do not fit); remove it")
+        if len(marks) != state.rows or size != 4 * state.width * state.rows:
+            raise BadRun(f"{self.folder} is damaged (wrong file sizes); remove it")
         self.done = marks == 1
-        self._saved = int(self.done.sum())
-        self._open(width)
+        self._saved_rows = int(self.done.sum())
+        self._values = self._open(state.width)
 
-    def _open(self, width: int) -> None:
-        self._width = width
-        with open(self.folder / "values.f32", "r+b") as handle:
-            self._values = mmap.mmap(handle.fileno(), 0)
-
-    def _create(self, width: int) -> None:
-        """Make the files once the width of a row is known."""
+    def _allocate(self, width: int) -> Floats:
+        """Create the files once the width of a row is known."""
+        rows = len(self.done)
         try:
             with open(self.folder / "values.f32", "wb") as handle:
-                size = 4 * width * len(self.done)
-                handle.truncate(size)
-                if hasattr(os, "posix_fallocate"):  # a full disk must not show as a SIGBUS later
-                    os.posix_fallocate(handle.fileno(), 0, size)
-            (self.folder / "done.u8").write_bytes(bytes(len(self.done)))
+                handle.truncate(4 * width * rows)
+                reserve_space(handle.fileno(), 4 * width * rows)  # a full disk is SIGBUS later
+            (self.folder / "done.u8").write_bytes(bytes(rows))
             with atomic_file(self.folder / "state.json") as state:
-                json.dump(self._state | {"width": width}, state)
-            self._open(width)
+                json.dump({"fingerprint": self._fingerprint, "rows": rows, "width": width}, state)
+            return self._open(width)
         except OSError as error:
             raise BadRun(
                 f"cannot write {self.folder}: {error.strerror}; choose another --out"
             ) from None
 
-    def _rows(self) -> Floats:
-        assert self._values is not None
-        rows: Floats = np.frombuffer(self._values, np.float32)
-        return rows.reshape(len(self.done), self._width)
+    def _open(self, width: int) -> Floats:
+        with open(self.folder / "values.f32", "r+b") as handle:
+            self._map = mmap.mmap(handle.fileno(), 0)
+        values: Floats = np.frombuffer(self._map, np.float32)
+        return values.reshape(len(self.done), width)
 
-    def put(self, at: npt.NDArray[np.integer[Any]], values: Floats) -> None:
-        """Keep values, float32[n, width], of the rows `at`."""
-        if not len(at):
-            return
-        if self._values is None:
-            self._create(values.shape[1])
-        self._rows()[at] = values
-        self.done[at] = True
-
-    def get(self, at: npt.NDArray[np.integer[Any]]) -> Floats:
-        """Give the values of some rows, all of them done: float32[n, width]."""
-        found: Floats = self._rows()[at]
-        self._forget()
-        return found
-
-    def save(self) -> None:
-        """Bring all to disk that was put since the last time."""
-        if self._values is None or int(self.done.sum()) == self._saved:
-            return
-        self._values.flush()
-        with open(self.folder / "done.u8", "r+b") as handle:
-            handle.write(self.done.view(np.uint8).data)
-            handle.flush()
-            os.fsync(handle.fileno())
-        self._saved = int(self.done.sum())
-        self._forget()
-
-    def _forget(self) -> None:
-        """Let go of pages in memory; the system has them on disk or in its own cache."""
-        if self._values is not None and hasattr(mmap, "MADV_DONTNEED"):
-            self._values.madvise(mmap.MADV_DONTNEED)
+    def _release_pages(self) -> None:
+        """Free mapped pages in memory; the system has them on disk or in its own cache."""
+        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)

@@ -38,7 +38,7 @@ def test_a_photo_is_framed_and_shown(photos, drawn, tmp_path):
         assert image.width > 800
     told = facepairs("verify", photos / "one.jpg", drawn[1])
     assert "levelled by" in told.stdout
-    assert "as it came" in told.stdout
+    assert "not framed again" in told.stdout
 
 
 def test_no_face(photos, drawn):

@@ -12,10 +12,10 @@ from facepairs.errors import BadData, BadImage, NoFace
 from facepairs.faces import framing as module
 from facepairs.faces.detector import Face, overlap
 from facepairs.faces.frame_folder import frame_folder
-from facepairs.faces.framing import FRAME_BOXES, frame_face, portraits
-from facepairs.images.photo import Framing, load_crop
+from facepairs.faces.framing import FRAME_BOXES, align_faces, frame_face
+from facepairs.images.crop import CropSpec, load_crop
 
-FRAMING = Framing(250, 128)
+SPEC = CropSpec(250, 128)
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +27,8 @@ def nobody(image, every):
     raise AssertionError("a face was looked for")
 
 
-def agrees(portrait, place, slack=0.12):
-    face = portrait.face
+def agrees(aligned, place, slack=0.12):
+    face = aligned.face
     off = max(abs(face.x - place.x), abs(face.y - place.y)) / place.box_px
     return off < slack and abs(face.side_px / place.box_px - 1) < 2 * slack
 
@@ -44,13 +44,13 @@ def agrees(portrait, place, slack=0.12):
 )
 def test_a_face_is_found_and_framed(drawn, place):
     photo = paste(canvas(640, 480), drawn[0], place)
-    (portrait,) = portraits(photo, FRAMING)
-    assert portrait.framed
-    assert portrait.faces == 1
-    assert agrees(portrait, place)
-    assert abs(portrait.level - place.lean) < 7
-    frame = frame_face(np.asarray(photo), portrait.face, portrait.level, 250)
-    original = load_crop(drawn[0], Framing(250, 250)).astype(float)
+    (aligned,) = align_faces(photo, SPEC)
+    assert aligned.framed
+    assert aligned.faces == 1
+    assert agrees(aligned, place)
+    assert abs(aligned.roll_deg - place.roll_deg) < 7
+    frame = frame_face(np.asarray(photo), aligned.face, aligned.roll_deg, 250)
+    original = load_crop(drawn[0], CropSpec(250, 250)).astype(float)
     inner = (slice(75, 175),) * 2
     assert np.corrcoef(frame[inner].ravel(), original[inner].ravel())[0, 1] > 0.7
 
@@ -59,40 +59,40 @@ def test_any_source_gives_the_same(drawn, tmp_path):
     path = tmp_path / "photo.png"
     paste(canvas(500, 400), drawn[1], Place(220, 210, 240, 10)).save(path)
     data = path.read_bytes()
-    expected = portraits(path, FRAMING)[0]
+    expected = align_faces(path, SPEC)[0]
     with Image.open(path) as image:
         for source in (str(path), data, io.BytesIO(data), image, np.asarray(image)):
-            (portrait,) = portraits(source, FRAMING)
-            assert np.array_equal(portrait.crop, expected.crop)
-            assert portrait.to_json() == expected.to_json()
+            (aligned,) = align_faces(source, SPEC)
+            assert np.array_equal(aligned.crop, expected.crop)
+            assert aligned.to_json() == expected.to_json()
 
 
 def test_threads_find_the_same(drawn):
     photos = [paste(canvas(420, 400), path, Place(200, 200, 220)) for path in drawn[:4]]
-    alone = [portraits(photo, FRAMING)[0].to_json() for photo in photos]
+    alone = [align_faces(photo, SPEC)[0].to_json() for photo in photos]
     with ThreadPoolExecutor(4) as pool:
-        assert [p[0].to_json() for p in pool.map(lambda p: portraits(p, FRAMING), photos)] == alone
+        assert [p[0].to_json() for p in pool.map(lambda p: align_faces(p, SPEC), photos)] == alone
 
 
 @pytest.mark.parametrize("size", [(250, 250), (200, 200), (49, 300)])
 def test_what_is_framed_by_its_size_passes_through(size):
     pixels = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
-    framing = Framing(200, 96)
-    (portrait,) = portraits(pixels, framing, find=nobody)
-    assert not portrait.framed
-    assert (portrait.face, portrait.faces, portrait.level) == (None, None, 0)
-    assert np.array_equal(portrait.crop, load_crop(pixels, framing))
-    assert portrait.told() == "as it came"
+    spec = CropSpec(200, 96)
+    (aligned,) = align_faces(pixels, spec, find=nobody)
+    assert not aligned.framed
+    assert (aligned.face, aligned.faces, aligned.roll_deg) == (None, None, 0)
+    assert np.array_equal(aligned.crop, load_crop(pixels, spec))
+    assert aligned.describe() == "the whole image, not framed again"
 
 
 @pytest.mark.parametrize("size_px", [125, 300, 610])
 def test_what_a_face_fills_passes_through(drawn, size_px):
     with Image.open(drawn[2]) as image:
         resized = image.resize((size_px, size_px), Image.Resampling.BICUBIC)
-    (portrait,) = portraits(resized, FRAMING)
-    assert not portrait.framed
-    assert portrait.faces == 1
-    assert np.array_equal(portrait.crop, load_crop(resized, FRAMING))
+    (aligned,) = align_faces(resized, SPEC)
+    assert not aligned.framed
+    assert aligned.faces == 1
+    assert np.array_equal(aligned.crop, load_crop(resized, SPEC))
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_what_a_face_fills_passes_through(drawn, size_px):
 )
 def test_nearly_the_whole_image(size, face, framed):
     pixels = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
-    (portrait,) = portraits(pixels, FRAMING, find=lambda image, every: [face])
-    assert portrait.framed == framed
+    (aligned,) = align_faces(pixels, SPEC, find=lambda image, every: [face])
+    assert aligned.framed == framed
 
 
 def test_an_axis_aligned_frame_is_the_photo_itself():
@@ -118,10 +118,10 @@ def test_an_axis_aligned_frame_is_the_photo_itself():
     assert np.array_equal(frame, pixels[100:350, 200:450])
 
 
-@pytest.mark.parametrize("lean", [0.0, 20.0])
-def test_a_frame_goes_on_beyond_the_edges(lean):
+@pytest.mark.parametrize("roll_deg", [0.0, 20.0])
+def test_a_frame_goes_on_beyond_the_edges(roll_deg):
     pixels = np.full((300, 400, 3), 90, np.uint8)
-    frame = frame_face(pixels, Face(10, 290, 200), lean, 250)
+    frame = frame_face(pixels, Face(10, 290, 200), roll_deg, 250)
     assert frame.shape == (250, 250, 3)
     assert (frame == 90).all()
 
@@ -142,9 +142,9 @@ def test_no_face(drawn, tmp_path):
     path = tmp_path / "field.png"
     canvas(320, 240).save(path)
     with pytest.raises(NoFace, match=r"field\.png: no face found.*--no-framing"):
-        portraits(path, FRAMING)
+        align_faces(path, SPEC)
     with pytest.raises(BadImage, match=r"^second image: no face"):
-        portraits(canvas(320, 240), FRAMING, "second image")
+        align_faces(canvas(320, 240), SPEC, "second image")
 
 
 def test_several_faces(drawn):
@@ -152,11 +152,11 @@ def test_several_faces(drawn):
     photo = canvas(800, 440)
     for path, place in zip(drawn[::2], places, strict=True):
         paste(photo, path, place)
-    (largest,) = portraits(photo, FRAMING)
+    (largest,) = align_faces(photo, SPEC)
     assert agrees(largest, places[1])
     assert largest.faces == 3
-    assert "the largest of 3 faces" in largest.told()
-    every = portraits(photo, FRAMING, every=True)
+    assert "the largest of 3 faces" in largest.describe()
+    every = align_faces(photo, SPEC, every=True)
     assert [agrees(one, places[at]) for one, at in zip(every, (1, 0, 2), strict=True)] == [True] * 3
 
 
@@ -167,9 +167,9 @@ def test_exif_is_obeyed(drawn, tmp_path):
     exif[0x0112] = 6  # stored lying on its side
     path = tmp_path / "turned.jpg"
     photo.transpose(Image.Transpose.ROTATE_90).save(path, exif=exif, quality=95)
-    (portrait,) = portraits(path, FRAMING)
-    assert agrees(portrait, place)
-    assert portrait.size_px == (420, 560)
+    (aligned,) = align_faces(path, SPEC)
+    assert agrees(aligned, place)
+    assert aligned.size_px == (420, 560)
 
 
 def test_a_large_photo_keeps_its_pixels(drawn, tmp_path):
@@ -177,28 +177,28 @@ def test_a_large_photo_keeps_its_pixels(drawn, tmp_path):
     place = Place(1500, 900, 420)
     path = tmp_path / "large.jpg"
     paste(canvas(3600, 2000), drawn[0], place).save(path, quality=92)
-    (portrait,) = portraits(path, FRAMING)
-    assert agrees(portrait, place)
-    assert portrait.size_px == (3600, 2000)
+    (aligned,) = align_faces(path, SPEC)
+    assert agrees(aligned, place)
+    assert aligned.size_px == (3600, 2000)
     small = paste(canvas(900, 500), drawn[0], Place(375, 225, 105))
-    assert "blurred" not in {hint.kind for hint in portrait.hints}
-    assert "small" in {hint.kind for hint in portraits(small, FRAMING)[0].hints}
+    assert "blurred" not in {hint.kind for hint in aligned.hints}
+    assert "small" in {hint.kind for hint in align_faces(small, SPEC)[0].hints}
 
 
 def test_a_bad_image_is_a_bad_image_still(tmp_path):
     for source, says in ((b"no image", "not a JPEG"), (tmp_path / "none.jpg", "No such file")):
         with pytest.raises(BadImage, match=says):
-            portraits(source, FRAMING)
+            align_faces(source, SPEC)
     with pytest.raises(BadImage, match="array of shape"):
-        portraits(np.zeros((4, 4, 4, 4), np.uint8), FRAMING)
+        align_faces(np.zeros((4, 4, 4, 4), np.uint8), SPEC)
 
 
 def test_opencv_is_loaded_when_a_face_is_looked_for(drawn):
     code = f"""
 import sys
-from facepairs.faces.framing import portraits
-from facepairs.images.photo import Framing
-portraits({str(drawn[0])!r}, Framing(250, 128))
+from facepairs.faces.framing import align_faces
+from facepairs.images.crop import CropSpec
+align_faces({str(drawn[0])!r}, CropSpec(250, 128))
 print("cv2" in sys.modules, "concurrent.futures" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -268,6 +268,6 @@ def test_lfw_faces_pass_through_or_are_found(lfw):
     paths = sorted((lfw / "lfw-deepfunneled").glob("A*/*_0001.jpg"))[:40]
     found = 0
     for path in paths:
-        faces = module.find_faces(load_crop(path, Framing(250, 250)))
+        faces = module.find_faces(load_crop(path, CropSpec(250, 250)))
         found += bool(faces) and overlap(faces[0], Face(125, 125, 250 / FRAME_BOXES)) > 0.5
     assert found >= 0.9 * len(paths)

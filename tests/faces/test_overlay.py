@@ -40,7 +40,7 @@ def test_boxes_lie_where_the_face_is(compared):
         mine = columns < PHOTO_PX + GAP_PX
         middle = columns[mine].mean() - GAP_PX, rows[mine].mean() - top
         assert np.allclose(middle, (500 * scale, 300 * scale), atol=12)
-        turned = np.sqrt(2) * np.cos(np.radians(45 - abs(verdict.left.level)))
+        turned = np.sqrt(2) * np.cos(np.radians(45 - abs(verdict.left.roll_deg)))
         width = np.ptp(columns[mine])
         assert width == pytest.approx(
             boxes * verdict.left.face.side_px * scale * turned, rel=0.1, abs=4
@@ -65,5 +65,5 @@ def test_the_file_is_whole_or_absent(compared, tmp_path):
     assert [path.name for path in out.parent.iterdir()] == ["verdict.png"]
     with pytest.raises(BadData, match=r"verdict\.txt: cannot be drawn"):
         write_overlay(tmp_path / "verdict.txt", left, right, verdict)
-    with pytest.raises(BadData, match="without its portraits"):
+    with pytest.raises(BadData, match="without its faces"):
         draw_overlay(left, right, Verdict(True, 0.9, 1.0, 0.5))

@@ -16,7 +16,7 @@ class Place(NamedTuple):
     x: float
     y: float
     side_px: float
-    lean: float = 0.0
+    roll_deg: float = 0.0
 
     @property
     def box_px(self) -> float:
@@ -42,7 +42,8 @@ def paste(picture: Image.Image, face: Path, place: Place) -> Image.Image:
         small = opened.convert("RGB").resize((side, side), Image.Resampling.BICUBIC)
     mask = Image.new("L", small.size, 255)
     turned = [
-        image.rotate(place.lean, Image.Resampling.BILINEAR, expand=True) for image in (small, mask)
+        image.rotate(place.roll_deg, Image.Resampling.BILINEAR, expand=True)
+        for image in (small, mask)
     ]
     corner = round(place.x - turned[0].width / 2), round(place.y - turned[0].height / 2)
     picture.paste(turned[0], corner, turned[1])

@@ -1,57 +1,58 @@
-"""From trained weights to a bundle: export, then calibrate on held-out people as `verify` does.
+"""Write a bundle from trained weights: export them, then calibrate on people not trained on.
 
-Calibration scores come from the exported network and from Pillow's decoding, not from training's
-TensorFlow, so that threshold and probability fit what a user will run. Large weights are rounded to
-half precision first: the files halve, and Keras, ONNX and calibration speak of the same weights.
+Calibration scores come from the exported network and Pillow's decoding, as `verify` computes them,
+so threshold and probability fit what a user runs. Large weights are first rounded to half
+precision: the files shrink to half, and Keras, ONNX and calibration use the same weights.
 """
 
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from facepairs.bundles.bundle import CARD, MODEL, NETWORK, Bundle, identity_lists, write_bundle
-from facepairs.bundles.card import model_card
-from facepairs.bundles.manifest import IDENTITIES
+from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
+from facepairs.bundles.identities import Identities
+from facepairs.bundles.writer import write_bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.evaluation.calibrate import calibrate
+from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
 from facepairs.images.bombs import give_back_freed_memory
 from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
 from facepairs.models.network import Network
+from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.verifier import Verifier
 
-Tick = Callable[[int, int], None]
+UNCALIBRATED = {"calibration": {"scale": 1.0, "offset": 0.0}, "threshold": 0.0, "thresholds": []}
+FitCalibration = Callable[[Bundle], FittedCalibration]
 
 
-def finish_bundle(
+def write_trained_bundle(
     out: Path,
     network: Network,
-    index: FaceIndex,
-    calibration_pairs: PairList,
     frame_px: int,
-    people: tuple[np.ndarray, np.ndarray],
-    training: dict[str, Any],
-    progress: Tick | None = None,
-    *,
-    known: Iterable[str] = (),
-    given: dict[str, Any] | None = None,
+    identities: Identities,
+    training: Mapping[str, Any],
+    fit_calibration: FitCalibration,
 ) -> Bundle:
-    """Write the bundle; `people` are the person numbers trained on and calibrated on.
+    """Export a network, calibrate it and write its bundle.
 
-    `known` are hashes of people trained on elsewhere; `given` are fields of the manifest that
-    stand in for calibrating here. The network's weights are rounded in place (`round_weights`).
-    Raises NotEnough when the calibration pairs cannot carry a threshold.
+    Args:
+        out: The bundle's folder.
+        network: The trained network; its weights are rounded in place (`round_weights`).
+        frame_px: Shorter side of the images of which the network sees a crop.
+        identities: The people that the network was trained and calibrated on.
+        training: Plain values about the training, for the manifest.
+        fit_calibration: Fits the calibration with a draft of the bundle.
+
+    Raises:
+        NotEnough: The calibration pairs do not suffice.
+        BadBundle: `out` is something else than a bundle.
+        BadData: `out` cannot be written.
     """
-    give_back_freed_memory()  # the training's
+    give_back_freed_memory()  # what training held
     round_weights(network.head)
     model = network.inference_model()
     onnx, parity = export_onnx(model, network.output)
-    hashes, identities = identity_lists(
-        *([index.people[int(person)] for person in part] for part in people), known=(known, ())
-    )
     manifest: dict[str, Any] = {
         "kind": network.kind,
         "model": network.name,
@@ -63,27 +64,29 @@ def finish_bundle(
             "image_px": network.image_px,
             "parity_with_keras": parity,
         },
-        "training": training,
-        "identities": identities,
+        "training": dict(training),
     }
-    files: dict[str, bytes | Path] = {NETWORK: onnx, IDENTITIES: hashes}
-    manifest |= given or _calibrated(manifest, files, index, calibration_pairs, progress)
-    files[MODEL] = keras_bytes(model)
-    files[CARD] = model_card(manifest).encode()
-    return write_bundle(out, manifest, files)
-
-
-def _calibrated(
-    manifest: dict[str, Any],
-    files: dict[str, bytes | Path],
-    index: FaceIndex,
-    pairs: PairList,
-    progress: Tick | None,
-) -> dict[str, Any]:
-    """Score the pairs with the exported network, as `verify` would, and fit what they give."""
-    give_back_freed_memory()  # the exporter's
-    stand_ins = {"calibration": {"scale": 1.0, "offset": 0.0}, "threshold": 0.0, "thresholds": []}
+    give_back_freed_memory()  # what the export held
     with tempfile.TemporaryDirectory() as folder:
-        draft = write_bundle(Path(folder) / "draft", manifest | stand_ins, files)
-        score = Verifier(draft).score_images(index.paths, pairs.left, pairs.right, progress)
-    return calibrate(pairs.genuine, score)
+        path = Path(folder) / "draft"
+        draft = write_bundle(path, manifest | UNCALIBRATED, {NETWORK: onnx}, Identities())
+        manifest |= fit_calibration(draft).to_manifest()
+    return write_bundle(out, manifest, {NETWORK: onnx, MODEL: keras_bytes(model)}, identities)
+
+
+def calibrate_on_pairs(
+    index: FaceIndex, pairs: PairList, progress: ProgressCallback = ignore_progress
+) -> FitCalibration:
+    """Return a function that calibrates a bundle on pairs of people not trained on.
+
+    Args:
+        index: The images.
+        pairs: The calibration pairs.
+        progress: Counts the images scored.
+    """
+
+    def fit(bundle: Bundle) -> FittedCalibration:
+        score = Verifier(bundle).score_images(index.paths, pairs.left, pairs.right, progress)
+        return calibrate(pairs.genuine, score)
+
+    return fit

@@ -1,7 +1,7 @@
-"""`--init`: a training that starts from the weights of a bundle.
+"""`--init`: start a training from the weights of a bundle.
 
-The bundle fixes what its weights were made for: model, crop and image size. Whom it knows, the new
-bundle knows too: their photos shaped the weights or its calibration.
+The bundle decides the model, the crop and the image size. The new bundle also counts as trained on
+the people whom the old one knows: their photos influenced its weights or its calibration.
 """
 
 from pathlib import Path
@@ -12,25 +12,32 @@ from facepairs.bundles.default import DEFAULT
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.training.export.keras_model import read_keras
 
-if TYPE_CHECKING:  # it loads TensorFlow, which settings do without
+if TYPE_CHECKING:  # importing it loads TensorFlow
     from facepairs.models.network import Network
 
 
-def starting_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """Complete the settings of a training with what the bundle named by `init` fixes.
+def settings_from_bundle(settings: dict[str, Any]) -> dict[str, Any]:
+    """Add the settings that the bundle named by `init` decides.
 
-    Raises BadBundle for a bundle that training cannot go on from, BadConfig where a setting given
-    contradicts it.
+    Args:
+        settings: Fields of TrainConfig that were given, `init` among them.
+
+    Returns:
+        The settings with model, image size and crop of the bundle.
+
+    Raises:
+        BadBundle: Training cannot start from the bundle.
+        BadConfig: A given setting contradicts the bundle.
     """
-    init = given["init"]
+    init = settings["init"]
     if not isinstance(init, str):
-        return given  # refused with all other wrong types
+        return settings  # TrainConfig reports wrong types
     bundle = Bundle.open(init)
-    image_size = bundle.raw["network"].get("image_px")
-    if MODEL not in bundle.raw["files"] or type(image_size) is not int:
+    image_size = bundle.network.image_px
+    if MODEL not in bundle.files or type(image_size) is not int:
         raise BadBundle(
-            f"{bundle.folder}: has no {MODEL} with an image size, so no training can start from "
-            "it; give a bundle made by facepairs train"
+            f"{bundle.folder}: has no {MODEL} with an image size, so training cannot start "
+            "from it; give a bundle made by facepairs train"
         )
     fixed = {
         "model": bundle.model,
@@ -39,22 +46,29 @@ def starting_settings(given: dict[str, Any]) -> dict[str, Any]:
         "crop_px": bundle.framing.crop_px,
     }
     for name, value in fixed.items():
-        if given.get(name, value) != value:
+        if settings.get(name, value) != value:
             raise BadConfig(
-                f"{name} is {given[name]!r}, and that of the bundle {init} is {value!r}: its "
-                f"weights fit no other; leave {name} out, or train without --init"
+                f"{name} is {settings[name]!r}, but the weights of the bundle {init} need "
+                f"{value!r}; leave {name} out, or train without --init"
             )
-    place = init if init == DEFAULT else str(Path(init).resolve())  # to resume from anywhere
-    return {**given, **fixed, "init": place}
+    # An absolute path, so that the run can be resumed from any working directory.
+    return {**settings, **fixed, "init": init if init == DEFAULT else str(Path(init).resolve())}
 
 
-def take_weights(init: str, network: "Network") -> dict[str, Any]:
-    """Set the head's weights from a bundle's Keras model; give what the run must remember of it.
+def load_initial_weights(init: str, network: "Network") -> dict[str, Any]:
+    """Set the head's weights from a bundle's Keras model; nothing in the bundle is executed.
 
-    That is ready for JSON: `known`, the hashes of the people whom the bundle knows, and what the
-    manifest of the new bundle tells. Nothing of the bundle is executed (Keras's safe mode). Raises
-    BadBundle for a file that Keras refuses or whose weights do not fit, BadConfig for a network
-    without weights to train.
+    Args:
+        init: Folder of the bundle, or `default`.
+        network: The network to train.
+
+    Returns:
+        Plain values about the bundle: `known`, the sorted hashes of the people whom it knows;
+        `model`, `created` and `network_sha256`, which the new bundle's manifest records.
+
+    Raises:
+        BadBundle: Keras refuses the file, or its weights do not fit the network.
+        BadConfig: The network has no weights to train.
     """
     bundle = Bundle.open(init)
     if not network.trainable:
@@ -62,7 +76,7 @@ def take_weights(init: str, network: "Network") -> dict[str, Any]:
     weights = _head_weights(bundle, network.head.name)
     if [w.shape for w in weights] != [w.shape for w in network.head.get_weights()]:
         raise BadBundle(
-            f"{bundle.folder}: its network is another {network.name} than this version builds; "
+            f"{bundle.folder}: its network is not the {network.name} that this version builds; "
             "train without --init, or with the version that made it"
         )
     network.head.set_weights(weights)
@@ -71,7 +85,7 @@ def take_weights(init: str, network: "Network") -> dict[str, Any]:
         "known": sorted(training | calibration),
         "model": bundle.model,
         "created": bundle.created,
-        "network_sha256": bundle.raw["files"][bundle.network_file]["sha256"],
+        "network_sha256": bundle.files[bundle.network.file].sha256,
     }
 
 
@@ -81,6 +95,7 @@ def _head_weights(bundle: Bundle, head: str) -> list[Any]:
         weights: list[Any] = model.get_layer(head).get_weights()
     except ValueError:
         raise BadBundle(
-            f"{bundle.folder / MODEL}: has no {head}; give another bundle, or train without --init"
+            f"{bundle.folder / MODEL}: has no layer {head}; give another bundle, or train "
+            "without --init"
         ) from None
     return weights

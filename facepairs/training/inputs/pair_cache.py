@@ -1,77 +1,97 @@
-"""The TFRecord pair cache of a training: built for its settings, and opened only when it fits."""
+"""The TFRecord cache of training pairs: build it for a training, and open it when it fits one."""
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from facepairs.beam.places import Place, Uri
 from facepairs.config import TrainConfig, load_config
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData
 from facepairs.pipeline.records.build import build_cache, check_request, people_digest
+from facepairs.pipeline.records.manifest import CacheManifest
+from facepairs.pipeline.records.shard import ReadFile
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.support.lock import held, lock_beside
-from facepairs.support.parallel import Run, in_order
+from facepairs.support.parallel import OrderedMap, thread_map
+from facepairs.support.progress import (
+    MessageCallback,
+    ProgressCallback,
+    ProgressFactory,
+    ignore_message,
+    ignore_phases,
+    ignore_progress,
+)
 from facepairs.training.inputs.people import choose_people, readable_index
 
-Say = Callable[[str], None]
-Tick = Callable[[int, int], None]
-
-MODEL = "difference"  # whose crop a cache has unless told otherwise; the default model needs none
-# What decides the pairs, and has no option of `cache build`: only a TOML file can change it.
-FROM_FILE = ("genuine_share", "frame_px", "crop_px", "calibration_share", "test_share")
+DEFAULT_MODEL = "difference"  # TrainConfig's default model does not train from a cache
+# Settings that decide the pairs but are not options of `cache build`: only a TOML file sets them.
+ONLY_IN_FILE = ("genuine_share", "frame_px", "crop_px", "calibration_share", "test_share")
 
 
 def build_training_cache(
-    data: Place,
-    out: Place,
+    data: Path,
+    out: Path,
     pairs: int,
     encoding: str,
     shards: int | None,
     options: dict[str, Any],
     config_file: Path | None,
-    say: Say = lambda line: None,
-    progress: Callable[[str], Tick] | None = None,
-    run: Run = in_order,
-) -> dict[str, Any]:
-    """Write the cache that a training with these settings reads; give its manifest.
+    log: MessageCallback = ignore_message,
+    progress: ProgressFactory = ignore_phases,
+    ordered_map: OrderedMap = thread_map,
+) -> CacheManifest:
+    """Write the cache of pairs that a training with these settings reads.
 
-    `options` are fields of TrainConfig and go before those of the TOML file; `run` says where
-    images are checked and shards written. Raises what `readable_index`, `choose_people` and
-    `build_cache` raise, and BadData where another process builds there.
+    Args:
+        data: Folder of `Person_Name/photo.jpg`.
+        out: Folder to write; a cache there is replaced.
+        pairs: Number of pairs to sample.
+        encoding: `jpeg` or `raw`.
+        shards: Number of files, or None to choose it from the number of pairs.
+        options: Fields of TrainConfig; they override those of the TOML file.
+        config_file: TOML file of the training's settings, or None.
+        log: Receives messages.
+        progress: Shows the progress of each phase.
+        ordered_map: Checks images and writes shards; in threads by default.
+
+    Returns:
+        The cache's manifest.
+
+    Raises:
+        BadConfig: The settings cannot be used, or `out` is inside the folder of faces.
+        BadData: An image or `out` cannot be used, or another process writes there.
+        NotEnough: There are too few people.
     """
-    tick = progress or (lambda label: lambda done, total: None)
     check_request(out, pairs, shards, encoding)
-    base = load_config(config_file) if config_file else TrainConfig().replace(model=MODEL)
-    config = base.replace(**options)
-    if config.model == "siamese":
-        raise BadConfig(
-            "siamese does not train from a cache of pairs; give --model difference or siamese-conv"
-        )
-    if isinstance(out, Uri):  # an object store has no locks
-        return _build(data, out, pairs, encoding, shards, config, say, tick, run)
-    if isinstance(data, Path) and out.resolve().is_relative_to(data.resolve()):
+    config = cache_config(options, config_file)
+    if out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} lies in the folder of faces; choose another place for the cache")
     with held(lock_beside(out), out, BadData, "choose another place"):
-        return _build(data, out, pairs, encoding, shards, config, say, tick, run)
+        index = readable_index(data, config.skip_bad, log, progress("checking images"), ordered_map)
+        ticks = progress("writing pairs")
+        return cache_index(out, index, pairs, encoding, shards, config, ticks, ordered_map)
 
 
-def _build(
-    data: Place,
-    out: Place,
+def cache_index(
+    out: Path,
+    index: FaceIndex,
     pairs: int,
     encoding: str,
     shards: int | None,
     config: TrainConfig,
-    say: Say,
-    tick: Callable[[str], Tick],
-    run: Run,
-) -> dict[str, Any]:
-    index = readable_index(data, config.skip_bad, say, tick("checking images"), run)
+    progress: ProgressCallback = ignore_progress,
+    ordered_map: OrderedMap = thread_map,
+    read_file: ReadFile | None = None,
+) -> CacheManifest:
+    """Write the cache of pairs that a training on `index` with these settings reads.
+
+    The arguments are those of `build_training_cache`; `read_file` returns the content of an image
+    by its name, and reads it below `index.root` by default.
+    """
     return build_cache(
         out,
         index,
@@ -83,9 +103,25 @@ def _build(
         shards=shards,
         frame_px=config.frame_px,
         crop_px=config.crop_px,
-        progress=tick("writing pairs"),
-        run=run,
+        progress=progress,
+        ordered_map=ordered_map,
+        read_file=read_file,
     )
+
+
+def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConfig:
+    """Return the settings of the training that a cache is for; `options` override the TOML file.
+
+    Raises:
+        BadConfig: A setting cannot be used, or the model does not train from a cache.
+    """
+    base = load_config(config_file) if config_file else TrainConfig().replace(model=DEFAULT_MODEL)
+    config = base.replace(**options)
+    if config.model == "siamese":
+        raise BadConfig(
+            "siamese does not train from a cache of pairs; give --model difference or siamese-conv"
+        )
+    return config
 
 
 def open_training_cache(
@@ -95,13 +131,21 @@ def open_training_cache(
     config: TrainConfig,
     config_file: Path | None = None,
 ) -> RecordStore:
-    """Open a cache for a training on `split.training`; `config_file` is where `config` came from.
+    """Open the cache for a training on `split.training`.
 
-    Raises BadData for a cache that is incomplete or damaged, or, with the command that rebuilds
-    it, holds other pairs than `config` asks for.
+    Args:
+        folder: The cache.
+        index: The images of the training.
+        split: Its people.
+        config: Its settings.
+        config_file: The TOML file that `config` was read from, for the command in the message.
+
+    Raises:
+        BadData: The cache is incomplete or damaged, or holds other pairs than `config` asks for;
+            the message then has the command that rebuilds it.
     """
     store = RecordStore.open(folder)
-    store.matches(
+    store.check_matches(
         index.fingerprint,
         people_digest(index, split.training),
         config.seed,
@@ -116,11 +160,11 @@ def open_training_cache(
 def rebuild_command(
     store: RecordStore, data: Path, config: TrainConfig, config_file: Path | None
 ) -> str:
-    """Give the command that puts a cache for `config` in the place of `store`."""
-    has = store.manifest
-    words = ["facepairs", "cache", "build", str(data), str(store.folder)]
-    words += ["--pairs", str(has.pairs), "--encoding", has.encoding]
-    words += ["--shards", str(len(has.shards)), "--seed", str(config.seed)]
+    """Return the command that replaces a cache by one for `config`."""
+    manifest = store.manifest
+    words = ["facepairs", "cache", "build", str(data), "--out", str(store.folder)]
+    words += ["--pair-count", str(manifest.pairs), "--encoding", manifest.encoding]
+    words += ["--shards", str(len(manifest.shards)), "--seed", str(config.seed)]
     words += ["--model", config.model, "--protocol", config.protocol]
     words += ["--lists", config.lists] if config.lists else []
     words += ["--skip-bad"] if config.skip_bad else []
@@ -128,12 +172,12 @@ def rebuild_command(
     default = TrainConfig().replace(model=config.model)
     changed = [
         f"{name} = {getattr(config, name)}"
-        for name in FROM_FILE
+        for name in ONLY_IN_FILE
         if getattr(config, name) != getattr(default, name)
     ]
     if not changed or config_file:
         return shlex.join(words)
-    return f"{shlex.join([*words, '--config', 'FILE.toml'])} where it says {', '.join(changed)}"
+    return f"{shlex.join([*words, '--config', 'FILE.toml'])} with {', '.join(changed)} in the file"
 
 
 def cached_batches(
@@ -141,19 +185,29 @@ def cached_batches(
     batch_size: int,
     seed: int,
     start_step: int = 0,
-    part: tuple[int, int] | None = None,
+    pair_range: tuple[int, int] | None = None,
 ) -> Iterator[dict[str, tf.Tensor]]:
-    """Yield a training's batches from `start_step` on, without end, every pass in a new order.
+    """Yield the batches of a training without end; every pass is in a new order.
 
-    `part` are the pairs of each batch whose images are wanted, as in `make_dataset`.
+    Args:
+        store: The cache.
+        batch_size: Pairs per batch.
+        seed: Seed of the order.
+        start_step: First step.
+        pair_range: The [begin, end) range of each batch whose images are read, as in
+            `make_dataset`; None for all.
 
-    Raises BadData where the cache turns out damaged, BadConfig for a batch larger than it.
+    Raises:
+        BadData: The cache is damaged.
+        BadConfig: A batch is larger than the cache.
     """
     try:
-        yield from store.batches(batch_size, seed, repeat=True, start_step=start_step, part=part)
+        yield from store.batches(
+            batch_size, seed, repeat=True, start_step=start_step, pair_range=pair_range
+        )
     except tf.errors.OpError as error:
-        what = (error.message or type(error).__name__).splitlines()[0]
+        problem = (error.message or type(error).__name__).splitlines()[0]
         raise BadData(
-            f"{store.folder}: the cache has changed or is damaged ({what}); "
+            f"{store.folder}: the cache has changed or is damaged ({problem}); "
             f"see: facepairs cache check {store.folder}"
         ) from None

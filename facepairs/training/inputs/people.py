@@ -1,72 +1,131 @@
-"""Who is trained on, who calibrates, and which of their images can be read.
+"""Choose the people that a training learns from, and check their images.
 
-Nothing here needs TensorFlow, so that a mistake is told before it is loaded.
+Does not import TensorFlow, so mistakes are reported before it is loaded.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from facepairs.beam.listing import index_place
-from facepairs.beam.places import Place
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
-from facepairs.data.doctor import unreadable_images
+from facepairs.data.doctor import InspectNames, unreadable_images
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
-from facepairs.support.parallel import Run, in_order
+from facepairs.support.parallel import OrderedMap, thread_map
+from facepairs.support.progress import (
+    MessageCallback,
+    ProgressCallback,
+    ignore_message,
+    ignore_progress,
+)
 
-UNREADABLE = ("unsupported", "not_image", "no_permission", "special_file", "symlink_loop")
-Say = Callable[[str], None]
-Tick = Callable[[int, int], None]
+UNREADABLE = (
+    "broken_link",
+    "no_permission",
+    "not_image",
+    "special_file",
+    "symlink_loop",
+    "unsupported",
+)
 
 
 def readable_index(
-    data: Place, skip_bad: bool, say: Say, progress: Tick | None, run: Run = in_order
+    data: Path,
+    skip_bad: bool,
+    log: MessageCallback = ignore_message,
+    progress: ProgressCallback = ignore_progress,
+    ordered_map: OrderedMap = thread_map,
 ) -> FaceIndex:
-    """Index a folder and decode every image once, where `run` says (default: in threads).
+    """Index a folder and decode every image once.
 
-    Raises BadData that names the first unreadable image, or with `skip_bad` leaves them out and
-    says how many.
+    Args:
+        data: Folder of `Person_Name/photo.jpg`.
+        skip_bad: Leave unreadable images out instead of raising.
+        log: Receives the number of files left out.
+        progress: Counts the images decoded.
+        ordered_map: Runs the decoding; in threads by default.
+
+    Raises:
+        BadData: The folder cannot be indexed, or an image cannot be read and `skip_bad` is false.
     """
-    index = index_place(data)
-    left_out = [path for path, reason in index.skipped if reason in UNREADABLE and "/" in path]
-    bad = unreadable_images(index, progress, run)
-    count = len(left_out) + len(bad)
+    return keep_readable(FaceIndex.scan(data), skip_bad, log, progress, ordered_map)
+
+
+def keep_readable(
+    index: FaceIndex,
+    skip_bad: bool,
+    log: MessageCallback = ignore_message,
+    progress: ProgressCallback = ignore_progress,
+    ordered_map: OrderedMap = thread_map,
+    inspect: InspectNames | None = None,
+) -> FaceIndex:
+    """Decode every image of an index once, and return the index of the readable ones.
+
+    Args:
+        index: The images to check.
+        skip_bad: Leave unreadable images out instead of raising.
+        log: Receives the number of files left out.
+        progress: Counts the images decoded.
+        ordered_map: Runs the decoding; in threads by default.
+        inspect: Reads a list of images by name; by default the files below `index.root`.
+
+    Raises:
+        BadData: An image cannot be read and `skip_bad` is false; names the first one.
+    """
+    unsupported = [path for path, reason in index.skipped if reason in UNREADABLE and "/" in path]
+    broken = unreadable_images(index, progress, ordered_map, inspect)
+    count = len(unsupported) + len(broken)
     if not count:
         return index
     if not skip_bad:
         first = (
-            f"{index.path(bad[0][0])}: {bad[0][1]}"
-            if bad
-            else f"{data / left_out[0]}: not a JPEG, PNG or BMP image that can be read"
+            f"{index.path(broken[0][0])}: {broken[0][1]}"
+            if broken
+            else f"{index.root / unsupported[0]}: not a JPEG, PNG or BMP image that can be read"
         )
         more = f" (and {count - 1} more)" if count > 1 else ""
         raise BadData(
-            f"{first}{more}; see them all with: facepairs data check {data}, or go on without them "
-            "with --skip-bad"
+            f"{first}{more}; list all of them with: facepairs data check {index.root}, or leave "
+            "them out with --skip-bad"
         )
-    say(f"{count} unreadable or unsupported files skipped")
-    return index.without(image for image, _ in bad)
+    log(f"{count} unreadable or unsupported files skipped")
+    return index.without(image for image, _ in broken)
 
 
 def prepare(
-    data: Path, config: TrainConfig, say: Say, progress: Tick | None = None
+    data: Path,
+    config: TrainConfig,
+    log: MessageCallback = ignore_message,
+    progress: ProgressCallback = ignore_progress,
 ) -> tuple[FaceIndex, PeopleSplit]:
-    """Index and check a folder and split its people, as a configuration asks."""
-    index = readable_index(data, config.skip_bad, say, progress)
+    """Index and check a folder, and split its people as the settings ask.
+
+    Args:
+        data: Folder of `Person_Name/photo.jpg`.
+        config: The training's settings.
+        log: Receives the number of files left out.
+        progress: Counts the images decoded.
+
+    Raises:
+        BadData: An image cannot be read and `config.skip_bad` is false.
+        NotEnough: There are too few people to train on and to calibrate with.
+    """
+    index = readable_index(data, config.skip_bad, log, progress)
     return index, choose_people(index, config)
 
 
 def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
-    """Split the people as the protocol says; under view1 the test people are LFW's own.
+    """Split the people as the protocol asks; under `view1` the test people are LFW's own.
 
-    People whom the bundle of `init` knows are trained on and nothing else: its weights have seen
-    them, so that neither a threshold nor a figure may come from them.
+    People whom the bundle of `config.init` knows are only trained on: its weights depend on their
+    photos, so neither a threshold nor a figure may come from them.
+
+    Raises:
+        NotEnough: There are too few people to train on and to calibrate with.
     """
     people, test_share = np.arange(len(index.people)), config.test_share
     if config.protocol == "view1":
@@ -84,7 +143,7 @@ def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
         if not known.any():
             raise
         raise NotEnough(
-            f"{error}; {int(known.sum())} more are known to the bundle {config.init}, which can "
-            "only be trained on"
+            f"{error}; {int(known.sum())} more are known to the bundle {config.init} and can only "
+            "be trained on"
         ) from None
     return replace(split, training=np.union1d(split.training, people[known]))

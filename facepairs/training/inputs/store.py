@@ -1,6 +1,5 @@
-"""Which store a training reads from."""
+"""Open the image store that a training reads from."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -10,31 +9,42 @@ from facepairs.data.index import FaceIndex
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore, store_bytes
+from facepairs.support.progress import (
+    MessageCallback,
+    ProgressCallback,
+    ignore_message,
+    ignore_progress,
+)
 
-SHARE_OF_FREE_MEMORY = 0.25
+SHARE_OF_FREE_MEMORY = 0.25  # that the memory store may take when `store` is auto
 
 
 def open_store(
     index: FaceIndex,
     config: TrainConfig,
-    beside: Path,
-    say: Callable[[str], None],
-    progress: Callable[[int, int], None] | None = None,
+    folder: Path,
+    log: MessageCallback = ignore_message,
+    progress: ProgressCallback = ignore_progress,
 ) -> Store:
-    """Open the store that the configuration names; `auto` takes memory where it fits, and says so.
+    """Open the store that `config.store` names; `auto` is `memory` if it fits, else `files`.
 
-    The memory store's array is kept in the folder `beside`, for all runs there on these images.
+    Args:
+        index: The images.
+        config: The training's settings.
+        folder: Where the memory store's array is kept, for all trainings on these images there.
+        log: Receives the choice that `auto` made.
+        progress: Counts the images decoded into memory.
     """
-    size = store_bytes(len(index), config.crop_px)
-    free = psutil.virtual_memory().available
     kind = config.store
     if kind == "auto":
+        size = store_bytes(len(index), config.crop_px)
+        free = psutil.virtual_memory().available
         kind = "memory" if size <= SHARE_OF_FREE_MEMORY * free else "files"
-        say(
+        log(
             f"store: {kind} ({size / 1e6:,.0f} MB decoded, {free / 1e6:,.0f} MB of memory are free)"
         )
+    frame_px, crop_px = config.frame_px, config.crop_px
     if kind == "memory":
-        name = f"store-{index.fingerprint[:16]}-{config.crop_px}of{config.frame_px}.npy"
-        frame_px, crop_px, path = config.frame_px, config.crop_px, beside / name
-        return MemoryStore.build(index, frame_px, crop_px, path, progress, say)
-    return FileStore(index, config.frame_px, config.crop_px)
+        path = folder / f"store-{index.fingerprint[:16]}-{crop_px}of{frame_px}.npy"
+        return MemoryStore.build(index, frame_px, crop_px, path, progress, log)
+    return FileStore(index, frame_px, crop_px)

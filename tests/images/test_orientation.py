@@ -7,8 +7,10 @@ import pytest
 from drawn_photos import encoded, smooth
 from PIL import Image
 
-from facepairs.images.orientation import EXIF_ORIENTATION, turned
-from facepairs.images.photo import STRIP_PIXELS, Framing, load_crop, load_upright, open_photo
+from facepairs.images.crop import CropSpec, load_crop
+from facepairs.images.orientation import EXIF_ORIENTATION, TURNS, turn_array
+from facepairs.images.photo import load_upright, open_photo
+from facepairs.images.pixels import STRIP_PIXELS
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "WEBP"])
@@ -22,14 +24,19 @@ def test_exif_orientation_gives_the_upright_square(kind, orientation):
     exif[EXIF_ORIENTATION] = orientation
     options = {"JPEG": {"quality": 100, "subsampling": 0}, "WEBP": {"lossless": True}}.get(kind, {})
     data = encoded(stored, kind, exif=exif, **options)
-    crop = load_crop(data, Framing(61, 30))
+    crop = load_crop(data, CropSpec(61, 30))
     assert np.abs(crop.astype(int) - upright[15:45, 27:57]).max() <= (6 if kind == "JPEG" else 0)
 
 
-@pytest.mark.parametrize("step", list(Image.Transpose))
-def test_an_array_turns_as_pillow_turns_an_image(step):
+@pytest.mark.parametrize("turn", TURNS.values())
+def test_an_array_turns_as_pillow_turns_an_image(turn):
     frame = smooth(5, 7)
-    assert np.array_equal(turned(frame, step), Image.fromarray(frame).transpose(step))
+    expected = Image.fromarray(frame).transpose(turn.transpose)
+    assert np.array_equal(turn_array(frame, turn), expected)
+
+
+def test_every_transpose_of_pillow_has_an_orientation():
+    assert {turn.transpose for turn in TURNS.values()} == set(Image.Transpose)
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "P", "1", "RGBA", "LA", "CMYK", "I;16", "clear"])
@@ -57,9 +64,9 @@ def test_strip_by_strip_a_photo_is_what_it_is_at_once(mode):
 
 def test_broken_exif_does_not_crash():
     frame = smooth(64, 64)
-    plain = load_crop(encoded(frame, "JPEG"), Framing(64, 32))
+    plain = load_crop(encoded(frame, "JPEG"), CropSpec(64, 32))
     rng = np.random.default_rng(0)
     header = b"Exif\0\0MM\0*\0\0\0\x08"
     for length in (0, 3, 20, 200):
         junk = header + rng.integers(0, 256, length, np.uint8).tobytes()
-        assert np.array_equal(load_crop(encoded(frame, "JPEG", exif=junk), Framing(64, 32)), plain)
+        assert np.array_equal(load_crop(encoded(frame, "JPEG", exif=junk), CropSpec(64, 32)), plain)

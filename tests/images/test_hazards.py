@@ -1,4 +1,4 @@
-"""What is small on disk and endless to read is told without reading it."""
+"""Files that are small on disk and take too long to read are refused without reading them."""
 
 import io
 import struct
@@ -13,18 +13,12 @@ import pytest
 from PIL import Image
 
 from facepairs.errors import BadImage
-from facepairs.images.bombs import (
-    LARGE_PIXELS,
-    PIXELS_AT_ONCE,
-    _Room,
-    endless,
-    exif_of,
-    overclaims,
-    several_scans,
-    weight,
-)
-from facepairs.images.check import ORIENTATION, examine
-from facepairs.images.photo import Framing, load_crop
+from facepairs.images.check import inspect_image
+from facepairs.images.crop import CropSpec, load_crop
+from facepairs.images.decode_budget import BUDGET_PX, LARGE_PIXELS, DecodeBudget, decode_cost_px
+from facepairs.images.hazards import find_hazard, tags_overclaim
+from facepairs.images.jpeg import has_several_scans
+from facepairs.images.orientation import EXIF_ORIENTATION, exif_block
 
 
 def encoded(kind: str, size: tuple[int, int] = (64, 64), **options: object) -> bytes:
@@ -41,11 +35,11 @@ def repeated_scans(side: int, times: int) -> bytes:
 
 SOUND = encoded("JPEG")
 PICTURE = containers.gif(60, 60)
-ENDLESS = {
+HAZARDS = {
     "scans": (repeated_scans(2000, 600), "scans or more"),
     "comments": (SOUND[:2] + b"\xff\xfe\0\2" * 20_000 + SOUND[2:], "over 10,000 parts"),
-    "filling": (SOUND[:2] + b"\xff" * 200_000 + SOUND[2:], "bytes that say nothing"),
-    "filling without an end": (SOUND[:3] + b"\0" * 200_000, "bytes that say nothing"),
+    "fill bytes": (SOUND[:2] + b"\xff" * 200_000 + SOUND[2:], "bytes between its parts"),
+    "fill bytes without an end": (SOUND[:3] + b"\0" * 200_000, "bytes between its parts"),
     "EXIF": (
         SOUND[:2] + containers.exif(containers.shared_tags(20_000, 2000)) + SOUND[2:],
         "EXIF tags claim more",
@@ -62,16 +56,16 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("name", ENDLESS)
-def test_endless_files_are_refused_at_once(name: str, tmp_path: Path) -> None:
-    data, says = ENDLESS[name]
+@pytest.mark.parametrize("name", HAZARDS)
+def test_files_that_take_too_long_to_read_are_refused_at_once(name: str, tmp_path: Path) -> None:
+    data, says = HAZARDS[name]
     path = tmp_path / "x.jpg"
     path.write_bytes(data)
     started = time.process_time()
-    assert says in endless(data)
+    assert says in find_hazard(data)
     with pytest.raises(BadImage, match="would take too long to read"):
-        load_crop(path, Framing(250, 112))
-    assert examine(path).problem in ("too_large", "unsupported")
+        load_crop(path, CropSpec(250, 112))
+    assert inspect_image(path).problem in ("too_large", "unsupported")
     assert time.process_time() - started < 2
 
 
@@ -93,8 +87,8 @@ def test_endless_files_are_refused_at_once(name: str, tmp_path: Path) -> None:
         b"II*\0\xff\xff\xff\xff",
     ],
 )
-def test_what_cameras_write_and_what_is_merely_cut_is_not_endless(data: bytes) -> None:
-    assert endless(data) == ""
+def test_ordinary_and_merely_truncated_files_are_no_hazard(data: bytes) -> None:
+    assert find_hazard(data) == ""
 
 
 def test_a_run_of_fill_bytes_takes_linear_time(tmp_path: Path) -> None:
@@ -102,7 +96,7 @@ def test_a_run_of_fill_bytes_takes_linear_time(tmp_path: Path) -> None:
     # In and behind a scan they cost nothing; before it Pillow reads them one by one.
     path.write_bytes(SOUND[:-2] + b"\xff" * 1_000_000 + b"\0" * 9)
     started = time.process_time()
-    assert examine(path).problem == "unreadable"
+    assert inspect_image(path).problem == "unreadable"
     assert time.process_time() - started < 2
 
 
@@ -111,9 +105,9 @@ def test_tags_that_share_bytes_are_counted_in_either_byte_order(order: str) -> N
     head = {"<": b"II*\0", ">": b"MM\0*"}[order] + struct.pack(order + "IH", 8, 900)
     rows = b"".join(struct.pack(order + "HHII", n, 7, 60_000, 8) for n in range(900))
     body = head + rows + bytes(60_000)
-    assert overclaims(body)
-    assert overclaims(b"Exif\0\0" + body)
-    assert not overclaims(body.replace(struct.pack(order + "I", 60_000), bytes(4)))
+    assert tags_overclaim(body)
+    assert tags_overclaim(b"Exif\0\0" + body)
+    assert not tags_overclaim(body.replace(struct.pack(order + "I", 60_000), bytes(4)))
 
 
 def test_exif_in_a_png_that_overclaims_turns_nothing() -> None:
@@ -122,59 +116,62 @@ def test_exif_in_a_png_that_overclaims_turns_nothing() -> None:
     picture[:, 1:20] = 255
     body = containers.zlib.compress(picture.tobytes())
     started = time.process_time()
-    crop = load_crop(containers.png(64, 64, 8, 0, body, extra), Framing(64, 64))
+    crop = load_crop(containers.png(64, 64, 8, 0, body, extra), CropSpec(64, 64))
     assert crop.shape == (64, 64, 3)
     assert time.process_time() - started < 1
 
 
 @pytest.mark.filterwarnings("ignore:Tag data larger than file")  # Pillow 13 skips such tags
-def test_exif_that_a_png_spells_out_is_looked_at_before_it_is_read(tmp_path: Path) -> None:
+def test_hexadecimal_exif_in_a_png_is_checked_before_it_is_parsed(tmp_path: Path) -> None:
     block = containers.shared_tags(40_000, 1000)
-    spelled = b"\nexif\n" + str(len(block)).encode() + b"\n" + block.hex().encode()
-    text = containers.chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(spelled))
+    hexadecimal = b"\nexif\n" + str(len(block)).encode() + b"\n" + block.hex().encode()
+    text = containers.chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(hexadecimal))
     path = tmp_path / "x.png"
     path.write_bytes(containers.png(64, 64, 8, 0, zlib.compress(bytes(64 * 65)), text))
     with Image.open(path) as image:
         image.load()
-        assert exif_of(image.info) == block
-        assert image.getexif()[ORIENTATION] == 6  # what Pillow makes of it, reading all tags
-    assert examine(path).orientation == 1
-    assert exif_of({"exif": b"II*", "Raw profile type exif": spelled.decode()}) == b"II*"
-    assert exif_of({}) == b""
+        assert exif_block(image.info) == block
+        assert image.getexif()[EXIF_ORIENTATION] == 6  # Pillow reads all tags
+    assert inspect_image(path).orientation == 1
+    assert exif_block({"exif": b"II*", "Raw profile type exif": hexadecimal.decode()}) == b"II*"
+    assert exif_block({}) == b""
 
 
 def test_the_largest_images_are_decoded_one_at_a_time() -> None:
-    room = _Room()
+    budget = DecodeBudget()
     inside: list[int] = []
     most: list[int] = []
 
     def decode(pixels: int) -> None:
-        with room.take(pixels), room.take(pixels):  # the inner one must not wait for the outer
+        with (
+            budget.acquire(pixels),
+            budget.acquire(pixels),
+        ):  # the inner one must not wait for the outer
             inside.append(pixels)
             most.append(sum(inside))
             time.sleep(0.01)
             inside.remove(pixels)
 
-    sizes = [PIXELS_AT_ONCE * 2, *[PIXELS_AT_ONCE // 2] * 4, 10, 20]
+    sizes = [BUDGET_PX * 2, *[BUDGET_PX // 2] * 4, 10, 20]
     threads = [threading.Thread(target=decode, args=(size,)) for size in sizes]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(10)
     assert len(most) == len(sizes)
-    assert sorted(most)[-2] <= PIXELS_AT_ONCE
-    assert max(most) == PIXELS_AT_ONCE * 2
+    assert sorted(most)[-2] <= BUDGET_PX
+    assert max(most) == BUDGET_PX * 2
 
 
-def test_a_jpeg_of_several_scans_counts_as_large_as_it_is_stored() -> None:
-    assert several_scans(encoded("JPEG", progressive=True))
-    assert not several_scans(SOUND)
+def test_a_jpeg_of_several_scans_costs_its_stored_size() -> None:
+    assert has_several_scans(encoded("JPEG", progressive=True))
+    assert not has_several_scans(SOUND)
     thumbnail = SOUND[:2] + containers.exif(SOUND + b"\xff\xda") + SOUND[2:]
-    assert not several_scans(thumbnail)
-    assert not several_scans(encoded("PNG"))
+    assert not has_several_scans(thumbnail)
+    assert not has_several_scans(encoded("PNG"))
     large = 10 * LARGE_PIXELS
-    assert weight(SOUND, 100, large) == 100
-    assert weight(encoded("JPEG", progressive=True), 100, large) == large
-    assert weight(encoded("PNG"), large, large) == large
-    assert weight(encoded("WEBP"), 100, 100) > 200
-    assert weight(np.zeros((10, 10)), 100, 100) == 100
+    assert decode_cost_px(SOUND, 100, large) == 100
+    assert decode_cost_px(encoded("JPEG", progressive=True), 100, large) == large
+    assert decode_cost_px(encoded("PNG"), large, large) == large
+    assert decode_cost_px(encoded("WEBP"), 100, 100) > 200
+    assert decode_cost_px(np.zeros((10, 10)), 100, 100) == 100

@@ -6,22 +6,22 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from facepairs.faces.detector import Face
-from facepairs.faces.hints import hints_of, sharpness
-from facepairs.images.photo import Framing, load_crop
+from facepairs.faces.hints import photo_hints, sharpness
+from facepairs.images.crop import CropSpec, load_crop
 
-FRAMING = Framing(250, 128)
+SPEC = CropSpec(250, 128)
 
 
 @pytest.fixture(scope="module")
 def crop(tmp_path_factory):
     """A face of middling light."""
     paths = drawn_faces(tmp_path_factory.mktemp("faces") / "faces")
-    crops = [load_crop(path, FRAMING) for path in paths]
+    crops = [load_crop(path, SPEC) for path in paths]
     return min(crops, key=lambda one: abs(one.mean() - 118))
 
 
 def kinds(crop, side_px=128, face=None):
-    return {hint.kind for hint in hints_of(crop, side_px, face)}
+    return {hint.kind for hint in photo_hints(crop, side_px, face)}
 
 
 def test_a_good_photo_has_no_hints(crop):
@@ -44,7 +44,7 @@ def test_an_enlarged_photo_is_blurred(crop):
 def test_small_and_from_the_side(crop):
     assert kinds(crop, side_px=40) == {"small"}
     assert kinds(crop, face=Face(0, 0, 100, profile=True)) == {"profile"}
-    text = hints_of(crop, 40.4)[0].text
+    text = photo_hints(crop, 40.4)[0].text
     assert "40" in text
     assert "128" in text
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
-from facepairs.images.check import decodes, examine
+from facepairs.images.check import check_decodes, inspect_image
 
 
 def picture(seed: int, size: tuple[int, int] = (80, 80)) -> Image.Image:
@@ -78,16 +78,16 @@ def test_a_bad_file_is_told_by_kind_and_reason(
     tmp_path: Path, data: bytes, kind: str, says: str
 ) -> None:
     path = put(tmp_path, "x.jpg", data)
-    look = decodes(path)
+    look = check_decodes(path)
     assert look.problem == kind
     assert re.search(says, look.reason)
-    assert examine(path) == look
+    assert inspect_image(path) == look
 
 
 def test_one_flipped_byte_in_a_png_is_found(tmp_path: Path) -> None:
     data = bytearray(encoded(picture(0), "PNG"))
     data[len(data) // 2] ^= 1
-    assert decodes(put(tmp_path, "a.png", bytes(data))).problem == "unreadable"
+    assert check_decodes(put(tmp_path, "a.png", bytes(data))).problem == "unreadable"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_one_flipped_byte_in_a_png_is_found(tmp_path: Path) -> None:
 def test_what_tensorflow_reads_as_pillow_does_is_sound(
     tmp_path: Path, name: str, data: bytes
 ) -> None:
-    look = examine(put(tmp_path, name, data))
+    look = inspect_image(put(tmp_path, name, data))
     assert (look.problem, look.width_px, look.height_px) == ("", 80, 80)
 
 
@@ -139,7 +139,7 @@ def test_nothing_that_is_accepted_is_refused_by_tensorflow(tmp_path: Path) -> No
             variants.append(data[:at] + bytes(len(data) - at))
             variants.append(data[:at] + data[at + rng.randrange(1, 40) :])
         for variant in variants:
-            if not decodes(put(tmp_path, "variant", variant)).problem:
+            if not check_decodes(put(tmp_path, "variant", variant)).problem:
                 accepted += 1
                 tf.io.decode_image(variant, channels=3, expand_animations=False)  # must not raise
     assert accepted > 100
@@ -158,9 +158,9 @@ def test_no_bytes_make_the_doctor_raise(kind: str, keep: float, junk: bytes, tai
     cut = int(keep * len(data))
     with tempfile.TemporaryDirectory() as place:
         path = put(Path(place), "x.jpg", data[:cut] + junk + (data[cut:] if tail else b""))
-        look = examine(path)
+        look = inspect_image(path)
         assert bool(look.problem) == bool(look.reason)
-        assert look.problem == decodes(path).problem
+        assert look.problem == check_decodes(path).problem
         assert bool(look.problem) != bool(look.width_px and look.height_px and look.digest)
 
 

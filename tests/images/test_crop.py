@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from facepairs.errors import BadImage
+from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.orientation import EXIF_ORIENTATION
-from facepairs.images.photo import Framing, load_crop
 
-LFW = Framing(250, 112)
-WHOLE = Framing(1, 1)
+LFW = CropSpec(250, 112)
+WHOLE = CropSpec(1, 1)
 
 
 def gray16_png(values: np.ndarray) -> bytes:
@@ -40,16 +40,16 @@ def gray16_png(values: np.ndarray) -> bytes:
 @pytest.mark.parametrize(("frame", "crop"), [(0, 0), (5, 6), (5, 0), (5, -1), (2.0, 1), (True, 1)])
 def test_framing_refuses_what_is_no_square_inside_the_frame(frame, crop):
     with pytest.raises(ValueError, match="1 <= crop_px <= frame_px"):
-        Framing(frame, crop)
+        CropSpec(frame, crop)
 
 
 def test_framing_round_trip():
-    assert Framing.from_json(LFW.to_json()) == LFW
+    assert CropSpec.from_json(LFW.to_json()) == LFW
 
 
 @given(st.integers(1, 500), st.integers(1, 500), st.integers(1, 400), st.integers(1, 400))
 def test_the_square_fits_into_every_image(width, height, a, b):
-    framing = Framing(max(a, b), min(a, b))
+    framing = CropSpec(max(a, b), min(a, b))
     side = framing.side_px(width, height)
     assert 1 <= side <= min(width, height)
     assert abs(side - min(width, height) * framing.crop_px / framing.frame_px) <= 1
@@ -62,7 +62,7 @@ def test_an_lfw_frame_is_cut_without_any_resize():
 
 def test_odd_margins_and_other_shapes_follow_the_contract():
     frame = np.random.default_rng(1).integers(0, 256, (9, 14, 3), np.uint8)
-    crop = load_crop(frame, Framing(9, 4))
+    crop = load_crop(frame, CropSpec(9, 4))
     assert np.array_equal(crop, frame[2:6, 5:9])
 
 
@@ -101,7 +101,7 @@ def test_first_frame_of_an_animation():
     for kind in ("GIF", "WEBP", "TIFF", "PNG"):
         more = {"lossless": True} if kind == "WEBP" else {}
         data = encoded(frames[0], kind, save_all=True, append_images=frames[1:], **more)
-        assert load_crop(data, Framing(8, 4))[1, 1].tolist() == [255, 0, 0], kind
+        assert load_crop(data, CropSpec(8, 4))[1, 1].tolist() == [255, 0, 0], kind
 
 
 def modes() -> dict[str, tuple[Image.Image, np.ndarray]]:
@@ -133,7 +133,7 @@ def modes() -> dict[str, tuple[Image.Image, np.ndarray]]:
 def test_modes_become_rgb_and_alpha_is_dropped(mode, as_file):
     image, colour = modes()[mode]
     before = dict(image.info)
-    crop = load_crop(encoded(image, "PNG") if as_file else image, Framing(8, 8))
+    crop = load_crop(encoded(image, "PNG") if as_file else image, CropSpec(8, 8))
     assert np.array_equal(crop, np.broadcast_to(colour, (8, 8, 3)))
     assert image.info == before
 
@@ -141,15 +141,15 @@ def test_modes_become_rgb_and_alpha_is_dropped(mode, as_file):
 def test_small_modes_are_resized_smoothly():
     ramp = np.tile(np.arange(0, 240, 8, dtype=np.uint8), (30, 1))
     palette = Image.fromarray(ramp).convert("P")
-    crop = load_crop(palette, Framing(30, 30 - 1))
+    crop = load_crop(palette, CropSpec(30, 30 - 1))
     assert len(np.unique(crop)) > len(np.unique(ramp)) - 3
-    grown = load_crop(palette, Framing(100, 100))
+    grown = load_crop(palette, CropSpec(100, 100))
     assert len(np.unique(grown)) > 60  # nearest neighbours would give 30
 
 
 def test_cmyk_jpeg_with_adobe_marker():
     image = Image.new("RGB", (32, 32), (200, 100, 50)).convert("CMYK")
-    crop = load_crop(encoded(image, "JPEG", quality=100), Framing(32, 8))
+    crop = load_crop(encoded(image, "JPEG", quality=100), CropSpec(32, 8))
     assert np.abs(crop.astype(int) - [200, 100, 50]).max() <= 3
 
 
@@ -157,14 +157,14 @@ def test_16_bit_gray_keeps_the_high_byte():
     values = np.arange(64, dtype=np.uint16).reshape(8, 8) * 1000
     expected = (values >> 8).astype(np.uint8)
     for source in (gray16_png(values), encoded(values, "TIFF"), values, values[..., None]):
-        crop = load_crop(source, Framing(8, 8))
+        crop = load_crop(source, CropSpec(8, 8))
         assert np.array_equal(crop[..., 0], expected)
         assert np.array_equal(crop[..., 0], crop[..., 2])
 
 
 def test_arrays_of_every_depth():
     frame = smooth(20, 20)
-    expected = load_crop(frame, Framing(20, 10))
+    expected = load_crop(frame, CropSpec(20, 10))
     alpha = np.dstack([frame, np.zeros((20, 20), np.uint8)])
     for array in (
         alpha,
@@ -172,10 +172,10 @@ def test_arrays_of_every_depth():
         frame / 255,
         (frame / 255).astype(np.float32),
     ):
-        assert np.array_equal(load_crop(array, Framing(20, 10)), expected)
+        assert np.array_equal(load_crop(array, CropSpec(20, 10)), expected)
     gray = frame[..., 0]
     for array in (gray, gray[..., None]):
-        crop = load_crop(array, Framing(20, 10))
+        crop = load_crop(array, CropSpec(20, 10))
         assert np.array_equal(crop, np.dstack([expected[..., 0]] * 3))
 
 
@@ -194,7 +194,7 @@ def test_arrays_of_every_depth():
 )
 def test_arrays_that_are_no_images(array, says):
     with pytest.raises(BadImage, match=says):
-        load_crop(array, Framing(4, 4), "first image")
+        load_crop(array, CropSpec(4, 4), "first image")
 
 
 def test_huge_photos_are_reduced_while_decoding_with_little_change():
@@ -287,7 +287,7 @@ def test_no_bytes_raise_anything_but_bad_image(data):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     body = body[: data.draw(st.integers(1, len(body)))]
     with contextlib.suppress(BadImage):
-        assert load_crop(bytes(body), Framing(20, 10)).shape == (10, 10, 3)
+        assert load_crop(bytes(body), CropSpec(20, 10)).shape == (10, 10, 3)
 
 
 def test_threads_share_nothing():

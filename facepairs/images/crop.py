@@ -1,0 +1,150 @@
+"""Cut the square of an image that a network sees, with Pillow; the twin of `pipeline.decode`.
+
+Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the upright image.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from facepairs.images.decode_budget import decode_budget, decode_cost_px
+from facepairs.images.orientation import turn_of
+from facepairs.images.photo import (
+    ImageSource,
+    Photo,
+    damage_as_bad_image,
+    open_header,
+    open_photo,
+    shrink_jpeg,
+)
+from facepairs.images.pixels import array_pixels, array_size, to_rgb
+
+MAX_FRAME_PX = 4096  # a manifest that asks for more would have us allocate it
+
+Crop = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class CropSpec:
+    """The centre square that a network sees: `crop_px` of a frame of `frame_px`.
+
+    An image of any size counts as one frame: the square's side is round(short side * crop_px /
+    frame_px), and it is resized to crop_px x crop_px only where it differs.
+
+    Raises:
+        ValueError: Not 1 <= crop_px <= frame_px <= 4096.
+    """
+
+    frame_px: int
+    crop_px: int
+
+    def __post_init__(self) -> None:
+        whole = all(type(value) is int for value in (self.frame_px, self.crop_px))
+        if not whole or not 1 <= self.crop_px <= self.frame_px <= MAX_FRAME_PX:
+            raise ValueError(
+                f"framing needs whole numbers 1 <= crop_px <= frame_px <= {MAX_FRAME_PX}, not "
+                f"crop_px {self.crop_px!r} of frame_px {self.frame_px!r}"
+            )
+
+    def side_px(self, width: int, height: int) -> int:
+        """Return the side of the square in an image of that size, at least 1 pixel."""
+        # The same float expression as in training: halves must round the same way.
+        return max(1, round(min(width, height) * (self.crop_px / self.frame_px)))
+
+    def to_json(self) -> dict[str, int]:
+        """Return the form in a bundle's manifest."""
+        return {"frame_px": self.frame_px, "crop_px": self.crop_px}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "CropSpec":
+        """Build from the form in a manifest; raise KeyError or ValueError."""
+        return cls(value["frame_px"], value["crop_px"])
+
+
+def load_crop(source: ImageSource, spec: CropSpec, name: str | None = None) -> Crop:
+    """Read an image and cut its centre square.
+
+    A JPEG whose square is over four times too large may be decoded at a half, a quarter or an
+    eighth of its size (libjpeg's DCT scaling), which stays within a few grey levels.
+
+    Args:
+        source: A path, an encoded image as bytes or an open binary file (JPEG, PNG, BMP, WebP,
+            TIFF, the first frame of a GIF), a Pillow image, or an array [H, W] or
+            [H, W, 1, 3 or 4] of uint8, uint16 (the high byte is used) or floats in [0, 1].
+        spec: Which square.
+        name: What messages call the image.
+
+    Returns:
+        uint8[crop_px, crop_px, 3], RGB.
+
+    Raises:
+        BadImage: The image cannot be read, or is above 50 megapixels (a WebP: 25) or 256 MB.
+    """
+    return crop_photo(open_photo(source, name), spec)
+
+
+def crop_photo(photo: Photo, spec: CropSpec) -> Crop:
+    """Cut the centre square of a photo that `open_photo` returned, as `load_crop` does; once."""
+    content, name = photo.content, photo.name
+    if isinstance(content, np.ndarray):
+        return _crop_array(content, spec, name)
+    if isinstance(content, Image.Image):
+        return _crop_image(content, content.size, math.prod(content.size), spec, name)
+    image = photo.opened or open_header(content, name)
+    stored = image.size
+    side = spec.side_px(*stored)
+    if side > 4 * spec.crop_px:  # twice the pixels needed stay, so that resizing still averages
+        with damage_as_bad_image(name):
+            shrink_jpeg(image, 2 * spec.crop_px / side)
+    cost_px = decode_cost_px(content, math.prod(image.size), math.prod(stored))
+    return _crop_image(image, stored, cost_px, spec, name)
+
+
+def _crop_image(
+    image: Image.Image, stored: tuple[int, int], cost_px: int, spec: CropSpec, name: str
+) -> Crop:
+    """Decode an image, perhaps smaller than `stored`, and cut its square."""
+    divisor = max(1, round(stored[0] / image.width))
+    with damage_as_bad_image(name), decode_budget.acquire(cost_px):
+        image.load()
+        width, height = stored if divisor > 1 else image.size  # `load` turns a TIFF upright
+        turn = turn_of(image)
+        side = spec.side_px(width, height)
+        left = _offset(width, side, turn is not None and turn.reverses_x)
+        top = _offset(height, side, turn is not None and turn.reverses_y)
+        box = (left / divisor, top / divisor, (left + side) / divisor, (top + side) / divisor)
+        crop = _resize_box(image, box, spec.crop_px, name)
+        return np.array(crop.transpose(turn.transpose) if turn else crop)
+
+
+def _crop_array(array: npt.NDArray[Any], spec: CropSpec, name: str) -> Crop:
+    width, height = array_size(array, name)
+    side = spec.side_px(width, height)
+    top, left = (height - side) // 2, (width - side) // 2
+    square = array_pixels(array[top : top + side, left : left + side], name)
+    box = (0, 0, side, side)
+    return np.array(_resize_box(Image.fromarray(square), box, spec.crop_px, name))
+
+
+def _offset(length: int, side: int, reverses: bool) -> int:
+    """Return the square's offset on a stored axis; it is (length - side) // 2 when upright."""
+    offset = (length - side) // 2
+    return length - side - offset if reverses else offset
+
+
+def _resize_box(
+    image: Image.Image, box: tuple[float, float, float, float], crop_px: int, name: str
+) -> Image.Image:
+    """Cut a box and resize it to crop_px; pixels beside the box never mix in, as in training."""
+    left, top = math.floor(box[0]), math.floor(box[1])
+    right, bottom = math.ceil(box[2]), math.ceil(box[3])
+    part = to_rgb(image.crop((left, top, right, bottom)), name)
+    if box[2] - box[0] == crop_px:
+        return part
+    inner = (box[0] - left, box[1] - top, box[2] - left, box[3] - top)
+    return part.resize((crop_px, crop_px), Image.Resampling.BILINEAR, box=inner)

@@ -1,0 +1,107 @@
+"""Image files that are small on disk and take minutes or gigabytes to read.
+
+Decoders limit the pixels of an image and nothing else: a JPEG may repeat its scans, a PNG or a JPEG
+may consist of millions of empty parts, a GIF of comments, and every tag of a TIFF or an EXIF block
+may claim the same bytes. A walk over the parts of a file finds this in milliseconds.
+"""
+
+import struct
+
+from facepairs.images import jpeg
+
+PNG, GIF = b"\x89PNG\r\n\x1a\n", b"GIF8"
+TIFF = (b"II*\0", b"MM\0*")
+EXIF_PREFIX = b"Exif\0\0"
+MAX_PARTS = 10_000  # photos have some tens
+MAX_FILLER_BYTES = 100_000  # between a JPEG's segments; Pillow reads them one by one
+PNG_PART_BYTES = 2000  # but encoders cut a PNG's pixels into parts of some kilobytes
+MAX_SCANNED_PIXELS = 2_000_000_000  # pixels times scans: about two seconds; encoders use ten scans
+MAX_CLAIMED_BYTES = 2**24  # beyond the size of the block, because tags may share bytes
+_TAG_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2} | {
+    9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8
+}  # fmt: skip
+
+
+def find_hazard(data: bytes) -> str:
+    """Return why a file takes far more time or memory to read than a photo does; "" if it doesn't.
+
+    Args:
+        data: The whole file. Formats other than JPEG, PNG, GIF and TIFF are never a hazard.
+    """
+    if data.startswith(jpeg.SIGNATURE):
+        return _jpeg_hazard(data)
+    if data.startswith(PNG):
+        return _png_hazard(data)
+    if data.startswith(GIF):
+        return _gif_hazard(data)
+    return "its tags claim more than it holds" if tags_overclaim(data) else ""
+
+
+def tags_overclaim(data: bytes) -> bool:
+    """Return whether the tags of a TIFF or EXIF block claim many times the bytes it has.
+
+    Args:
+        data: A block that begins with the TIFF header, or with `Exif` and two zeros before it. A
+            truncated or meaningless block claims nothing.
+    """
+    data = data.removeprefix(EXIF_PREFIX)
+    if not data.startswith(TIFF):
+        return False
+    order = "<" if data.startswith(b"II") else ">"
+    at, *_ = struct.unpack_from(order + "I", data.ljust(8, b"\0"), 4)
+    (count,) = struct.unpack(order + "H", data[at : at + 2].ljust(2, b"\0"))
+    rows = data[at + 2 : at + 2 + 12 * count]
+    claimed = 0
+    for _, kind, values, _ in struct.iter_unpack(order + "HHII", rows[: len(rows) // 12 * 12]):
+        size = values * _TAG_BYTES.get(kind, 0)
+        claimed += size if size <= len(data) else 0  # decoders ignore a tag beyond the block
+    return claimed > 2 * len(data) + MAX_CLAIMED_BYTES
+
+
+def _jpeg_hazard(data: bytes) -> str:
+    scans = pixels = filler_bytes = 0
+    exif = b""
+    for parts, segment in enumerate(jpeg.segments(data), 1):
+        marker, start, length, skipped_bytes = segment
+        filler_bytes += skipped_bytes
+        if filler_bytes > MAX_FILLER_BYTES and not scans:
+            return f"a JPEG with over {MAX_FILLER_BYTES:,} bytes between its parts"
+        if parts > MAX_PARTS:
+            return f"a JPEG of over {MAX_PARTS:,} parts"
+        if marker in jpeg.FRAMES and len(data) >= start + 7:
+            height, width = struct.unpack_from(">HH", data, start + 3)
+            pixels = max(pixels, width * height)
+        if marker == jpeg.APP1 and data.startswith(EXIF_PREFIX, start + 2):
+            exif += data[start + 8 : start + length]  # Pillow joins several blocks
+        scans += marker == jpeg.SCAN
+        if scans * pixels > MAX_SCANNED_PIXELS:
+            return f"a JPEG of {scans} scans or more, each over {pixels:,} pixels"
+    return "its EXIF tags claim more than it holds" if tags_overclaim(exif) else ""
+
+
+def _png_hazard(data: bytes) -> str:
+    at, parts = len(PNG), 0
+    most = MAX_PARTS + len(data) // PNG_PART_BYTES
+    while at + 12 <= len(data) and data[at + 4 : at + 8] != b"IEND":
+        parts += 1
+        if parts > most:
+            return f"a PNG of over {most:,} parts"
+        at += 12 + int.from_bytes(data[at : at + 4], "big")
+    return ""
+
+
+def _gif_hazard(data: bytes) -> str:
+    """Count the parts before the first frame, the only one that is read."""
+    flags = data[10] if len(data) > 10 else 0
+    at = 13 + (3 * 2 ** (1 + (flags & 7)) if flags & 0x80 else 0)
+    parts = 0
+    while data[at : at + 1] == b"!":  # an extension: its kind, sub-blocks, and an empty one
+        at += 2
+        while length := int.from_bytes(data[at : at + 1]):
+            parts += 1
+            at += 1 + length
+        parts += 1
+        if parts > MAX_PARTS:
+            return f"a GIF of over {MAX_PARTS:,} parts"
+        at += 1
+    return ""

@@ -1,0 +1,98 @@
+"""Convert images of any mode and arrays of any kind to uint8 RGB.
+
+Only colours count: alpha is dropped (the colour below it is kept, as TensorFlow's decoders do) and
+colour profiles are ignored.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from facepairs.errors import BadImage
+
+MAX_PIXELS = 50_000_000  # some 700 MB at worst while an image is decoded
+STRIP_PIXELS = 2**18
+
+Pixels = npt.NDArray[np.uint8]
+
+
+def check_size(size: tuple[int, int], name: str, limit: int = MAX_PIXELS) -> None:
+    """Raise BadImage unless (width, height) has at least one pixel and at most `limit`."""
+    pixels = size[0] * size[1]
+    if pixels > limit:
+        raise too_many_pixels(name, f" ({size[0]} x {size[1]})", limit)
+    if not pixels:
+        raise BadImage(f"{name}: no pixels ({size[0]} x {size[1]}); choose another image")
+
+
+def too_many_pixels(name: str, size: str = "", limit: int = MAX_PIXELS) -> BadImage:
+    """Return the error for an image of more than `limit` pixels."""
+    return BadImage(f"{name}: over {limit // 1_000_000} megapixels{size}; use a smaller image")
+
+
+def to_rgb(image: Image.Image, name: str) -> Image.Image:
+    """Convert a Pillow image of any mode to 8-bit RGB without alpha; may raise BadImage."""
+    if image.mode.startswith("I;16"):
+        high_bytes = (np.asarray(image) >> 8).astype(np.uint8)  # Pillow's own conversion clips
+        image = Image.fromarray(high_bytes)
+    if image.mode in ("I", "F"):
+        raise BadImage(f"{name}: 32 bits a pixel; convert it to 8 or 16 bits a channel")
+    if image.mode != "RGB" and "transparency" in image.info:
+        image = image.convert("RGBA")  # Pillow warns when it converts to RGB directly
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def image_pixels(image: Image.Image, name: str) -> Pixels:
+    """Return a loaded image as uint8[H, W, 3].
+
+    It is converted in strips; converted at once it would be in memory three times.
+    """
+    width, height = image.size
+    pixels = np.empty((height, width, 3), np.uint8)
+    rows = max(1, STRIP_PIXELS // width)
+    for top in range(0, height, rows):
+        strip = image.crop((0, top, width, min(top + rows, height)))
+        pixels[top : top + rows] = np.asarray(to_rgb(strip, name))
+    return pixels
+
+
+def array_size(array: npt.NDArray[Any], name: str) -> tuple[int, int]:
+    """Return (width, height) of an array; raise BadImage unless it has the shape of an image."""
+    if not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3, 4))):
+        raise BadImage(
+            f"{name}: array of shape {array.shape}; use [height, width] or [height, width, 1, 3 "
+            f"or 4]"
+        )
+    height, width = array.shape[:2]
+    check_size((width, height), name)
+    return width, height
+
+
+def array_pixels(array: npt.NDArray[Any], name: str) -> Pixels:
+    """Convert an array to uint8[H, W, 3].
+
+    Args:
+        array: [H, W] or [H, W, 1, 3 or 4] of uint8, uint16 (the high byte is used) or floats in
+            [0, 1].
+        name: What messages call it.
+
+    Raises:
+        BadImage: The array has another dtype or range.
+    """
+    array = _to_eight_bits(array, name)
+    colour = array[..., :3] if array.ndim == 3 else array[..., None]
+    return np.ascontiguousarray(np.broadcast_to(colour, (*array.shape[:2], 3)))
+
+
+def _to_eight_bits(array: npt.NDArray[Any], name: str) -> Pixels:
+    if array.dtype == np.uint8:
+        return array
+    if array.dtype == np.uint16:
+        return (array >> 8).astype(np.uint8)
+    if not np.issubdtype(array.dtype, np.floating):
+        raise BadImage(f"{name}: array of {array.dtype}; use uint8, uint16 or floats in [0, 1]")
+    if not (array.min() >= 0 and array.max() <= 1):  # false for NaN too
+        raise BadImage(f"{name}: floats outside [0, 1]; divide by 255, or use uint8")
+    return np.round(array * 255).astype(np.uint8)

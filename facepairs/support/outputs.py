@@ -1,0 +1,46 @@
+"""May this output folder be written? Asked before any work is done."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from facepairs.errors import BadData, FacepairsError
+
+ADVICE = "choose another place or remove it"
+
+
+def check_output_folder(
+    out: Path,
+    kind: str = "",
+    is_own: Callable[[Path], bool] | None = None,
+    inputs: Path | None = None,
+    error: type[FacepairsError] = BadData,
+) -> None:
+    """Refuse an output folder that holds somebody else's files, or lies inside the input folder.
+
+    Args:
+        out: The folder to write. It may be missing, empty, or an older output of the same kind.
+        kind: The kind of output with its article, such as "a bundle".
+        is_own: Returns whether a folder that holds something is an older output of this kind, which
+            may be replaced; None: nothing may be replaced.
+        inputs: The folder that is read; an output inside it would be read as input next time.
+        error: The exception that is raised.
+
+    Raises:
+        error: Names the folder, what is wrong, and what to do.
+    """
+    try:
+        is_inside = inputs is not None and out.resolve().is_relative_to(inputs.resolve())
+        is_allowed = is_free(out) or (is_own is not None and out.is_dir() and is_own(out))
+    except (OSError, RuntimeError) as failure:  # RuntimeError: a loop of links, up to Python 3.12
+        reason = getattr(failure, "strerror", None) or failure
+        raise error(f"{out}: {reason}; choose another place") from None
+    if not is_allowed:
+        allowed = f"neither {kind} nor an empty folder" if kind else "not an empty folder"
+        raise error(f"{out}: exists and is {allowed}; {ADVICE}")
+    if is_inside:
+        raise error(f"{out}: lies within the photos {inputs}; choose another place")
+
+
+def is_free(out: Path) -> bool:
+    """Return whether `out` does not exist, or is an empty folder; may raise OSError."""
+    return not out.exists() or (out.is_dir() and not any(out.iterdir()))

@@ -1,0 +1,124 @@
+"""Differences between Linux, macOS and Windows, all in one place.
+
+Every function does nothing, or the closest thing possible, on a system without what it needs.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -2, -3, -8  # malloc.h
+BATCH_BYTES = 32 * 2**20  # the largest threshold that glibc takes
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        return os.cpu_count() or 1
+
+
+def keep_freed_memory() -> None:
+    """Let glibc reuse the memory of large buffers instead of fetching new pages from the kernel.
+
+    By default glibc returns every freed batch of images and asks for zeroed pages for the next one,
+    which costs about a quarter of the decoding time. It also keeps up to eight arenas per core, and
+    each grows to the size of a batch. One more arena than cores is as fast as that; as many arenas
+    as cores took a tenth longer. Only glibc can do this.
+
+    References:
+        mallopt(3)
+    """
+    mallopt = _glibc("mallopt")
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, BATCH_BYTES)
+        mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+        mallopt(M_TOP_PAD, 2 * BATCH_BYTES)
+        mallopt(M_ARENA_MAX, cores() + 1)
+
+
+def return_freed_memory() -> None:
+    """Return freed memory to the system: glibc keeps some for each thread. Only glibc can do this.
+
+    References:
+        malloc_trim(3)
+    """
+    trim = _glibc("malloc_trim")
+    if trim is not None:
+        trim(0)
+
+
+def _glibc(name: str) -> "ctypes._NamedFuncPointer | None":
+    """Return a function of the C library; None elsewhere than on Linux, and where musl lacks it."""
+    if not sys.platform.startswith("linux"):
+        return None
+    return getattr(ctypes.CDLL(None), name, None)
+
+
+def address_space_limit() -> int | None:
+    """Return the process's limit of addresses (`ulimit -v`) in bytes, None without a limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def process_is_gone(pid: int) -> bool:
+    """Return whether no process of that number runs on this machine."""
+    import psutil
+
+    return not psutil.pid_exists(pid)
+
+
+def ignore_interrupts() -> None:
+    """Let Ctrl-C stop only the parent of this process, which then ends this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def kill_with_children(process: "subprocess.Popen[str]") -> None:
+    """Kill a process that was started with `start_new_session=True`, and its children."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def reserve_space(handle: int, size_bytes: int) -> None:
+    """Reserve disk space for an open file; raise OSError when the disk is full.
+
+    Without this, writing to a mapped file on a full disk kills the process with SIGBUS. macOS and
+    Windows offer no such call and extend the file only.
+    """
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, size_bytes)
+
+
+def open_without_waiting(path: Path) -> int:
+    """Open a file for reading; unlike `open`, never wait for the writer of a FIFO."""
+    return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+
+
+def sync_file(path: Path) -> None:
+    """Flush a file to disk."""
+    with open(path, "r+b") as handle:  # Windows refuses to flush a file opened to read
+        os.fsync(handle.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to disk; Windows cannot open folders and does it by itself."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
