@@ -230,7 +230,8 @@ def distinct_pairs(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) ->
     genuine = _distinct(PairSampler(first, allowed, seed, 1.0), min(half, possible_genuine))
     impostor = _distinct(PairSampler(first, allowed, seed, 0.0), min(half, possible_impostor))
     labels = np.repeat([True, False], [len(genuine[0]), len(impostor[0])])
-    return PairList.of(*np.concatenate([genuine, impostor], axis=1), labels)
+    left, right = np.concatenate([genuine, impostor], axis=1)
+    return PairList.of(left, right, labels)
 
 
 def _distinct(sampler: PairSampler, count: int) -> Ints:

@@ -102,7 +102,7 @@ def test_a_listing_gives_the_same_index_in_any_order(rows):
 def test_a_listing_sorted_in_parts_is_the_same(rows, at_once):
     names = [f"Person_{p}/{i}.jpg" for p, i in rows]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "SORTED_AT_ONCE", at_once)
+        patch.setattr(module, "SORT_CHUNK", at_once)
         index = FaceIndex.from_listing(names)
     assert list(index.names()) == list(FaceIndex.from_listing(names).names())
     assert [index.find(name) for name in index.names()] == list(range(len(names)))
