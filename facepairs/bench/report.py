@@ -1,41 +1,18 @@
 """Summarise a bench: medians and ranges over the rounds, as tables and as JSON."""
 
-import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 from facepairs.bench.job import SEED, pair_count
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement
 from facepairs.bench.rows import BASELINE, LIMIT
 from facepairs.bench.run import FRAME_PX, Line, Results
-from facepairs.support.atomic import atomic_file
 from facepairs.support.machine import describe
 
 SCHEMA = 1
 S = TypeVar("S", "RowSummary", "StepSummary")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a bench and the state of the machine before it."""
-
-    command: str
-    repeats: int
-    seconds: float
-    batch_size: int
-    frame_px: int
-    crop_px: int
-    model: str
-    images: int
-    people: int
-    pairs: int
-    seed: int
-    page_cache: str
-    load_average_before: float
-    interrupted: bool
 
 
 @dataclass(frozen=True)
@@ -78,55 +55,47 @@ class StepSummary:
     failed: str | None
 
 
-@dataclass(frozen=True)
-class Report:
-    """Everything that was measured."""
-
-    schema: int
-    machine: dict[str, Any]
-    settings: Settings
-    rows: list[RowSummary]
-    training: list[StepSummary]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values; unknown figures are None."""
-        return asdict(self)
-
-
-def summarize(results: Results, command: str) -> Report:
-    """Summarise all measurements.
+def to_json(results: Results, command: str) -> dict[str, Any]:
+    """Return everything that was measured as plain values; unknown figures are None.
 
     Args:
         results: What `run_bench` returned.
         command: The command line, for the record.
     """
     options = results.options
-    settings = Settings(
-        command=command,
-        repeats=options.repeats,
-        seconds=options.seconds,
-        batch_size=options.batch_size,
-        frame_px=FRAME_PX,
-        crop_px=options.crop_px,
-        model=options.model,
-        images=results.images,
-        people=results.people,
-        pairs=pair_count(options.batch_size),
-        seed=SEED,
-        page_cache=results.page_cache,
-        load_average_before=results.load_average,
-        interrupted=results.interrupted,
-    )
+    return {
+        "schema": SCHEMA,
+        "machine": describe(),
+        "settings": {
+            "command": command,
+            "repeats": options.repeats,
+            "seconds": options.seconds,
+            "batch_size": options.batch_size,
+            "frame_px": FRAME_PX,
+            "crop_px": options.crop_px,
+            "model": options.model,
+            "images": results.images,
+            "people": results.people,
+            "pairs": pair_count(options.batch_size),
+            "seed": SEED,
+            "page_cache": results.page_cache,
+            "load_average_before": results.load_average,
+            "interrupted": results.interrupted,
+        },
+        "rows": [asdict(row) for row in summarize_rows(results)],
+        "training": [asdict(row) for row in summarize_steps(results)],
+    }
+
+
+def summarize_rows(results: Results) -> list[RowSummary]:
+    """Return the medians and ranges of every pipeline."""
     speeds = {line.name: _median(_column(line, "pairs_per_s")) for line in results.rows}
-    rows = [_rounded(_row_summary(line, speeds, results)) for line in results.rows]
-    steps = [_rounded(_step_summary(line)) for line in results.training]
-    return Report(SCHEMA, describe(), settings, rows, steps)
+    return [_rounded(_row_summary(line, speeds, results)) for line in results.rows]
 
 
-def write_json(path: Path, report: Report) -> None:
-    """Write the report as a JSON file."""
-    with atomic_file(path) as handle:
-        handle.write(json.dumps(report.to_json(), indent=1, allow_nan=False) + "\n")
+def summarize_steps(results: Results) -> list[StepSummary]:
+    """Return the medians and ranges of training from every store."""
+    return [_rounded(_step_summary(line)) for line in results.training]
 
 
 def _column(line: Line[Any], name: str) -> list[float]:

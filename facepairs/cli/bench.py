@@ -11,6 +11,7 @@ from facepairs.cli.output import (
     INTERRUPTED,
     NEGATIVE,
     OK,
+    json_text,
     log,
     print_json,
     print_rows,
@@ -18,7 +19,7 @@ from facepairs.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from facepairs.bench.report import Report
+    from facepairs.bench.run import Results
 
 EXAMPLE = "Example: facepairs bench photos/ --rows pil,files,memory --out bench.json"
 
@@ -40,9 +41,6 @@ def bench(
     ] = "difference",
     training: Annotated[bool, Option(help="Measure the training loop as well.")] = True,
     out: Annotated[Path | None, Option(help="JSON file to write.")] = None,
-    plot: Annotated[
-        Path | None, Option(help="Plot of the rows to write (.png, .svg, .pdf).")
-    ] = None,
     json: Json = False,
 ) -> None:
     """Compare input pipelines on this machine, each in a process of its own.
@@ -50,45 +48,45 @@ def bench(
     All files are read once beforehand, so the disk does not matter; caches are written to the
     folder for temporary files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
     """
-    from facepairs.bench.plot import check_plot, write_plot
-    from facepairs.bench.report import summarize, write_json
+    from facepairs.bench.report import to_json
     from facepairs.bench.rows import select_rows
     from facepairs.bench.run import Options, run_bench
+    from facepairs.support.atomic import atomic_file
 
     selected = select_rows(rows)
-    if plot:
-        check_plot(plot)
     options = Options(data, selected, repeats, seconds, batch_size, image_size, model, training)
     results = run_bench(options, log, progress_display(json)("reading images"))
-    report = summarize(results, typed_command())
+    report = to_json(results, typed_command())
     if json:
-        print_json(report.to_json())
+        print_json(report)
     else:
-        _print_report(report)
+        _print_results(results)
     if out:
-        write_json(out, report)
-    if plot:
-        write_plot(plot, report)
+        with atomic_file(out) as handle:
+            handle.write(json_text(report) + "\n")
     if results.interrupted:
         raise typer.Exit(INTERRUPTED)
     raise typer.Exit(NEGATIVE if results.failed else OK)
 
 
-def _print_report(report: "Report") -> None:
-    from facepairs.bench.report import row_table, training_table
+def _print_results(results: "Results") -> None:
+    from facepairs.bench.report import row_table, summarize_rows, summarize_steps, training_table
+    from facepairs.support.machine import describe
 
-    machine, settings = report.machine, report.settings
+    machine, options = describe(), results.options
     print_rows(
         [
             ("machine", f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB"),
-            ("images", f"{settings.images:,} of {settings.people:,} people"),
-            ("pairs", f"{settings.pairs:,}, repeated; {settings.batch_size} per batch"),
-            ("crop", f"centre {settings.crop_px} of {settings.frame_px} pixels"),
-            ("page cache", settings.page_cache),
+            ("images", f"{results.images:,} of {results.people:,} people"),
+            (
+                "crop",
+                f"centre {options.crop_px} of 250 pixels; batch of {options.batch_size}",
+            ),
+            ("page cache", results.page_cache),
         ]
     )
-    for table in (row_table(report.rows), training_table(report.training)):
+    for table in (row_table(summarize_rows(results)), training_table(summarize_steps(results))):
         if len(table) > 1:
             print("\n" + "\n".join(table))
     print()
-    print_rows((row.name, row.note) for row in report.rows)
+    print_rows((name, row.note) for name, row in options.rows.items())

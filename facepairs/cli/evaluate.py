@@ -56,9 +56,9 @@ def evaluate(
     are compared on the same pairs: McNemar's test for accuracy, a paired bootstrap for the rest.
     """
     from facepairs.evaluation.evaluate import evaluate as measure
+    from facepairs.evaluation.metrics.summary import table
     from facepairs.evaluation.report.tables import comparison_lines
     from facepairs.evaluation.report.write import check_places, write_reports
-    from facepairs.evaluation.summary import table
 
     check_places(report, report_dir)
     progress = progress_display(json)

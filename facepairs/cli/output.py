@@ -30,9 +30,14 @@ def escape_unencodable() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
+def json_text(value: dict[str, Any]) -> str:
+    """Return an object as indented JSON."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+
+
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
-    print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+    print(json_text(value))
 
 
 def print_error(kind: str, message: str, as_json: bool) -> None:

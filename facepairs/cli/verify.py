@@ -156,7 +156,7 @@ def _verify_two(
         check_out(show)
     verifier, point = _load(settings, quick=True)
     thresholds = settings.threshold, settings.max_fmr
-    verdicts = verifier.verify_every(left, right, *thresholds, settings.framing, every)
+    verdicts = verifier.compare_faces(left, right, *thresholds, settings.framing, every)
     best = max(verdicts, key=lambda verdict: verdict.score)
     if show is not None:
         write_overlay(show, left, right, best)

@@ -7,14 +7,22 @@ Pillow. Rows whose package is not installed are skipped.
 """
 
 import argparse
+import json
 import shlex
 import sys
 from pathlib import Path
 
-from facepairs.bench.report import row_table, summarize, training_table, write_json
+from facepairs.bench.report import (
+    row_table,
+    summarize_rows,
+    summarize_steps,
+    to_json,
+    training_table,
+)
 from facepairs.bench.rows import ROWS, Row, select_rows
 from facepairs.bench.run import Options, run_bench
 from facepairs.errors import FacepairsError
+from facepairs.support.atomic import atomic_file
 from facepairs.support.machine import cores
 
 FOLDER = str(Path(__file__).resolve().parent)
@@ -65,12 +73,12 @@ def main() -> None:
         training=words.training,
     )
     results = run_bench(options, lambda line: print(line, file=sys.stderr))
-    report = summarize(results, shlex.join(sys.argv))
-    for table in (row_table(report.rows), training_table(report.training)):
+    for table in (row_table(summarize_rows(results)), training_table(summarize_steps(results))):
         if len(table) > 1:
             print("\n" + "\n".join(table))
     if words.out:
-        write_json(words.out, report)
+        with atomic_file(words.out) as handle:
+            json.dump(to_json(results, shlex.join(sys.argv)), handle, indent=1, allow_nan=False)
     sys.exit(1 if results.failed else 0)
 
 

@@ -18,9 +18,15 @@ from facepairs.bench import steps
 from facepairs.bench.job import SEED, Batch, Job, Skip, Spec, pair_count
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
 from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES, measure
-from facepairs.bench.plot import check_plot, write_plot
 from facepairs.bench.processes import run_worker
-from facepairs.bench.report import Report, aligned, row_table, summarize, training_table
+from facepairs.bench.report import (
+    aligned,
+    row_table,
+    summarize_rows,
+    summarize_steps,
+    to_json,
+    training_table,
+)
 from facepairs.bench.rows import ROWS, Row, select_rows
 from facepairs.bench.run import Line, Options, Results, check_model
 from facepairs.cli.bench import bench
@@ -221,12 +227,8 @@ def results() -> Results:
     return Results(options, 40, 10, "warm", 0.1, rows, training)
 
 
-def report() -> Report:
-    return summarize(results(), "facepairs bench x")
-
-
 def test_report_has_medians_ranges_and_ratios() -> None:
-    written = report().to_json()
+    written = to_json(results(), "facepairs bench x")
     rows = {row["name"]: row for row in written["rows"]}
     pil = rows["pil"]
     assert (pil["pairs_per_s"], pil["pairs_per_s_min"], pil["pairs_per_s_max"]) == (100, 90, 120)
@@ -249,7 +251,7 @@ def test_report_has_medians_ranges_and_ratios() -> None:
 
 
 def test_tables_line_by_line() -> None:
-    assert row_table(report().rows) == [
+    assert row_table(summarize_rows(results())) == [
         "pipeline          pairs/s        min-max  x pil  of limit  CPU s/1k  first s  RSS MB"
         "  disk MB  build s",
         "pil                   100         90-120    1.0       10%     0.500     0.10      20",
@@ -260,7 +262,7 @@ def test_tables_line_by_line() -> None:
         "article-parallel      255        250-260    2.5       26%     0.500     0.10      20",
         "limit               1,000    1,000-1,000   10.0      100%     0.500     0.10      20",
     ]
-    assert training_table(report().training) == [
+    assert training_table(summarize_steps(results())) == [
         "training from  steps/s    min-max  input wait  constant batch  of it   min-max",
         "files             7.00  6.00-8.00        1.0%            9.00    80%  60%-100%",
         "memory         failed: ValueError: no",
@@ -272,17 +274,6 @@ def test_a_reason_does_not_widen_the_columns() -> None:
         [["a", "b", "c"], ["long name", "skipped: a very long reason"], ["x", "1", "2"]]
     )
     assert lines == ["a          b  c", "long name  skipped: a very long reason", "x          1  2"]
-
-
-def test_plot(tmp_path: Path) -> None:
-    out = tmp_path / "rows.png"
-    check_plot(out)
-    write_plot(out, report())
-    with Image.open(out) as image:
-        assert image.format == "PNG"
-        assert image.width > 500
-    with pytest.raises(BadConfig, match="png"):
-        check_plot(tmp_path / "rows.txt")
 
 
 def test_training_steps_are_measured_by_the_loop(
