@@ -9,22 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.bundle import (
-    CARD,
-    Bundle,
-    check_replaceable,
-    identity_lists,
-    write_bundle,
-)
-from facepairs.bundles.card import model_card
-from facepairs.bundles.manifest import IDENTITIES
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.identities import Identities
+from facepairs.bundles.writer import check_replaceable, rewrite_bundle
 from facepairs.data.index import FaceIndex
-from facepairs.data.minimums import check_enough, spread
+from facepairs.data.minimums import check_minimums, limit_pairs_per_person
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
-from facepairs.evaluation.calibrate import calibrate
-from facepairs.evaluation.summary import summarise
+from facepairs.evaluation.metrics.calibration import calibrate
+from facepairs.evaluation.metrics.summary import summarise
 from facepairs.support.lock import held, lock_beside
 from facepairs.verification.verifier import Verifier
 
@@ -32,7 +26,6 @@ PAIRS = 6_000
 SOURCE = "probability one half on the people of facepairs calibrate"
 OF_BEFORE = ("threshold", "accuracy", "accuracy_interval", "fmr", "fmr_interval", "fnmr",
              "fnmr_interval", "ece")  # fmt: skip
-ANEW = ("schema", "created", "versions", "files", "results")  # of the old manifest
 SCHEMA = 1
 
 
@@ -60,7 +53,7 @@ def recalibrate(
     come from these pairs alone, protocol results go, as they were of the old threshold, and all
     people whom the old one knew stay known.
 
-    Raises NotEnough, with the numbers needed (`data.enough`), BadConfig where `out` is the bundle
+    Raises NotEnough, with the numbers needed (`data.minimums`), BadConfig where `out` is the bundle
     or lies in `data`, BadRun where another process writes `out`, and what opening, reading and
     scoring raise.
     """
@@ -124,7 +117,7 @@ def _pairs(
     genuine = pairs.where(pairs.genuine)
     people = len(np.unique(index.person_of[genuine.left]))
     try:
-        check_enough(pairs_csv or index.root, people, len(genuine), len(pairs) - len(genuine))
+        check_minimums(pairs_csv or index.root, people, len(genuine), len(pairs) - len(genuine))
     except NotEnough as error:
         raise NotEnough("; ".join([str(error), *notes])) from None
     return pairs, notes
@@ -132,25 +125,23 @@ def _pairs(
 
 def _drawn(index: FaceIndex, people: npt.NDArray[np.int64]) -> PairList:
     try:
-        return spread(distinct_pairs(index.first, people, PAIRS, seed=0), index.person_of)
-    except NotEnough:  # there is not even one pair of a kind: `check_enough` says what is needed
+        return limit_pairs_per_person(
+            distinct_pairs(index.first, people, PAIRS, seed=0), index.person_of
+        )
+    except NotEnough:  # there is not even one pair of a kind: `check_minimums` says what is needed
         return PairList.of([], [], [])
 
 
 def _write(bundle: Bundle, out: Path, fitted: dict[str, Any], names: list[str]) -> Bundle:
-    hashes, identities = identity_lists((), names, known=bundle.identities)
-    manifest = {
-        **{name: value for name, value in bundle.raw.items() if name not in ANEW},
+    changes = {
         **fitted,
-        "identities": identities,
+        "results": None,  # they were measured at the old threshold
         "calibrated": {
             "people": len(names),
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "from_threshold": bundle.threshold,
-            "from_network_sha256": bundle.raw["files"][bundle.network_file]["sha256"],
+            "from_network_sha256": bundle.files[bundle.network.file].sha256,
         },
     }
-    kept = [name for name in bundle.raw["files"] if name not in (IDENTITIES, CARD)]
-    files: dict[str, bytes | Path] = {name: bundle.read(name) for name in kept}
-    files |= {IDENTITIES: hashes, CARD: model_card(manifest).encode()}
-    return write_bundle(out, manifest, files)
+    identities = Identities.of((), names).union(bundle.identities)
+    return rewrite_bundle(bundle, out, changes, identities)

@@ -12,7 +12,7 @@ from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
-from facepairs.support.allocator import keep_freed_memory
+from facepairs.support.platform import keep_freed_memory
 from facepairs.support.progress import MessageCallback
 from facepairs.training.distributed.context import DistributedContext
 from facepairs.training.distributed.startup import connect_devices, translate_lost_worker

@@ -1,6 +1,6 @@
-"""A training that was stopped at any step ends at the very weights of one that was not.
+"""A training that was stopped and resumed ends at the same weights as one that was not stopped.
 
-`scripts/resume_check.py` does it with kills, at every place, for every model, store and fold.
+`tests/stress/resume.py` checks this with kills, for every model, store and fold.
 """
 
 import os
@@ -12,9 +12,9 @@ import pytest
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
 from facepairs.training.inputs.pair_cache import build_training_cache
-from facepairs.training.loop.callbacks import ProgressReport
 from facepairs.training.inputs.people import prepare
-from facepairs.training.train import train
+from facepairs.training.loop.callbacks import ProgressReport
+from facepairs.training.train import TrainOptions, train
 
 STEPS, EPOCHS = 4, 2
 SMALL = {
@@ -29,19 +29,20 @@ SMALL = {
 
 def run(faces, out, config, resume=False):
     index, split = prepare(faces, config, print)
-    return train(index, split, out, config, resume, images_in_tensorboard=False)
+    options = TrainOptions(resume=resume, images_in_tensorboard=False)
+    return train(index, split, config, out, options)
 
 
-def learnt(out):
-    """All that a run has learnt: weights, optimizer, and what its bundle promises."""
+def learned(out):
+    """What a training has learned: weights, optimizer, and its bundle's calibration."""
     with np.load(out / "checkpoint.npz") as archive:
         arrays = {name: archive[name].tobytes() for name in archive.files if name != "state"}
     bundle = Bundle.open(out / "bundle")
     return arrays, bundle.threshold, bundle.raw["calibration"]
 
 
-def stopped_after(monkeypatch, step):
-    """Press Ctrl-C when so many steps are done."""
+def stop_after(monkeypatch, step):
+    """Press Ctrl-C after a number of steps."""
     ended = ProgressReport.on_train_batch_end
 
     def end(self, batch, logs=None):
@@ -53,7 +54,7 @@ def stopped_after(monkeypatch, step):
 
 
 @pytest.mark.parametrize(("model", "store"), [("difference", "tfrecord"), ("difference", "files")])
-def test_stopped_twice_a_run_ends_at_the_same_weights(faces, tmp_path, monkeypatch, model, store):
+def test_stopping_twice_does_not_change_the_weights(faces, tmp_path, monkeypatch, model, store):
     config = TrainConfig().replace(model=model, erase=0.2, **SMALL)
     if store == "tfrecord":
         cache = tmp_path / "cache"
@@ -65,11 +66,11 @@ def test_stopped_twice_a_run_ends_at_the_same_weights(faces, tmp_path, monkeypat
         config = config.replace(store=store)
     assert not run(faces, tmp_path / "whole", config).interrupted
     out = tmp_path / "stopped"
-    for number, step in enumerate((STEPS - 1, 2 * STEPS - 3)):  # each in the midst of an epoch
+    for number, step in enumerate((STEPS - 1, 2 * STEPS - 3)):  # both within an epoch
         with monkeypatch.context() as patch:
-            stopped_after(patch, step)
+            stop_after(patch, step)
             report = run(faces, out, config, resume=number > 0)
         assert report.interrupted
         assert not (out / "bundle").exists()
     assert not run(faces, out, config, resume=True).interrupted
-    assert learnt(out) == learnt(tmp_path / "whole")
+    assert learned(out) == learned(tmp_path / "whole")

@@ -1,9 +1,9 @@
-"""Which of several workers this process is: `TF_CONFIG`, as launchers set it. No TensorFlow here.
+"""Read from `TF_CONFIG` which of several workers this process is. Does not import TensorFlow.
 
     TF_CONFIG='{"cluster": {"worker": ["host0:2222", "host1:2222"]},
                 "task": {"type": "worker", "index": 0}}'
 
-Kubeflow's TFJob and Vertex AI set it; under Slurm and elsewhere a line of shell does.
+Kubeflow's TFJob and Vertex AI set the variable; under Slurm and elsewhere a line of shell does.
 """
 
 import json
@@ -15,22 +15,23 @@ from facepairs.errors import BadConfig
 
 DEVICES = ("auto", "one", "all")
 VARIABLE = "TF_CONFIG"
-ROLES = ("chief", "worker")  # in the order of their numbers
+ROLES = ("chief", "worker")  # workers are numbered in this order
 HELP = 'set it as {"cluster": {"worker": ["HOST:PORT", …]}, "task": {"type": "worker", "index": N}}'
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """This process among `workers`: number `worker`, of which 0 is the chief."""
+    """This process is number `worker` of `workers`; number 0 is the chief."""
 
     worker: int = 0
     workers: int = 1
 
 
 def read_cluster(environment: Mapping[str, str] = os.environ) -> Cluster:
-    """Read `TF_CONFIG`; where it is not set, or names one worker, this process is alone.
+    """Read `TF_CONFIG`; without it, or when it names one worker, this process is the only one.
 
-    Raises BadConfig for what is not such a description, or has tasks other than chief and worker.
+    Raises:
+        BadConfig: The text does not describe workers, or has tasks other than chief and worker.
     """
     text = environment.get(VARIABLE, "")
     if not text.strip():
@@ -44,12 +45,12 @@ def read_cluster(environment: Mapping[str, str] = os.environ) -> Cluster:
     others = sorted({*tasks, role or ROLES[1]} - set(ROLES))
     if others:
         raise BadConfig(
-            f"{VARIABLE} has {', '.join(map(str, others))}; training knows chief and worker alone"
+            f"{VARIABLE} has {', '.join(map(str, others))}; training uses only chief and worker"
         )
     hosts = [host for name in ROLES for host in tasks.get(name, [])]
     if not hosts or (len(hosts) == 1 and role is None):
         return Cluster()
     if not str(index).isdigit() or int(index) >= len(tasks.get(role, [])):
-        raise BadConfig(f"{VARIABLE}: its task is not one of its cluster's; {HELP}")
+        raise BadConfig(f"{VARIABLE}: its task is not in its cluster; {HELP}")
     before = len(tasks.get("chief", [])) if role == "worker" else 0
     return Cluster(before + int(index), len(hosts))

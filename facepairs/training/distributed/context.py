@@ -1,15 +1,14 @@
-"""The devices that share a training: one, several of this machine, or several workers' (hosts).
+"""The devices that share a training, seen from one worker process.
 
-All workers run the same program on the same data; worker 0, the chief, alone writes the run folder.
-Between the workers goes what a step gathers and sums, and the few numbers that they agree on.
+All workers run the same program on the same data. Worker 0, the chief, is the only one that writes
+the run folder. Workers exchange the tensors that a training step gathers and sums, and a few
+numbers that they must agree on.
 """
 
 import contextlib
 import hashlib
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -17,219 +16,164 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.errors import BadConfig, LostWorker
-from facepairs.models.step_random import BatchShard, parts
-from facepairs.training.distributed.cluster import Cluster, read_cluster
+from facepairs.errors import BadConfig
+from facepairs.models.step_random import BatchShard, split_batch
+from facepairs.training.distributed.cluster import Cluster
 
-COME_S = 600  # workers wait so long for each other to come; a cluster's machines start one by one
-SILENT_S = 10  # who has not been heard of for so long is gone: killed, stopped or cut off
-LINGER_S = 1.0
-GONE = (  # what TensorFlow says of a worker that does not answer
-    tf.errors.UnavailableError,
-    tf.errors.AbortedError,
-    tf.errors.CancelledError,
-    tf.errors.DeadlineExceededError,
-    tf.errors.FailedPreconditionError,
-    tf.errors.InternalError,
-    tf.errors.UnknownError,
-)
+SHUTDOWN_DELAY_S = 1.0
 
 
-class Team:
-    """The devices that share a training, seen from one worker; without `strategy` a single one."""
+class DistributedContext:
+    """The devices of one training; a single device when there is no `strategy`.
+
+    Attributes:
+        strategy: TensorFlow's distribution strategy, or None for a single device.
+        worker: Number of this worker, from 0.
+        workers: Number of workers.
+        replicas: Number of devices of all workers together.
+    """
 
     def __init__(
         self, strategy: tf.distribute.Strategy | None = None, cluster: Cluster | None = None
     ) -> None:
+        cluster = cluster or Cluster()
         self.strategy = strategy
-        self.worker = cluster.worker if cluster else 0
-        self.workers = cluster.workers if cluster else 1
+        self.worker, self.workers = cluster.worker, cluster.workers
         self.replicas = strategy.num_replicas_in_sync if strategy else 1
-        self._here = self.replicas // self.workers
-        self._summed = tf.function(self._sum, autograph=False)
+        self._local_replicas = self.replicas // self.workers
+        self._compiled_sum = tf.function(self._sum_over_workers, autograph=False)
 
     @property
-    def chief(self) -> bool:
+    def is_chief(self) -> bool:
         """Whether this worker writes the run folder."""
         return self.worker == 0
 
     def scope(self) -> Any:
-        """Give the context in which variables are made on every device."""
+        """Return the context manager under which variables are created on every device."""
         return self.strategy.scope() if self.strategy else contextlib.nullcontext()
 
-    def own(self, pairs: int) -> tuple[int, int] | None:
-        """Give which pairs of a batch this worker has, from … to; None where one device has all."""
+    def local_range(self, pairs: int) -> tuple[int, int] | None:
+        """Return the [begin, end) range of a global batch that this worker processes.
+
+        Args:
+            pairs: Number of pairs in the global batch.
+
+        Returns:
+            The range, or None when there is a single device.
+        """
         if not self.strategy:
             return None
-        mine = self._parts(pairs)
-        return mine[0].begin, mine[-1].end
+        shards = self._local_shards(pairs)
+        return shards[0].begin, shards[-1].end
 
-    def _parts(self, pairs: int) -> list[BatchShard]:
-        first = self.worker * self._here
-        return parts(pairs, self.replicas)[first : first + self._here]
+    def _local_shards(self, pairs: int) -> list[BatchShard]:
+        first = self.worker * self._local_replicas
+        return split_batch(pairs, self.replicas)[first : first + self._local_replicas]
 
-    def share(self, pairs: int, images: Any) -> list[tuple[BatchShard, Any]]:
-        """Deal this worker's images [2·b, …] of a batch of `pairs` out to its devices."""
-        mine = self._parts(pairs)
-        begin, end = mine[0].begin, mine[-1].end
-        if len(mine) == 1:
-            return [(mine[0], images)]
-        own = [BatchShard(p.begin - begin, p.end - begin, end - begin, 1) for p in mine]
-        return [(part, at.rows(images)) for part, at in zip(mine, own, strict=True)]
+    def split_local_batch(self, pairs: int, images: Any) -> list[tuple[BatchShard, Any]]:
+        """Split this worker's part of a global batch between its devices.
 
-    def here(self) -> int:
-        """Give, within `strategy.run`, the number of a replica among those of this worker."""
+        Args:
+            pairs: Number of pairs in the global batch.
+            images: Tensor [2·b, …] of the worker's b pairs, left images before right ones.
+
+        Returns:
+            One (shard of the global batch, images of the shard) per device.
+        """
+        shards = self._local_shards(pairs)
+        begin, end = shards[0].begin, shards[-1].end
+        if len(shards) == 1:
+            return [(shards[0], images)]
+        local = [BatchShard(s.begin - begin, s.end - begin, end - begin, 1) for s in shards]
+        return [(shard, part.take(images)) for shard, part in zip(shards, local, strict=True)]
+
+    def local_replica_index(self) -> int:
+        """Return the current replica's index on this worker; call within `strategy.run`."""
         number = tf.distribute.get_replica_context().replica_id_in_sync_group
-        return int(tf.get_static_value(number)) % self._here
+        return int(tf.get_static_value(number)) % self._local_replicas
 
-    def _sum(self, values: tf.Tensor) -> tf.Tensor:
+    def _sum_over_workers(self, values: tf.Tensor) -> tf.Tensor:
         assert self.strategy is not None
 
-        def everybodys() -> tf.Tensor:
-            # Made anew within the replica: what comes from outside bears no device.
-            own = tf.identity(values) if self.here() == 0 else tf.zeros_like(values)
+        def replica() -> tf.Tensor:
+            # Copied within the replica: a tensor from outside is not placed on its device.
+            first = self.local_replica_index() == 0
+            own = tf.identity(values) if first else tf.zeros_like(values)
             return tf.distribute.get_replica_context().all_reduce("sum", own)
 
-        return self.strategy.experimental_local_results(self.strategy.run(everybodys))[0]
+        return self.strategy.experimental_local_results(self.strategy.run(replica))[0]
 
-    def sum(self, values: npt.ArrayLike, kind: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
-        """Add up an array over the workers; all must call it, and wait for each other here."""
-        own = np.asarray(values, kind)
-        return own if self.workers == 1 else np.asarray(self._summed(tf.constant(own)))
+    def sum(self, values: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
+        """Sum an array over the workers; blocks until every worker has called it.
 
-    def wait(self) -> None:
-        """Come back when all workers are here."""
+        Args:
+            values: Array of the same shape on every worker.
+            dtype: Type to sum in.
+
+        Returns:
+            The sum, the same on every worker.
+        """
+        own = np.asarray(values, dtype)
+        return own if self.workers == 1 else np.asarray(self._compiled_sum(tf.constant(own)))
+
+    def barrier(self) -> None:
+        """Block until every worker has reached this barrier."""
         self.sum(1)
 
-    def part(self) -> None:
-        """Wait for all, and a moment more: what the last to come still fetches must be there."""
-        self.wait()
-        self._linger()
+    def shutdown(self) -> None:
+        """Wait at a barrier, then keep serving briefly.
 
-    def _linger(self) -> None:
+        The slowest worker may still be fetching tensors from this one.
+        """
+        self.barrier()
+        self._keep_serving()
+
+    def _keep_serving(self) -> None:
         if self.workers > 1:
-            time.sleep(LINGER_S)
+            time.sleep(SHUTDOWN_DELAY_S)
 
     @contextlib.contextmanager
-    def in_turn(self) -> Iterator[None]:
-        """Let the chief go through the block first, then all others at once."""
-        if not self.chief:
-            self.wait()
+    def chief_first(self) -> Iterator[None]:
+        """Run the block on the chief first, then on all other workers at once."""
+        if not self.is_chief:
+            self.barrier()
         yield
-        if self.chief:
-            self.wait()
+        if self.is_chief:
+            self.barrier()
 
-    def any(self, true: bool) -> bool:
-        """Tell whether it is true of any worker."""
-        return bool(self.sum(true) > 0)
+    def any(self, value: bool) -> bool:
+        """Return whether `value` is true on any worker."""
+        return bool(self.sum(value) > 0)
 
-    def chiefs(self, number: float) -> float:
-        """Give the chief's number to all."""
-        return float(self.sum(number if self.chief else 0))
+    def broadcast(self, number: float) -> float:
+        """Return the chief's `number` on every worker."""
+        return float(self.sum(number if self.is_chief else 0))
 
-    def take_chiefs(self, variables: Sequence[keras.Variable]) -> None:
-        """Set float32 variables to the chief's values, bit for bit, on every worker."""
+    def broadcast_variables(self, variables: Sequence[keras.Variable]) -> None:
+        """Set float32 variables on every worker to the chief's values, bit for bit."""
         if self.workers == 1:
             return
         for variable in variables:
             value = np.asarray(variable)
-            variable.assign(self.sum(value if self.chief else np.zeros_like(value), value.dtype))
+            own = value if self.is_chief else np.zeros_like(value)
+            variable.assign(self.sum(own, value.dtype))
 
-    def check_same(self, text: str, what: str) -> None:
-        """Raise BadConfig on all workers where a text is not the same on all."""
+    def check_same(self, text: str, description: str) -> None:
+        """Raise BadConfig on all workers unless `text` is the same on all of them.
+
+        Args:
+            text: What must be equal.
+            description: What the text describes, for the error message.
+        """
         if self.workers == 1:
             return
-        word = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])  # exact in float64
-        words = self.sum(np.where(np.arange(self.workers) == self.worker, word, 0))
-        other = np.flatnonzero(words != words[0])
-        if len(other):
-            self._linger()
+        digest = hashlib.sha256(text.encode()).digest()
+        number = int.from_bytes(digest[:6])  # 48 bits are exact in float64
+        numbers = self.sum(np.where(np.arange(self.workers) == self.worker, number, 0))
+        different = np.flatnonzero(numbers != numbers[0])
+        if len(different):
+            self._keep_serving()
             raise BadConfig(
-                f"worker {other[0]} has {what} other than worker 0's; give all workers the same "
-                "command, images and run folder"
+                f"worker {different[0]} has {description} other than worker 0's; give all workers "
+                "the same command, images and run folder"
             )
-
-
-def open_team(devices: str = "one", say: Callable[[str], None] = lambda line: None) -> Team:
-    """Find the devices: `one`, `all` of this machine or cluster, or `auto`: all GPUs or workers.
-
-    Several workers are told from `TF_CONFIG`; then this waits for the others, which `say` is told,
-    and must come before anything else that TensorFlow does. Raises LostWorker where they do not
-    come within COME_S. Without a GPU, `all` are the logical CPUs.
-    """
-    if devices == "one":
-        return Team()
-    cluster = read_cluster()
-    if cluster.workers > 1:
-        say(f"waiting for {cluster.workers} workers, {COME_S / 60:g} minutes at most")
-        try:
-            with _stoppable():
-                _bound_waiting()
-                return Team(tf.distribute.MultiWorkerMirroredStrategy(), cluster)
-        except GONE as error:
-            raise LostWorker(_not_met(cluster, error)) from None
-    found = tf.config.list_logical_devices("GPU")
-    if devices == "all" and not found:
-        found = tf.config.list_logical_devices("CPU")
-    if len(found) < 2:
-        return Team()
-    return Team(tf.distribute.MirroredStrategy([device.name for device in found]))
-
-
-def _bound_waiting() -> None:
-    """Let TensorFlow's coordination service wait no longer than COME_S and SILENT_S.
-
-    Left to itself it waits an hour for workers to come, in C++ and with Python's lock held, so that
-    no clock of ours could end it. For this there is no public name: a TensorFlow that has another
-    one than 2.21 waits as long as it does by itself.
-    """
-    with contextlib.suppress(ImportError, AttributeError, TypeError):
-        from tensorflow.python.eager.context import context
-
-        context().configure_coordination_service(
-            "standalone",
-            cluster_register_timeout_in_ms=COME_S * 1000,
-            heartbeat_timeout_in_ms=SILENT_S * 1000,
-        )
-        context().coordination_service.cluster_register_with_barrier = True
-
-
-def _not_met(cluster: Cluster, error: tf.errors.OpError) -> str:
-    if isinstance(error, tf.errors.DeadlineExceededError):
-        return (
-            f"not all of the {cluster.workers} workers came within {COME_S / 60:g} minutes; start "
-            "them all, with the same TF_CONFIG but for its index, and let each reach the others' "
-            "ports"
-        )
-    why = (error.message or type(error).__name__).splitlines()[0]
-    return (
-        f"worker {cluster.worker} cannot join the others ({why}); see that nothing else uses its "
-        "port in TF_CONFIG, and start all workers again"
-    )
-
-
-@contextlib.contextmanager
-def _stoppable() -> Iterator[None]:
-    """Let Ctrl-C end the process at once: Python would see it only when TensorFlow comes back."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextlib.contextmanager
-def lost_worker(workers: int) -> Iterator[None]:
-    """Raise LostWorker for what TensorFlow raises where one of several workers has gone."""
-    try:
-        yield
-    except GONE:
-        if workers == 1:
-            raise
-        raise LostWorker(
-            "another worker stopped or cannot be reached; start all workers again with --resume, "
-            "and training goes on from its last checkpoint"
-        ) from None

@@ -19,10 +19,11 @@ from facepairs.bundles.bundle import NETWORK, Bundle
 from facepairs.bundles.default import DEFAULT
 from facepairs.data.synth.generate import draw_face
 from facepairs.errors import BadBundle, BadConfig
-from facepairs.images.photo import load_crop
+from facepairs.images.crop import load_crop
 from facepairs.support.atomic import atomic_folder
+from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.export.readme import embedder_toml, readme
-from facepairs.verification.scorer import open_session, run_session
+from facepairs.verification.scorer import OnnxSession
 
 FORMATS = ("onnx", "litert", "saved_model")
 TOLERANCE = 1e-4  # of an output; float32 rounding in another order is about 1e-6
@@ -51,7 +52,7 @@ def export(
         raise BadConfig(f"tolerance is {tolerance}, not a number from 0 up")
     bundle = Bundle.open(path)
     _check_free(out)
-    network = bundle.read(bundle.network_file)
+    network = bundle.read(bundle.network.file)
     with atomic_folder(out) as folder:
         file, output, run = _WRITERS[format](bundle, network, folder)
         parity = _parity(bundle, _onnx_runner(bundle, network), run)
@@ -64,7 +65,7 @@ def export(
             "schema": SCHEMA,
             "format": format,
             "file": file,
-            "inputs": list(bundle.inputs),
+            "inputs": list(bundle.network.inputs),
             "output": output,
             "kind": bundle.kind,
             "model": bundle.model,
@@ -95,7 +96,7 @@ def _onnx(bundle: Bundle, network: bytes, folder: Path) -> tuple[str, str, Run]:
     if bundle.kind == "embedding":
         (folder / "embedder.toml").write_text(embedder_toml(bundle), encoding="utf-8")
     written = (folder / NETWORK).read_bytes()
-    return NETWORK, bundle.output, _onnx_runner(bundle, written)
+    return NETWORK, bundle.network.output, _onnx_runner(bundle, written)
 
 
 def _saved_model(bundle: Bundle, _: bytes, folder: Path) -> tuple[str, str, Run]:
@@ -128,9 +129,9 @@ _WRITERS = {"onnx": _onnx, "litert": _litert, "saved_model": _saved_model}
 
 
 def _onnx_runner(bundle: Bundle, network: bytes) -> Run:
-    path = bundle.folder / bundle.network_file
-    session = open_session(network, path, None)
-    return lambda inputs: run_session(session, bundle.output, inputs, path)
+    path = bundle.folder / bundle.network.file
+    session = OnnxSession(network, path)
+    return lambda inputs: session.run(bundle.network.output, inputs)
 
 
 def _parity(bundle: Bundle, one: Run, other: Run) -> float:
@@ -147,8 +148,8 @@ def _parity(bundle: Bundle, one: Run, other: Run) -> float:
 def _probe(bundle: Bundle) -> Arrays:
     """Give crops by input name, half random, half drawn faces; the same every time."""
     side = bundle.framing.crop_px
-    words = np.random.Philox(key=[0, 0]).random_raw(CROPS // 2 * side * side * 3)
+    words = raw_words(0, Stream.EXPORT_CHECK, 0, 0, CROPS // 2 * side * side * 3)
     noise = (words >> np.uint64(56)).astype(np.uint8).reshape(-1, side, side, 3)
     drawn = [load_crop(draw_face(0, person, 0), bundle.framing) for person in range(CROPS // 2)]
     crops = np.concatenate([noise, drawn])
-    return {name: np.roll(crops, shift, axis=0) for shift, name in enumerate(bundle.inputs)}
+    return {name: np.roll(crops, shift, axis=0) for shift, name in enumerate(bundle.network.inputs)}

@@ -1,4 +1,4 @@
-"""A bundle's Keras model, to train on or to export; nothing in it is executed."""
+"""Load a bundle's Keras model, to train it further or to export it."""
 
 import tempfile
 from pathlib import Path
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 
 def read_keras(bundle: Bundle) -> "keras.Model":
-    """Load a bundle's Keras model in Keras's safe mode.
+    """Load a bundle's Keras model in Keras's safe mode: nothing in it is executed.
 
-    Raises BadBundle for a bundle without one, or with one that Keras refuses.
+    Raises:
+        BadBundle: The bundle has no Keras model, or Keras refuses it.
     """
     import keras
 
-    import facepairs.models.network  # noqa: F401 - registers its layers
+    import facepairs.models.build  # noqa: F401 - registers its layers
     from facepairs.models.export.keras_file import check_keras_file
 
     data = bundle.read(MODEL)
@@ -28,9 +29,9 @@ def read_keras(bundle: Bundle) -> "keras.Model":
         try:
             check_keras_file(data)
             return keras.saving.load_model(path, compile=False, safe_mode=True)
-        except Exception as error:  # noqa: BLE001 - Keras raises whatever a file makes it stumble on
+        except Exception as error:  # noqa: BLE001 - a damaged file can make Keras raise anything
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise BadBundle(
-                f"{bundle.folder / MODEL}: cannot be read ({lines[0]}): damaged, or of "
-                "another version; copy the bundle again, or give another one"
+                f"{bundle.folder / MODEL}: cannot be read ({lines[0]}); it is damaged or of "
+                "another version: copy the bundle again, or give another one"
             ) from None

@@ -16,9 +16,9 @@ from facepairs.bundles.writer import write_bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
-from facepairs.images.bombs import give_back_freed_memory
 from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
 from facepairs.models.network import Network
+from facepairs.support.platform import return_freed_memory
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.verifier import Verifier
 
@@ -49,7 +49,7 @@ def write_trained_bundle(
         BadBundle: `out` is something else than a bundle.
         BadData: `out` cannot be written.
     """
-    give_back_freed_memory()  # what training held
+    return_freed_memory()  # what training held
     round_weights(network.head)
     model = network.inference_model()
     onnx, parity = export_onnx(model, network.output)
@@ -66,7 +66,7 @@ def write_trained_bundle(
         },
         "training": dict(training),
     }
-    give_back_freed_memory()  # what the export held
+    return_freed_memory()  # what the export held
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "draft"
         draft = write_bundle(path, manifest | UNCALIBRATED, {NETWORK: onnx}, Identities())

@@ -1,46 +1,49 @@
-"""Fit the eigenface head: principal components of the training people's faces."""
+"""Fit the eigenface head: the principal components of the training people's faces."""
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.sampler import raw_words
 from facepairs.models.eigenfaces import COMPONENTS, gray_pixels, set_components
 from facepairs.models.network import Network
 from facepairs.pipeline.dataset import Store, image_batches
+from facepairs.support.random_streams import Stream
+from facepairs.training.fitting.sampling import Images, sample_images
 
-MOST_IMAGES = 20_000  # of 64x64 pixels they take 330 MB, and thousands more change little
-IMAGES_A_COMPONENT = 4  # fewer, and the last components are the noise of single photos
-BATCH = 256
-STREAM = 8  # of the counter-based generator
+MAX_IMAGES = 20_000  # at 64x64 pixels they take 330 MB; thousands more change little
+IMAGES_PER_COMPONENT = 4  # with fewer, the last components are the noise of single photos
+MIN_RELATIVE_DEVIATION = 1e-4  # below is rounding, which whitening would amplify
+BATCH_SIZE = 256
 
 
-def fit_eigenfaces(
-    network: Network, store: Store, images: npt.NDArray[np.int64], seed: int
-) -> tuple[int, int]:
-    """Set the head's weights from image numbers int64[N]; give how many images and components.
+def fit_eigenfaces(network: Network, store: Store, images: Images, seed: int) -> tuple[int, int]:
+    """Set the weights of an eigenface head.
 
-    Of more than 20,000 images so many are drawn from the seed.
+    Args:
+        network: The network, whose head is set.
+        store: The images' pixels.
+        images: int64[N], numbers of the training images, rising; of more than 20,000, a sample is
+            used.
+        seed: Seed of the sample and of the randomized decomposition.
+
+    Returns:
+        How many images and how many components were used.
     """
     from sklearn.decomposition import PCA
 
-    if len(images) > MOST_IMAGES:
-        order = np.argsort(raw_words(seed, STREAM, 0, 0, len(images)), kind="stable")
-        images = np.sort(images[order[:MOST_IMAGES]])
-    pixels = _gray(network, store, images)
-    count = max(1, min(COMPONENTS, len(images) // IMAGES_A_COMPONENT, pixels.shape[1]))
+    images = sample_images(images, MAX_IMAGES, seed, Stream.EIGENFACE_SAMPLE)
+    pixels = _gray_pixels(network, store, images)
+    count = max(1, min(COMPONENTS, len(images) // IMAGES_PER_COMPONENT, pixels.shape[1]))
     pca = PCA(count, svd_solver="randomized", random_state=seed).fit(pixels)
-    spread = np.sqrt(pca.explained_variance_)
-    real = spread > 1e-4 * spread[0]  # beyond lies rounding, which whitening would blow up
-    set_components(network.head, pca.mean_, (pca.components_ / spread[:, None])[real])
-    return len(images), int(real.sum())
+    deviations = np.sqrt(pca.explained_variance_)
+    kept = deviations > MIN_RELATIVE_DEVIATION * deviations[0]
+    set_components(network.head, pca.mean_, (pca.components_ / deviations[:, None])[kept])
+    return len(images), int(kept.sum())
 
 
-def _gray(network: Network, store: Store, images: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-    """Give the gray pixels as the exported network computes them: float32[N, pixels]."""
-    part = gray_pixels(network.head)
+def _gray_pixels(network: Network, store: Store, images: Images) -> npt.NDArray[np.float32]:
+    """Return gray pixels as the exported network computes them: float32[N, pixels]."""
+    to_gray = gray_pixels(network.head)
+    batches = image_batches(store, images, BATCH_SIZE)
     return np.concatenate(
-        [
-            np.asarray(part(network.preprocess(store.pixels(batch))))
-            for batch in image_batches(store, images, BATCH)
-        ]
+        [np.asarray(to_gray(network.preprocess(store.gather(batch)))) for batch in batches]
     )

@@ -1,67 +1,87 @@
-"""Fit the Fisher tower's frozen part to faces, describe all images, and start its projection."""
+"""Fit the frozen backbone of the Fisher network, compute its features, and start its projection.
+
+References:
+    Simonyan, Parkhi, Vedaldi and Zisserman, *Fisher Vector Faces in the Wild*, BMVC 2013.
+"""
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.data.sampler import raw_words
 from facepairs.models.fisher.tower import (
-    DESCRIBE,
+    BACKBONE,
     DIMENSIONS,
     FisherVector,
     folded,
     set_projection,
     signs,
 )
-from facepairs.models.network import FrozenBackboneNetwork
+from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
-from facepairs.pipeline.features import FeatureStore, Share
+from facepairs.pipeline.features import FeatureStore, WorkShare, precompute
 from facepairs.support.atomic import scratch_folder
-from facepairs.training.distributed.context import Team
+from facepairs.support.progress import (
+    MessageCallback,
+    ProgressCallback,
+    ignore_message,
+    ignore_progress,
+)
+from facepairs.support.random_streams import Stream, raw_words
+from facepairs.training.distributed.context import DistributedContext
+from facepairs.training.fitting.sampling import Images, sample_images
 
-SAMPLE_IMAGES, SAMPLE_A_FACE = 2_000, 25  # 50,000 descriptors tell the mixture
-MOST_VECTORS = 12_000  # to start the projection from
-ITERATIONS, SMALLEST_VARIANCE = 12, 1e-2
-VECTORS = "vectors-*.npy"  # in the run folder, while training
-BATCH = 64
-STREAM = 9  # of the counter-based generator
+SAMPLE_IMAGES, DESCRIPTORS_PER_IMAGE = 2_000, 25  # 50,000 descriptors determine the mixture
+PROJECTION_IMAGES = 12_000  # whose features the projection starts from
+ITERATIONS, MIN_VARIANCE = 12, 1e-2
+FEATURES_FILE = "vectors-*.npy"  # in the run folder, during training
+BATCH_SIZE = 64
 
 Floats = npt.NDArray[np.float32]
-Images = npt.NDArray[np.int64]
 
 
 def fit_mixture(network: FrozenBackboneNetwork, store: Store, images: Images, seed: int) -> None:
-    """Set the components and the Gaussians from training images, int64[N] numbers."""
+    """Fit the backbone: the components of local descriptors and a mixture of Gaussians.
+
+    Args:
+        network: The network, whose backbone is set.
+        store: The images' pixels.
+        images: int64[N], numbers of the training images, rising.
+        seed: Seed of the samples and of the mixture's start.
+    """
     layer = _fisher_layer(network)
-    sample, places = _descriptors(network, store, _some(images, SAMPLE_IMAGES, seed), seed)
+    images = sample_images(images, SAMPLE_IMAGES, seed, Stream.FISHER_SAMPLE)
+    sample, positions = _sample_descriptors(network, store, images, seed)
     both = folded(sample)
     bases, offset = _components(both, layer.components // 2)
     projected = np.einsum("nsj,sjc->nsc", both, bases)
     projected[:, 0] -= offset
-    points = np.concatenate([projected.reshape(len(sample), -1), places], axis=1, dtype=np.float32)
+    flat = projected.reshape(len(sample), -1)
+    points = np.concatenate([flat, positions], axis=1, dtype=np.float32)
     mixture = _mirrored_mixture(points, signs(layer.components), layer.gaussians // 2, seed)
     layer.set_mixture(bases, offset, *mixture)
 
 
 def _components(both: Floats, count: int) -> tuple[Floats, Floats]:
-    """Find what sums and differences vary in most: float32[2, 64, count], the sums' mean [count].
+    """Return principal components of sums and of differences: [2, 64, count], [count] offset.
 
-    With mirror images among the descriptors, the two do not vary together and differences are 0 on
-    average, so that these are principal components of them all. Their mean variance becomes one.
+    Sums and differences are those of descriptor numbers that a mirror image exchanges. Over the
+    descriptors and their mirror images, sums and differences are uncorrelated and the differences'
+    mean is 0, so these are the principal components of all descriptors. Their mean variance is
+    scaled to one.
     """
     from sklearn.decomposition import PCA
 
     sums, differences = both[:, 0], both[:, 1]
-    around = PCA(count, svd_solver="covariance_eigh").fit(sums)
+    sum_pca = PCA(count, svd_solver="covariance_eigh").fit(sums)
     centred = np.concatenate([differences, -differences])
-    aside = PCA(count, svd_solver="covariance_eigh").fit(centred)
-    variances = np.concatenate([around.explained_variance_, aside.explained_variance_])
-    found = [pca.components_.T / np.sqrt(variances.mean()) for pca in (around, aside)]
-    return np.stack(found), around.mean_ @ found[0]
+    difference_pca = PCA(count, svd_solver="covariance_eigh").fit(centred)
+    variances = np.concatenate([sum_pca.explained_variance_, difference_pca.explained_variance_])
+    scale = np.sqrt(variances.mean())
+    bases = np.stack([pca.components_.T / scale for pca in (sum_pca, difference_pca)])
+    return bases, sum_pca.mean_ @ bases[0]
 
 
 def _mirrored_mixture(
@@ -69,7 +89,8 @@ def _mirrored_mixture(
 ) -> tuple[Floats, Floats, Floats]:
     """Fit `half` Gaussians and their mirror images: means and variances [half, C + 2], priors.
 
-    Mirrored points beside the points, and mirrored Gaussians to start from, stay so at each step.
+    The fit uses the points and their mirror images and starts from mirrored Gaussians, so the
+    Gaussians stay mirrored at each iteration.
     """
     from sklearn.cluster import kmeans_plusplus
     from sklearn.mixture import GaussianMixture
@@ -81,10 +102,10 @@ def _mirrored_mixture(
         covariance_type="diag",
         weights_init=np.full(2 * half, 0.5 / half),
         means_init=np.concatenate([start, start * signs]),
-        precisions_init=np.full((2 * half, points.shape[1]), 1 / SMALLEST_VARIANCE),
+        precisions_init=np.full((2 * half, points.shape[1]), 1 / MIN_VARIANCE),
         max_iter=ITERATIONS,
         tol=0,
-        reg_covar=SMALLEST_VARIANCE,
+        reg_covar=MIN_VARIANCE,
         random_state=seed,
     )
     _fit_quietly(mixture, np.concatenate([points, points * signs]))
@@ -93,7 +114,7 @@ def _mirrored_mixture(
 
 
 def _fit_quietly(mixture: object, points: Floats) -> None:
-    """Run the iterations that are set; that they do not converge is what `max_iter` says."""
+    """Fit without the warning that the fixed number of iterations does not converge."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
@@ -103,81 +124,99 @@ def _fit_quietly(mixture: object, points: Floats) -> None:
         mixture.fit(points)  # type: ignore[attr-defined]
 
 
-def describe_images(
+def precompute_features(
     network: FrozenBackboneNetwork,
     store: Store,
     count: int,
     folder: Path,
-    progress: Callable[[int, int], None] | None = None,
-    say: Callable[[str], None] = lambda line: None,
-    team: Team | None = None,
+    progress: ProgressCallback = ignore_progress,
+    log: MessageCallback = ignore_message,
+    context: DistributedContext | None = None,
 ) -> FeatureStore:
-    """Give the vectors of all images, kept in `folder` under the digest of the frozen weights.
+    """Compute the backbone's features of all images.
 
-    Several workers describe a share each and pass it on, to the same vectors bit for bit. Nothing
-    is kept then, since all must describe or none: what does not fit in memory lies in a temporary
-    folder. All must come here, and `progress` must end all of them or none.
+    Features that do not fit in memory are kept in a file that is named after the weights, so an
+    interrupted training finds them. Several workers compute a share each and exchange the results:
+    all must call this, all get the same features bit for bit, and none keeps a file for later.
+
+    Args:
+        network: The network with its fitted backbone.
+        store: The images' pixels.
+        count: Number of images.
+        folder: Where the file is kept.
+        progress: Counts the images; with several workers it must raise on all of them or on none.
+        log: Receives messages.
+        context: The devices that share the work.
     """
-    frozen = network.head.get_layer(DESCRIBE)
-    shape = (count, int(frozen.output_shape[-1]))
-    if team and team.workers > 1:
-        share = Share(team.worker, team.workers, lambda some: team.sum(some, np.float16))
-        with scratch_folder("facepairs-vectors") as aside:  # what is mapped needs no name
-            path = aside / VECTORS.replace("*", "shared")
-            return FeatureStore.build(store, shape, network.described, path, progress, say, share)
-    digest = hashlib.sha256(b"".join(np.asarray(w).tobytes() for w in frozen.weights))
-    path = folder / VECTORS.replace("*", digest.hexdigest()[:16])
-    return FeatureStore.build(store, shape, network.described, path, progress, say)
+    if context and context.workers > 1:
+        share = WorkShare(
+            context.worker, context.workers, lambda batch: context.sum(batch, np.float16)
+        )
+        with scratch_folder("facepairs-vectors") as scratch:  # an open mapping outlives its file
+            path = scratch / FEATURES_FILE.replace("*", "shared")
+            return precompute(network, store, count, path, progress, log, share)
+    weights = network.head.get_layer(BACKBONE).weights
+    digest = hashlib.sha256(b"".join(np.asarray(w).tobytes() for w in weights)).hexdigest()
+    path = folder / FEATURES_FILE.replace("*", digest[:16])
+    return precompute(network, store, count, path, progress, log)
+
+
+def delete_features(folder: Path) -> None:
+    """Delete the features that `precompute_features` kept in a folder."""
+    for path in folder.glob(FEATURES_FILE):
+        path.unlink()
 
 
 def start_projection(
-    network: FrozenBackboneNetwork, vectors: FeatureStore, images: Images, seed: int
+    network: FrozenBackboneNetwork, features: FeatureStore, images: Images, seed: int
 ) -> None:
-    """Start from whitened principal components of the training images' vectors.
+    """Set the projection to whitened principal components of the training images' features.
 
-    Each direction has the variance 1 / 128, so that an embedding's length is about one.
+    Each direction gets the variance 1 / 128, so embeddings have a length of about one.
+
+    Args:
+        network: The network, whose projection is set.
+        features: The features of all images.
+        images: int64[N], numbers of the training images, rising.
+        seed: Seed of the sample and of the randomized decomposition.
     """
     from sklearn.decomposition import PCA
 
-    chosen = _some(images, MOST_VECTORS, seed)
-    points = np.asarray(vectors.vectors[chosen], np.float32)
+    sample = sample_images(images, PROJECTION_IMAGES, seed, Stream.FISHER_SAMPLE)
+    points = np.asarray(features.vectors[sample], np.float32)
     count = min(DIMENSIONS, max(1, len(points) - 1))
     pca = PCA(count, svd_solver="randomized", iterated_power=2, random_state=seed).fit(points)
-    spread = np.sqrt(pca.explained_variance_ * DIMENSIONS)
-    real = spread > 1e-3 * spread[0]
-    set_projection(network.head, pca.mean_, (pca.components_ / spread[:, None])[real])
+    deviations = np.sqrt(pca.explained_variance_ * DIMENSIONS)
+    kept = deviations > 1e-3 * deviations[0]
+    set_projection(network.head, pca.mean_, (pca.components_ / deviations[:, None])[kept])
 
 
 def _fisher_layer(network: FrozenBackboneNetwork) -> FisherVector:
-    layers = network.head.get_layer(DESCRIBE).layers
+    """Return the backbone's layer that holds the mixture."""
+    layers = network.head.get_layer(BACKBONE).layers
     (layer,) = [layer for layer in layers if isinstance(layer, FisherVector)]
     return layer
 
 
-def _some(images: Images, most: int, seed: int) -> Images:
-    """Draw image numbers from the seed, all of them where they are few; sorted."""
-    order = np.argsort(raw_words(seed, STREAM, 0, 0, len(images)), kind="stable")
-    return np.sort(images[order[:most]])
-
-
-def _descriptors(
+def _sample_descriptors(
     network: FrozenBackboneNetwork, store: Store, images: Images, seed: int
 ) -> tuple[Floats, Floats]:
-    """Draw descriptors and their places: float32[S, 128], float32[S, 2]."""
+    """Draw descriptors of every image and their positions: float32[S, 128], float32[S, 2]."""
     from keras import Model
 
-    describe = network.head.get_layer(DESCRIBE)
+    backbone = network.head.get_layer(BACKBONE)
     layer = _fisher_layer(network)
-    patches = Model(describe.input, layer.input)
-    compiled = tf.function(lambda pixels: patches(network.preprocess(pixels)), autograph=False)
-    places = layer.places
-    a_face = min(SAMPLE_A_FACE * max(1, SAMPLE_IMAGES // len(images)), len(places))
-    drawn, where = [], []
-    number = 0
-    for batch in image_batches(store, images, BATCH):
-        for found in compiled(store.pixels(batch)).numpy():
-            order = np.argsort(raw_words(seed, STREAM, 1, number, len(places)))[:a_face]
-            drawn.append(found[order])
-            where.append(places[order])
-            number += 1
-    return np.concatenate(drawn), np.concatenate(where)
+    describe = Model(backbone.input, layer.input)
+    compiled = tf.function(lambda pixels: describe(network.preprocess(pixels)), autograph=False)
+    per_image = DESCRIPTORS_PER_IMAGE * max(1, SAMPLE_IMAGES // len(images))
+    per_image = min(per_image, len(layer.places))
+    descriptors: list[Floats] = []
+    positions: list[Floats] = []
+    for batch in image_batches(store, images, BATCH_SIZE):
+        for of_image in compiled(store.gather(batch)).numpy():
+            image, count = len(descriptors), len(layer.places)
+            words = raw_words(seed, Stream.FISHER_SAMPLE, 1, image, count)
+            drawn = np.argsort(words)[:per_image]
+            descriptors.append(of_image[drawn])
+            positions.append(layer.places[drawn])
+    return np.concatenate(descriptors), np.concatenate(positions)

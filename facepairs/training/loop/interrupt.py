@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: stop between two steps, with the work saved; a second one stops at once."""
+"""Ctrl-C and SIGTERM: stop between two steps and save; a second signal stops at once."""
 
 import contextlib
 import signal
@@ -6,38 +6,52 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+from facepairs.support.progress import MessageCallback
 
-class _Stop:
-    """The handler: remembers the first signal, raises KeyboardInterrupt on the second."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self.asked = threading.Event()
-        self._say = say
+class _StopHandler:
+    """A signal handler that records the first signal and raises on the second."""
+
+    def __init__(self, log: MessageCallback) -> None:
+        self.requested = threading.Event()
+        self._log = log
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.asked.is_set():
+        if self.requested.is_set():
             raise KeyboardInterrupt
-        self.asked.set()
-        self._say("stopping after this step; press Ctrl-C again to stop at once")
+        self.requested.set()
+        self._log("stopping after this step; press Ctrl-C again to stop at once")
 
 
 @contextlib.contextmanager
-def stop_on_signal(say: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
-    """Yield a function that tells whether a stop was asked for since the block began.
+def stop_on_signal(log: MessageCallback) -> Iterator[Callable[[], bool]]:
+    """Handle Ctrl-C and SIGTERM within the block.
 
-    A block within another one is part of it: what stops the inner work stops the outer too.
+    A block within another one shares its handler: a signal stops both. Outside the main thread,
+    where Python allows no handlers, nothing is handled.
+
+    Args:
+        log: Receives a message on the first signal.
+
+    Yields:
+        A function that returns whether a stop was requested since the block began.
+
+    Raises:
+        KeyboardInterrupt: On the second signal.
     """
-    around = signal.getsignal(signal.SIGINT)
-    if isinstance(around, _Stop):
-        yield around.asked.is_set
+    outer = signal.getsignal(signal.SIGINT)
+    if isinstance(outer, _StopHandler):
+        yield outer.requested.is_set
         return
-    stop = _Stop(say)
+    handler = _StopHandler(log)
     if threading.current_thread() is not threading.main_thread():
-        yield stop.asked.is_set
+        yield handler.requested.is_set
         return
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {
+        number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
-        yield stop.asked.is_set
+        yield handler.requested.is_set
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, old in previous.items():
+            signal.signal(number, old)

@@ -1,9 +1,9 @@
 """The run folder: configuration, log, history, checkpoint, TensorBoard and bundle of one training.
 
-RUN/config.toml       what was asked for, as it was understood
-RUN/history.json      one row an epoch
-RUN/checkpoint.npz    weights, optimizer and position: what `--resume` goes on from
-RUN/log.txt           what happened, with times
+RUN/config.toml       all settings, defaults included
+RUN/history.json      one row per epoch
+RUN/checkpoint.npz    weights, optimizer and position: what `--resume` continues from
+RUN/log.txt           messages with their times
 RUN/tensorboard/      for `tensorboard --logdir RUN/tensorboard`
 RUN/bundle/           the verifier
 """
@@ -18,27 +18,35 @@ from facepairs.config import TrainConfig, from_table, load_config, read_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file, is_temporary
 from facepairs.support.lock import held
-from facepairs.training.inputs.initial_weights import starting_settings
+from facepairs.training.inputs.initial_weights import settings_from_bundle
 
 CONFIG = "config.toml"
-GIVEN_ANEW = {"epochs", "minutes", "checkpoint_minutes"}  # when a run is resumed
-BEGUN = ("run.lock", "log.txt")  # there before `config.toml`, without which nothing is resumed
+CHANGEABLE = {"epochs", "minutes", "checkpoint_minutes"}  # settings that `--resume` may change
+WRITTEN_FIRST = ("run.lock", "log.txt")  # before config.toml, which makes a folder a run
 
 
 def resolve_config(
     options: dict[str, Any], file: Path | None, out: Path, resume: bool
 ) -> TrainConfig:
-    """Join defaults, a TOML file and the options given, the later ones first in rank.
+    """Return the settings of a run: the options override the TOML file, the file the defaults.
 
-    A resumed run keeps its own configuration; only how long it is, and how often it saves, may be
-    given anew.
+    Args:
+        options: Fields of TrainConfig.
+        file: TOML file, or None.
+        out: The run folder.
+        resume: Read the settings of the run in `out`; `options` may then only change how long it
+            trains and how often it saves.
+
+    Raises:
+        BadConfig: A setting cannot be used, or cannot be changed by resuming.
+        BadRun: There is no run to resume in `out`.
     """
     if not resume:
         table = {**(read_table(file) if file else {}), **options}
         if table.get("init"):
-            table = starting_settings(table)
+            table = settings_from_bundle(table)
         return from_table(table, str(file) if file else "options")
-    fixed = sorted(set(options) - GIVEN_ANEW) + (["config"] if file else [])
+    fixed = sorted(set(options) - CHANGEABLE) + (["config"] if file else [])
     if fixed:
         raise BadConfig(f"--resume keeps the run's own {', '.join(fixed)}; leave the option out")
     path = out / CONFIG
@@ -48,33 +56,37 @@ def resolve_config(
 
 
 class RunFolder:
-    """A run folder held by this process; use as a context manager, which holds the lock.
+    """A run folder that this process has locked; use it as a context manager.
 
-    With `read_only`, for workers that look on while another one writes it, nothing is ever written.
+    Args:
+        path: The folder.
+        resume: Whether the folder may hold a run already.
+        read_only: Neither lock nor write: for workers other than the chief.
     """
 
     def __init__(self, path: Path, resume: bool, read_only: bool = False) -> None:
         self.path = path
         self.resume = resume
         self.read_only = read_only
-        self._held = contextlib.ExitStack()
+        self._lock = contextlib.ExitStack()
 
     def __enter__(self) -> "RunFolder":
         if self.read_only:
             return self
         occupied = self.path.is_dir() and any(
-            entry.name not in BEGUN and not is_temporary(entry.name)
+            entry.name not in WRITTEN_FIRST and not is_temporary(entry.name)
             for entry in self.path.iterdir()
         )
         if occupied and not self.resume:
             raise BadRun(
-                f"{self.path} holds a run already; go on with --resume or choose another --out"
+                f"{self.path} holds a run already; continue it with --resume or choose "
+                "another --out"
             )
-        self._held.enter_context(held(self.path / "run.lock", self.path))
+        self._lock.enter_context(held(self.path / "run.lock", self.path))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._held.close()
+        self._lock.close()
 
     @property
     def config_path(self) -> Path:
@@ -93,21 +105,21 @@ class RunFolder:
         return self.path / "bundle"
 
     def write_config(self, config: TrainConfig) -> None:
-        """Write the configuration, whole or not at all."""
+        """Write the settings atomically."""
         if self.read_only:
             return
         with atomic_file(self.config_path) as handle:
             handle.write(config.to_toml())
 
     def write_history(self, rows: list[dict[str, Any]]) -> None:
-        """Write the history anew, one JSON object an epoch."""
+        """Replace the history, one JSON object per epoch."""
         if self.read_only:
             return
         with atomic_file(self.path / "history.json") as handle:
             json.dump(rows, handle, indent=1)
 
     def log(self, line: str) -> None:
-        """Append a line with the time (UTC) to the log."""
+        """Append a line with the UTC time to the log."""
         if self.read_only:
             return
         with open(self.path / "log.txt", "a", encoding="utf-8") as handle:

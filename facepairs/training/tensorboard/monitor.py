@@ -1,4 +1,4 @@
-"""What the TensorBoard log looks at: validation pairs, their faces, their embeddings."""
+"""What the TensorBoard log shows: validation pairs, their faces and their embeddings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,15 +10,17 @@ import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.models.network import EmbeddingNetwork, Network
+from facepairs.models.frozen_backbone import FeatureHead
+from facepairs.models.network import EmbeddingNetwork, Network, Trainable
 from facepairs.models.step_random import StepRandom
-from facepairs.pipeline.dataset import Store
-from facepairs.pipeline.decode import plain
+from facepairs.pipeline.dataset import InputSource, Store
+from facepairs.pipeline.decode import no_autograph
+from facepairs.training.loop.validation import Validator
 from facepairs.training.tensorboard.pictures import pair_grid
 
-BATCH = 16  # a graph for more takes tens of megabytes
+BATCH_SIZE = 16  # a graph for larger batches takes tens of megabytes
 THUMBNAIL_PX = 64
-POINTS, POINTS_EACH = 500, 8  # in the projector: in all, of one person
+PROJECTOR_IMAGES, PROJECTOR_IMAGES_PER_PERSON = 500, 8
 
 Ints = npt.NDArray[np.integer[Any]]
 Pixels = npt.NDArray[np.uint8]
@@ -26,101 +28,113 @@ Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Watched:
-    """What a log may show; images are given by number.
+class Monitor:
+    """What a log may show; images are identified by number.
 
-    `scores` gives float64[N], those of `pairs` after the epoch that has ended. `name` gives person
-    and image as they may be written. `thumbnails` gives uint8[K, 64, 64, 3], None where faces are
-    not wanted; `embed` float32[K, D], None where the model has no embeddings; `projected` are the
-    images for the projector.
+    Attributes:
+        validator: Its pairs, and the scores of the last validation.
+        name: Returns (person, image) as the log may show them.
+        thumbnails: int[K] → uint8[K, 64, 64, 3]; None when the log may not show faces.
+        embed: int[K] → float32[K, D]; None when the model has no embeddings.
+        projector_images: int64[K], the images for the projector.
     """
 
-    pairs: PairList
-    scores: Callable[[], npt.NDArray[np.float64]]
+    validator: Validator
     name: Callable[[int], tuple[str, str]]
     thumbnails: Callable[[Ints], Pixels] | None
     embed: Callable[[Ints], Floats] | None
-    projected: Ints
+    projector_images: Ints
 
 
-def watch(
-    network: Network,
+def make_monitor(
+    model: Trainable,
+    source: InputSource,
+    store: Store,
     index: FaceIndex,
-    pairs: PairList,
-    scores: Callable[[], npt.NDArray[np.float64]],
-    stores: tuple[Store, Store],
-    faces: bool,
-) -> Watched:
-    """Join what a log looks at; `stores` hold images and what the network is fed from.
+    validator: Validator,
+    show_faces: bool,
+) -> Monitor:
+    """Return what the log of a training shows.
 
-    Without `faces` there are no thumbnails, and numbers stand for names.
+    Args:
+        model: What is trained.
+        source: The source of its inputs.
+        store: The images' pixels.
+        index: The images.
+        validator: Scores the validation pairs.
+        show_faces: Whether the log may show faces and names; numbers replace them otherwise.
     """
-    images, fed = stores
     embed = None
-    if isinstance(network, EmbeddingNetwork):
-        compiled = tf.function(network.embeddings, autograph=False, reduce_retracing=True)
-        embed = _by_number(fed, compiled)
+    if isinstance(model, EmbeddingNetwork | FeatureHead):
+        compiled = tf.function(model.embeddings, autograph=False, reduce_retracing=True)
+        embed = map_images(source, compiled)
 
     def name(image: int) -> tuple[str, str]:
-        if faces:
+        if show_faces:
             return index.people[int(index.person_of[image])], index.name(image)
         return f"person {index.person_of[image]}", f"image {image}"
 
-    people = np.unique(index.person_of[pairs.images()]).astype(np.int64)
-    return Watched(
-        pairs,
-        scores,
+    people = np.unique(index.person_of[validator.pairs.images()]).astype(np.int64)
+    return Monitor(
+        validator,
         name,
-        _by_number(images, _small) if faces else None,
+        map_images(store, _shrink) if show_faces else None,
         embed,
-        projected_images(index.first, people),
+        choose_projector_images(index.first, people),
     )
 
 
-def _by_number(
-    store: Store, function: Callable[[tf.Tensor], tf.Tensor]
+def map_images(
+    source: InputSource, function: Callable[[tf.Tensor], tf.Tensor]
 ) -> Callable[[Ints], npt.NDArray[Any]]:
-    """Give what a function makes of a store's images, called by their numbers.
+    """Return a function from image numbers, int[K], to `function` of their inputs, [K, …].
 
-    Their dataset is made once: each call's own would be traced anew, and TensorFlow gives back what
-    a graph took long after it is gone.
+    The dataset is built once: TensorFlow would trace each new one again, and release the memory of
+    its graph late.
     """
-    wanted: list[npt.NDArray[np.int32]] = []
-    batches = (
+    batches: list[npt.NDArray[np.int32]] = []
+    dataset = (
         tf.data.Dataset.from_generator(
-            lambda: iter(wanted), output_signature=tf.TensorSpec([None], tf.int32)
+            lambda: iter(batches), output_signature=tf.TensorSpec([None], tf.int32)
         )
-        .map(plain(store.loader(BATCH)), num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        .map(
+            no_autograph(source.loader(BATCH_SIZE)),
+            num_parallel_calls=tf.data.AUTOTUNE,
+            deterministic=True,
+        )
         .prefetch(2)
     )
 
-    def made(numbers: Ints) -> npt.NDArray[Any]:
-        starts = range(0, len(numbers), BATCH)
-        wanted[:] = [numbers[at : at + BATCH].astype(np.int32) for at in starts]
-        return np.concatenate([np.asarray(function(store.pixels(batch))) for batch in batches])
+    def mapped(images: Ints) -> npt.NDArray[Any]:
+        starts = range(0, len(images), BATCH_SIZE)
+        batches[:] = [images[at : at + BATCH_SIZE].astype(np.int32) for at in starts]
+        return np.concatenate([np.asarray(function(source.gather(batch))) for batch in dataset])
 
-    return made
+    return mapped
 
 
-def _small(pixels: tf.Tensor) -> tf.Tensor:
-    """Shrink uint8[N, px, px, 3] by averaging: uint8[N, 64, 64, 3]."""
+def _shrink(pixels: tf.Tensor) -> tf.Tensor:
+    """Average uint8[N, px, px, 3] down to uint8[N, 64, 64, 3]."""
     small = tf.image.resize(pixels, (THUMBNAIL_PX, THUMBNAIL_PX), "area")
     return tf.cast(tf.round(small), tf.uint8)
 
 
-def projected_images(first: npt.NDArray[np.integer], people: Ints) -> Ints:
-    """Choose at most 500 images for the projector, of people with most photos up to 8 each.
+def choose_projector_images(first: npt.NDArray[np.integer], people: Ints) -> Ints:
+    """Return at most 500 images, up to 8 of each of the people with the most photos.
 
-    `first` int[people + 1] is the index's; `people` are person numbers.
+    Args:
+        first: int[people + 1], the number of each person's first image, as in the index.
+        people: int64[P], person numbers.
     """
-    ends = np.minimum(first[people + 1], first[people] + POINTS_EACH)
-    order = np.argsort(first[people] - ends, kind="stable")[:POINTS]
+    ends = np.minimum(first[people + 1], first[people] + PROJECTOR_IMAGES_PER_PERSON)
+    order = np.argsort(first[people] - ends, kind="stable")[:PROJECTOR_IMAGES]
     chosen = [np.arange(first[people[i]], ends[i], dtype=np.int64) for i in order]
-    return np.concatenate([np.zeros(0, np.int64), *chosen])[:POINTS]
+    return np.concatenate([np.zeros(0, np.int64), *chosen])[:PROJECTOR_IMAGES]
 
 
-def training_grid(network: Network, images: Store, block: PairList, seed: int) -> Pixels:
+def training_grid(network: Network, store: Store, block: PairList, seed: int) -> Pixels:
     """Draw a block's pairs as the network sees them at the first step: uint8[H, W, 3]."""
-    pixels = _by_number(images, lambda pixels: pixels)(np.concatenate([block.left, block.right]))
-    seen = np.asarray(network.preprocess(tf.constant(pixels), StepRandom(seed, 0)))
-    return pair_grid(seen, block.genuine)
+    read = map_images(store, lambda pixels: pixels)
+    pixels = read(np.concatenate([block.left, block.right]))
+    inputs = np.asarray(network.preprocess(tf.constant(pixels), StepRandom(seed, 0)))
+    return pair_grid(inputs, block.genuine)

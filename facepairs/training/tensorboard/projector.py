@@ -1,6 +1,7 @@
-"""Files for TensorBoard's embedding projector: vectors, whose they are, and thumbnails.
+"""Files for TensorBoard's embedding projector: embeddings, names and thumbnails.
 
-Source: TensorBoard's `projector_config.pbtxt`, text form of `ProjectorConfig`.
+References:
+    TensorBoard's `projector_config.pbtxt`, the text form of its message `ProjectorConfig`.
 """
 
 import math
@@ -12,28 +13,27 @@ import numpy.typing as npt
 
 from facepairs.support.atomic import atomic_file
 
-THUMBNAIL_PX = 40  # of 500, a sheet below a thousand pixels wide
-CONFIG, VECTORS, NAMES, SPRITE = (
-    "projector_config.pbtxt",
-    "vectors.tsv",
-    "names.tsv",
-    "thumbnails.png",
-)
+THUMBNAIL_PX = 40  # a sheet of 500 is less than a thousand pixels wide
+CONFIG, EMBEDDINGS = "projector_config.pbtxt", "vectors.tsv"
+NAMES, SPRITE = "names.tsv", "thumbnails.png"
 
 
 def write_projector(
     folder: Path,
-    vectors: npt.NDArray[np.float32],
+    embeddings: npt.NDArray[np.float32],
     names: Sequence[tuple[str, str]],
     thumbnails: npt.NDArray[np.uint8] | None,
 ) -> None:
-    """Write the projector's files into a log's folder.
+    """Write the projector's files into the folder of a log.
 
-    `vectors` float32[N, D]; `names` are (person, image) each; `thumbnails` uint8[N, px, px, 3] or
-    None for points alone.
+    Args:
+        folder: The log's folder.
+        embeddings: float32[N, D].
+        names: N times (person, image).
+        thumbnails: uint8[N, px, px, 3], or None to show points only.
     """
-    with atomic_file(folder / VECTORS) as handle:
-        handle.writelines("\t".join(f"{value:.5g}" for value in row) + "\n" for row in vectors)
+    with atomic_file(folder / EMBEDDINGS) as handle:
+        handle.writelines("\t".join(f"{value:.5g}" for value in row) + "\n" for row in embeddings)
     with atomic_file(folder / NAMES) as handle:
         handle.write("person\timage\n")
         handle.writelines(f"{_cell(person)}\t{_cell(image)}\n" for person, image in names)
@@ -45,16 +45,17 @@ def write_projector(
     with atomic_file(folder / CONFIG) as handle:
         handle.write(
             'embeddings {\n  tensor_name: "validation people"\n'
-            f'  tensor_path: "{VECTORS}"\n  metadata_path: "{NAMES}"\n{sprite}}}\n'
+            f'  tensor_path: "{EMBEDDINGS}"\n  metadata_path: "{NAMES}"\n{sprite}}}\n'
         )
 
 
 def _cell(text: str) -> str:
+    """Return a text without tabs and line breaks, which separate cells and rows."""
     return " ".join(text.split())
 
 
 def _write_sprite(path: Path, thumbnails: npt.NDArray[np.uint8]) -> None:
-    """Lay thumbnails out row by row in a square, as the projector expects."""
+    """Write the thumbnails row by row into one square image, as the projector expects."""
     from PIL import Image
 
     columns = math.ceil(math.sqrt(len(thumbnails)))

@@ -21,11 +21,11 @@ from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.training.loop.interrupt import stop_on_signal
 from facepairs.training.run_folder.folder import RunFolder
-from facepairs.training.train import train
+from facepairs.training.train import TrainOptions, train
 from facepairs.training.view2.fold_record import DoneFold, fold_folder, read_fold, write_fold
 from facepairs.training.view2.folds import View2, check_unknown
 from facepairs.training.view2.methods import Plan, check_place, keep_settings
-from facepairs.training.view2.results import check_all_data, write_results
+from facepairs.training.view2.results import CrossvalResults, check_all_data, write_results
 from facepairs.verification.verifier import Verifier
 
 Say = Callable[[str], None]
@@ -38,7 +38,7 @@ class CrossvalReport:
 
     out: Path
     interrupted: bool
-    results: dict[str, Any]
+    results: CrossvalResults
 
 
 def crossval(
@@ -116,17 +116,14 @@ def run_fold(
     """
     keras.utils.clear_session()  # ten networks in one process would pile up, …
     gc.collect()  # … and the vectors of each, which graphs and networks hold in circles
-    report = train(
-        view.index,
-        split,
-        folder,
-        config,
+    options = TrainOptions(
         resume=True,
-        say=say,
+        log=say,
         progress=tick,
         images_in_tensorboard=False,
         store_folder=folder.parent.parent,
     )
+    report = train(view.index, split, config, folder, options)
     if report.bundle is None:
         return None
     bundle = Bundle.open(report.bundle)

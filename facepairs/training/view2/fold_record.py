@@ -18,7 +18,7 @@ from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.metrics import accuracy, auc
-from facepairs.evaluation.scores import Scores, read_scores, write_scores
+from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.support.atomic import atomic_file
 from facepairs.support.machine import describe
 
@@ -36,7 +36,7 @@ class DoneFold:
     """A finished fold: `fold.json` as it stands in the file, and its scores."""
 
     record: dict[str, Any]
-    scores: Scores
+    scores: ScoreTable
 
     @property
     def threshold(self) -> float:
@@ -66,7 +66,7 @@ def write_fold(
     """
     left, right = ([index.name(int(i)) for i in side] for side in (pairs.left, pairs.right))
     values = score.astype(np.float64)
-    scores = Scores(left, right, pairs.genuine, pairs.fold, values)
+    scores = ScoreTable(left, right, pairs.genuine, pairs.fold, values)
     write_scores(folder / SCORES, scores)
     parts = {name: part for name, part in vars(split).items() if name != "test"}
     record = {
@@ -79,7 +79,7 @@ def write_fold(
         "calibration": bundle.calibration.to_json(),
         "people": {name: len(part) for name, part in parts.items()},
         "images": {name: int(index.image_counts[part].sum()) for name, part in parts.items()},
-        "identities_digest": bundle.raw["identities"]["digest"],
+        "identities_digest": bundle.identity_counts.digest,
         **trained,
         "seed": config.seed,
         "versions": bundle.versions,

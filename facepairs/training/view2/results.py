@@ -1,21 +1,56 @@
-"""All done folds of a cross-validation, summed up: a method's figures, and those of all methods."""
+"""Figures of all finished folds of a cross-validation, by method."""
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from facepairs.evaluation.scores import Scores, write_scores
-from facepairs.evaluation.view2 import view2_summary
+from facepairs.evaluation.metrics.summary import FoldSummary, Summary, view2_summary
+from facepairs.evaluation.scores import ScoreTable, write_scores
+from facepairs.evaluation.serialize import to_plain
 from facepairs.support.atomic import atomic_file
 from facepairs.training.view2.fold_record import SCORES, DoneFold, fold_folder, read_fold
 from facepairs.training.view2.methods import CONFIG, METHODS, check_data
 
 RESULT = "result.json"
-SCHEMA = 1
+SCHEMA = 2
 FROM_RECORD = ("people", "images", "identities_digest", "epochs", "minutes", "seed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldResult(FoldSummary):
+    """Figures of a fold and how its network was trained; `people` and `images` are counts."""
+
+    people: dict[str, int]
+    images: dict[str, int]
+    identities_digest: str
+    epochs: int
+    minutes: float
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodResult(Summary):
+    """Figures of a method over its finished folds; `minutes` is the time of all trainings."""
+
+    method: str
+    folds_done: int
+    folds_in_all: int
+    minutes: float
+    machines: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossvalResults:
+    """Figures of all methods; `data` are digests of the images and lists."""
+
+    schema: int = SCHEMA
+    protocol: str = "view2"
+    data: dict[str, str]
+    methods: dict[str, MethodResult]
 
 
 def check_all_data(out: Path, digests: Mapping[str, str]) -> None:
@@ -25,8 +60,14 @@ def check_all_data(out: Path, digests: Mapping[str, str]) -> None:
             check_data(out / method, digests)
 
 
-def write_results(out: Path, folds: int, digests: Mapping[str, str]) -> dict[str, Any]:
-    """Sum up every method that has a done fold, of the `folds` there are; give RUN/result.json."""
+def write_results(out: Path, folds: int, digests: Mapping[str, str]) -> CrossvalResults:
+    """Write and return the figures of every method that has a finished fold.
+
+    Args:
+        out: Run folder; gets result.json, and one in the folder of each method.
+        folds: Number of folds of the protocol.
+        digests: Of the images and lists.
+    """
     methods = {}
     for method in METHODS:
         done = [
@@ -36,43 +77,45 @@ def write_results(out: Path, folds: int, digests: Mapping[str, str]) -> dict[str
         ]
         if done:
             methods[method] = _method_result(out / method, method, done, folds)
-    results = {"schema": SCHEMA, "protocol": "view2", "data": dict(digests), "methods": methods}
+    results = CrossvalResults(data=dict(digests), methods=methods)
     _write_json(out / RESULT, results)
     return results
 
 
-def _method_result(folder: Path, method: str, done: list[DoneFold], folds: int) -> dict[str, Any]:
-    scores = _joined(done)
+def _method_result(folder: Path, method: str, done: list[DoneFold], folds: int) -> MethodResult:
+    scores = _join_scores(done)
     write_scores(folder / SCORES, scores)
-    number = [int(fold.record["fold"]) for fold in done]
+    by_fold = {int(fold.record["fold"]): fold for fold in done}
     summary = view2_summary(
         scores.genuine,
         scores.score,
         scores.fold,
-        {k: fold.threshold for k, fold in zip(number, done, strict=True)},
-        {k: fold.calibration for k, fold in zip(number, done, strict=True)},
+        {number: fold.threshold for number, fold in by_fold.items()},
+        {number: fold.calibration for number, fold in by_fold.items()},
     )
-    for row, fold in zip(summary["folds"], done, strict=True):
-        row |= {key: fold.record[key] for key in FROM_RECORD}
-    machines: list[Any] = []
+    rows = [
+        FoldResult(**vars(row), **{key: by_fold[row.fold].record[key] for key in FROM_RECORD})
+        for row in summary.folds
+    ]
+    machines: list[dict[str, Any]] = []
     for fold in done:
         if fold.record["machine"] not in machines:
             machines.append(fold.record["machine"])
-    result = {
-        **summary,
-        "method": method,
-        "folds_done": len(done),
-        "folds_in_all": folds,
-        "minutes": round(sum(row["minutes"] for row in summary["folds"]), 2),
-        "machines": machines,
-    }
+    result = MethodResult(
+        **vars(summary) | {"folds": rows},
+        method=method,
+        folds_done=len(done),
+        folds_in_all=folds,
+        minutes=round(sum(row.minutes for row in rows), 2),
+        machines=machines,
+    )
     _write_json(folder / RESULT, result)
     return result
 
 
-def _joined(done: list[DoneFold]) -> Scores:
+def _join_scores(done: list[DoneFold]) -> ScoreTable:
     parts = [fold.scores for fold in done]
-    return Scores(
+    return ScoreTable(
         [name for part in parts for name in part.left],
         [name for part in parts for name in part.right],
         np.concatenate([part.genuine for part in parts]),
@@ -81,6 +124,7 @@ def _joined(done: list[DoneFold]) -> Scores:
     )
 
 
-def _write_json(path: Path, value: dict[str, Any]) -> None:
+def _write_json(path: Path, result: MethodResult | CrossvalResults) -> None:
     with atomic_file(path) as handle:
-        handle.write(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        text = json.dumps(to_plain(result), indent=1, ensure_ascii=False, allow_nan=False)
+        handle.write(text + "\n")

@@ -1,4 +1,4 @@
-"""Several devices and workers learn what one does with the whole batch."""
+"""Several devices and workers learn what one device learns with the whole batch."""
 
 import os
 import subprocess
@@ -29,11 +29,11 @@ def saved(out: Path, model: str, worker: int = 0):
         return {name: archive[name] for name in archive.files}
 
 
-def assert_alike(one, other):
-    """Say that both went the same way.
+def assert_same_training(one, other):
+    """Assert that two trainings moved the weights alike.
 
-    Rounding turns some ReLU and maximum over, which moves a layer by a tenth of its way at most; a
-    slope of twice the size would move it by its whole way.
+    Rounding changes some ReLUs and maxima, which moves a layer's weights by a tenth of their
+    change at most; a gradient of twice the size would move them by all of it.
     """
     assert other["loss"] == pytest.approx(one["loss"], rel=5e-3)
     for name in (name for name in one if name.startswith("v")):
@@ -49,35 +49,37 @@ def one(faces, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_devices_with_unequal_parts_learn_what_one_does_from_every_loss(faces, one, tmp_path):
+def test_unequal_shards_learn_what_one_device_does_with_every_loss(
+    faces, one, tmp_path
+):
     alone(faces, tmp_path / "run", 3, *ALL)
     for model in ALL:
-        assert_alike(saved(one, model), saved(tmp_path / "run", model))
+        assert_same_training(saved(one, model), saved(tmp_path / "run", model))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
-def test_workers_end_at_the_same_weights_which_are_those_of_one(faces, one, tmp_path, count):
+def test_all_workers_end_at_the_weights_of_a_single_device(faces, one, tmp_path, count):
     models = (CONV, "difference:in-batch")
     started = workers.start(script(faces, tmp_path / "run", count, *models), count)
     assert [code for code, *_ in workers.finish(started)] == [0] * count
     for model in models:
         first = saved(tmp_path / "run", model)
-        assert_alike(saved(one, model), first)
+        assert_same_training(saved(one, model), first)
         for worker in range(1, count):
             other = saved(tmp_path / "run", model, worker)
             assert all(np.array_equal(first[name], other[name]) for name in first)
 
 
-def test_one_worker_or_device_is_asked_for_nothing():
+def test_a_single_device_needs_no_communication():
     assert "TF_CONFIG" not in os.environ
-    from facepairs.training.distributed.context import open_team
+    from facepairs.training.distributed.startup import connect_devices
 
-    team = open_team("auto")
-    assert (team.worker, team.workers, team.replicas, team.strategy) == (0, 1, 1, None)
-    assert team.own(10) is None
-    assert team.any(True)
-    assert team.chiefs(3.5) == 3.5
-    team.check_same("whatever", "anything")
-    with team.in_turn():
-        team.wait()
+    context = connect_devices("auto")
+    assert (context.worker, context.workers, context.replicas, context.strategy) == (0, 1, 1, None)
+    assert context.local_range(10) is None
+    assert context.any(True)
+    assert context.broadcast(3.5) == 3.5
+    context.check_same("whatever", "anything")
+    with context.chief_first():
+        context.barrier()

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from tiny_bundles import NETWORK, tiny_bundle
 
-from facepairs.bundles.bundle import MODEL, write_bundle
+from facepairs.bundles.bundle import MODEL
+from facepairs.bundles.writer import write_bundle
 from facepairs.errors import BadBundle, BadConfig
-from facepairs.images.photo import load_crop
+from facepairs.images.crop import load_crop
 from facepairs.training.export import export as exporting
 from facepairs.training.export.export import export
 from facepairs.verification.verifier import Verifier
@@ -75,8 +76,8 @@ def test_probes_are_noise_and_drawn_faces(tiny):
 
 def keras_bundle(out, name, other_weights=False):
     """A bundle of a network with random weights; its Keras model may have other ones."""
+    from facepairs.models.build import build_network
     from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
-    from facepairs.models.network import build_network
 
     network = build_network(name, 112, 64, augment=0.0)
     round_weights(network.head)
@@ -87,7 +88,7 @@ def keras_bundle(out, name, other_weights=False):
     bundle = tiny_bundle(out, network.kind)
     manifest = {k: v for k, v in bundle.raw.items() if k not in ("files", "schema")}
     manifest |= {"framing": {"frame_px": 250, "crop_px": 112}}
-    files = {file: bundle.read(file) for file in bundle.raw["files"]}
+    files = {file: bundle.read(file) for file in bundle.files}
     return write_bundle(out, manifest, files | {NETWORK: onnx, MODEL: keras_bytes(model)})
 
 

@@ -1,11 +1,11 @@
-"""Eigenfaces: the whitened principal components of the images asked for, and of no other."""
+"""Eigenfaces are the whitened principal components of exactly the images they are fitted to."""
 
 import numpy as np
 import pytest
 
 from facepairs.data.index import FaceIndex
+from facepairs.models.build import build_network
 from facepairs.models.eigenfaces import PROJECTION, gray_pixels
-from facepairs.models.network import build_network
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training.fitting import eigenfaces
@@ -24,18 +24,18 @@ def store(index):
 
 def fitted(store, images, seed=0):
     network = build_network("eigenfaces", 80, 64, augment=1.0)
-    told = fit_eigenfaces(network, store, np.asarray(images), seed)
-    return network, told
+    counts = fit_eigenfaces(network, store, np.asarray(images), seed)
+    return network, counts
 
 
 def projected(network, store, images):
-    """Give the coordinates before they are brought to length one: float64[N, 150]."""
-    gray = np.asarray(gray_pixels(network.head)(network.preprocess(store.pixels(np.int32(images)))))
+    """The coordinates before normalisation: float64[N, 150]."""
+    gray = np.asarray(gray_pixels(network.head)(network.preprocess(store.gather(np.int32(images)))))
     kernel, bias = network.head.get_layer(PROJECTION).get_weights()
     return gray.astype(np.float64) @ kernel + bias
 
 
-def test_the_coordinates_are_white_on_the_images_fitted_to(store):
+def test_coordinates_are_white_on_the_images_fitted_to(store):
     images = np.arange(80)
     network, (count, components) = fitted(store, images)
     assert (count, components) == (80, 20)
@@ -48,14 +48,14 @@ def test_the_coordinates_are_white_on_the_images_fitted_to(store):
 def test_the_largest_directions_come_first(store):
     images = np.arange(80)
     network, (_, components) = fitted(store, images)
-    gray = np.asarray(gray_pixels(network.head)(network.preprocess(store.pixels(np.int32(images)))))
+    gray = np.asarray(gray_pixels(network.head)(network.preprocess(store.gather(np.int32(images)))))
     _, singular, _ = np.linalg.svd(gray - gray.mean(axis=0), full_matrices=False)
     kernel = network.head.get_layer(PROJECTION).get_weights()[0][:, :components]
     lengths = 1 / np.linalg.norm(kernel, axis=0)  # whitening divides by the deviation
     assert lengths == pytest.approx(singular[:components] / np.sqrt(79), rel=0.02)
 
 
-def test_other_images_have_no_part_in_it(index, store, tmp_path):
+def test_other_images_have_no_influence(index, store, tmp_path):
     images = np.arange(40)
     network, _ = fitted(store, images)
     kernel, bias = network.head.get_layer(PROJECTION).get_weights()
@@ -66,12 +66,12 @@ def test_other_images_have_no_part_in_it(index, store, tmp_path):
     assert np.abs(np.abs(kernel) - np.abs(others[0])).mean() > 0.1 * np.abs(kernel).mean()
 
 
-def test_of_too_many_images_some_are_drawn_from_the_seed(store, monkeypatch):
-    monkeypatch.setattr(eigenfaces, "MOST_IMAGES", 30)
-    one, told = fitted(store, np.arange(90), seed=1)
+def test_a_sample_of_too_many_images_depends_on_the_seed(store, monkeypatch):
+    monkeypatch.setattr(eigenfaces, "MAX_IMAGES", 30)
+    one, counts = fitted(store, np.arange(90), seed=1)
     again, _ = fitted(store, np.arange(90), seed=1)
     other, _ = fitted(store, np.arange(90), seed=2)
-    assert told == (30, 7)
+    assert counts == (30, 7)
     kernels = [n.head.get_layer(PROJECTION).get_weights()[0] for n in (one, again, other)]
     assert np.array_equal(kernels[0], kernels[1])
     assert not np.array_equal(kernels[0], kernels[2])

@@ -1,19 +1,23 @@
-"""The Fisher tower's frozen part: fitted to the images asked for, the same for the same seed."""
+"""The Fisher backbone is fitted to the given images and is the same for the same seed."""
 
 import numpy as np
 import pytest
 
 from facepairs.data.index import FaceIndex
-from facepairs.models.fisher.tower import MIRROR
-from facepairs.models.network import DESCRIBE, PROJECT, build_network
+from facepairs.models.build import build_network
+from facepairs.models.fisher.tower import BACKBONE, MIRROR, PROJECTOR
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training.fitting import fisher
-from facepairs.training.fitting.fisher import describe_images, fit_mixture, start_projection
+from facepairs.training.fitting.fisher import (
+    fit_mixture,
+    precompute_features,
+    start_projection,
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick():
-    """Fewer iterations: what is tested does not depend on a good fit."""
+    """Fewer iterations: these tests do not depend on a good fit."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fisher, "ITERATIONS", 2)
         patch.setattr(fisher, "SAMPLE_IMAGES", 40)
@@ -32,7 +36,7 @@ def fitted(store, images, seed=0):
 
 
 def frozen(network):
-    return [np.asarray(w) for w in network.head.get_layer(DESCRIBE).weights]
+    return [np.asarray(w) for w in network.head.get_layer(BACKBONE).weights]
 
 
 def equal(one, other):
@@ -44,13 +48,13 @@ def network(store):
     return fitted(store, np.arange(60))
 
 
-def test_the_same_seed_gives_the_same_mixture_another_seed_or_images_another(store, network):
+def test_the_mixture_depends_on_seed_and_images_alone(store, network):
     assert equal(network, fitted(store, np.arange(60)))
     assert not equal(network, fitted(store, np.arange(60), seed=1))
     assert not equal(network, fitted(store, np.arange(36, 96)))
 
 
-def test_gaussians_and_their_mirror_images_are_found():
+def test_the_mixture_fit_recovers_gaussians_and_their_mirror_images():
     random, turn = np.random.default_rng(0), np.float32([1, -1, 1, -1])
     centres = np.float32([[0, 1, 0.2, 0.8], [2, 0.5, -0.3, 0.4]])
     sides = np.where(random.random((4_000, 1)) < 0.8, 1, turn)  # most photos show one side
@@ -60,30 +64,30 @@ def test_gaussians_and_their_mirror_images_are_found():
     order = np.argsort(means[:, 0])
     means = np.where(means[:, 3:] < 0, means * turn, means)  # either may be the mirror image
     assert means[order] == pytest.approx(centres, abs=0.03)
-    assert variances[order] == pytest.approx(0.1**2 + fisher.SMALLEST_VARIANCE, rel=0.1)
+    assert variances[order] == pytest.approx(0.1**2 + fisher.MIN_VARIANCE, rel=0.1)
     assert priors[order] == pytest.approx([0.35, 0.15], abs=0.02)
 
 
 @pytest.fixture(scope="module")
 def vectors(store, network, tmp_path_factory):
-    return describe_images(network, store, 96, tmp_path_factory.mktemp("vectors"))
+    return precompute_features(network, store, 96, tmp_path_factory.mktemp("vectors"))
 
 
-def test_every_image_is_described_and_so_is_its_mirror_image(store, network, vectors):
+def test_features_of_every_image_and_of_its_mirror_image(store, network, vectors):
     assert len(vectors.vectors) == 96
     some = np.int32([0, 41, 95])
-    described = np.asarray(network.described(store.pixels(some)), np.float32)
+    described = np.asarray(network.features(store.gather(some)), np.float32)
     assert np.abs(vectors.vectors[some] - described).max() < 2e-3  # batches differ by rounding
-    mirrored = np.asarray(network.described(store.pixels(some)[:, :, ::-1]), np.float32)
+    mirrored = np.asarray(network.features(store.gather(some)[:, :, ::-1]), np.float32)
     turned = np.asarray(network.head.get_layer(MIRROR)(described))
     assert turned == pytest.approx(mirrored, abs=2e-3)
     assert np.abs(mirrored - described).max() > 0.01
 
 
-def test_the_projection_starts_from_whitened_components(network, vectors):
+def test_the_projection_starts_from_whitened_principal_components(network, vectors):
     images = np.arange(60)
     start_projection(network, vectors, images, seed=0)
-    project = network.head.get_layer(PROJECT)
+    project = network.head.get_layer(PROJECTOR)
     at = np.asarray(project(np.asarray(vectors.vectors[images], np.float32)))
     assert at.shape == (60, fisher.DIMENSIONS)
     assert np.linalg.norm(at, axis=1) == pytest.approx(1, abs=1e-5)

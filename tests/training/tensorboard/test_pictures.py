@@ -1,4 +1,4 @@
-"""Pictures of the TensorBoard log show what they are given."""
+"""The pictures of the TensorBoard log show pairs, labels and rates where they belong."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def test_a_note_follows_the_label_and_the_grid_ends_at_16_pairs():
     assert (noted[:16, :100] < 250).any(axis=2).sum() > (plain[:16, :68] < 250).any(axis=2).sum()
 
 
-def test_the_curve_goes_where_the_rates_are():
+def test_the_curve_passes_through_the_rates():
     far, tar = np.array([0, 0.1, 0.1, 1]), np.array([0, 0.0, 0.75, 1])
     blue = np.argwhere((roc_picture(far, tar) == [0x1F, 0x5F, 0xBF]).all(axis=2))
     left, right, top, bottom = 40, 320, 40, 320

@@ -1,4 +1,4 @@
-"""The projector's files say the same of every point."""
+"""The projector's files list the points in one order."""
 
 import numpy as np
 from PIL import Image
@@ -6,7 +6,7 @@ from PIL import Image
 from facepairs.training.tensorboard.projector import write_projector
 
 
-def test_vectors_names_and_thumbnails_are_in_one_order(tmp_path):
+def test_embeddings_names_and_thumbnails_are_in_the_same_order(tmp_path):
     vectors = np.arange(15, dtype=np.float32).reshape(5, 3) / 7
     shades = np.arange(5, dtype=np.uint8) * 50
     thumbnails = np.broadcast_to(shades[:, None, None, None], (5, 64, 64, 3))
@@ -24,13 +24,13 @@ def test_vectors_names_and_thumbnails_are_in_one_order(tmp_path):
     assert 'image_path: "thumbnails.png" single_image_dim: 40 single_image_dim: 40' in config
 
 
-def test_without_thumbnails_there_is_no_sprite(tmp_path):
+def test_without_thumbnails_no_sprite_is_written(tmp_path):
     write_projector(tmp_path, np.zeros((2, 3), np.float32), [("a", "b")] * 2, None)
     assert not (tmp_path / "thumbnails.png").exists()
     assert "sprite" not in (tmp_path / "projector_config.pbtxt").read_text()
 
 
-def test_the_projectors_own_reader_takes_the_configuration(tmp_path):
+def test_the_projectors_own_reader_accepts_the_configuration(tmp_path):
     from google.protobuf import text_format
     from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 

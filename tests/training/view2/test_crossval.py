@@ -12,8 +12,9 @@ from invented_view2 import FOLDS, write_lists
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadRun
+from facepairs.evaluation.metrics.summary import view2_summary
 from facepairs.evaluation.scores import read_scores
-from facepairs.evaluation.view2 import view2_summary
+from facepairs.evaluation.serialize import to_plain
 from facepairs.training import job as training
 from facepairs.training.view2.crossval import crossval, run_fold
 from facepairs.training.view2.fold_record import read_fold
@@ -80,7 +81,7 @@ def test_a_fold_is_a_run_folder_with_scores_and_a_record(view, done):
         record = json.loads((folder / "fold.json").read_text())
         bundle = Bundle.open(folder / "bundle")
         assert record["threshold"] == bundle.threshold
-        assert record["identities_digest"] == bundle.raw["identities"]["digest"]
+        assert record["identities_digest"] == bundle.identity_counts.digest
         split = view.split(fold, plan(folder.parent.parent.parent).configs["pixels"])
         assert record["people"] == {
             "training": len(split.training),
@@ -129,13 +130,13 @@ def test_no_bundle_knows_anybody_of_its_fold(view, done):
 def test_the_result_can_be_computed_from_scores_and_thresholds(done):
     report, out = done
     results = json.loads((out / "result.json").read_text())
-    assert results == report.results
+    assert results == to_plain(report.results)
     assert list(results["methods"]) == ["pixels", "eigenfaces"]
     for method, result in results["methods"].items():
         assert json.loads((out / method / "result.json").read_text()) == result
         scores = read_scores(out / method / "scores.csv")
         thresholds = {row["fold"]: row["threshold"] for row in result["folds"]}
-        again = view2_summary(scores.genuine, scores.score, scores.fold, thresholds)
+        again = to_plain(view2_summary(scores.genuine, scores.score, scores.fold, thresholds))
         for key in ("accuracy", "accuracy_standard_error", "auc", "eer", "tar_at_far", "fmr"):
             assert result[key] == again[key]
         assert 0 <= result["ece"] <= 1
@@ -158,10 +159,10 @@ def test_folds_that_are_done_are_not_trained_again(view, done, tmp_path, monkeyp
     (out / "pixels" / "fold-02" / "scores.csv").write_text("genuine,score\n1,2\n")
     assert read_fold(out / "pixels" / "fold-01", "pixels", 1) is None
     assert read_fold(out / "pixels" / "fold-02", "pixels", 2) is None
-    again = crossval(view, plan(tmp_path), out, resume=True).results["methods"]["pixels"]
-    before = done[0].results["methods"]["pixels"]
-    assert again["accuracy"] == before["accuracy"]
-    assert again["auc"] == before["auc"]
+    again = crossval(view, plan(tmp_path), out, resume=True).results.methods["pixels"]
+    before = done[0].results.methods["pixels"]
+    assert again.accuracy == before.accuracy
+    assert again.auc == before.auc
 
 
 def test_a_record_of_another_fold_or_method_does_not_count(done, tmp_path):
@@ -223,14 +224,14 @@ def test_a_training_that_was_cut_off_ends_at_the_same_weights(view, trained, tmp
     ]
     for key in ("threshold", "accuracy", "auc", "scores_sha256", "epochs", "identities_digest"):
         assert records[0][key] == records[1][key]
-    assert report.results["methods"]["difference"]["accuracy_standard_error"] is None
+    assert report.results.methods["difference"].accuracy_standard_error is None
 
 
 def test_the_articles_pairs_make_another_network(view, trained, tmp_path):
     text = SETTINGS.replace("[difference]", "[difference-article]")
     report = crossval(view, plan(tmp_path, "difference-article", "1", text), tmp_path / "run")
     (ours,) = json.loads((trained / "difference" / "result.json").read_text())["folds"]
-    (theirs,) = report.results["methods"]["difference-article"]["folds"]
+    (theirs,) = report.results.methods["difference-article"].folds
     assert theirs["identities_digest"] == ours["identities_digest"]  # the same people …
     assert theirs["threshold"] != ours["threshold"]  # … in other pairs
     settings = (tmp_path / "run" / "difference-article" / "config.toml").read_text()

@@ -1,4 +1,4 @@
-"""A step leaves nothing behind, so that memory does not grow with their number."""
+"""Steps keep no memory: TensorFlow does not keep the numbers that are passed to it."""
 
 import sys
 from typing import ClassVar
@@ -9,16 +9,18 @@ import pytest
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
-from facepairs.models.network import build_network
+from facepairs.models.build import build_network
 from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.training.loop.train_loop import Progress, Schedule, TrainLoop, training_blocks
+from facepairs.training.loop.schedule import Schedule, TrainingProgress, training_blocks
+from facepairs.training.loop.step import make_step
+from facepairs.training.loop.train_loop import TrainLoop
 
-BATCH, STEPS, LAST = 2, 5, 70_005  # numbers that nobody else has
+BATCH, STEPS, LAST = 2, 5, 70_005  # numbers that occur nowhere else
 
 
 class Step(int):
-    """A step's number that keeps those which come of it."""
+    """A step number that records the numbers computed from it."""
 
     given: ClassVar[list["Step"]] = []
 
@@ -31,14 +33,14 @@ class Rate(float):
     given: ClassVar[list["Rate"]] = []
 
 
-class Watched(Schedule):
+class RecordingSchedule(Schedule):
     def learning_rate(self, step):
         Rate.given.append(Rate(super().learning_rate(int(step))))
         return Rate.given[-1]
 
 
-def holders(numbers):
-    """How many hold each number, this function included."""
+def reference_counts(numbers):
+    """How many references each number has, those of this function included."""
     return [sys.getrefcount(number) for number in numbers]
 
 
@@ -48,18 +50,18 @@ def trained(faces):
     store = MemoryStore.build(index, 250, 64)
     sampler = PairSampler(index.first, np.arange(len(index.people)), 3)
     batches = make_dataset(store, lambda: training_blocks(sampler, BATCH, STEPS, 0), BATCH)
-    loop = TrainLoop(build_network("difference", 64, 64, 0.0), store, 3, dict, lambda: False)
-    loop.progress = Progress(Step(LAST - STEPS))
-    schedule = Watched(1, LAST, 1e-3)
+    step = make_step(build_network("difference", 64, 64, 0.0), store, 3)
+    loop = TrainLoop(step, progress=TrainingProgress(Step(LAST - STEPS)))
+    schedule = RecordingSchedule(1, LAST, 1e-3)
     callbacks = keras.callbacks.CallbackList([], model=None)
-    loop.run(batches, schedule, callbacks, lambda schedule, progress: schedule)
+    loop.run(batches, schedule, callbacks)
     return loop
 
 
 @pytest.mark.parametrize("kind", [Step, Rate])
-def test_tensorflow_keeps_no_number_of_a_step(trained, kind):
-    """It keeps the tensors of Python's numbers, and these with them, to the process's end."""
+def test_tensorflow_keeps_no_reference_to_step_numbers_and_rates(trained, kind):
+    """It keeps the tensors of Python numbers, and the numbers with them, until the process ends."""
     assert trained.progress.step == LAST
     assert len(kind.given) == STEPS
-    found, nobody_else = holders(kind.given[:-1]), holders([kind(1)])
-    assert found == [nobody_else[0] + 1] * (STEPS - 1)  # the list that was cut, and the cut one
+    counts, (fresh,) = reference_counts(kind.given[:-1]), reference_counts([kind(1)])
+    assert counts == [fresh + 1] * (STEPS - 1)  # `given` and its slice

@@ -1,4 +1,4 @@
-"""What the log looks at comes from the store by number, with graphs that are made once."""
+"""`map_images` reads a store by image number and traces its graph once."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.pipeline.dataset import image_batches
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.training.tensorboard.monitor import BATCH, _by_number
+from facepairs.training.tensorboard.monitor import BATCH_SIZE, map_images
 
 CROP = 32
 
@@ -18,7 +18,7 @@ def index(faces):
 
 
 class Traced(FileStore):
-    """Counts how often its part of a graph is made."""
+    """Counts how often its loader is traced."""
 
     times = 0
 
@@ -32,18 +32,18 @@ class Traced(FileStore):
         return counted
 
 
-def test_images_come_by_number_and_later_looks_make_no_new_graph(index):
+def test_images_are_read_by_number_and_later_calls_trace_no_new_graph(index):
     store = Traced(index, 250, CROP)
-    shown = _by_number(store, lambda pixels: pixels)
-    for count in (BATCH + 6, 3, 1):
+    shown = map_images(store, lambda pixels: pixels)
+    for count in (BATCH_SIZE + 6, 3, 1):
         wanted = (np.arange(count) * 5) % len(index)
         batches = [batch.numpy() for batch in image_batches(FileStore(index, 250, CROP), wanted, 9)]
         assert np.array_equal(shown(wanted), np.concatenate(batches))
     assert store.times == 1
 
 
-def test_a_store_in_memory_gives_the_same(index):
+def test_memory_and_file_stores_give_the_same_images(index):
     wanted = np.array([4, 0, 4])
     stores = MemoryStore.build(index, 250, CROP), FileStore(index, 250, CROP)
-    in_memory, from_files = (_by_number(store, lambda pixels: pixels)(wanted) for store in stores)
+    in_memory, from_files = (map_images(store, lambda pixels: pixels)(wanted) for store in stores)
     assert np.array_equal(in_memory, from_files)

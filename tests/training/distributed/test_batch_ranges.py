@@ -1,4 +1,4 @@
-"""N workers together draw the very pairs of one with the whole batch, wherever a run begins."""
+"""N workers together read exactly the pairs of a single one, at any start step."""
 
 import itertools
 
@@ -7,11 +7,11 @@ import pytest
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler
-from facepairs.models.step_random import parts
+from facepairs.models.step_random import split_batch
 from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.training.loop.train_loop import training_blocks
+from facepairs.training.loop.schedule import training_blocks
 
 BATCH, STEPS = 10, 7  # an epoch is one block, cut short
 
@@ -33,35 +33,35 @@ def drawn(index, store, sampler, start, part, count):
 
 
 @pytest.mark.parametrize("distinct", [True, False])
-def test_parts_make_up_the_batch(index, distinct):
+def test_the_ranges_of_all_workers_make_up_the_batch(index, distinct):
     people = np.arange(len(index.people))
     sampler = (
         DistinctPeopleSampler(index.first, people, 4, BATCH)
         if distinct
         else PairSampler(index.first, people, 4)
     )
-    store = MemoryStore(np.zeros((len(index), 1, 1, 3), np.uint8))  # gives numbers, no pixels yet
+    store = MemoryStore(np.zeros((len(index), 1, 1, 3), np.uint8))  # image numbers, no pixels
     from_the_start = drawn(index, store, sampler, 0, None, 22)
     for workers, start in ((1, 3), (2, 0), (2, 3), (3, 12)):  # 12: within the second epoch
         dealt = [
             drawn(index, store, sampler, start, (part.begin, part.end), 10)
-            for part in parts(BATCH, workers)
+            for part in split_batch(BATCH, workers)
         ]
         for step, whole in enumerate(from_the_start[start : start + 10]):
             batches = [one[step] for one in dealt]
             assert np.array_equal(joined([batch["images"] for batch in batches]), whole["images"])
-            for batch in batches:  # losses compare all with all: everybody knows all labels
+            for batch in batches:  # losses compare all images: every worker has all labels
                 assert np.array_equal(batch["genuine"], whole["genuine"])
                 assert np.array_equal(batch["people"], whole["people"])
 
 
 def joined(pieces):
-    """Join lefts-then-rights of the parts as those of the whole batch."""
+    """Join the ranges' left and right images into those of the whole batch."""
     sides = [np.split(piece, 2) for piece in pieces]
     return np.concatenate([left for left, _ in sides] + [right for _, right in sides])
 
 
-def test_a_worker_decodes_the_images_of_its_part_alone(index):
+def test_a_worker_decodes_only_the_images_of_its_range(index):
     store = FileStore(index, 250, 64)
     sampler = PairSampler(index.first, np.arange(len(index.people)), 4)
     (whole,) = drawn(index, store, sampler, 0, None, 1)

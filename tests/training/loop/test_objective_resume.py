@@ -1,4 +1,4 @@
-"""A loss with weights of its own: trained, saved and resumed with the tower, and not exported."""
+"""A loss with its own weights is trained, saved and resumed with the network, but not exported."""
 
 import json
 
@@ -10,11 +10,13 @@ from command_line import facepairs
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler
 from facepairs.errors import BadRun
-from facepairs.models.network import build_network
+from facepairs.models.build import build_network
 from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.memory import MemoryStore
+from facepairs.training.loop.schedule import Schedule, training_blocks
+from facepairs.training.loop.step import make_step, never_stop
+from facepairs.training.loop.train_loop import TrainingInterrupted, TrainLoop
 from facepairs.training.run_folder.checkpoint import load_checkpoint, save_checkpoint
-from facepairs.training.loop.train_loop import Schedule, Stopped, TrainLoop, training_blocks
 
 BATCH, SCHEDULE = 8, Schedule(2, 4, 1e-2)
 
@@ -25,11 +27,16 @@ def data(faces):
     return index, MemoryStore.build(index, 250, 64)
 
 
-def new_loop(data, seed, loss="cosface"):
+def new_loop(data, seed, loss="cosface", stop_after=None):
+    """A loop on a new network; with `stop_after`, it is asked to stop after that many steps."""
     index, store = data
     keras.utils.set_random_seed(seed)
     network = build_network("siamese-conv", 64, 64, 1.0, loss=loss, photos=index.image_counts)
-    return TrainLoop(network, store, 3, validate=dict, should_stop=lambda: False)
+    should_stop = never_stop
+    if stop_after:
+        should_stop = lambda: loop.progress.step == stop_after  # noqa: E731
+    loop = TrainLoop(make_step(network, store, 3, should_stop=should_stop))
+    return loop
 
 
 def run(data, loop, named=True):
@@ -44,61 +51,63 @@ def run(data, loop, named=True):
         people_numbers(index.person_of, everyone) if named else None,
     )
     callbacks = keras.callbacks.CallbackList([], model=None)
-    loop.run(batches, SCHEDULE, callbacks, lambda schedule, progress: schedule)
+    loop.run(batches, SCHEDULE, callbacks)
+
+
+def variables(loop):
+    return [*loop.step.model.variables, *loop.step.optimizer.variables]
 
 
 def values(loop):
-    return [np.asarray(variable).tobytes() for variable in loop.variables]
+    return [np.asarray(variable).tobytes() for variable in variables(loop)]
 
 
 @pytest.mark.parametrize("loss", ["cosface", "cross-entropy"])
-def test_a_resumed_run_ends_at_the_same_weights_bit_for_bit(data, tmp_path, loss):
+def test_a_resumed_training_ends_at_the_same_weights_bit_for_bit(data, tmp_path, loss):
     whole = new_loop(data, 0, loss)
-    before = [np.asarray(v).copy() for v in whole.network.objective.variables]
+    before = [np.asarray(v).copy() for v in whole.step.model.objective.variables]
     run(data, whole)
-    for variable, start in zip(whole.network.objective.variables, before, strict=True):
+    for variable, start in zip(whole.step.model.objective.variables, before, strict=True):
         assert not np.array_equal(np.asarray(variable), start)
 
-    stopped = new_loop(data, 0, loss)
-    stopped.should_stop = lambda: stopped.progress.step == 3
-    with pytest.raises(Stopped):
+    stopped = new_loop(data, 0, loss, stop_after=3)
+    with pytest.raises(TrainingInterrupted):
         run(data, stopped)
-    save_checkpoint(tmp_path / "checkpoint.npz", stopped.variables, {"step": 3})
+    save_checkpoint(tmp_path / "checkpoint.npz", variables(stopped), {"step": 3})
 
     resumed = new_loop(data, 99, loss)  # other weights at first
     assert values(resumed) != values(stopped)
-    state = load_checkpoint(tmp_path / "checkpoint.npz", resumed.variables)
+    state = load_checkpoint(tmp_path / "checkpoint.npz", variables(resumed))
     assert values(resumed) == values(stopped)
     resumed.progress.step = state["step"]
     run(data, resumed)
     assert values(resumed) == values(whole)
 
 
-def test_a_stop_at_an_epochs_last_step_keeps_that_epochs_row(data):
-    loop = new_loop(data, 0)
-    loop.should_stop = lambda: loop.progress.step == SCHEDULE.steps_per_epoch
-    with pytest.raises(Stopped):
+def test_stopping_at_the_last_step_of_an_epoch_keeps_its_history_row(data):
+    loop = new_loop(data, 0, stop_after=SCHEDULE.steps_per_epoch)
+    with pytest.raises(TrainingInterrupted):
         run(data, loop)
     assert loop.progress.step == SCHEDULE.steps_per_epoch
     assert [row["epoch"] for row in loop.progress.history] == [1]
 
 
-def test_without_names_every_pair_shows_people_of_its_own(data):
-    """As from a cache of pairs; with a person once a batch that is just what there is."""
+def test_without_person_numbers_every_pair_counts_as_other_people(data):
+    """A cache of pairs has no person numbers; here no person occurs twice in a batch anyway."""
     named, nameless = (new_loop(data, 0, "supervised") for _ in range(2))
     run(data, named)
     run(data, nameless, named=False)
     assert values(nameless) == values(named)
 
 
-def test_a_checkpoint_of_another_loss_is_refused(data, tmp_path):
-    save_checkpoint(tmp_path / "c.npz", new_loop(data, 0, "in-batch").variables, {})
+def test_loading_a_checkpoint_of_another_loss_is_refused(data, tmp_path):
+    save_checkpoint(tmp_path / "c.npz", variables(new_loop(data, 0, "in-batch")), {})
     with pytest.raises(BadRun, match="another model"):
-        load_checkpoint(tmp_path / "c.npz", new_loop(data, 0, "cosface").variables)
+        load_checkpoint(tmp_path / "c.npz", variables(new_loop(data, 0, "cosface")))
 
 
-def test_the_tower_begins_the_same_under_any_loss_and_is_exported_alone(data):
-    plain, identities = (new_loop(data, 0, loss).network for loss in ("in-batch", "arcface"))
+def test_initial_weights_do_not_depend_on_the_loss_and_the_loss_is_not_exported(data):
+    plain, identities = (new_loop(data, 0, loss).step.model for loss in ("in-batch", "arcface"))
     for a, b in zip(plain.head.variables, identities.head.variables, strict=True):
         assert np.array_equal(np.asarray(a), np.asarray(b))
     assert len(identities.variables) == len(plain.variables) + 1
@@ -121,7 +130,7 @@ test_share = 0.25
 """
 
 
-def test_the_command_line_trains_on_identities(faces, tmp_path):
+def test_the_command_line_trains_with_an_identity_loss(faces, tmp_path):
     config, out = tmp_path / "small.toml", tmp_path / "run"
     config.write_text(SETTINGS)
     train = ("train", faces, "--config", config)

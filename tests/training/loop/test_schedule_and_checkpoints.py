@@ -1,4 +1,4 @@
-"""Training resumes at any step as if it had never stopped, and says what it does."""
+"""Training continues at any step as if it had never stopped, and checkpoints detect damage."""
 
 import itertools
 
@@ -7,13 +7,14 @@ import pytest
 
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadRun
-from facepairs.training.loop.callbacks import clock, collapse
+from facepairs.support.progress import format_duration
+from facepairs.training.loop.callbacks import describe_collapse
+from facepairs.training.loop.schedule import Schedule, training_blocks
 from facepairs.training.run_folder.checkpoint import load_checkpoint, save_checkpoint
-from facepairs.training.loop.train_loop import Schedule, training_blocks
 
 
 @pytest.mark.parametrize("start", [0, 3, 10, 17, 20, 41])
-def test_pairs_do_not_depend_on_where_a_run_starts(start):
+def test_pairs_do_not_depend_on_the_start_step(start):
     sampler = PairSampler(np.arange(0, 61, 3), range(20), seed=1)
 
     def pairs(first):
@@ -26,13 +27,13 @@ def test_pairs_do_not_depend_on_where_a_run_starts(start):
     assert pairs(start) == pairs(0)[start * 100 :]
 
 
-def test_blocks_hold_whole_batches():
+def test_blocks_hold_a_multiple_of_the_batch_size():
     sampler = PairSampler(np.arange(0, 61, 3), range(20), seed=1)
     blocks = itertools.islice(training_blocks(sampler, 64, 50, 7), 12)
     assert all(len(block) % 64 == 0 for block in blocks)
 
 
-def test_the_first_epoch_does_not_know_how_many_follow():
+def test_learning_rate_of_the_first_epoch_does_not_depend_on_the_number_of_epochs():
     short, long = Schedule(2, 100, 1e-3), Schedule(50, 100, 1e-3)
     rates = [[s.learning_rate(step) for step in range(100)] for s in (short, long)]
     assert rates[0] == rates[1]
@@ -47,7 +48,7 @@ def variables(*shapes):
     return [keras.Variable(np.random.default_rng(i).random(s)) for i, s in enumerate(shapes)]
 
 
-def test_checkpoints_come_back_exactly(tmp_path):
+def test_loading_a_checkpoint_restores_variables_and_state_exactly(tmp_path):
     path = tmp_path / "checkpoint.npz"
     saved = variables((3, 4), (), (2,))
     values = [np.asarray(v).copy() for v in saved]
@@ -58,7 +59,7 @@ def test_checkpoints_come_back_exactly(tmp_path):
     assert all(np.array_equal(np.asarray(v), w) for v, w in zip(saved, values, strict=True))
 
 
-def test_every_truncation_and_many_flips_of_a_checkpoint_are_found(tmp_path):
+def test_truncations_and_changed_bits_of_a_checkpoint_are_detected(tmp_path):
     path = tmp_path / "checkpoint.npz"
     saved = variables((3, 4), (2,))
     save_checkpoint(path, saved, {"step": 5})
@@ -82,7 +83,7 @@ def test_every_truncation_and_many_flips_of_a_checkpoint_are_found(tmp_path):
     assert silent < len(range(0, len(whole), 11)) / 2
 
 
-def test_a_changed_bit_that_speaks_of_encryption_or_packing_is_damage(tmp_path):
+def test_bits_that_claim_encryption_or_another_packing_are_damage(tmp_path):
     path = tmp_path / "checkpoint.npz"
     saved = variables((3, 4), (2,))
     save_checkpoint(path, saved, {"step": 5})
@@ -95,7 +96,7 @@ def test_a_changed_bit_that_speaks_of_encryption_or_packing_is_damage(tmp_path):
 
 
 @pytest.mark.slow
-def test_every_changed_bit_of_a_checkpoint_is_found_or_carries_nothing(tmp_path):
+def test_every_changed_bit_of_a_checkpoint_is_detected_or_has_no_effect(tmp_path):
     path = tmp_path / "checkpoint.npz"
     saved = variables((3, 4), (2,))
     save_checkpoint(path, saved, {"step": 5})
@@ -122,12 +123,12 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path):
         load_checkpoint(path, variables((4, 3)))
 
 
-def test_collapse_is_named():
-    assert "alike" in collapse(1e-5, 0.9)
-    assert "alike" in collapse(float("nan"), 0.9)
-    assert "coin" in collapse(1.0, 0.51)
-    assert collapse(1.0, 0.8) == ""
+def test_describe_collapse_names_equal_scores_and_an_auc_of_one_half():
+    assert "alike" in describe_collapse(val_auc=0.9, val_score_spread=1e-5)
+    assert "alike" in describe_collapse(val_auc=0.9, val_score_spread=float("nan"))
+    assert "no better than chance" in describe_collapse(val_auc=0.51, val_score_spread=1.0)
+    assert describe_collapse(val_auc=0.8, val_score_spread=1.0) == ""
 
 
-def test_clock_reads_well():
-    assert [clock(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]
+def test_durations_are_printed_as_clock_times():
+    assert [format_duration(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]

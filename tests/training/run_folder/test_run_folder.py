@@ -1,4 +1,4 @@
-"""A run folder is held by one process, and nothing that a kill leaves bars it."""
+"""A run folder is locked by one process, and what a killed process leaves does not block it."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from facepairs.errors import BadRun
 from facepairs.training.run_folder.folder import RunFolder
 
 
-def test_what_a_kill_leaves_before_the_configuration_is_no_run(tmp_path):
+def test_a_process_killed_before_writing_the_settings_leaves_no_run(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     (tmp_path / "run.lock").write_text(f"{gone.pid}\n")
@@ -23,15 +23,16 @@ def test_what_a_kill_leaves_before_the_configuration_is_no_run(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["config.toml", "checkpoint.npz", ".hidden"])
-def test_what_others_left_is_not_taken(tmp_path, name):
+def test_a_folder_with_other_files_is_refused_without_resume(tmp_path, name):
     (tmp_path / name).write_text("x")
-    with pytest.raises(BadRun, match="go on with --resume"), RunFolder(tmp_path, resume=False):
+    with pytest.raises(BadRun, match="continue it"), RunFolder(tmp_path, resume=False):
         pass
 
 
-def test_the_second_of_two_is_refused_with_the_firsts_number(tmp_path):
+def test_a_folder_in_use_is_refused_with_the_process_number(tmp_path):
     held = (
-        "import sys; from pathlib import Path; from facepairs.training.run_folder.folder import RunFolder\n"
+        "import sys; from pathlib import Path\n"
+        "from facepairs.training.run_folder.folder import RunFolder\n"
         "with RunFolder(Path(sys.argv[1]), False): print('held', flush=True); sys.stdin.read()"
     )
     first = subprocess.Popen(

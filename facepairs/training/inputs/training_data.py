@@ -1,0 +1,110 @@
+"""What a training reads: its settings, its people, its images and its pairs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from facepairs.config import EMBEDDINGS, TrainConfig
+from facepairs.data.article import ArticleSamplerForComparison
+from facepairs.data.index import FaceIndex
+from facepairs.data.pairs import PairList
+from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler, distinct_pairs
+from facepairs.data.split import PeopleSplit
+from facepairs.pipeline.dataset import InputSource, Store, make_dataset, people_numbers
+from facepairs.pipeline.records.build import people_digest
+from facepairs.pipeline.records.store import RecordStore
+from facepairs.training.inputs.pair_cache import cached_batches
+from facepairs.training.loop.schedule import training_blocks
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The data of one training.
+
+    Attributes:
+        config: The settings.
+        index: All images.
+        split: Who is trained on, who calibrates and who is tested.
+        store: The images' pixels.
+        cache: Cached pairs for store `tfrecord`, else None.
+    """
+
+    config: TrainConfig
+    index: FaceIndex
+    split: PeopleSplit
+    store: Store
+    cache: RecordStore | None = None
+
+    @property
+    def images(self) -> npt.NDArray[np.int64]:
+        """Numbers of the images that are trained on, rising."""
+        return np.flatnonzero(np.isin(self.index.person_of, self.split.training))
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Number of steps between two validations."""
+        pairs = self.cache.pairs if self.cache else self.config.pairs_per_epoch
+        return max(1, pairs // self.config.batch_size)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return plain values that must be equal for a checkpoint to be resumed."""
+        people = [len(part) for part in vars(self.split).values()]
+        digest = people_digest(self.index, self.split.training)
+        return {"index": self.index.fingerprint, "people": people, "training": digest}
+
+    def calibration_pairs(self) -> PairList:
+        """Draw distinct pairs of the calibration people, or of the training people without any."""
+        people = self.split.calibration if len(self.split.calibration) else self.split.training
+        config = self.config
+        return distinct_pairs(self.index.first, people, config.calibration_pairs, config.seed)
+
+    def sampler(self) -> Sampler:
+        """Return the sampler of the training pairs."""
+        first, people, config = self.index.first, self.split.training, self.config
+        if config.sampler == "article":
+            share = config.genuine_share
+            return ArticleSamplerForComparison(first, people, config.seed, share)
+        if config.model in EMBEDDINGS:
+            batch_size, share = config.batch_size, config.several_share
+            return DistinctPeopleSampler(first, people, config.seed, batch_size, share)
+        return PairSampler(first, people, config.seed, config.genuine_share)
+
+    def batches(
+        self,
+        source: InputSource,
+        sampler: Sampler,
+        start_step: int,
+        pair_range: tuple[int, int] | None,
+    ) -> Iterable[dict[str, tf.Tensor]]:
+        """Return the training batches from a step on, without end.
+
+        Args:
+            source: What the model is fed from.
+            sampler: Draws the pairs; not used with a cache.
+            start_step: The first step.
+            pair_range: The [begin, end) range of each batch that this worker reads; None for all.
+        """
+        config, steps = self.config, self.steps_per_epoch
+        size = config.batch_size
+        if self.cache:
+            return cached_batches(self.cache, size, config.seed, start_step, pair_range)
+        people = people_numbers(self.index.person_of, self.split.training)
+        batches: Iterable[dict[str, tf.Tensor]] = make_dataset(
+            source,
+            lambda: training_blocks(sampler, size, steps, start_step),
+            size,
+            people,
+            pair_range,
+        )
+        return batches
+
+
+def limit_batch_size(config: TrainConfig, split: PeopleSplit) -> TrainConfig:
+    """Lower the batch size where a batch of distinct people needs more people than there are."""
+    if config.model in EMBEDDINGS and len(split.training) < config.batch_size:
+        return config.replace(batch_size=len(split.training))
+    return config

@@ -1,0 +1,177 @@
+"""The stages of a training between restoring and exporting: fit, precompute, train.
+
+Most models train on pixels. A model with a frozen backbone trains in two stages: its features are
+computed once (`precompute_backbone`), then its head is trained on them. Either way the training
+loop has one model and one source of inputs from beginning to end.
+"""
+
+from dataclasses import asdict, replace
+
+import keras
+
+from facepairs.models.frozen_backbone import FrozenBackboneNetwork
+from facepairs.models.network import Trainable
+from facepairs.pipeline.dataset import InputSource
+from facepairs.pipeline.features import FeatureStore
+from facepairs.training.fitting.eigenfaces import fit_eigenfaces
+from facepairs.training.fitting.fisher import fit_mixture, precompute_features, start_projection
+from facepairs.training.inputs.training_data import TrainingData
+from facepairs.training.loop.callbacks import (
+    CollapseAlarm,
+    PeriodicCheckpoint,
+    ProfileSteps,
+    ProgressReport,
+)
+from facepairs.training.loop.schedule import Schedule, plan_epochs
+from facepairs.training.loop.step import make_step
+from facepairs.training.loop.train_loop import TrainingInterrupted, TrainLoop
+from facepairs.training.loop.validation import Validator
+from facepairs.training.session import Session
+from facepairs.training.tensorboard.log import TensorBoardLog
+from facepairs.training.tensorboard.monitor import make_monitor, training_grid
+
+MACHINE_SETTINGS = ("lists", "init")  # paths of this machine, which bundles and logs leave out
+GRID_PAIRS = 16
+
+
+def prepare_model(session: Session) -> tuple[Trainable, InputSource]:
+    """Fit what is not trained by gradient descent.
+
+    Args:
+        session: The training.
+
+    Returns:
+        What the training loop trains, and the source of its inputs.
+
+    Raises:
+        TrainingInterrupted: Training was asked to stop. Nothing is saved: a resumed training
+            starts this stage again.
+    """
+    network, data = session.state.network, session.data
+    if isinstance(network, FrozenBackboneNetwork):
+        return network.feature_head(), precompute_backbone(session, network)
+    if data.config.model == "eigenfaces":
+        images, components = fit_eigenfaces(network, data.store, data.images, data.config.seed)
+        session.options.log(f"fitted {components} components to {images:,} images")
+    return network, data.store
+
+
+def precompute_backbone(session: Session, network: FrozenBackboneNetwork) -> FeatureStore:
+    """Compute the features of all images with the frozen backbone.
+
+    A new training first fits the backbone, and afterwards starts the projection from the features.
+    The chief fits; all workers compute a share of the features.
+    """
+    data, context, log = session.data, session.context, session.options.log
+    progress = session.options.progress("describing images")
+    seed, images = data.config.seed, data.images
+    if session.state.is_new:
+        log("fitting local descriptors")
+        if context.is_chief:
+            fit_mixture(network, data.store, images, seed)
+        context.broadcast_variables(network.head.variables)
+    log(f"computing the features of {len(data.index):,} images")
+
+    def progress_or_stop(done: int, total: int) -> None:
+        progress(done, total)
+        if context.any(session.should_stop()):  # every worker needs the others' features
+            raise TrainingInterrupted
+
+    features = precompute_features(
+        network, data.store, len(data.index), session.run.path, progress_or_stop, log,
+        context,
+    )  # fmt: skip
+    if session.state.is_new:
+        if context.is_chief:
+            start_projection(network, features, images, seed)
+        context.broadcast_variables(network.head.variables)
+    return features
+
+
+def train_epochs(
+    session: Session,
+    model: Trainable,
+    source: InputSource,
+    validator: Validator,
+) -> None:
+    """Run the training loop to the end of the schedule, if anything is left to train.
+
+    Args:
+        session: The training.
+        model: What is trained.
+        source: The source of its inputs.
+        validator: Called after each epoch.
+
+    Raises:
+        TrainingInterrupted: Training was asked to stop; the state has been saved.
+    """
+    data, state, context = session.data, session.state, session.context
+    if state.progress.step >= state.schedule.steps:
+        return
+    config, options, sampler = data.config, session.options, data.sampler()
+    alarm = CollapseAlarm(lambda line: _warn(session, line))
+    profiler = ProfileSteps(str(session.run.tensorboard_path), options.log)
+    callbacks: list[keras.callbacks.Callback] = []
+    if context.is_chief:
+        monitor = make_monitor(
+            model, source, data.store, data.index, validator, options.images_in_tensorboard
+        )
+        grid = None
+        if options.images_in_tensorboard:
+            block = sampler.block(0, 0, min(GRID_PAIRS, config.batch_size))
+            grid = training_grid(state.network, data.store, block, config.seed)
+        callbacks = [
+            ProgressReport(state.progress, lambda: state.schedule, config.batch_size),
+            alarm,
+            TensorBoardLog(session.run.tensorboard_path, monitor, grid, portable_settings(data)),
+            *([profiler] if options.profile else []),
+            PeriodicCheckpoint(config.checkpoint_minutes, session.checkpointer.save),
+        ]
+    step = make_step(
+        model,
+        source,
+        config.seed,
+        optimizer=state.optimizer,
+        should_stop=session.should_stop,
+        context=context,
+    )
+    batches = data.batches(
+        source, sampler, state.progress.step, context.local_range(config.batch_size)
+    )
+    try:
+        TrainLoop(step, validator, state.progress).run(
+            batches,
+            state.schedule,
+            keras.callbacks.CallbackList(callbacks, model=None),
+            lambda schedule: _end_epoch(session, schedule),
+        )
+    except TrainingInterrupted:
+        session.checkpointer.save()
+        raise
+    finally:
+        profiler.close()
+        state.warning = alarm.message
+
+
+def _end_epoch(session: Session, schedule: Schedule) -> Schedule:
+    """Plan the remaining epochs, save the state and log the epoch's figures."""
+    state, config = session.state, session.data.config
+    if config.minutes:
+        epochs = plan_epochs(schedule, state.progress, config.minutes, config.most_epochs)
+        schedule = replace(schedule, epochs=int(session.context.broadcast(epochs)))
+    state.schedule = schedule
+    session.checkpointer.save()
+    row = state.progress.history[-1]
+    session.run.log(" ".join(f"{key}={value:.6g}" for key, value in row.items()))
+    return schedule
+
+
+def _warn(session: Session, line: str) -> None:
+    session.options.log(f"warning: {line}")
+    session.run.log(line)
+
+
+def portable_settings(data: TrainingData) -> dict[str, object]:
+    """Return the settings without paths of this machine."""
+    settings = asdict(data.config)
+    return {name: value for name, value in settings.items() if name not in MACHINE_SETTINGS}

@@ -1,0 +1,178 @@
+"""Fine-tuning takes weights, settings and known people from the bundle that it starts from."""
+
+import dataclasses
+import json
+import tomllib
+
+import numpy as np
+import pytest
+
+from facepairs.bundles.bundle import MODEL, Bundle
+from facepairs.bundles.calibration import BundleCalibration
+from facepairs.bundles.identities import Identities
+from facepairs.bundles.writer import rewrite_bundle, write_bundle
+from facepairs.config import FINE_TUNING, RECIPES, TrainConfig, from_table
+from facepairs.data.index import FaceIndex
+from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough
+from facepairs.evaluation.metrics.calibration import FittedCalibration
+from facepairs.models.build import build_network
+from facepairs.training.export.trained_bundle import write_trained_bundle
+from facepairs.training.inputs.initial_weights import load_initial_weights, settings_from_bundle
+from facepairs.training.inputs.people import choose_people
+from facepairs.training.run_folder.folder import resolve_config
+
+PX = 64
+KNOWN = [3, 5, 10]  # the split alone would hold out some of them
+CALIBRATION = FittedCalibration(
+    calibration=BundleCalibration(10.0, -9.0),
+    threshold=0.9,
+    threshold_source="chosen by hand",
+    thresholds=[],
+)
+
+
+def names_of(index, people):
+    return [index.people[int(person)] for person in people]
+
+
+def write_bundle_of(out, network, identities):
+    return write_trained_bundle(out, network, 250, identities, {}, lambda draft: CALIBRATION)
+
+
+@pytest.fixture(scope="module")
+def index(faces):
+    return FaceIndex.scan(faces)
+
+
+@pytest.fixture(scope="module")
+def start(index, tmp_path_factory):
+    """A bundle of random weights that knows 3 people of `faces` and 1 other person."""
+    network = build_network("siamese-conv", 112, PX, augment=0.0)
+    for variable in network.head.variables:
+        if "moving_mean" in variable.path:
+            variable.assign(np.random.default_rng(3).normal(0, 0.1, variable.shape))
+    out = tmp_path_factory.mktemp("start") / "bundle"
+    training = [*names_of(index, KNOWN[:2]), "Somebody Else"]
+    write_bundle_of(out, network, Identities.of(training, names_of(index, KNOWN[2:])))
+    return out, network
+
+
+def test_initial_weights_are_those_of_the_bundle(start):
+    folder, network = start
+    other = build_network("siamese-conv", 112, PX, augment=0.0)
+    record = load_initial_weights(str(folder), other)
+    for loaded, saved in zip(other.head.get_weights(), network.head.get_weights(), strict=True):
+        assert np.array_equal(loaded, saved)
+    assert len(record["known"]) == 4
+    assert record["network_sha256"] == Bundle.open(folder).files["network.onnx"].sha256
+    assert json.loads(json.dumps(record)) == record
+
+
+def test_a_new_bundle_also_knows_the_people_of_the_old_one(start, index, tmp_path):
+    folder, network = start
+    known = load_initial_weights(str(folder), network)["known"]
+    identities = Identities.of(names_of(index, [6]), names_of(index, [7]))
+    identities = identities.union(Identities(training=frozenset(known)))
+    new = write_bundle_of(tmp_path / "new", network, identities)
+    names = [*names_of(index, [*KNOWN, 6]), "Somebody Else"]
+    assert new.trained_on(names).all()
+    assert new.knows(names_of(index, [7])).all()
+    assert not new.trained_on(names_of(index, [7])).any()
+    assert not new.knows(names_of(index, [8])).any()
+
+
+def test_the_bundle_decides_model_image_size_and_crop(start):
+    folder = str(start[0])
+    settings = settings_from_bundle({"init": folder, "seed": 3})
+    assert settings == {
+        "init": folder, "seed": 3, "model": "siamese-conv", "image_size": PX, "frame_px": 250,
+        "crop_px": 112,
+    }  # fmt: skip
+    assert settings_from_bundle({"init": folder, "crop_px": 112})["crop_px"] == 112
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("model", "difference"), ("image_size", 80), ("crop_px", 128), ("frame_px", 200)],
+)
+def test_settings_that_contradict_the_bundle_are_refused(start, name, value):
+    with pytest.raises(
+        BadConfig, match=f"{name} is {value!r}, but the weights of the bundle .* leave"
+    ):
+        settings_from_bundle({"init": str(start[0]), name: value})
+
+
+def test_fine_tuning_settings_are_defaults_that_options_override(start, tmp_path):
+    folder = str(start[0])
+    config = resolve_config({"init": folder}, None, tmp_path, False)
+    for name, value in FINE_TUNING.items():
+        assert getattr(config, name) == value
+    assert config.batch_size == RECIPES["siamese-conv"]["batch_size"]
+    file = tmp_path / "file.toml"
+    file.write_text(f'init = "{folder}"\nepochs = 9\n')
+    config = resolve_config({"learning_rate": 1e-5}, file, tmp_path, False)
+    assert (config.epochs, config.learning_rate) == (9, 1e-5)
+    assert from_table(tomllib.loads(config.to_toml()), "text") == config
+    assert TrainConfig().replace(init=folder).learning_rate == FINE_TUNING["learning_rate"]
+    assert TrainConfig(epochs=7).replace(init=folder).epochs == 7
+
+
+def test_a_resumed_training_keeps_its_init(start, tmp_path):
+    config = resolve_config({"init": str(start[0])}, None, tmp_path, False)
+    (tmp_path / "config.toml").write_text(config.to_toml())
+    assert resolve_config({}, None, tmp_path, True) == config
+    with pytest.raises(BadConfig, match="keeps the run's own init"):
+        resolve_config({"init": "default"}, None, tmp_path, True)
+
+
+def changed_copy(start, out, **files):
+    bundle = Bundle.open(start[0])
+    manifest = {k: v for k, v in bundle.raw.items() if k not in ("files", "schema")}
+    old = {name: bundle.read(name) for name in bundle.files}
+    return write_bundle(out, manifest, {n: v for n, v in {**old, **files}.items() if v}).folder
+
+
+def test_bundles_without_usable_weights_are_refused(start, tmp_path):
+    with pytest.raises(BadBundle, match="no such folder"):
+        settings_from_bundle({"init": str(tmp_path / "none")})
+    bare = changed_copy(start, tmp_path / "bare", **{MODEL: None})
+    with pytest.raises(BadBundle, match=r"has no model\.keras"):
+        settings_from_bundle({"init": str(bare)})
+    foreign = changed_copy(start, tmp_path / "foreign", **{MODEL: b"PK not a model"})
+    with pytest.raises(BadBundle, match=r"model\.keras: cannot be read \(no Keras file"):
+        load_initial_weights(str(foreign), build_network("siamese-conv", 112, PX, 0.0))
+    with pytest.raises(BadBundle, match="has no layer difference_head"):
+        load_initial_weights(str(start[0]), build_network("difference", 112, PX, 0.0))
+    with pytest.raises(BadBundle, match="is not the siamese-conv that this version builds"):
+        load_initial_weights(str(start[0]), build_network("siamese-conv", 112, 96, 0.0))
+    with pytest.raises(BadConfig, match="pixels has no weights to train"):
+        load_initial_weights(str(start[0]), build_network("pixels", 112, PX, 0.0))
+    with pytest.raises(BadConfig, match="init is 3; use a text"):
+        resolve_config({"init": 3}, None, tmp_path, False)
+
+
+def test_known_people_are_only_trained_on(start, index):
+    config = dataclasses.replace(TrainConfig(), init=str(start[0]), calibration_share=0.25)
+    split = choose_people(index, config)
+    assert set(KNOWN) <= set(split.training.tolist())
+    parts = [set(part.tolist()) for part in vars(split).values()]
+    assert set.union(*parts) == set(range(24))
+    assert sum(map(len, parts)) == 24
+    without = choose_people(index, dataclasses.replace(config, init=""))
+    assert set(KNOWN) & {*without.calibration.tolist(), *without.test.tolist()}
+
+
+def test_a_folder_without_new_people_is_refused_with_the_numbers(start, index, tmp_path):
+    bundle = Bundle.open(start[0])
+    rewrite_bundle(bundle, tmp_path / "all", {}, Identities.of(index.people, []))
+    config = dataclasses.replace(TrainConfig(), init=str(tmp_path / "all"))
+    with pytest.raises(NotEnough, match=r"0 people .*; 24 more are known to the bundle"):
+        choose_people(index, config)
+
+
+def test_a_damaged_model_file_is_detected(start, tmp_path):
+    folder = changed_copy(start, tmp_path / "copy")
+    path = folder / MODEL
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises((BadBundle, BadData), match="SHA-256"):
+        load_initial_weights(str(folder), build_network("siamese-conv", 112, PX, 0.0))
