@@ -1,12 +1,13 @@
-"""Errors that a user can act on; everything else that is raised is a bug."""
+"""Errors that a user can act on; every other exception is a bug."""
 
 NO_PLACE = "no folder for temporary files can be written; set TMPDIR to one that can"
 
 
 class FacepairsError(Exception):
-    """Say in one line what is wrong, which file or value, and what to do; `kind` is for scripts.
+    """One line: what is wrong, with which file or value, and what to do next.
 
-    A line break or a control character in the message, from a file's name most likely, is escaped.
+    Line breaks and control characters in the message, most likely from a file's name, are escaped.
+    `kind` names the error for programs.
     """
 
     kind = "error"
@@ -16,7 +17,7 @@ class FacepairsError(Exception):
 
 
 def one_line(text: str) -> str:
-    """Escape as Python does what would break a line or steer a terminal, or is no Unicode."""
+    """Escape line breaks, control characters and surrogates the way Python's `repr` does."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -41,36 +42,36 @@ class BadImage(FacepairsError):
 
 
 class NoFace(BadImage):
-    """An image in which no face was found, so that nothing can be framed."""
+    """An image in which no face was found."""
 
     kind = "no_face"
 
 
 class BadBundle(FacepairsError):
-    """A bundle that is missing, damaged, or of another schema."""
+    """A bundle that is missing, damaged, or of another schema version."""
 
     kind = "bundle"
 
 
 class BadRun(FacepairsError):
-    """A run folder that cannot be written, resumed, or is in use."""
+    """A run folder that cannot be written or resumed, or that is in use."""
 
     kind = "run"
 
 
 class NotEnough(FacepairsError):
-    """Too few people, images or pairs to say anything; the message gives the numbers needed."""
+    """Too few people, images or pairs for a result; the message gives the numbers needed."""
 
     kind = "not_enough"
 
 
 class BadTransfer(FacepairsError):
-    """A download that failed, or whose content is not what was promised."""
+    """A download that failed, or whose checksum is wrong."""
 
     kind = "transfer"
 
 
 class LostWorker(FacepairsError):
-    """Another worker of a training has gone, or did not come."""
+    """Another worker of a distributed training has ended, or did not start."""
 
     kind = "worker"

@@ -1,9 +1,9 @@
-"""The scores file: the joint between models and measurement.
+"""The scores file, the interface between models and measurement, and its pairs in memory.
 
-CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores are more
-alike. Only `genuine` and `score` are needed to read one, so that any other system's scores can be
+CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores mean more
+alike. Only `genuine` and `score` are required, so that the scores of any other system can be
 measured too. A column `error`, as `verify --pairs` writes it, says why a pair has no score. Files
-written here have their SHA-256 beside them, NAME.sha256; others go unchecked.
+written here have their SHA-256 beside them, NAME.sha256; files without one are not checked.
 """
 
 import csv
@@ -11,26 +11,35 @@ import math
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import StringTable
-from facepairs.data.pairs import csv_rows, fold_number, genuine_word
+from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine
 from facepairs.errors import BadData
-from facepairs.support.checksum import check_sum, summed_file
+from facepairs.evaluation.metrics.arrays import Ints
+from facepairs.support.checksum import checksummed_file, verify_checksum
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
-WRITTEN_AT_ONCE = 65_536  # pairs
+ROWS_AT_ONCE = 65_536  # pairs
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
-    """Scored pairs: `left`, `right` str[N], `genuine` bool[N], `fold` int16[N], `score` float64[N].
+class ScoreTable:
+    """Scored pairs, one entry for each pair in every column.
 
-    Names are "" and folds 0 where nobody gave them. `unscored` counts the pairs of the file that
-    had an error instead of a score and are not among these. Raises BadData when the lengths differ.
+    Attributes:
+        left, right: str[N], names of the photos; "" where the file has none.
+        genuine: bool[N].
+        fold: int16[N]; 0 where the file has none.
+        score: float64[N].
+        unscored: Number of pairs of the file that had an error instead of a score; left out here.
+
+    Raises:
+        BadData: The columns have different lengths.
     """
 
     left: Sequence[str]
@@ -44,19 +53,30 @@ class Scores:
         """Refuse columns of different lengths."""
         lengths = {name: len(getattr(self, name)) for name in COLUMNS}
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{count} {name}" for name, count in lengths.items())
-            raise BadData(f"scores need as many entries in every column, not {told}")
+            counts = ", ".join(f"{count} {name}" for name, count in lengths.items())
+            raise BadData(f"scores need as many entries in every column, not {counts}")
 
     def __len__(self) -> int:
-        """Count the pairs."""
+        """Return the number of pairs."""
         return len(self.score)
 
+    @property
+    def has_names(self) -> bool:
+        """Whether the photos are named."""
+        return bool(self.left[0])
 
-def write_scores(path: Path, scores: Scores) -> None:
-    """Write a scores file, whole or not at all; `read_scores` gives the very same values back.
+    def take(self, order: Ints) -> "ScoreTable":
+        """Return the pairs at these places, int64[M], in that order."""
+        left, right = (StringTable(side[int(k)] for k in order) for side in (self.left, self.right))
+        return ScoreTable(left, right, self.genuine[order], self.fold[order], self.score[order])
 
-    Raises BadData when a score is not finite, a fold is negative, a name is not valid Unicode, or
-    the place cannot be written.
+
+def write_scores(path: Path, scores: ScoreTable) -> None:
+    """Write a scores file, completely or not at all; `read_scores` reads the same values back.
+
+    Raises:
+        BadData: A score is not finite, a fold is negative, a name is not valid Unicode, or the file
+            cannot be written.
     """
     score = np.asarray(scores.score, np.float64)
     bad = np.flatnonzero(~np.isfinite(score))
@@ -67,12 +87,12 @@ def write_scores(path: Path, scores: Scores) -> None:
         )
     if len(scores) and int(scores.fold.min()) < 0:
         raise BadData(f"cannot write {path}: fold {scores.fold.min()} is not from 0 up")
-    with summed_file(path) as handle:
+    with checksummed_file(path) as handle:
         writer = csv.writer(handle)
         writer.writerow(COLUMNS)
         try:
-            for start in range(0, len(scores), WRITTEN_AT_ONCE):
-                writer.writerows(_rows(scores, slice(start, start + WRITTEN_AT_ONCE)))
+            for start in range(0, len(scores), ROWS_AT_ONCE):
+                writer.writerows(_rows(scores, slice(start, start + ROWS_AT_ONCE)))
         except UnicodeEncodeError as error:
             raise BadData(
                 f"cannot write {path}: a name in {error.object.strip()!a} is not valid Unicode; "
@@ -80,7 +100,7 @@ def write_scores(path: Path, scores: Scores) -> None:
             ) from None
 
 
-def _rows(scores: Scores, part: slice) -> Iterator[tuple[object, ...]]:
+def _rows(scores: ScoreTable, part: slice) -> Iterator[tuple[object, ...]]:
     return zip(
         scores.left[part],
         scores.right[part],
@@ -92,13 +112,16 @@ def _rows(scores: Scores, part: slice) -> Iterator[tuple[object, ...]]:
     )
 
 
-def read_scores(path: Path) -> Scores:
-    """Read a scores file; `left`, `right` and `fold` may be missing, as may a fold's cell.
+def read_scores(path: Path) -> ScoreTable:
+    """Read a scores file; columns `left`, `right` and `fold` may be missing, and folds be empty.
 
-    A pair with a cell `error` that is not empty is counted, not read. Raises BadData that quotes
-    file, line number and cell, or says that the file is not the one its checksum was taken of.
+    A pair with text in a column `error` is only counted.
+
+    Raises:
+        BadData: A line cannot be read (with file, line number and cell), or the file has changed
+            since its checksum was written.
     """
-    check_sum(path)
+    verify_checksum(path)
     sides = {"left": StringTable(), "right": StringTable()}
     genuine = bytearray()
     fold = array("h")
@@ -109,8 +132,8 @@ def read_scores(path: Path) -> Scores:
             unscored += 1
             continue
         try:
-            genuine.append(genuine_word(row["genuine"]))
-            fold.append(fold_number(row.get("fold", "")))
+            genuine.append(parse_genuine(row["genuine"]))
+            fold.append(parse_fold(row.get("fold", "")))
             score.append(_score(row["score"]))
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
@@ -118,7 +141,7 @@ def read_scores(path: Path) -> Scores:
             names.add(row.get(side, ""))
     if not score:
         raise BadData(f"{path}: no scores below the header")
-    return Scores(
+    return ScoreTable(
         sides["left"],
         sides["right"],
         np.frombuffer(genuine, np.bool_),
@@ -136,3 +159,51 @@ def _score(cell: str) -> float:
     if not math.isfinite(value) or "_" in cell:
         raise ValueError(f"score is {cell!r}, not a finite number")
     return value
+
+
+def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) -> Ints:
+    """Return the places of `other`'s pairs in the order of `first`'s pairs.
+
+    Pairs are matched by their two photos, in either order, and without names by position.
+
+    Args:
+        first: Gives the order.
+        other: Has the same pairs.
+        names: Of both, for error messages.
+
+    Returns:
+        int64[N].
+
+    Raises:
+        BadData: They do not hold the same pairs with the same labels.
+    """
+    keys, others = _pair_hashes(first), _pair_hashes(other)
+    order, place = (np.lexsort(columns) for columns in (keys, others))  # stable: by position too
+    if not np.array_equal(keys[:, order], others[:, place]):
+        missing = len(first) - _count_shared(keys, others)
+        raise BadData(
+            f"{names[1]} has {len(other):,} pairs and lacks {missing:,} of the {len(first):,} of "
+            f"{names[0]}; compare scores of the same pairs, for bundles with --pairs FILE"
+        )
+    matched = np.empty(len(first), np.int64)
+    matched[order] = place
+    if (other.genuine[matched] != first.genuine).any():
+        raise BadData(f"{names[0]} and {names[1]} disagree on which pairs are genuine")
+    return matched
+
+
+def _pair_hashes(scores: ScoreTable) -> npt.NDArray[np.uint64]:
+    """Return a hash of the two names of each pair, in either order: uint64[2, N]."""
+    hashes = bytearray()
+    for pair in zip(scores.left, scores.right, strict=True):
+        both = "\0".join(sorted(pair)).encode("utf-8", "surrogateescape")
+        hashes += blake2b(both, digest_size=16).digest()
+    return np.frombuffer(hashes, np.uint64).reshape(-1, 2).T
+
+
+def _count_shared(keys: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]) -> int:
+    """Count the pairs of one table that the other has too; repeated pairs count repeatedly."""
+    both = np.concatenate([keys, others], axis=1)
+    _, group = np.unique(both, axis=1, return_inverse=True)
+    parts = np.split(group, [keys.shape[1]])
+    return int(np.minimum(*(np.bincount(part, minlength=group.max() + 1) for part in parts)).sum())

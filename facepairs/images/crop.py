@@ -4,7 +4,6 @@ Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the uprigh
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,11 +58,6 @@ class CropSpec:
     def to_json(self) -> dict[str, int]:
         """Return the form in a bundle's manifest."""
         return {"frame_px": self.frame_px, "crop_px": self.crop_px}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "CropSpec":
-        """Build from the form in a manifest; raise KeyError or ValueError."""
-        return cls(value["frame_px"], value["crop_px"])
 
 
 def load_crop(source: ImageSource, spec: CropSpec, name: str | None = None) -> Crop:

@@ -1,7 +1,7 @@
-"""Outputs that are whole or absent: a temporary name beside the target, fsync, rename.
+"""Outputs that appear complete or not at all: a temporary name beside the target, fsync, rename.
 
-A temporary name is `.NAME.tmp-PID-…`; those of processes that are gone are swept away by the next
-writer of the same target, so that kills leave no litter behind.
+A temporary name is `.NAME.tmp-PID-…`. The next writer of the same target removes those of processes
+that are gone, so killed processes leave nothing behind.
 """
 
 import atexit
@@ -19,15 +19,8 @@ from facepairs.support.platform import process_is_gone, sync_file, sync_folder
 
 
 def is_temporary(name: str) -> bool:
-    """Tell whether a file name is one that is given here until the file is whole."""
+    """Return whether a file name is the temporary one of an output that is not complete."""
     return re.fullmatch(r"\..+\.(tmp|old)-\d+-[0-9a-f]{8}", name) is not None
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def sweep(target: Path) -> None:
@@ -35,58 +28,45 @@ def sweep(target: Path) -> None:
     pattern = re.compile(re.escape(f".{target.name}.") + r"(tmp|old)-(\d+)-")
     with contextlib.suppress(OSError):
         for entry in list(target.parent.iterdir()):
-            found = pattern.match(entry.name)
-            if not found or not process_is_gone(int(found.group(2))):
+            match = pattern.match(entry.name)
+            if not match or not process_is_gone(int(match.group(2))):
                 continue
-            if found.group(1) == "old" and not target.exists():
+            if match.group(1) == "old" and not target.exists():
                 entry.rename(target)  # killed between the two renames of `atomic_folder`
             else:
                 _remove(entry)
 
 
-def _temporary(target: Path, word: str = "tmp") -> Path:
-    return target.with_name(f".{target.name}.{word}-{os.getpid()}-{os.urandom(4).hex()}")
-
-
-def _prepare(target: Path) -> Path:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadData(
-            f"cannot create {target.parent}: {error.strerror}; choose another place"
-        ) from None
-    sweep(target)
-    return _temporary(target)
-
-
 @contextlib.contextmanager
 def temporary_beside(target: Path) -> Iterator[Path]:
-    """Yield the name of a file to write, which is fsynced and becomes `target` when all went well.
+    """Yield a file name to write to; the file becomes `target` when the block ends without error.
 
-    Raises BadData when the place cannot be written; the old file then stands untouched.
+    Raises:
+        BadData: The place cannot be written. An old file stays as it was.
     """
     temporary = _prepare(target)
     try:
-        yield temporary
-        sync_file(temporary)
-        temporary.replace(target)
-        sync_folder(target.parent)
-    except OSError as error:
-        raise BadData(
-            f"cannot write {target}: {error.strerror or error}; choose another place or free space"
-        ) from None
+        with _as_bad_data(f"cannot write {target}", "choose another place or free space"):
+            yield temporary
+            sync_file(temporary)
+            temporary.replace(target)
+            sync_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a file to write (`w` for UTF-8 text, `wb` for bytes) that appears whole or not at all.
+    """Open a file that appears at `target` when the block ends without error.
 
-    Raises BadData when the place cannot be written; the old file then stands untouched.
+    Args:
+        target: The file; missing folders are made.
+        mode: "w" for UTF-8 text, "wb" for bytes.
+
+    Raises:
+        BadData: The place cannot be written. An old file stays as it was.
     """
-    encoding = None if "b" in mode else "utf-8"
-    newline = None if "b" in mode else ""
+    encoding, newline = (None, None) if "b" in mode else ("utf-8", "")
     with (
         temporary_beside(target) as temporary,
         open(temporary, mode, encoding=encoding, newline=newline) as handle,
@@ -96,33 +76,30 @@ def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
 
 @contextlib.contextmanager
 def atomic_folder(target: Path) -> Iterator[Path]:
-    """Yield an empty temporary folder that takes the place of `target` when the block ends well.
+    """Yield an empty temporary folder that replaces `target` when the block ends without error.
 
-    A folder that stood there is replaced only then, and put back when the swap fails.
-    Raises BadData when the place cannot be written.
+    Raises:
+        BadData: The place cannot be written. An old folder stays, or is put back.
     """
     temporary = _prepare(target)
-    old = _temporary(target, "old")
+    old = _temporary_name(target, "old")
     try:
-        temporary.mkdir()
-        yield temporary
-        for path in sorted(temporary.rglob("*")):
-            if path.is_file():
-                sync_file(path)
-        sync_folder(temporary)
-        if target.exists():
-            target.rename(old)
-        try:
-            temporary.rename(target)
-        except OSError:
-            if old.exists():
-                old.rename(target)
-            raise
-        sync_folder(target.parent)
-    except OSError as error:
-        raise BadData(
-            f"cannot write {target}: {error.strerror or error}; choose another place or free space"
-        ) from None
+        with _as_bad_data(f"cannot write {target}", "choose another place or free space"):
+            temporary.mkdir()
+            yield temporary
+            for path in sorted(temporary.rglob("*")):
+                if path.is_file():
+                    sync_file(path)
+            sync_folder(temporary)
+            if target.exists():
+                target.rename(old)
+            try:
+                temporary.rename(target)
+            except OSError:
+                if old.exists():
+                    old.rename(target)
+                raise
+            sync_folder(target.parent)
     finally:
         _remove(temporary)
         if target.exists():
@@ -131,9 +108,9 @@ def atomic_folder(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def scratch_folder(name: str) -> Iterator[Path]:
-    """Yield an empty folder where the system keeps temporary files, gone when the block ends.
+    """Yield an empty folder among the system's temporary files, removed when the block ends.
 
-    What a killed process left there under this name is swept away.
+    What killed processes left there under this name is removed first.
     """
     folder = _prepare(Path(tempfile.gettempdir()) / name)
     folder.mkdir(0o700)
@@ -144,11 +121,14 @@ def scratch_folder(name: str) -> Iterator[Path]:
 
 
 def own_temporaries() -> None:
-    """Let all in this process that asks `tempfile` for a place have a folder that goes with it.
+    """Let `tempfile` use a folder of this process, which is removed at its end.
 
-    TensorFlow leaves files there when it is killed; they lie in that folder, which the next
-    process to come here sweeps away. Where none can be made, all stays as it is. Raises BadConfig
-    where no place for temporary files can be written: work would end there, perhaps after hours.
+    TensorFlow leaves temporary files behind when it is killed. They stay in that folder, and the
+    next process that calls this function removes it.
+
+    Raises:
+        BadConfig: No place for temporary files can be written; work would fail later, perhaps after
+            hours.
     """
     try:
         place = Path(tempfile.gettempdir())
@@ -161,3 +141,31 @@ def own_temporaries() -> None:
         folder.mkdir(0o700)
         tempfile.tempdir = str(folder)
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _prepare(target: Path) -> Path:
+    """Make the folder of `target`, remove old temporaries, and return a new temporary name."""
+    with _as_bad_data(f"cannot create {target.parent}", "choose another place"):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    sweep(target)
+    return _temporary_name(target)
+
+
+def _temporary_name(target: Path, kind: str = "tmp") -> Path:
+    return target.with_name(f".{target.name}.{kind}-{os.getpid()}-{os.urandom(4).hex()}")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _as_bad_data(problem: str, advice: str) -> Iterator[None]:
+    """Turn an OSError into BadData."""
+    try:
+        yield
+    except OSError as error:
+        raise BadData(f"{problem}: {error.strerror or error}; {advice}") from None

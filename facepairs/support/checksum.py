@@ -1,6 +1,6 @@
-"""A file's SHA-256 in a file beside it, NAME.sha256, as `sha256sum --check` reads it.
+"""A file's SHA-256 in a file beside it, NAME.sha256, in the format of `sha256sum --check`.
 
-For text that other programs read and write too, and that so has no place for a checksum of its own.
+For text that other programs read and write too, and that has no place for a checksum of its own.
 """
 
 import hashlib
@@ -14,18 +14,19 @@ from facepairs.errors import BadData
 from facepairs.support.atomic import atomic_file
 
 
-def checksum_of(path: Path) -> Path:
-    """Give the place of a file's checksum."""
+def checksum_path(path: Path) -> Path:
+    """Return the path of a file's checksum."""
     return path.with_name(f"{path.name}.sha256")
 
 
 @contextmanager
-def summed_file(target: Path) -> Iterator[IO[Any]]:
-    """Open a UTF-8 text to write as `atomic_file` does; its checksum follows once it is whole.
+def checksummed_file(target: Path) -> Iterator[IO[Any]]:
+    """Open a UTF-8 text to write as `atomic_file` does, and write its checksum afterwards.
 
-    The old checksum goes first: a kill in between leaves a file without one, never with another's.
+    The old checksum is removed first: a kill in between leaves a file without a checksum, never
+    with a wrong one.
     """
-    beside = checksum_of(target)
+    beside = checksum_path(target)
     with atomic_file(target) as handle:
         yield handle
         handle.flush()
@@ -37,24 +38,25 @@ def summed_file(target: Path) -> Iterator[IO[Any]]:
         handle.write(f"{_sha256(target)}  {target.name}\n")
 
 
-def check_sum(path: Path) -> None:
-    """Compare a file with the checksum beside it; where there is none, there is nothing to say.
+def verify_checksum(path: Path) -> None:
+    """Compare a file with the checksum beside it; do nothing when there is none.
 
-    Raises BadData where they differ, or where the checksum cannot be read.
+    Raises:
+        BadData: They differ, or the checksum cannot be read.
     """
-    beside = checksum_of(path)
+    beside = checksum_path(path)
     try:
-        told = beside.read_text("utf-8", errors="replace")
+        line = beside.read_text("utf-8", errors="replace")
     except FileNotFoundError:
         return
     except OSError as error:
-        raise BadData(f"{beside}: {error.strerror}; remove it to go on unchecked") from None
-    if not re.fullmatch(r"[0-9a-f]{64}  [^\n]*\n", told):
-        raise BadData(f"{beside}: is no SHA-256 checksum; remove it to go on unchecked")
-    if told[:64] != _sha256(path):
+        raise BadData(f"{beside}: {error.strerror}; remove it to skip this check") from None
+    if not re.fullmatch(r"[0-9a-f]{64}  [^\n]*\n", line):
+        raise BadData(f"{beside}: is not a SHA-256 checksum; remove it to skip this check")
+    if line[:64] != _sha256(path):
         raise BadData(
-            f"{path}: is not as it was written (its SHA-256 is not that of {beside.name}); make it "
-            f"anew, or remove {beside.name} if the change was meant"
+            f"{path}: has changed since it was written (its SHA-256 differs from {beside.name}); "
+            f"write it again, or remove {beside.name} if the change was intended"
         )
 
 
@@ -63,4 +65,4 @@ def _sha256(path: Path) -> str:
         with open(path, "rb") as handle:
             return hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError as error:
-        raise BadData(f"{path}: {error.strerror}; give a file that can be read") from None
+        raise BadData(f"{path}: {error.strerror}; choose a file that can be read") from None

@@ -1,45 +1,48 @@
-"""The seconds that this process has run: no clock on the wall, and no time that it stood still.
+"""Measure how long this process has run, without the wall clock and without time it was stopped.
 
-A process is stopped by Ctrl-Z or SIGSTOP, by a scheduler or with its whole machine. A plan for so
-many minutes of training must not take such a gap for slow work.
+Ctrl-Z, SIGSTOP, a scheduler or a suspended machine stop a process. A plan that fits training into a
+number of minutes must not mistake such a gap for slow work.
 """
 
 import threading
 import time
 
-BEAT_S = 0.5  # how often a thread looks at the clock …
-STOPPED_S = 5.0  # … and how much more than that has passed where the process stood still
+CHECK_INTERVAL_S = 0.5  # how often a thread reads the clock
+STOPPED_S = 5.0  # a longer time between two readings means that the process was stopped
 
 
 class RunningClock:
-    """Seconds of a monotonic clock, less the gaps between two looks at it that are too long."""
+    """A monotonic clock in seconds, minus the gaps between two readings that are too long."""
 
-    def __init__(self, beat_s: float = BEAT_S, stopped_s: float = STOPPED_S) -> None:
-        self._beat_s, self._stopped_s = beat_s, stopped_s
+    def __init__(
+        self, check_interval_s: float = CHECK_INTERVAL_S, stopped_s: float = STOPPED_S
+    ) -> None:
+        self._check_interval_s, self._stopped_s = check_interval_s, stopped_s
         self._lock = threading.Lock()
-        self._seen, self._lost = time.perf_counter(), 0.0
-        threading.Thread(target=self._beat, name="clock", daemon=True).start()
+        self._last_reading, self._lost_s = time.perf_counter(), 0.0
+        threading.Thread(target=self._read_regularly, name="clock", daemon=True).start()
 
-    def _beat(self) -> None:
+    def _read_regularly(self) -> None:
         while True:
-            time.sleep(self._beat_s)
+            time.sleep(self._check_interval_s)
             self()
 
     def __call__(self) -> float:
-        """Give the seconds; only differences mean anything."""
+        """Return the seconds; only differences have a meaning."""
         with self._lock:
             now = time.perf_counter()
-            if now - self._seen > self._stopped_s:
-                self._lost += now - self._seen - self._beat_s
-            self._seen = now
-            return now - self._lost
+            gap_s = now - self._last_reading
+            if gap_s > self._stopped_s:
+                self._lost_s += gap_s - self._check_interval_s
+            self._last_reading = now
+            return now - self._lost_s
 
 
 _clock: RunningClock | None = None
 
 
 def running_s() -> float:
-    """Give the seconds that this process has run since some moment; the first call starts it."""
+    """Return the seconds this process has run since the first call, which starts the clock."""
     global _clock  # noqa: PLW0603 - one thread a process is enough
     if _clock is None:
         _clock = RunningClock()

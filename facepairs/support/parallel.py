@@ -1,50 +1,56 @@
-"""Work in threads, a bounded part of it under way, results in order."""
+"""Work in threads: a bounded number of items at a time, results in order."""
 
 import itertools
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol, TypeVar
+
+from facepairs.support.platform import cores
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 class OrderedMap(Protocol):
-    """How a pass does its work: `thread_map`, or what else gives the same results, elsewhere."""
+    """Anything that maps work over items in order: `thread_map`, or a Beam runner elsewhere."""
 
     def __call__(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield work(item) for each item, in their order; both can be pickled, as can results."""
+        """Yield work(item) for each item, in order; `work`, items and results can be pickled."""
         ...
 
 
 def thread_map(
     work: Callable[[T], R], items: Iterable[T], workers: int | None = None
 ) -> Iterator[R]:
-    """Yield work(item) for each item, in their order, from `workers` threads (default: the cores).
+    """Yield work(item) for each item, in order.
 
-    At most two items a thread are under way, so that any number of them takes bounded memory. What
-    `work` raises is raised here; whatever has not begun by then never does.
+    At most two items per thread are in progress, so memory stays bounded for any number of items.
+    What `work` raises is raised here, and items that have not begun are dropped.
+
+    Args:
+        work: Called in threads.
+        items: Consumed as needed.
+        workers: Number of threads, by default one per core.
     """
-    workers = workers or os.cpu_count() or 1
+    workers = workers or cores()
     waiting = iter(items)
     pool = ThreadPoolExecutor(workers)
-    under_way: deque[Future[R]] = deque()
+    in_progress: deque[Future[R]] = deque()
     try:
         for item in itertools.islice(waiting, 2 * workers):
-            under_way.append(pool.submit(work, item))
-        while under_way:
-            result = under_way.popleft().result()
+            in_progress.append(pool.submit(work, item))
+        while in_progress:
+            result = in_progress.popleft().result()
             for item in itertools.islice(waiting, 1):
-                under_way.append(pool.submit(work, item))
+                in_progress.append(pool.submit(work, item))
             yield result
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Cut items into lists of `size`, the last one shorter."""
+    """Yield lists of `size` items, the last one perhaps shorter."""
     source = iter(items)
     while batch := list(itertools.islice(source, size)):
         yield batch

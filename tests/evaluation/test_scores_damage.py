@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from facepairs.errors import BadData
-from facepairs.evaluation.scores import Scores, read_scores, write_scores
-from facepairs.support.checksum import checksum_of
+from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
+from facepairs.support.checksum import checksum_path
 
 NAMES = ["Ann/1.jpg", "Bé/2.jpg", "Cyd/3.jpg", "Dee, Jr/4.jpg"]
 
@@ -21,13 +21,13 @@ def path(tmp_path):
     fold = np.array([0, 1, 2, 3], np.int16)
     score = np.array([0.125, -0.5, 1e-7, 12.75])
     same = np.array([True, False, True, False])
-    write_scores(tmp_path / "scores.csv", Scores(NAMES, NAMES[::-1], same, fold, score))
+    write_scores(tmp_path / "scores.csv", ScoreTable(NAMES, NAMES[::-1], same, fold, score))
     return tmp_path / "scores.csv"
 
 
 @pytest.fixture
 def foreign(path):
-    checksum_of(path).unlink()
+    checksum_path(path).unlink()
     return path
 
 

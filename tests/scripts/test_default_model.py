@@ -11,10 +11,11 @@ import pytest
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import load_config
 from facepairs.data.index import FaceIndex
-from facepairs.evaluation.calibration import fit_logistic
-from facepairs.evaluation.scores import Scores, write_scores
-from facepairs.evaluation.view2 import view2_summary
-from facepairs.support.checksum import checksum_of
+from facepairs.evaluation.metrics.calibration import fit_logistic
+from facepairs.evaluation.metrics.summary import view2_summary
+from facepairs.evaluation.scores import ScoreTable, write_scores
+from facepairs.evaluation.serialize import to_plain
+from facepairs.support.checksum import checksum_path
 from facepairs.training.view2.methods import keep_settings
 from facepairs.verification.verifier import Verifier
 
@@ -50,9 +51,9 @@ def view2(faces, tmp_path_factory):
     fold = np.repeat(np.arange(1, FOLDS + 1), PAIRS).astype(np.int16)
     score = np.clip(rng.normal(0.2 + 0.4 * genuine, 0.2), -1, 1)
     names = [f"P/{i}.jpg" for i in range(len(score))]
-    write_scores(folder / "scores.csv", Scores(names, names, genuine, fold, score))
+    write_scores(folder / "scores.csv", ScoreTable(names, names, genuine, fold, score))
     summary = view2_summary(genuine, score, fold, dict.fromkeys(range(1, FOLDS + 1), 0.4))
-    (folder / "result.json").write_text(json.dumps(summary))
+    (folder / "result.json").write_text(json.dumps(to_plain(summary)))
     return folder
 
 
@@ -69,8 +70,8 @@ def test_it_trains_on_everybody_and_promises_what_the_folds_showed(faces, view2,
     names = [folder.name for folder in faces.iterdir()]
     assert bundle.trained_on(names).all()
     assert (bundle.kind, bundle.model) == ("embedding", "siamese-conv")
-    assert bundle.training["people"] == len(names)
-    assert bundle.training["protocol"] == "everyone"
+    assert bundle.training.people == len(names)
+    assert bundle.training.protocol == "everyone"
     calibration = bundle.raw["calibration"]
     assert calibration["genuine_pairs"] == calibration["impostor_pairs"] == FOLDS * PAIRS // 2
     assert "LFW View 2" in bundle.threshold_source
@@ -78,7 +79,7 @@ def test_it_trains_on_everybody_and_promises_what_the_folds_showed(faces, view2,
     curve = fit_logistic(columns[:, 0], columns[:, 1])
     assert bundle.threshold == pytest.approx(curve.threshold)
     result = json.loads((view2 / "result.json").read_text())
-    quoted = bundle.results["view2"]
+    quoted = bundle.raw["results"]["view2"]
     assert quoted["accuracy"] == result["accuracy"]
     assert quoted["accuracy_standard_error"] == result["accuracy_standard_error"]
     assert [row["fold"] for row in quoted["folds"]] == list(range(1, 11))
@@ -104,7 +105,7 @@ def edited(view2, tmp_path, **changes):
     for name, change in changes.items():
         path = folder / name.replace("_", ".")
         path.write_text(change(path.read_text()))
-        checksum_of(path).unlink(missing_ok=True)  # as somebody does who means the change
+        checksum_path(path).unlink(missing_ok=True)  # as somebody does who means the change
     return folder
 
 

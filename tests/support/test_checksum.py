@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 
 from facepairs.errors import BadData
-from facepairs.support.checksum import check_sum, checksum_of, summed_file
+from facepairs.support.checksum import checksum_path, checksummed_file, verify_checksum
 
 TEXT = "left,right\nAnn/1.jpg,Bé/2.jpg\n"
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    with summed_file(tmp_path / "some.csv") as handle:
+    with checksummed_file(tmp_path / "some.csv") as handle:
         handle.write(TEXT)
     return tmp_path / "some.csv"
 
 
 def test_a_whole_file_passes_here_and_by_sha256sum(path: Path) -> None:
-    check_sum(path)
+    verify_checksum(path)
     assert path.read_text("utf-8") == TEXT
     if shutil.which("sha256sum"):
         done = subprocess.run(
-            ["sha256sum", "--check", "--strict", checksum_of(path).name],
+            ["sha256sum", "--check", "--strict", checksum_path(path).name],
             cwd=path.parent,
             check=False,
             capture_output=True,
@@ -34,7 +34,7 @@ def test_a_whole_file_passes_here_and_by_sha256sum(path: Path) -> None:
 
 
 def test_every_changed_bit_and_every_cut_is_named(path: Path) -> None:
-    for damaged in (path, checksum_of(path)):
+    for damaged in (path, checksum_path(path)):
         whole = damaged.read_bytes()
         changed = [
             whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :]
@@ -44,29 +44,29 @@ def test_every_changed_bit_and_every_cut_is_named(path: Path) -> None:
         for content in [*changed, *(whole[:size] for size in range(len(whole)))]:
             damaged.write_bytes(content)
             if damaged != path and content[:66] == whole[:66] and content[-1:] == b"\n":
-                check_sum(path)  # the checksum's copy of the file's name is not compared
+                verify_checksum(path)  # the checksum's copy of the file's name is not compared
                 continue
             with pytest.raises(BadData, match=r"some\.csv"):
-                check_sum(path)
+                verify_checksum(path)
         damaged.write_bytes(whole)
 
 
 def test_without_a_checksum_there_is_nothing_to_say(path: Path) -> None:
-    checksum_of(path).unlink()
+    checksum_path(path).unlink()
     path.write_text("anything")
-    check_sum(path)
+    verify_checksum(path)
 
 
 def test_a_failed_write_leaves_the_old_file_and_its_checksum(path: Path) -> None:
-    with pytest.raises(RuntimeError), summed_file(path) as handle:
+    with pytest.raises(RuntimeError), checksummed_file(path) as handle:
         handle.write("half")
         raise RuntimeError
-    check_sum(path)
+    verify_checksum(path)
     assert path.read_text("utf-8") == TEXT
 
 
 def test_a_new_file_has_a_new_checksum(path: Path) -> None:
-    with summed_file(path) as handle:
+    with checksummed_file(path) as handle:
         handle.write("another\n")
-    check_sum(path)
+    verify_checksum(path)
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["some.csv", "some.csv.sha256"]

@@ -1,0 +1,41 @@
+"""An output folder must be new, empty, or an older output of the same kind."""
+
+import pytest
+
+from facepairs.errors import BadConfig, BadData
+from facepairs.support.outputs import check_output_folder, is_free
+
+
+def is_bundle(folder):
+    return (folder / "manifest.json").is_file()
+
+
+def test_new_and_empty_folders_are_free(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for out in (tmp_path / "new", tmp_path / "empty"):
+        assert is_free(out)
+        check_output_folder(out)
+
+
+def test_only_an_older_output_of_the_same_kind_may_be_replaced(tmp_path):
+    (tmp_path / "manifest.json").write_text("{}")
+    check_output_folder(tmp_path, "a bundle", is_bundle)
+    with pytest.raises(BadData, match=r"exists and is not an empty folder; choose another place"):
+        check_output_folder(tmp_path)
+    (tmp_path / "manifest.json").rename(tmp_path / "photo.jpg")
+    with pytest.raises(BadConfig, match=r"exists and is neither a bundle nor an empty folder"):
+        check_output_folder(tmp_path, "a bundle", is_bundle, error=BadConfig)
+    with pytest.raises(BadData, match="neither a bundle"):
+        check_output_folder(tmp_path / "photo.jpg", "a bundle", lambda folder: True)
+
+
+def test_an_output_among_the_inputs_is_refused(tmp_path):
+    with pytest.raises(BadData, match="lies within the photos"):
+        check_output_folder(tmp_path / "photos" / "out", inputs=tmp_path / "photos")
+    check_output_folder(tmp_path / "out", inputs=tmp_path / "photos")
+
+
+def test_a_loop_of_links_is_refused(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(BadData, match="choose another place"):
+        check_output_folder(tmp_path / "loop" / "out", inputs=tmp_path)

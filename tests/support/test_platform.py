@@ -1,0 +1,138 @@
+"""The package imports and its core works where modules and calls of Linux are missing."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from tiny_bundles import FRAME_PX, tiny_bundle
+
+from facepairs.support import platform
+
+# Imported before the removal: these belong to other packages and adapt to their system themselves.
+WITHOUT = """
+import sys
+sys.path[:0] = {path!r}
+import asyncio, ctypes, multiprocessing, socket, ssl, subprocess, tempfile, urllib.request, zipfile
+import numpy, psutil, typer, rich.console, jinja2, PIL.Image, PIL.ImageFont, concurrent.futures.process
+import onnxruntime, filelock
+for name in ("fcntl", "resource", "pwd", "grp", "termios", "posix_spawn"):
+    sys.modules[name] = None
+import os, signal
+for name in ("posix_fallocate", "sched_getaffinity", "killpg",
+             "getuid", "geteuid", "fork", "mkfifo"):
+    if hasattr(os, name):
+        delattr(os, name)
+for name in ("SIGKILL", "SIGSTOP", "SIGCONT", "SIGHUP", "SIGUSR1", "SIGALRM", "pthread_sigmask"):
+    if hasattr(signal, name):
+        delattr(signal, name)
+sys.platform = {system!r}
+"""
+CORE = """
+from pathlib import Path
+from facepairs import Verifier
+from facepairs.data.doctor import check_dataset
+from facepairs.support.atomic import atomic_file, atomic_folder
+from facepairs.support.lock import held
+from facepairs.support.machine import describe, require_room_to_train
+from facepairs.support.platform import cores, keep_freed_memory, return_freed_memory
+require_room_to_train(), keep_freed_memory(), return_freed_memory()
+assert describe()["cores"] == cores() >= 1
+with held(Path("lock"), Path("what")), atomic_folder(Path("out")) as out:
+    with atomic_file(out / "file") as handle:
+        handle.write("text")
+assert Path("out/file").read_text() == "text"
+print(Verifier.load(sys.argv[1]).verify("a.png", "b.png").score)
+"""
+EVERY_MODULE = """
+import importlib, pkgutil
+import facepairs
+skipped = ("facepairs.models", "facepairs.pipeline", "facepairs.training", "facepairs.bench",
+           "facepairs.beam", "facepairs.cli.__main__", "facepairs.__main__")
+names = [m.name for m in pkgutil.walk_packages(facepairs.__path__, "facepairs.",
+         onerror=lambda name: None) if not m.name.startswith(skipped)]
+for name in names:
+    importlib.import_module(name)
+print(len(names))
+"""
+
+
+def run(code, system, *words, cwd):
+    code = WITHOUT.format(path=sys.path, system=system) + code
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)],
+        cwd=cwd, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("system", ["linux", "win32"])
+def test_the_core_works_without_the_calls_of_linux(tmp_path, system):
+    folder = tiny_bundle(tmp_path / "bundle", "embedding").folder
+    for name, colour in (("a", 20), ("b", 220)):
+        Image.new("RGB", (FRAME_PX, FRAME_PX), (colour, 90, 90)).save(tmp_path / f"{name}.png")
+    here = subprocess.run(
+        [sys.executable, "-c", "import sys" + CORE, folder],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert run(CORE, system, folder, cwd=tmp_path) == here.stdout
+
+
+@pytest.mark.parametrize("system", ["linux", "win32"])
+def test_every_module_without_tensorflow_imports(tmp_path, system):
+    assert int(run(EVERY_MODULE, system, cwd=tmp_path)) > 60
+
+
+def test_no_module_but_platform_names_calls_of_one_system():
+    from pathlib import Path
+
+    import facepairs
+
+    words = ("fcntl", "posix_fallocate", "import resource", "mallopt", "malloc_trim", "os.killpg")
+    words = (*words, "SIGKILL", "os.getuid", "os.fork", "sched_getaffinity", "import ctypes")
+    for path in Path(facepairs.__file__).parent.rglob("*.py"):
+        if path.name != "platform.py":
+            text = path.read_text("utf-8")
+            assert [word for word in words if word in text] == [], path
+
+
+def test_reserved_space_is_there(tmp_path):
+    with open(tmp_path / "file", "wb") as handle:
+        platform.reserve_space(handle.fileno(), 10_000)
+    assert (tmp_path / "file").stat().st_size == (10_000 if hasattr(os, "posix_fallocate") else 0)
+
+
+def test_living_and_ended_processes_are_told_apart():
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert not platform.process_is_gone(process.pid)
+    process.communicate(b"\n")
+    assert platform.process_is_gone(process.pid)
+
+
+def test_a_process_is_killed_with_its_children():
+    code = (
+        "import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', 'input()'],"
+        " stdin=subprocess.PIPE); print(child.pid, flush=True); child.wait()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    platform.kill_with_children(process)
+    process.communicate()
+    assert process.returncode != 0
+    import psutil
+
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+    platform.kill_with_children(process)  # it has ended already
+
+
+def test_memory_hints_change_no_result():
+    platform.keep_freed_memory()
+    array = np.ones(10**6)
+    platform.return_freed_memory()
+    assert array.sum() == 10**6
