@@ -1,24 +1,39 @@
 """facepairs turns a folder of faces into a face verifier whose errors are known."""
 
+import importlib
 import os
 from typing import TYPE_CHECKING
 
-# From 1.29 on ONNX Runtime tells its maker of every session unless this is set before its import;
-# what has been set by somebody stays.
+from facepairs.support.version import __version__
+
+# From 1.29 on ONNX Runtime reports every session to its maker unless this is set before its import;
+# a value that the user has set stays.
 for _name in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"):
     os.environ.setdefault(_name, "1")
 
 if TYPE_CHECKING:
-    from facepairs.verification.verifier import Verifier
+    from facepairs.errors import BadBundle, BadConfig, BadData, BadImage, FacepairsError, NoFace
+    from facepairs.verification.verifier import Verdict, Verifier
 
-__version__ = "0.1.0.dev0"
-__all__ = ["Verifier", "__version__"]
+__all__ = [
+    "BadBundle",
+    "BadConfig",
+    "BadData",
+    "BadImage",
+    "FacepairsError",
+    "NoFace",
+    "Verdict",
+    "Verifier",
+    "__version__",
+]
+_MODULES = {
+    "Verdict": "facepairs.verification.verifier",
+    "Verifier": "facepairs.verification.verifier",
+}
 
 
 def __getattr__(name: str) -> object:
-    """Import `Verifier` when it is asked for: NumPy and ONNX Runtime are no part of `import`."""
-    if name == "Verifier":
-        from facepairs.verification.verifier import Verifier
-
-        return Verifier
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import a public name on first use, so that `import facepairs` stays fast and light."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES.get(name, "facepairs.errors")), name)

@@ -1,1 +1,1 @@
-"""The bundle: one folder with everything that `verify` needs."""
+"""The bundle: a folder with everything that verification needs."""

@@ -1,27 +1,41 @@
-"""From a score to a probability: what a bundle's manifest holds and `verify` applies."""
+"""The calibration curve: from a score to a probability."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, overload
+from typing import Annotated, overload
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from facepairs.errors import BadBundle
+from facepairs.support.validation import validate
+
+Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0)]
 
 
-@dataclass(frozen=True)
-class Calibration:
+class Calibration(msgspec.Struct, frozen=True):
     """A logistic curve: P(genuine | score) = 1 / (1 + exp(-(scale * score + offset))).
 
-    The probability holds at the prior it was fitted for, equal classes unless said otherwise.
-    Raises BadBundle unless `scale` is above 0 and all is finite. Source: Platt, *Probabilistic
-    Outputs for Support Vector Machines*, 1999.
+    The probability holds for the prior of the pairs on which the curve was fitted; facepairs fits
+    it for equally frequent genuine and impostor pairs.
+
+    Attributes:
+        scale: Finite and above 0.
+        offset: Finite.
+
+    Raises:
+        BadBundle: The curve does not rise, or a value is not finite.
+
+    References:
+        Platt, *Probabilistic Outputs for Support Vector Machines*, 1999.
     """
 
-    scale: float
-    offset: float
+    scale: Finite
+    offset: Finite
 
     def __post_init__(self) -> None:
         """Refuse a curve that does not rise."""
@@ -43,30 +57,37 @@ class Calibration:
     def probability(
         self, score: float | npt.NDArray[np.floating]
     ) -> float | npt.NDArray[np.float64]:
-        """Give the probability, 0 to 1, of one score or of each of an array, in float64."""
-        with np.errstate(over="ignore"):  # a score of 1e308 is surely accepted
+        """Return the probability, 0 to 1, of one score or of each score of an array (float64)."""
+        with np.errstate(over="ignore"):  # a score of 1e308 has probability 1
             logit = self.scale * np.asarray(score, np.float64) + self.offset
-        small = np.exp(-np.abs(logit))  # at most 1: it cannot overflow
+        small = np.exp(-np.abs(logit))  # at most 1, so it cannot overflow
         probability = np.where(logit >= 0, 1.0, small) / (1 + small)
         return probability if isinstance(score, np.ndarray) else float(probability)
 
     def to_json(self) -> dict[str, float]:
-        """Give a plain dict; `from_json` reads it back exactly."""
+        """Return a plain dict that `from_json` reads back exactly."""
         return {"scale": float(self.scale), "offset": float(self.offset)}
 
     @classmethod
     def from_json(cls, data: object) -> "Calibration":
-        """Read a manifest's `calibration`, whatever else it holds.
+        """Read `scale` and `offset` of a manifest's `calibration`; other keys are ignored.
 
-        Raises BadBundle when `scale` or `offset` is missing or unusable.
+        Raises:
+            BadBundle: One of them is missing or unusable.
         """
-        fields: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
-        return cls(_number(fields, "scale"), _number(fields, "offset"))
+        values = data if isinstance(data, Mapping) else {}
+        return validate(values, cls, "calibration", BadBundle, "calibrate again")
 
 
-def _number(fields: Mapping[str, Any], name: str) -> float:
-    value: Any = fields.get(name)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or abs(value) > 1e300:  # whole numbers in JSON know no limit, floats do
-        raise BadBundle(f"calibration: {name} is {value!r}, not a usable number; calibrate again")
-    return float(value)
+class BundleCalibration(Calibration, frozen=True, kw_only=True):
+    """A bundle's calibration curve, and what it was fitted on.
+
+    Attributes:
+        ece: Expected calibration error on held-out people, cross-fitted; None when not measured.
+        genuine_pairs: Number of genuine pairs on which it was fitted; None when not recorded.
+        impostor_pairs: Number of impostor pairs on which it was fitted; None when not recorded.
+    """
+
+    ece: Share | None = None
+    genuine_pairs: Count | None = None
+    impostor_pairs: Count | None = None

@@ -9,15 +9,16 @@ FOLDER = Path(__file__).parents[1] / "default_model"  # package data: pip unpack
 
 
 def bundle_folder(path: Path | str | None) -> Path:
-    """Give a bundle's folder: the package's own for None and the word `default`, else `path`.
+    """Return the folder of the package's own bundle for None or the word `default`, else `path`.
 
-    Raises BadBundle, with how to train one, where the package's own is asked for and not there.
+    Raises:
+        BadBundle: The package comes without a bundle; the message says how to train one.
     """
     if not (path is None or path == DEFAULT):
         return Path(path)
     if not (FOLDER / "manifest.json").is_file():
         raise BadBundle(
             "this facepairs comes without a default model; train one on your photos (facepairs "
-            "train PHOTOS --out run) and give it with --model run/bundle"
+            "train PHOTOS --out run) and give it with --bundle run/bundle"
         )
     return FOLDER

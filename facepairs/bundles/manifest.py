@@ -1,94 +1,166 @@
-"""A bundle's `manifest.json`: its fields, checked one by one, so that nothing later can stumble."""
+"""The schema of a bundle's `manifest.json`, and its checks: what is read here can be relied on."""
 
 import hashlib
 import json
-import math
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeVar, cast
+from typing import Annotated, Any, Literal, NoReturn
 
-from facepairs.bundles.calibration import Calibration
+import msgspec
+from msgspec import Meta
+
+from facepairs.bundles.calibration import BundleCalibration, Count, Finite
+from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.errors import BadBundle
-from facepairs.images.photo import Framing
+from facepairs.images.crop import CropSpec
+from facepairs.support.validation import shorten, validate
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
 IDENTITIES = "identities.json"
 DIGEST = "manifest_sha256"
-MAX_MANIFEST_BYTES = 16 * 2**20  # Python's objects take twenty times that at worst
+MAX_MANIFEST_BYTES = 16 * 2**20  # as Python objects it takes at most twenty times that
 MAX_IDENTITIES_BYTES = 32 * 2**20  # 1.6 million people
 MAX_FILE_BYTES = 512 * 2**20
 
 Kind = Literal["pair", "embedding"]
-INPUTS = {"pair": 2, "embedding": 1}
-T = TypeVar("T")
+INPUT_COUNTS: dict[Kind, int] = {"pair": 2, "embedding": 1}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Manifest:
-    """What a bundle says of itself.
+class NetworkEntry(msgspec.Struct, frozen=True):
+    """The ONNX network: its file in the bundle, the names of its inputs and of its output.
 
-    `threshold` is on the network's score: accept when score >= threshold. `raw` is the whole dict
-    as it stands in the file, with keys of later versions too.
+    `image_px` is the side in pixels at which it works inside; crops come at `framing.crop_px`.
+    """
+
+    file: str
+    inputs: tuple[str, ...]
+    output: str
+    image_px: int | None = None
+
+
+class FileEntry(msgspec.Struct, frozen=True):
+    """Size and SHA-256 (hex) of a file in the bundle."""
+
+    bytes: Annotated[int, Meta(ge=0, le=MAX_FILE_BYTES)]
+    sha256: str
+
+
+class StartingBundle(msgspec.Struct, frozen=True):
+    """The bundle from whose weights training started."""
+
+    created: str = ""
+    network_sha256: str = ""
+
+
+class TrainingRecord(msgspec.Struct, frozen=True):
+    """How the network was trained; `finished` is a time in ISO 8601, UTC."""
+
+    protocol: str | None = None
+    seed: int | None = None
+    images: Count | None = None
+    people: Count | None = None
+    pairs: Count | None = None
+    epochs: Count | None = None
+    finished: str = ""
+    init: StartingBundle | None = None
+
+
+class IdentityCounts(msgspec.Struct, frozen=True):
+    """SHA-256 of `identities.json`, and how many people it lists."""
+
+    digest: str = ""
+    training: Count = 0
+    calibration: Count = 0
+
+
+class CalibratedRecord(msgspec.Struct, frozen=True):
+    """A later calibration on other people by `facepairs calibrate`."""
+
+    people: Count
+    finished: str
+    from_threshold: Finite
+
+
+class FoldResult(msgspec.Struct, frozen=True):
+    """The accuracy of one fold of LFW's View 2."""
+
+    fold: int
+    accuracy: Finite
+
+
+class View2Result(msgspec.Struct, frozen=True):
+    """The result of LFW's View 2 that the bundle stands for."""
+
+    accuracy: Finite
+    accuracy_standard_error: Finite
+    folds: tuple[FoldResult, ...]
+    stands_for: str = ""
+
+
+class Results(msgspec.Struct, frozen=True):
+    """Results of protocols."""
+
+    view2: View2Result | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """What a bundle says of itself; keys that are not listed here are ignored.
+
+    Attributes:
+        kind: "pair": the network scores two crops; "embedding": it embeds one.
+        model: The architecture's name.
+        framing: The crop that the network takes of a photo.
+        network: The ONNX file and its signature.
+        calibration: From a score to a probability.
+        threshold: Accept when score >= threshold.
+        threshold_source: Where `threshold` comes from, in words.
+        thresholds: Thresholds by target FMR, measured on held-out people.
+        files: Size and SHA-256 of every file of the bundle but the manifest.
+        training: How the network was trained.
+        calibrated: The last calibration by `facepairs calibrate`.
+        results: Results of protocols.
+        identity_counts: Key `identities`; how many people the bundle knows.
+        versions: Versions of the software that wrote the bundle.
+        created: When the bundle was written, ISO 8601 in UTC.
+        note: A free remark.
+        failures: Known groups of errors, Markdown.
     """
 
     kind: Kind
     model: str
-    framing: Framing
-    network_file: str
-    inputs: tuple[str, ...]
-    output: str
-    calibration: Calibration
-    threshold: float
-    raw: Mapping[str, Any]
-
-    @property
-    def ece(self) -> float | None:
-        """The calibration's expected calibration error on held-out people, if it was measured."""
-        value = self.raw["calibration"].get("ece")
-        return None if value is None else float(value)
-
-    @property
-    def threshold_source(self) -> str:
-        """Where `threshold` comes from, in words."""
-        return str(self.raw.get("threshold_source", ""))
-
-    @property
-    def thresholds(self) -> list[dict[str, Any]]:
-        """Thresholds by target FMR, as the evaluation on held-out people wrote them."""
-        return list(self.raw.get("thresholds", []))
-
-    @property
-    def training(self) -> dict[str, Any]:
-        """Protocol, seed, counts and configuration of the training."""
-        return dict(self.raw.get("training", {}))
-
-    @property
-    def results(self) -> dict[str, Any]:
-        """Protocol results."""
-        return dict(self.raw.get("results", {}))
-
-    @property
-    def versions(self) -> dict[str, str]:
-        """Versions of the software that wrote the bundle."""
-        return dict(self.raw.get("versions", {}))
-
-    @property
-    def note(self) -> str:
-        """A free remark."""
-        return str(self.raw.get("note", ""))
-
-    @property
-    def created(self) -> str:
-        """When the bundle was written, ISO 8601 in UTC."""
-        return str(self.raw.get("created", ""))
+    framing: CropSpec
+    network: NetworkEntry
+    calibration: BundleCalibration
+    threshold: Finite
+    files: dict[str, FileEntry]
+    threshold_source: str = ""
+    thresholds: tuple[FmrThreshold, ...] = ()
+    training: TrainingRecord = TrainingRecord()
+    calibrated: CalibratedRecord | None = None
+    results: Results = Results()
+    identity_counts: IdentityCounts = msgspec.field(name="identities", default=IdentityCounts())
+    versions: dict[str, str] = {}
+    created: str = ""
+    note: str = ""
+    failures: str = ""
 
 
-def read_regular(path: Path, limit_bytes: int) -> bytes:
-    """Read at most limit_bytes + 1 bytes; nothing but a regular file is opened."""
+class _SchemaVersion(msgspec.Struct):
+    """What is read of a manifest before its schema is known."""
+
+    schema: int
+    versions: Any = None
+
+
+def read_regular_file(path: Path, limit_bytes: int) -> bytes:
+    """Read at most `limit_bytes` + 1 bytes of a regular file; nothing else is opened.
+
+    Raises:
+        BadBundle: The file is missing, not a regular file, or cannot be read.
+    """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise BadBundle(f"{path}: not a regular file; copy the bundle again")
@@ -101,12 +173,12 @@ def read_regular(path: Path, limit_bytes: int) -> bytes:
         raise BadBundle(f"{path}: {error.strerror}; make it readable") from None
 
 
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON number")
+def parse_json_object(data: bytes, path: Path) -> dict[str, Any]:
+    """Parse a JSON object strictly (UTF-8, no NaN).
 
-
-def json_object(data: bytes, path: Path) -> dict[str, Any]:
-    """Read a JSON object strictly (UTF-8, no NaN); raises BadBundle that names the file."""
+    Raises:
+        BadBundle: The data is something else; the message names `path`.
+    """
     try:
         value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -116,128 +188,73 @@ def json_object(data: bytes, path: Path) -> dict[str, Any]:
     return value
 
 
-def take(data: Mapping[str, Any], name: str, kind: type[T], where: str = "") -> T:
-    """Give a field of exactly that type; a whole number serves as float."""
-    if name not in data:
-        raise ValueError(f"no {where}{name}; export the bundle again")
-    value = data[name]
-    if kind is float and type(value) is int and abs(value) < 2**53:
-        value = float(value)
-    if type(value) is not kind:
-        raise ValueError(f"{where}{name} is {_short(value)}, not {_JSON_NAMES[kind]}")
-    return value
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON number")
 
 
-_JSON_NAMES = {str: "a text", int: "a whole number", float: "a number", list: "a list"} | {
-    dict: "an object"
-}
+def parse_manifest(values: Mapping[str, Any]) -> Manifest:
+    """Check a manifest's values and return them typed.
 
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def parse_manifest(manifest: dict[str, Any]) -> Manifest:
-    """Check a manifest; raises ValueError or BadBundle without the file's name."""
-    schema = take(manifest, "schema", int)
-    if schema != SCHEMA:
-        raise ValueError(_other_schema(schema, manifest))
-    kind = take(manifest, "kind", str)
-    if kind not in INPUTS:
-        raise ValueError(f"kind is {_short(kind)}, not 'pair' or 'embedding'")
-    frame = take(manifest, "framing", dict)
-    network = take(manifest, "network", dict)
-    inputs = take(network, "inputs", list, "network.")
-    if len(inputs) != INPUTS[kind] or not all(type(name) is str for name in inputs):
-        raise ValueError(
-            f"network.inputs is {_short(inputs)}, not {INPUTS[kind]} name(s), as '{kind}' has"
+    Raises:
+        BadBundle: A field is missing or unusable; the message does not name the file.
+    """
+    header = validate(values, _SchemaVersion, error=BadBundle, advice="export the bundle again")
+    if header.schema != SCHEMA:
+        raise BadBundle(_other_schema(header))
+    manifest = validate(values, Manifest, error=BadBundle, advice="export the bundle again")
+    count = INPUT_COUNTS[manifest.kind]
+    if len(manifest.network.inputs) != count:
+        raise BadBundle(
+            f"network.inputs is {shorten(list(manifest.network.inputs))}; a network of kind "
+            f"'{manifest.kind}' has {count}; export the bundle again"
         )
-    threshold = take(manifest, "threshold", float)
-    if not math.isfinite(threshold):
-        raise ValueError(f"threshold is {threshold}, not a finite number")
-    network_file = take(network, "file", str, "network.")
-    calibration = Calibration.from_json(take(manifest, "calibration", dict))
-    _check_files(take(manifest, "files", dict), network_file)
-    _check_optional(manifest)
-    return Manifest(
-        kind=cast("Kind", kind),
-        model=take(manifest, "model", str),
-        framing=Framing(*(take(frame, name, int, "framing.") for name in ("frame_px", "crop_px"))),
-        network_file=network_file,
-        inputs=tuple(inputs),
-        output=take(network, "output", str, "network."),
-        calibration=calibration,
-        threshold=threshold,
-        raw=manifest,
-    )
+    _check_files(manifest)
+    return manifest
 
 
-def _other_schema(schema: int, manifest: Mapping[str, Any]) -> str:
-    """Say who made a bundle of another schema, as far as it tells, and what to do."""
-    versions = manifest.get("versions")
-    maker = versions.get("facepairs") if isinstance(versions, dict) else None
-    told = f" {maker}" if isinstance(maker, str) and maker.isprintable() and len(maker) < 30 else ""
-    age, remedy = (
-        ("a newer", "upgrade facepairs")
-        if schema > SCHEMA
-        else ("an older", "train or export it again with this version, or install that one")
-    )
-    return f"made by {age} facepairs{told} (schema {schema}, this one reads {SCHEMA}); {remedy}"
+def _other_schema(header: _SchemaVersion) -> str:
+    """Say which facepairs made a bundle of another schema, if known, and what to do."""
+    version = header.versions.get("facepairs") if isinstance(header.versions, dict) else None
+    known = isinstance(version, str) and version.isprintable() and len(version) < 30
+    maker = f"facepairs {version}" if known else "facepairs"
+    age, advice = "an older", "train or export it again with this version, or install that one"
+    if header.schema > SCHEMA:
+        age, advice = "a newer", "upgrade facepairs"
+    return f"made by {age} {maker} (schema {header.schema}, this one reads {SCHEMA}); {advice}"
 
 
-def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """Give the SHA-256 (hex) over a manifest's values, however they are spelled, but for itself."""
-    values = {name: value for name, value in manifest.items() if name != DIGEST}
-    return hashlib.sha256(
-        json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
-    ).hexdigest()
+def manifest_digest(values: Mapping[str, Any]) -> str:
+    """Return the SHA-256 (hex) over a manifest's values without the digest itself.
+
+    The order of keys and white space do not matter.
+    """
+    rest = {name: value for name, value in values.items() if name != DIGEST}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def check_digest(manifest: Mapping[str, Any]) -> None:
-    """Compare a manifest with its own sum; older bundles have none. Raises ValueError."""
-    if DIGEST in manifest and manifest[DIGEST] != manifest_digest(manifest):
-        raise ValueError("damaged or edited (its own SHA-256 does not fit); copy the bundle again")
+def check_digest(values: Mapping[str, Any]) -> None:
+    """Compare a manifest with its own digest; bundles of older versions have none.
+
+    Raises:
+        BadBundle: They differ.
+    """
+    if DIGEST in values and values[DIGEST] != manifest_digest(values):
+        raise BadBundle("damaged or edited (its own SHA-256 does not fit); copy the bundle again")
 
 
-def check_name(name: str) -> None:
-    """Refuse a file name that is not that of a file right in the bundle; raises ValueError."""
+def check_file_name(name: str) -> None:
+    """Refuse a file name that could lead out of the bundle's folder; raises BadBundle."""
     if name in ("", ".", "..") or any(mark in name for mark in "/\\:\0"):
-        raise ValueError(f"file name {_short(name)} could point outside the bundle")
+        raise BadBundle(f"file name {shorten(name)} could point outside of its folder; rename it")
 
 
-def _check_files(files: dict[str, Any], network_file: str) -> None:
-    for name, entry in files.items():
-        check_name(name)
-        if type(entry) is not dict:
-            raise ValueError(f"files.{name} is {_short(entry)}, not an object")
-        size = take(entry, "bytes", int, f"files.{name}.")
-        most = MAX_IDENTITIES_BYTES if name == IDENTITIES else MAX_FILE_BYTES
-        if not 0 <= size <= most:
-            raise ValueError(f"files.{name}.bytes is {size}, not from 0 to {most}")
-        take(entry, "sha256", str, f"files.{name}.")
-    for name in (network_file, IDENTITIES):
-        if name not in files:
-            raise ValueError(f"files lists no {_short(name)}; export the bundle again")
-
-
-def _check_optional(manifest: dict[str, Any]) -> None:
-    """Check the type of what may be absent."""
-    kinds: dict[str, type] = dict.fromkeys(("training", "results", "versions", "identities"), dict)
-    kinds |= dict.fromkeys(("threshold_source", "note", "created"), str) | {"thresholds": list}
-    for name, kind in kinds.items():
-        if name in manifest:
-            take(manifest, name, kind)
-    if not all(type(item) is dict for item in manifest.get("thresholds", [])):
-        raise ValueError("thresholds holds something else than objects")
-    calibration, identities = manifest["calibration"], manifest.get("identities", {})
-    for where, fields, names in (
-        ("calibration.", calibration, ("genuine_pairs", "impostor_pairs")),
-        ("identities.", identities, ("training", "calibration")),
-    ):
-        for name in names:
-            if name in fields and take(fields, name, int, where) < 0:
-                raise ValueError(f"{where}{name} is {fields[name]}, below 0")
-    ece = calibration.get("ece")
-    if ece is not None and not 0 <= take(calibration, "ece", float, "calibration.") <= 1:
-        raise ValueError(f"calibration.ece is {ece}, outside 0 to 1")
+def _check_files(manifest: Manifest) -> None:
+    for name in manifest.files:
+        check_file_name(name)
+    for name in (manifest.network.file, IDENTITIES):
+        if name not in manifest.files:
+            raise BadBundle(f"files lists no {shorten(name)}; export the bundle again")
+    size = manifest.files[IDENTITIES].bytes
+    if size > MAX_IDENTITIES_BYTES:
+        raise BadBundle(f"files.{IDENTITIES}.bytes is {size}, above {MAX_IDENTITIES_BYTES}")

@@ -1,282 +1,357 @@
-"""ScoreArray of many pairs of image files, each image read once, in bounded memory.
+"""Scores of many pairs of image files, in bounded memory.
 
-Work is done in threads here, or wherever a `parallel.Run` does it: then an item of work carries the
-names that it needs, and its result the numbers.
-An image that cannot be used fails the pairs it is in; its error is kept beside its name.
+`verify --pairs`, `verify --against`, evaluation and training score pairs through this module alone.
+An embedding network embeds every image once, and the scores follow from the embeddings. A pair
+network runs once per pair; a cache keeps the crops of images that several pairs show. Both are one
+pass of picklable work items, done by threads or by any other `OrderedMap`. An image that cannot be
+used fails the pairs it is in.
 """
 
+import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.beam.places import Place
-from facepairs.errors import BadImage
-from facepairs.images.photo import Crop
-from facepairs.support.parallel import Run, batches, in_order
-from facepairs.verification.image_table import ImageTable
-from facepairs.verification.partial_results import Partial
+from facepairs.errors import BadData, BadImage
+from facepairs.images.crop import Crop
+from facepairs.images.photo import ImageSource
+from facepairs.support.parallel import OrderedMap, batches, thread_map
+from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.verification.partial_results import Results
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
-from facepairs.verification.verifier import CACHE_BYTES, Verifier
 
-SAVE_EVERY = 512  # images; what a kill may cost
-LOOKED_AT_ONCE = 65_536  # images
-Numbers = npt.NDArray[np.integer[Any]]
-Progress = Callable[[int, int], None]
+if TYPE_CHECKING:
+    from facepairs.verification.verifier import Verifier
+
+CHUNK_PAIRS = 1024
+CACHE_BYTES = 256 * 2**20  # decoded crops that are kept for further pairs
+ROWS_PER_SAVE = 512  # the work that a kill may cost
+SEARCHED_ROWS = 65_536  # looked through at a time for rows that are not done
+
+Indices = npt.NDArray[np.integer[Any]]
 
 
-class Readable(NamedTuple):
-    """The crops of those images that can be used, their numbers, and the others' errors."""
+class PhotoOpener(Protocol):
+    """Where images come from, by name; picklable, so that work can be done elsewhere."""
 
-    crops: Crop
-    images: list[int]
-    errors: dict[int, str]
+    def open(self, name: str) -> ImageSource:
+        """Return a path, or the bytes of an encoded image; raises BadImage."""
+
+    def describe(self, name: str) -> str:
+        """Return what messages call an image."""
 
 
 @dataclass(frozen=True)
-class Photos:
-    """Image files by number, as a verifier's network sees them.
+class FolderPhotos:
+    """Images by their paths below a folder."""
 
-    `names` are paths below `root`. With `framing` the largest face of each photo is found and
-    framed first, as in `Verifier.verify`.
+    root: Path
+
+    def open(self, name: str) -> Path:
+        """Return the path of an image."""
+        return self.root / name
+
+    def describe(self, name: str) -> str:
+        """Return the path of an image as text."""
+        return str(self.root / name)
+
+
+@dataclass(frozen=True)
+class CropReader:
+    """Reads images as a verifier's network sees them; picklable.
+
+    With `framing` the largest face is found and framed first, as in `Verifier.verify`.
     """
 
-    verifier: Verifier
-    root: Place
-    names: Sequence[str]
+    verifier: "Verifier"
+    photos: PhotoOpener
     framing: bool = True
 
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def read(self, images: Iterable[int]) -> Readable:
-        """Read crops, uint8[readable, crop_px, crop_px, 3]; what fails is told, not raised."""
-        side = self.verifier.bundle.framing.crop_px
-        crops: list[Crop] = []
-        readable: list[int] = []
-        errors: dict[int, str] = {}
-        for image in images:
-            try:
-                crops.append(self._crop(self.root / self.names[image]))
-                readable.append(image)
-            except BadImage as error:
-                errors[image] = str(error)
-        stacked = np.stack(crops) if crops else np.zeros((0, side, side, 3), np.uint8)
-        return Readable(stacked, readable, errors)
-
-    def _crop(self, path: Place) -> Crop:
-        if isinstance(path, Path):
-            return self.verifier.crop(path, framing=self.framing)
-        try:
-            photo = path.read_bytes()
-        except OSError as error:
-            raise BadImage(f"{path}: {error.strerror}; give a readable image file") from None
-        return self.verifier.crop(photo, str(path), self.framing)
+    def __call__(self, name: str) -> Crop:
+        """Return uint8[crop_px, crop_px, 3]; raises BadImage."""
+        source = self.photos.open(name)
+        return self.verifier.crop(source, name=self.photos.describe(name), framing=self.framing)
 
 
-class Chunk(NamedTuple):
-    """Rows of a pairs file that follow one another, by the numbers of their images (-1: none)."""
+class PairRows(NamedTuple):
+    """Some pairs: their row numbers and the numbers of their images, -1 in malformed rows."""
 
-    start: int
-    left: Numbers
-    right: Numbers
-
-
-class PairScorer(Protocol):
-    """ScoreArray rows of a pairs file, one chunk after the other."""
-
-    def prepare(self, chunks: Iterable[Chunk], progress: Progress) -> None:
-        """Do what comes before the first chunk; `progress` counts images, or rows."""
-
-    def score(self, start: int, left: Numbers, right: Numbers) -> ScoreArray:
-        """Score the rows from `start` on: float32[rows], NaN where an image failed or is -1."""
+    rows: Indices
+    left: Indices
+    right: Indices
 
 
-class Found(NamedTuple):
-    """What came of some images or rows: values float32[done, D] of those done, others' errors."""
+class PairBatch(NamedTuple):
+    """Pairs that one work item scores: row numbers, image numbers, and the images' names."""
 
-    done: list[int]
+    rows: list[int]
+    left: list[int]
+    right: list[int]
+    names: dict[int, str]
+
+
+class Computed(NamedTuple):
+    """The result of one work item.
+
+    `tried` is the number of its images or pairs, `values` float32[len(rows), width] those of the
+    rows that were computed, and `errors` the reasons of failure by image number.
+    """
+
+    tried: int
+    rows: list[int]
     values: ScoreArray
     errors: dict[int, str]
 
 
-Named = list[tuple[int, str]]  # images by number and name
-
-
 @dataclass(frozen=True)
-class Embed:
-    """Embeds some images: what `ByEmbedding` does at a time, wherever that is."""
+class EmbedImages:
+    """Embeds images, given by number and name, in one call of the network."""
 
-    verifier: Verifier
-    root: Place
-    framing: bool
+    reader: CropReader
 
-    def __call__(self, images: Named) -> Found:
-        """Read and embed images, given by number and name; one network call sees them all."""
-        numbers, names = zip(*images, strict=True)
-        found = Photos(self.verifier, self.root, names, self.framing).read(range(len(names)))
-        return Found(
-            [numbers[at] for at in found.images],
-            self.verifier.scorer.embed(found.crops),
-            {numbers[at]: error for at, error in found.errors.items()},
+    def __call__(self, images: list[tuple[int, str]]) -> Computed:
+        """Return the embeddings of the images that can be read."""
+        crops, errors = _read_crops(self.reader, dict(images))
+        values = np.zeros((0, 0), np.float32)
+        if crops:
+            values = self.reader.verifier.scorer.embed(np.stack(list(crops.values())))
+        return Computed(len(images), list(crops), values, errors)
+
+
+class ScorePairs:
+    """Scores a few pairs in one call of the network; threads share its cache of crops."""
+
+    def __init__(self, reader: CropReader) -> None:
+        self._reader = reader
+        crop_bytes = 3 * reader.verifier.bundle.framing.crop_px**2
+        self._cache = CropCache(reader, max(2, CACHE_BYTES // crop_bytes))
+
+    def __reduce__(self) -> Any:
+        """Pickle it without its cache."""
+        return ScorePairs, (self._reader,)
+
+    def __call__(self, batch: PairBatch) -> Computed:
+        """Return the scores of the pairs whose two images can be read: values float32[n, 1]."""
+        crops, errors = _read_crops(self._cache.get, batch.names)
+        pairs = zip(batch.rows, batch.left, batch.right, strict=True)
+        usable = [pair for pair in pairs if pair[1] in crops and pair[2] in crops]
+        if not usable:
+            return Computed(len(batch.rows), [], np.zeros((0, 1), np.float32), errors)
+        rows, left, right = zip(*usable, strict=True)
+        scores = self._reader.verifier.scorer.score_pairs(
+            np.stack([crops[image] for image in left]), np.stack([crops[image] for image in right])
         )
+        return Computed(len(batch.rows), list(rows), scores[:, None], errors)
 
 
-class ByEmbedding:
-    """Embeds each image once; rows of `partial` are images."""
-
-    def __init__(self, photos: Photos, images: ImageTable, partial: Partial, run: Run) -> None:
-        self._work = Embed(photos.verifier, photos.root, photos.framing)
-        self._images = images
-        self._scorer = photos.verifier.scorer
-        self._partial = partial
-        self._run = run
-
-    def prepare(self, chunks: Iterable[Chunk], progress: Progress) -> None:
-        partial = self._partial
-        seen = saved = int(partial.done.sum())
-        todo = ((image, self._images[image]) for image in _undone(partial.done))
-        for found in self._run(self._work, batches(todo, BATCH_CROPS)):
-            partial.put(np.array(found.done, np.int64), found.values)
-            self._images.fail(found.errors)
-            seen += len(found.done) + len(found.errors)
-            if seen - saved >= SAVE_EVERY:
-                partial.save()
-                saved = seen
-            progress(seen, len(partial.done))
-        partial.save()
-
-    def score(self, start: int, left: Numbers, right: Numbers) -> ScoreArray:
-        scores = np.full(len(left), np.nan, np.float32)
-        both = np.flatnonzero((left >= 0) & (right >= 0))
-        both = both[self._partial.done[left[both]] & self._partial.done[right[both]]]
-        if len(both):
-            rows = self._partial.get(np.concatenate([left[both], right[both]]))
-            scores[both] = self._scorer.compare(rows[: len(both)], rows[len(both) :])
-        return scores
+def _read_crops(
+    read: Callable[[str], Crop], names: Mapping[int, str]
+) -> tuple[dict[int, Crop], dict[int, str]]:
+    """Read images by number; return the crops, and the errors of those that cannot be read."""
+    crops: dict[int, Crop] = {}
+    errors: dict[int, str] = {}
+    for image, name in names.items():
+        try:
+            crops[image] = read(name)
+        except BadImage as error:
+            errors[image] = str(error)
+    return crops, errors
 
 
-def _undone(done: npt.NDArray[np.bool_]) -> Iterator[int]:
-    """Yield the numbers of what is not done yet."""
-    for start in range(0, len(done), LOOKED_AT_ONCE):
-        part = done[start : start + LOOKED_AT_ONCE]
-        yield from (start + np.flatnonzero(~part)).tolist()
+class CropCache:
+    """Crops by image name, at most `capacity`; the least recently used leave first.
 
-
-@dataclass(frozen=True)
-class ScoreRows:
-    """ScoreArray a chunk of rows: what `ByPair` does at a time, elsewhere than in threads here."""
-
-    verifier: Verifier
-    root: Place
-    framing: bool
-
-    def __call__(self, item: tuple[Chunk, Named]) -> Found:
-        """Score rows whose images are given by number and name; `errors` are those of images."""
-        chunk, images = item
-        numbers, names = zip(*images, strict=True)
-        read = Photos(self.verifier, self.root, names, self.framing).read(range(len(names)))
-        crops = {numbers[at]: crop for at, crop in zip(read.images, read.crops, strict=True)}
-        done = [
-            at
-            for at, sides in enumerate(zip(chunk.left, chunk.right, strict=True))
-            if sides[0] in crops and sides[1] in crops
-        ]
-        scores = [np.zeros(0, np.float32)]
-        for some in batches(done, BATCH_CROPS // 2):
-            left, right = (
-                np.stack([crops[i] for i in side[some].tolist()])
-                for side in (chunk.left, chunk.right)
-            )
-            scores.append(self.verifier.scorer.score_pairs(left, right))
-        errors = {numbers[at]: error for at, error in read.errors.items()}
-        return Found([chunk.start + at for at in done], np.concatenate(scores)[:, None], errors)
-
-
-class ByPair:
-    """Runs the network on every pair; rows of `partial` are pairs.
-
-    Crops are kept up to CACHE_BYTES, those used least recently leave first, so that an image is
-    read once unless more than that lie between two of its pairs. Elsewhere than in threads here, a
-    chunk's images are read with it, and all chunks are scored beforehand.
+    Thread-safe: while an image is in the cache, only the first thread that asks for it reads it.
     """
 
-    def __init__(self, photos: Photos, images: ImageTable, partial: Partial, run: Run) -> None:
-        self._run = run
-        self._photos = photos
-        self._images = images
-        self._scorer = photos.verifier.scorer
-        self._partial = partial
-        self._kept: OrderedDict[int, Crop] = OrderedDict()
-        side = photos.verifier.bundle.framing.crop_px
-        self._fitting = CACHE_BYTES // (3 * side * side)
+    def __init__(self, read: Callable[[str], Crop], capacity: int) -> None:
+        self.capacity = capacity
+        self._read = read
+        self._lock = threading.Lock()
+        self._crops: OrderedDict[str, Future[Crop | BadImage]] = OrderedDict()
 
-    def prepare(self, chunks: Iterable[Chunk], progress: Progress) -> None:
-        if self._run is in_order:
-            return  # images are read with their pairs
-        work = ScoreRows(self._photos.verifier, self._photos.root, self._photos.framing)
-        items = ((chunk, self._named(chunk)) for chunk in chunks)
-        done = 0
-        for found in self._run(work, (item for item in items if item[1])):
-            self._partial.put(np.array(found.done, np.int64), found.values)
-            self._images.fail(found.errors)
-            done += len(found.done)
-            progress(done, len(self._partial.done))
-        self._partial.save()
+    def __len__(self) -> int:
+        return len(self._crops)
 
-    def _named(self, chunk: Chunk) -> Named:
-        """Give the images of a chunk, unless all its rows are done."""
-        if self._partial.done[chunk.start : chunk.start + len(chunk.left)].all():
-            return []
-        wanted = np.unique(np.concatenate([chunk.left, chunk.right]))
-        return [(image, self._images[image]) for image in wanted.tolist() if image >= 0]
+    def get(self, name: str) -> Crop:
+        """Return the crop of an image; raises BadImage."""
+        with self._lock:
+            is_new = name not in self._crops
+            future = self._crops.setdefault(name, Future())
+            self._crops.move_to_end(name)
+            if len(self._crops) > self.capacity:
+                self._crops.popitem(last=False)
+        if is_new:
+            try:
+                future.set_result(self._read(name))
+            except BadImage as error:
+                future.set_result(error)
+            except BaseException as error:
+                future.set_exception(error)  # for threads that wait for it
+                raise
+        crop = future.result()
+        if isinstance(crop, BadImage):
+            raise type(crop)(str(crop))
+        return crop
 
-    def score(self, start: int, left: Numbers, right: Numbers) -> ScoreArray:
-        if self._run is in_order:
-            self._score(start, left, right)
-        done = self._partial.done[start : start + len(left)]
-        scores = np.full(len(left), np.nan, np.float32)
-        found = np.flatnonzero(done)
-        if len(found):
-            scores[found] = self._partial.get(start + found)[:, 0]
+
+class BulkScorer:
+    """Scores pairs of images that are given by number: first `compute`, then `scores`.
+
+    Args:
+        reader: Reads an image by its name.
+        names: The images' names by number.
+        results: Rows are images for an embedding network, pairs for a pair network.
+        on_errors: Called with what is wrong with images, by number.
+        ordered_map: Where the work is done.
+    """
+
+    def __init__(
+        self,
+        reader: CropReader,
+        names: Sequence[str],
+        results: Results,
+        on_errors: Callable[[dict[int, str]], None],
+        ordered_map: OrderedMap = thread_map,
+    ) -> None:
+        self._reader = reader
+        self._embeds = reader.verifier.bundle.kind == "embedding"
+        self._names = names
+        self._results = results
+        self._on_errors = on_errors
+        self._ordered_map = ordered_map
+
+    def compute(
+        self, pairs: Iterable[PairRows], progress: ProgressCallback = ignore_progress
+    ) -> None:
+        """Compute the rows of `results` that are not done.
+
+        Args:
+            pairs: All pairs; pairs that show the same images should follow one another.
+            progress: Counts the rows of `results`.
+        """
+        done = saved = int(self._results.done.sum())
+        total = len(self._results.done)
+        for computed in self._work(pairs):
+            self._results.put(np.array(computed.rows, np.int64), computed.values)
+            if computed.errors:
+                self._on_errors(computed.errors)
+            done += computed.tried
+            if done - saved >= ROWS_PER_SAVE:
+                self._results.save()
+                saved = done
+            progress(done, total)
+        self._results.save()
+        if done < total:  # malformed rows
+            progress(total, total)
+
+    def _work(self, pairs: Iterable[PairRows]) -> Iterator[Computed]:
+        if self._embeds:
+            images = ((image, self._names[image]) for image in self._rows_to_do())
+            return self._ordered_map(EmbedImages(self._reader), batches(images, BATCH_CROPS))
+        return self._ordered_map(ScorePairs(self._reader), self._pair_batches(pairs))
+
+    def _rows_to_do(self) -> Iterator[int]:
+        for start in range(0, len(self._results.done), SEARCHED_ROWS):
+            part = self._results.done[start : start + SEARCHED_ROWS]
+            yield from (start + np.flatnonzero(~part)).tolist()
+
+    def _pair_batches(self, pairs: Iterable[PairRows]) -> Iterator[PairBatch]:
+        """Cut the pairs that are not done into batches of one network call."""
+        for chunk in pairs:
+            todo = ~self._results.done[chunk.rows] & (chunk.left >= 0) & (chunk.right >= 0)
+            for part in batches(np.flatnonzero(todo).tolist(), max(1, BATCH_CROPS // 2)):
+                rows, left, right = (numbers[part].tolist() for numbers in chunk)
+                names = {image: self._names[image] for image in dict.fromkeys([*left, *right])}
+                yield PairBatch(rows, left, right, names)
+
+    def scores(self, pairs: PairRows) -> ScoreArray:
+        """Return the scores of some pairs: float32[N], NaN where an image failed or is -1."""
+        scores = np.full(len(pairs.rows), np.nan, np.float32)
+        done = self._results.done
+        if not self._embeds:
+            usable = np.flatnonzero(done[pairs.rows])
+            if len(usable):
+                scores[usable] = self._results.get(pairs.rows[usable])[:, 0]
+            return scores
+        usable = np.flatnonzero((pairs.left >= 0) & (pairs.right >= 0))
+        left, right = pairs.left[usable], pairs.right[usable]
+        both = done[left] & done[right]
+        if both.any():
+            embeddings = self._results.get(np.concatenate([left[both], right[both]]))
+            halves = np.split(embeddings, 2)
+            scores[usable[both]] = self._reader.verifier.scorer.compare(*halves)
         return scores
 
-    def _score(self, start: int, left: Numbers, right: Numbers) -> None:
-        """Score those rows that are not done yet."""
-        done = self._partial.done[start : start + len(left)]
-        self._load(np.unique(np.concatenate([left[~done], right[~done]])))
-        todo = [
-            at
-            for at in np.flatnonzero(~done).tolist()
-            if left[at] in self._kept and right[at] in self._kept
-        ]
 
-        def run(some: list[int]) -> tuple[list[int], ScoreArray]:
-            sides = (
-                np.stack([self._kept[i] for i in side[some].tolist()]) for side in (left, right)
-            )
-            return some, self._scorer.score_pairs(*sides)
+def score_files(
+    verifier: "Verifier",
+    paths: Sequence[Path],
+    left: Indices,
+    right: Indices,
+    *,
+    framing: bool = False,
+    progress: ProgressCallback = ignore_progress,
+    ordered_map: OrderedMap = thread_map,
+    errors: dict[int, str] | None = None,
+) -> ScoreArray:
+    """Score pairs of image files.
 
-        for some, values in in_order(run, batches(todo, BATCH_CROPS // 2)):
-            self._partial.put(start + np.array(some), values[:, None])
-        self._partial.save()
+    Args:
+        verifier: What scores them.
+        paths: Image files.
+        left: integer[N], positions in `paths`.
+        right: integer[N], positions in `paths`.
+        framing: Find and frame the largest face of each image first.
+        progress: Counts images for an embedding network, else pairs.
+        ordered_map: Where the work is done.
+        errors: Is filled with what is wrong with images, by position; their pairs score NaN.
 
-    def _load(self, images: Numbers) -> None:
-        """Have the crops of a chunk's images at hand, as far as they can be read."""
-        wanted: list[int] = images.tolist()
-        for image in wanted:
-            if image in self._kept:
-                self._kept.move_to_end(image)
-        new = (image for image in wanted if image >= 0 and image not in self._kept)
-        missing = [image for image in new if not self._images.error(image)]
-        limit = max(len(wanted), self._fitting)
-        for found in in_order(self._photos.read, batches(missing, BATCH_CROPS)):
-            self._images.fail(found.errors)
-            for image, crop in zip(found.images, found.crops, strict=True):
-                self._kept[image] = crop.copy()  # not a view, which would keep the batch alive
-                if len(self._kept) > limit:
-                    self._kept.popitem(last=False)
+    Returns:
+        float32[N] in the order of the pairs.
+
+    Raises:
+        BadImage: An image cannot be used, and `errors` is None.
+        BadData: `left` and `right` are no positions in `paths`, or differ in length.
+    """
+    left, right = _checked_positions(left, len(paths)), _checked_positions(right, len(paths))
+    if len(left) != len(right):
+        raise BadData(f"{len(left)} left images and {len(right)} right ones make no pairs")
+    images, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
+
+    def handle_errors(found: dict[int, str]) -> None:
+        if errors is None:
+            raise BadImage(next(iter(found.values())))
+        errors.update({int(images[number]): error for number, error in found.items()})
+
+    pairs = PairRows(np.arange(len(left)), numbers[: len(left)], numbers[len(left) :])
+    results = Results(len(images) if verifier.bundle.kind == "embedding" else len(left))
+    reader = CropReader(verifier, FolderPhotos(Path()), framing)
+    names = [str(paths[image]) for image in images.tolist()]
+    scorer = BulkScorer(reader, names, results, handle_errors, ordered_map)
+    by_image = np.lexsort((pairs.right, pairs.left))
+    scorer.compute(_chunks(pairs, by_image), progress)
+    chunks = [scorer.scores(chunk) for chunk in _chunks(pairs, pairs.rows)]
+    return np.concatenate([np.zeros(0, np.float32), *chunks])
+
+
+def _chunks(pairs: PairRows, order: Indices) -> Iterator[PairRows]:
+    for start in range(0, len(order), CHUNK_PAIRS):
+        part = order[start : start + CHUNK_PAIRS]
+        yield PairRows(*(numbers[part] for numbers in pairs))
+
+
+def _checked_positions(values: Indices, images: int) -> Indices:
+    """Check positions; NumPy would count a negative one from the end."""
+    values = np.asarray(values)
+    if values.ndim != 1 or not (values.size == 0 or np.issubdtype(values.dtype, np.integer)):
+        raise BadData(f"pairs are {values.dtype} {list(values.shape)}, not whole numbers [N]")
+    if values.size and not 0 <= values.min() <= values.max() < images:
+        raise BadData(f"pairs name images {values.min()} to {values.max()}; there are {images}")
+    return values

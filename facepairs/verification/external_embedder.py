@@ -1,4 +1,4 @@
-"""Embedders made elsewhere: an ONNX network and a small TOML beside it that says how to feed it.
+"""External embedders: an ONNX network and a small TOML beside it that describes its input.
 
     file = "w600k_r50.onnx"    # in the folder of this TOML
     size_px = 112              # side of the square that the network takes
@@ -9,72 +9,111 @@
     crop = [128, 250]          # 128 of every 250 pixels of the shorter side, or a share such as 0.6
     distance = "cosine"        # or "euclidean", "squared-euclidean", "manhattan"
 
-These are needed (a network that takes uint8 may leave the scaling out). These may be there:
+These keys are required (a network that takes uint8 needs no scaling). Optional keys:
 
-    name = "arcface-r50"       # else the TOML's own
-    output = "embedding"       # which output, where the network has several
-    normalise = true           # bring embeddings to length one before a distance is taken
+    name = "arcface-r50"       # default: the name of the TOML
+    output = "embedding"       # which output, when the network has several
+    normalise = true           # scale embeddings to length one before a distance is taken
     threshold = 0.28           # on the score: accept from there on; distances count negatively
     calibration = { scale = 12.0, offset = -3.4 }  # logistic, score to probability
 
-Nobody can tell whom such a network was trained on. Without a threshold there is no verdict, without
-a calibration no probability.
+It is unknown on whom such a network was trained. Without a threshold there is no verdict, without a
+calibration no probability.
 """
 
-import difflib
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.manifest import check_name, read_regular
+from facepairs.bundles.manifest import TrainingRecord, check_file_name, read_regular_file
+from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.errors import BadBundle
-from facepairs.images.photo import Framing
+from facepairs.images.crop import CropSpec
+from facepairs.support.validation import validate
 
-NEEDED = ("file", "size_px", "layout", "colours", "crop", "distance")
-SCALINGS = (("mean", "std"), ("scale", "offset"))
-OPTIONAL = ("name", "output", "normalise", "threshold", "calibration")
-KNOWN = (*NEEDED, *(key for pair in SCALINGS for key in pair), *OPTIONAL)
-DISTANCES = ("cosine", "euclidean", "squared-euclidean", "manhattan")
 MAX_TOML_BYTES = 2**20
-MAX_NETWORK_BYTES = 2**31  # what protobuf, and so ONNX, can hold in one file
-MAX_SIZE_PX = 2048
+MAX_NETWORK_BYTES = 2**31  # the most that protobuf, and so one ONNX file, can hold
+MIN_SHARE = 0.01
 
+Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
+Positive = Annotated[float, Meta(gt=0, le=1e30)]
+# Lists of fixed length: msgspec 0.22 crashes on unions of a bounded number and a tuple.
+Numbers = Annotated[
+    Number | Annotated[list[Number], Meta(min_length=3, max_length=3)],
+    Meta(description="one number or three"),
+]
+PositiveNumbers = Annotated[
+    Positive | Annotated[list[Positive], Meta(min_length=3, max_length=3)],
+    Meta(description="one number or three, all above 0"),
+]
+CropShare = Annotated[
+    Positive | Annotated[list[Positive], Meta(min_length=2, max_length=2)],
+    Meta(description="a share from 0.01 to 1, or [pixels, of how many] such as [128, 250]"),
+]
+Text = Annotated[str, Meta(min_length=1)]
 Floats = npt.NDArray[np.float32]
 
 
+class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of the TOML; the module's docstring explains them."""
+
+    file: Text
+    size_px: Annotated[int, Meta(ge=1, le=2048)]
+    layout: Literal["nchw", "nhwc"]
+    colours: Literal["rgb", "bgr"]
+    crop: CropShare
+    distance: Literal["cosine", "euclidean", "squared-euclidean", "manhattan"]
+    mean: Numbers | None = None
+    std: PositiveNumbers | None = None
+    scale: Numbers | None = None
+    offset: Numbers | None = None
+    name: Text | None = None
+    output: Text | None = None
+    normalise: bool = False
+    threshold: Number | None = None
+    calibration: Calibration | None = None
+
+
 @dataclass(frozen=True)
-class ShareFraming(Framing):
+class ShareCropSpec(CropSpec):
     """A centre square that is `share` of an image's shorter side, resized to crop_px."""
 
     share: float
 
     def side_px(self, width: int, height: int) -> int:
-        """Give the side of the square cut from an image of that size, at least 1 pixel."""
+        """Return the side of the square in an image of that size, at least 1 pixel."""
         return max(1, round(min(width, height) * self.share))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExternalEmbedder:
-    """What a TOML says of a network, checked; it stands where a bundle does.
+    """An external network and how to use it; `verify` and `evaluate` take it in place of a bundle.
 
-    `scaling` is (scale, offset), float32[3] each in the network's order of colours. It, `threshold`
-    and `calibration` are None where the TOML leaves them out.
+    Attributes:
+        path: The TOML file.
+        network_path: The ONNX file.
+        scaling: (scale, offset), float32[3] each in the network's order of colours; None for a
+            network that takes uint8.
+
+    The other attributes are the TOML's keys.
     """
 
     kind: ClassVar[Literal["embedding"]] = "embedding"
-    training: ClassVar[Mapping[str, Any]] = {}
-    thresholds: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    raw: ClassVar[dict[str, Any]] = {}
+    training: ClassVar[TrainingRecord] = TrainingRecord()
+    thresholds: ClassVar[Sequence[FmrThreshold]] = ()
 
     path: Path
-    network: Path
+    network_path: Path
     model: str
-    framing: ShareFraming
+    framing: ShareCropSpec
     layout: str
     colours: str
     scaling: tuple[Floats, Floats] | None
@@ -86,38 +125,63 @@ class ExternalEmbedder:
 
     @classmethod
     def open(cls, path: Path | str) -> "ExternalEmbedder":
-        """Read and check a TOML; raises BadBundle that names the file, the key and its value."""
+        """Read and check a TOML.
+
+        Raises:
+            BadBundle: It cannot be used; the message names the file, the key and its value.
+        """
         path = Path(path)
-        table = _read(path)
+        values = _read_toml(path)
         try:
-            _check_keys(table)
-            return cls(**_fields(path, table))
+            toml = validate(values, EmbedderToml, error=BadBundle)
+            check_file_name(toml.file)
+            _check_threshold(toml)
+            share = _crop_share(toml)
+            frame_px = max(toml.size_px, round(toml.size_px / share))
+            return cls(
+                path=path,
+                network_path=path.parent / toml.file,
+                model=toml.name or path.stem,
+                framing=ShareCropSpec(frame_px, toml.size_px, share),
+                layout=toml.layout,
+                colours=toml.colours,
+                scaling=_scaling(toml),
+                distance=toml.distance,
+                normalise=toml.normalise,
+                output=toml.output,
+                threshold=toml.threshold,
+                calibration=toml.calibration,
+            )
         except (ValueError, BadBundle) as error:
             raise BadBundle(f"{path}: {error}") from None
 
     @property
     def folder(self) -> Path:
-        """Where TOML and network lie."""
+        """The folder of the TOML and the network."""
         return self.path.parent
 
     def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Say that nobody is known to have been trained on: bool[names], all False."""
+        """Return bool[len(names)], all False: the people of the training are unknown."""
         return np.zeros(len(names), np.bool_)
 
     def read_network(self) -> bytes:
-        """Read the network's bytes; raises BadBundle where it is missing, huge or elsewhere."""
-        if self.network.resolve().parent != self.folder.resolve():
-            raise BadBundle(f"{self.network}: a link that leads out of {self.folder}; copy it")
-        data = read_regular(self.network, MAX_NETWORK_BYTES)
+        """Read the network's bytes.
+
+        Raises:
+            BadBundle: The file is missing, too large, or a link out of the TOML's folder.
+        """
+        if self.network_path.resolve().parent != self.folder.resolve():
+            raise BadBundle(f"{self.network_path}: a link that leads out of {self.folder}; copy it")
+        data = read_regular_file(self.network_path, MAX_NETWORK_BYTES)
         if len(data) > MAX_NETWORK_BYTES:
-            raise BadBundle(f"{self.network}: over 2 GB, more than one ONNX file can hold")
+            raise BadBundle(f"{self.network_path}: over 2 GB, more than one ONNX file can hold")
         return data
 
 
-def _read(path: Path) -> dict[str, Any]:
-    import tomllib  # only this needs it, and `verify` starts without
+def _read_toml(path: Path) -> dict[str, Any]:
+    import tomllib  # only this function needs it
 
-    data = read_regular(path, MAX_TOML_BYTES)
+    data = read_regular_file(path, MAX_TOML_BYTES)
     if len(data) > MAX_TOML_BYTES:
         raise BadBundle(f"{path}: over {MAX_TOML_BYTES >> 20} MB; give a TOML of some lines")
     try:
@@ -126,122 +190,36 @@ def _read(path: Path) -> dict[str, Any]:
         raise BadBundle(f"{path}: not TOML: {error}") from None
 
 
-def _check_keys(table: dict[str, Any]) -> None:
-    for key in table:
-        if key not in KNOWN:
-            near = difflib.get_close_matches(key, KNOWN, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(KNOWN)}"
-            raise ValueError(f"{key} is unknown; {hint}")
-    missing = [key for key in NEEDED if key not in table]
-    if missing:
-        raise ValueError(f"no {', '.join(missing)}; say how to feed the network")
+def _crop_share(toml: EmbedderToml) -> float:
+    """Return `crop` as a share of the shorter side."""
+    share = toml.crop[0] / toml.crop[1] if isinstance(toml.crop, list) else toml.crop
+    if not MIN_SHARE <= share <= 1:
+        raise BadBundle(f"crop is {toml.crop}, a share of {share:g}; use one from {MIN_SHARE} to 1")
+    return share
 
 
-def _fields(path: Path, table: dict[str, Any]) -> dict[str, Any]:
-    file = _file(table)
-    size = table["size_px"]
-    if type(size) is not int or not 1 <= size <= MAX_SIZE_PX:
-        raise ValueError(f"size_px is {size!r}, not a whole number from 1 to {MAX_SIZE_PX}")
-    share = _share(table["crop"])
-    distance = _choice(table, "distance", DISTANCES)
-    given = table.get("calibration")
-    return {
-        "path": path,
-        "network": path.parent / file,
-        "model": _text(table, "name") if "name" in table else path.stem,
-        "framing": ShareFraming(max(size, round(size / share)), size, share),
-        "layout": _choice(table, "layout", ("nchw", "nhwc")),
-        "colours": _choice(table, "colours", ("rgb", "bgr")),
-        "scaling": _scaling(table),
-        "distance": distance,
-        "normalise": _flag(table, "normalise"),
-        "output": _text(table, "output") if "output" in table else None,
-        "threshold": _threshold(table, distance),
-        "calibration": None if given is None else Calibration.from_json(given),
-    }
-
-
-def _file(table: dict[str, Any]) -> str:
-    file = _text(table, "file")
-    try:
-        check_name(file)
-    except ValueError:
-        raise ValueError(f"file is {file!r}; name a file in the TOML's own folder") from None
-    return file
-
-
-def _text(table: dict[str, Any], key: str) -> str:
-    value = table[key]
-    if type(value) is not str or not value:
-        raise ValueError(f"{key} is {value!r}, not a text")
-    return value
-
-
-def _choice(table: dict[str, Any], key: str, known: tuple[str, ...]) -> str:
-    if table[key] not in known:
-        raise ValueError(f"{key} is {table[key]!r}, not one of {', '.join(known)}")
-    return str(table[key])
-
-
-def _flag(table: dict[str, Any], key: str) -> bool:
-    value = table.get(key, False)
-    if type(value) is not bool:
-        raise ValueError(f"{key} is {value!r}, not true or false")
-    return value
-
-
-def _number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < 1e30  # false for NaN too
-
-
-def _share(crop: Any) -> float:
-    """Read `crop`: a share of the shorter side, or [pixels, of how many]."""
-    if type(crop) is list and len(crop) == 2 and all(_number(v) and v > 0 for v in crop):
-        share = crop[0] / crop[1]
-    else:
-        share = float(crop) if _number(crop) else math.nan
-    if not 0.01 <= share <= 1:
-        raise ValueError(
-            f"crop is {crop!r}, not a share from 0.01 to 1 or [pixels, of how many] such as "
-            "[128, 250]"
-        )
-    return float(share)
-
-
-def _scaling(table: dict[str, Any]) -> tuple[Floats, Floats] | None:
-    """Give scale and offset, float32[3] each, from whichever pair of keys is there."""
-    given = [key for pair in SCALINGS for key in pair if key in table]
+def _scaling(toml: EmbedderToml) -> tuple[Floats, Floats] | None:
+    """Return scale and offset, float32[3] each, from whichever pair of keys is there."""
+    keys = ("mean", "std", "scale", "offset")
+    given = [key for key in keys if getattr(toml, key) is not None]
     if not given:
         return None
-    if tuple(given) not in SCALINGS:
-        raise ValueError(f"{', '.join(given)}: give mean and std, or scale and offset")
-    first, second = (_three(table, key) for key in given)
+    if given not in (["mean", "std"], ["scale", "offset"]):
+        raise BadBundle(f"{', '.join(given)}: give mean and std, or scale and offset")
+    first, second = (np.broadcast_to(np.float64(getattr(toml, key)), 3) for key in given)
     scale, offset = (first, second) if given[0] == "scale" else (1 / second, -first / second)
     if not (np.isfinite(scale).all() and np.isfinite(offset).all() and scale.all()):
-        raise ValueError(f"{' and '.join(given)} leave nothing of the image; give others")
+        raise BadBundle(f"{' and '.join(given)} leave nothing of the image; give others")
     return scale.astype(np.float32), offset.astype(np.float32)
 
 
-def _three(table: dict[str, Any], key: str) -> npt.NDArray[np.float64]:
-    value = table[key]
-    numbers = value if type(value) is list else [value] * 3
-    if len(numbers) != 3 or not all(_number(number) for number in numbers):
-        raise ValueError(f"{key} is {value!r}, not one number or three")
-    if key == "std" and not all(number > 0 for number in numbers):
-        raise ValueError(f"std is {value!r}, not above 0")
-    return np.array(numbers, np.float64)
-
-
-def _threshold(table: dict[str, Any], distance: str) -> float | None:
-    if "threshold" not in table:
-        return None
-    value = table["threshold"]
-    if not _number(value):
-        raise ValueError(f"threshold is {value!r}, not a finite number")
-    if distance == "cosine" and abs(value) > 1:
-        raise ValueError(f"threshold is {value}; a cosine lies from -1 to 1")
-    if distance != "cosine" and value > 0:
-        raise ValueError(
+def _check_threshold(toml: EmbedderToml) -> None:
+    value = toml.threshold
+    if value is None:
+        return
+    if toml.distance == "cosine" and abs(value) > 1:
+        raise BadBundle(f"threshold is {value}; a cosine lies from -1 to 1")
+    if toml.distance != "cosine" and value > 0:
+        raise BadBundle(
             f"threshold is {value}; it is on the score, a distance with a minus: give {-value}"
         )
-    return float(value)

@@ -1,8 +1,8 @@
-"""The distinct images of a list of pairs, numbered as they come, and what is wrong with them.
+"""The distinct images of a list of pairs, numbered in the order in which they are added.
 
-They lie in a temporary SQLite database, of which memory holds some megabytes, so that neither many
-images nor many errors take more. SQLite puts it into $SQLITE_TMPDIR or else where the system keeps
-temporary files; it has no name there and goes with the process, however that ends.
+Names and errors lie in a temporary SQLite database of which some megabytes are in memory, so that
+neither many images nor many errors take more. SQLite creates it in $SQLITE_TMPDIR or else in the
+system's folder for temporary files; it has no name there and goes with the process.
 """
 
 import os
@@ -20,24 +20,25 @@ TABLES = (
 
 
 class ImageTable(Sequence[str]):
-    """Names by number from 0, in the order in which they were added, and errors by number.
+    """Names by number from 0, and errors by number; thread-safe.
 
-    Any thread may ask. Raises BadData where there is no room for them.
+    Raises:
+        BadData: There is no room for the database.
     """
 
     def __init__(self) -> None:
         import sqlite3  # only lists of pairs need it
 
-        self._full = sqlite3.OperationalError
+        self._disk_full_error = sqlite3.OperationalError
         self._lock = threading.Lock()
-        # Nobody else sees it and nothing outlives us: no journal, one transaction without end.
+        # Nobody else reads it and it ends with this process: no journal, one open transaction.
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         settings = ("journal_mode = OFF", "synchronous = OFF", f"cache_size = {-1024 * CACHE_MB}")
         for line in (*(f"PRAGMA {setting}" for setting in settings), *TABLES, "BEGIN"):
             self._database.execute(line)
 
     def __len__(self) -> int:
-        return self._one("SELECT max(number) FROM names") or 0
+        return self._query("SELECT max(number) FROM names") or 0
 
     @overload
     def __getitem__(self, at: int) -> str: ...
@@ -46,48 +47,49 @@ class ImageTable(Sequence[str]):
     def __getitem__(self, at: int | slice) -> str | Sequence[str]:
         if isinstance(at, slice):
             return [self[number] for number in range(*at.indices(len(self)))]
-        name = self._one("SELECT name FROM names WHERE number = ?", at + 1)
+        name = self._query("SELECT name FROM names WHERE number = ?", at + 1)
         if name is None:
             raise IndexError(at)
         return os.fsdecode(name)
 
     def add(self, names: Iterable[str]) -> None:
-        """Number those of some names that are new."""
+        """Number those names that are new."""
         rows = [(os.fsencode(name),) for name in names]
         self._write("INSERT OR IGNORE INTO names (name) VALUES (?)", rows)
 
     def number(self, name: str) -> int:
-        """Give the number of a name; raises KeyError where it was never added."""
-        found = self._one("SELECT number FROM names WHERE name = ?", os.fsencode(name))
-        if found is None:
+        """Return the number of a name; raise KeyError when it was never added."""
+        number = self._query("SELECT number FROM names WHERE name = ?", os.fsencode(name))
+        if number is None:
             raise KeyError(name)
-        return int(found) - 1
+        return int(number) - 1
 
-    def fail(self, errors: Mapping[int, str]) -> None:
-        """Keep what is wrong with some images, by number."""
+    def add_errors(self, errors: Mapping[int, str]) -> None:
+        """Store what is wrong with some images, by number."""
         rows = [(number, os.fsencode(error)) for number, error in errors.items()]
         self._write("INSERT OR REPLACE INTO errors VALUES (?, ?)", rows)
 
     def error(self, number: int) -> str:
-        """Give what is wrong with an image, "" where nothing is."""
-        return os.fsdecode(self._one("SELECT error FROM errors WHERE number = ?", number) or b"")
+        """Return what is wrong with an image, "" when nothing is."""
+        return os.fsdecode(self._query("SELECT error FROM errors WHERE number = ?", number) or b"")
 
     @property
     def failed(self) -> int:
-        """How many images something is wrong with."""
-        return int(self._one("SELECT count(*) FROM errors"))
+        """The number of images that have an error."""
+        return int(self._query("SELECT count(*) FROM errors"))
 
-    def _one(self, question: str, *given: object) -> Any:
+    def _query(self, query: str, *values: object) -> Any:
+        """Return the first value of the first row, or None."""
         with self._lock:
-            row = self._database.execute(question, given).fetchone()
+            row = self._database.execute(query, values).fetchone()
         return row[0] if row else None
 
-    def _write(self, line: str, rows: list[tuple[Any, ...]]) -> None:
+    def _write(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         try:
             with self._lock:
-                self._database.executemany(line, rows)
-        except self._full as error:
+                self._database.executemany(statement, rows)
+        except self._disk_full_error as error:
             raise BadData(
-                f"no room for the names of the images ({error}); free space where the system "
-                "keeps temporary files, or let SQLITE_TMPDIR name another folder"
+                f"no room for the names of the images ({error}); free space in the folder for "
+                "temporary files, or set SQLITE_TMPDIR to another folder"
             ) from None

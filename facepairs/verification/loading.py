@@ -1,38 +1,49 @@
-"""What a path or the word `default` stands for: a bundle, or a TOML that describes an embedder."""
+"""Opening a model: a bundle, or the TOML of an external embedder."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.verification.scorer import Scorer
+from facepairs.bundles.manifest import MANIFEST
+from facepairs.verification.external_embedder import ExternalEmbedder
+from facepairs.verification.scorer import BundleScorer, ExternalScorer, Scorer
 
-if TYPE_CHECKING:
-    from facepairs.verification.external_embedder import ExternalEmbedder
-    from facepairs.verification.foreign_scorer import ExternalScorer
-
-Model: TypeAlias = "Bundle | ExternalEmbedder"
-AnyScorer: TypeAlias = "Scorer | ExternalScorer"
+Model: TypeAlias = Bundle | ExternalEmbedder
 
 
 def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
-    """Open a bundle's folder, or a TOML as `verification.foreign` describes it.
+    """Open a bundle's folder, or the TOML of an external embedder.
 
-    None and the word `default` are the package's own bundle. Raises BadBundle.
+    Args:
+        path: None and the word `default` mean the bundle that comes with the package.
+        verify_files: Check a bundle's network and identities against their SHA-256.
+
+    Raises:
+        BadBundle: The model is missing, damaged or cannot be used.
     """
     if path is not None and str(path).lower().endswith(".toml"):
-        from facepairs.verification.external_embedder import ExternalEmbedder
-
         return ExternalEmbedder.open(path)
     return Bundle.open(path, verify_files)
 
 
-def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -> AnyScorer:
-    """Open a model's network; `threads` are those of one call, by default one a core.
+def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -> Scorer:
+    """Open a model's network; see `BundleScorer` and `ExternalScorer`."""
+    if isinstance(model, Bundle):
+        return BundleScorer(model, threads, quick)
+    return ExternalScorer(model, threads)
 
-    `quick` opens a bundle's network sooner and runs it slower: for a pair or two.
+
+def model_files(model: Model) -> tuple[str, dict[str, bytes]]:
+    """Return the files that a verifier needs, to take the model to another machine.
+
+    Returns:
+        The file to open ("" for the folder itself), and file name → content.
+
+    Raises:
+        BadBundle: A file is missing or damaged.
     """
     if isinstance(model, Bundle):
-        return Scorer(model, threads, quick)
-    from facepairs.verification.foreign_scorer import ExternalScorer
-
-    return ExternalScorer(model, threads)
+        manifest = (model.folder / MANIFEST).read_bytes()
+        return "", {MANIFEST: manifest, model.network.file: model.read(model.network.file)}
+    toml = model.path.read_bytes()
+    return model.path.name, {model.path.name: toml, model.network_path.name: model.read_network()}

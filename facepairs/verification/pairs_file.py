@@ -1,7 +1,7 @@
-"""The pairs that a user lists: CSV `left,right[,genuine][,fold]`, one pair a line.
+"""The pairs that a user lists: CSV `left,right[,genuine][,fold]`, one pair per line.
 
-Read line by line, so that one malformed line spoils no other; a cell in quotes may hold commas but
-no line break. Bytes that are not UTF-8 are kept, as file names have them.
+The file is read line by line, so that one malformed line does not spoil the others; a quoted cell
+may hold commas but no line break. Bytes that are not UTF-8 are kept, as file names have them.
 """
 
 import csv
@@ -11,18 +11,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from facepairs.data.pairs import fold_number, genuine_word
+from facepairs.data.pairs import parse_fold, parse_genuine
 from facepairs.errors import BadData
 
 SIDES = ("left", "right")
-KEPT = ("genuine", "fold")  # columns that go into the output as they are
-MAX_NAME = 4096  # characters; longer paths exist nowhere, and CSV readers refuse huge cells
+KEPT = ("genuine", "fold")  # columns that are copied to the output
+MAX_NAME = 4096  # characters; no path is longer, and CSV readers refuse huge cells
 
 
-class Row(NamedTuple):
-    """One pair as it was listed: `kept` are the cells of the file's `kept` columns.
+class ListedPair(NamedTuple):
+    """One line of a pairs file.
 
-    `error` says what is wrong with the line, empty where nothing is.
+    Attributes:
+        left: Name of an image.
+        right: Name of the other image.
+        kept: The cells of the file's `kept` columns.
+        error: What is wrong with the line; empty when nothing is.
     """
 
     left: str
@@ -32,17 +36,21 @@ class Row(NamedTuple):
 
 
 class PairsFile:
-    """A pairs file that is read once or more, never held in memory; other columns are passed over.
+    """A pairs file; it can be read several times and is never held in memory.
 
-    `kept` names those of `genuine` and `fold` that it has. Raises BadData for a file that cannot be
-    read, is no regular file or has no column left or right.
+    Attributes:
+        path: The file.
+        kept: Those of `genuine` and `fold` that it has; other columns are ignored.
+
+    Raises:
+        BadData: The file cannot be read, is not a regular file, or lacks a column.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         header = next(self._lines(), "")
         try:
-            columns = _cells(header)
+            columns = _split_cells(header)
         except csv.Error:
             columns = []
         if not set(SIDES) <= set(columns) or len(set(columns)) != len(columns):
@@ -69,24 +77,24 @@ class PairsFile:
             ) from None
 
     def sha256(self) -> str:
-        """Give the SHA-256 (hex) of the file's bytes."""
+        """Return the SHA-256 (hex) of the file's bytes."""
         try:
             with open(self.path, "rb") as handle:
                 return hashlib.file_digest(handle, "sha256").hexdigest()
         except OSError as error:
             raise BadData(f"{self.path}: {error.strerror}; make it readable") from None
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the pairs in order, malformed lines included; empty lines are passed over."""
+    def rows(self) -> Iterator[ListedPair]:
+        """Yield the pairs in order, malformed lines included; empty lines are skipped."""
         lines = self._lines()
         next(lines, None)
         for number, line in enumerate(lines, 2):
             if line.strip():
-                yield self._row(number, line)
+                yield self._parse(number, line)
 
-    def _row(self, number: int, line: str) -> Row:
+    def _parse(self, number: int, line: str) -> ListedPair:
         try:
-            cells = _cells(line)
+            cells = _split_cells(line)
         except csv.Error as error:
             return self._malformed(number, [line.strip()], str(error))
         if len(cells) != self._columns:
@@ -95,21 +103,22 @@ class PairsFile:
             )
         left, right = (cells[at] for at in self._sides)
         kept = tuple([cells[at] for at in self._kept])
-        wrong = _what_is_wrong(left, right, dict(zip(self.kept, kept, strict=True)))
-        told = f"line {number}: {wrong}" if wrong else ""
-        return Row(left[:MAX_NAME], right[:MAX_NAME], kept, told)
+        problem = _problem(left, right, dict(zip(self.kept, kept, strict=True)))
+        problem = f"line {number}: {problem}" if problem else ""
+        return ListedPair(left[:MAX_NAME], right[:MAX_NAME], kept, problem)
 
-    def _malformed(self, number: int, cells: list[str], what: str) -> Row:
+    def _malformed(self, number: int, cells: list[str], problem: str) -> ListedPair:
         left, right = [cell[:MAX_NAME] for cell in (*cells, "", "")[:2]]
-        return Row(left, right, ("",) * len(self.kept), f"line {number}: {what}")
+        return ListedPair(left, right, ("",) * len(self.kept), f"line {number}: {problem}")
 
 
-def _cells(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     text = line.rstrip("\r\n")
     return next(csv.reader([text], strict=True)) if '"' in text else text.split(",")
 
 
-def _what_is_wrong(left: str, right: str, kept: dict[str, str]) -> str:
+def _problem(left: str, right: str, kept: dict[str, str]) -> str:
+    """Return what is wrong with the cells of a line, "" when nothing is."""
     for side, name in zip(SIDES, (left, right), strict=True):
         if not name.strip():
             return f"{side} is empty"
@@ -117,13 +126,13 @@ def _what_is_wrong(left: str, right: str, kept: dict[str, str]) -> str:
             return f"{side} is longer than {MAX_NAME:,} characters"
     try:
         if "genuine" in kept:
-            genuine_word(kept["genuine"])
-        fold_number(kept.get("fold", ""))
+            parse_genuine(kept["genuine"])
+        parse_fold(kept.get("fold", ""))
     except ValueError as error:
         return str(error)
     return ""
 
 
 def printable(text: str) -> str:
-    """Write bytes that are no UTF-8 as backslash escapes, so that an output is UTF-8."""
+    """Replace bytes that are not UTF-8 by backslash escapes, so that an output is UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

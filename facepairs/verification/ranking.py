@@ -2,33 +2,35 @@
 
 import csv
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from facepairs.bundles.thresholds import OperatingPoint
-from facepairs.errors import BadData
+from facepairs.errors import BadData, BadImage
 from facepairs.support.atomic import atomic_file
-from facepairs.support.parallel import batches, in_order
-from facepairs.verification.bulk import Photos, Readable
+from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.verification.bulk import score_files
 from facepairs.verification.pairs_file import printable
-from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verifier import Verdict, Verifier
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 COLUMNS = ("left", "right", "score", "probability", "same", "error")
+IMAGES_AT_ONCE = 4096  # whose embeddings are in memory at the same time
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """How alike the photos of a folder are to one photo, best first.
+    """The photos of a folder by their similarity to one photo, best first.
 
-    `names` are paths below the folder with `/`, `verdicts` go with them; `failed` are (name, error)
-    of photos that could not be used, by name.
+    Attributes:
+        photo: The photo that the others are compared with.
+        names: Paths below the folder, with `/`.
+        verdicts: One for each name.
+        failed: (name, error) of photos that could not be used, by name.
     """
 
     photo: Path
@@ -37,7 +39,7 @@ class Ranking:
     failed: list[tuple[str, str]]
 
     def to_json(self, top: int) -> dict[str, Any]:
-        """Give a plain dict: the `top` best matches, and everything that failed."""
+        """Return a plain dict: the `top` best matches, and everything that failed."""
         best = list(zip(self.names, self.verdicts, strict=True))[:top]
         return {
             "photo": str(self.photo),
@@ -57,8 +59,10 @@ class Ranking:
     def write(self, out: Path) -> None:
         """Write CSV left,right,score,probability,same,error, whole or not at all.
 
-        `left` is the photo, `right` a path below the folder; best first, failures last. Raises
-        BadData where `out` cannot be written.
+        `left` is the photo, `right` a path below the folder; best first, failures last.
+
+        Raises:
+            BadData: `out` cannot be written.
         """
         photo = printable(str(self.photo))
         with atomic_file(out) as handle:
@@ -73,62 +77,67 @@ class Ranking:
                 writer.writerow((photo, printable(name), "", "", "", printable(error)))
 
 
-def verify_against(
+def rank_folder(
     verifier: Verifier,
     photo: Path,
     folder: Path,
     point: OperatingPoint,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback = ignore_progress,
     framing: bool = True,
 ) -> Ranking:
-    """Compare a photo with every image below a folder, however deep, but not with itself.
+    """Compare a photo with every other image below a folder.
 
-    Files count by their suffix; hidden ones are passed over and links to folders not followed.
-    Images are read in threads over all cores, so give a verifier of one thread; `progress(done,
-    total)` counts them. Equal scores come by name. Faces are framed as in `Verifier.verify`, the
-    largest of each image, or not at all without `framing`. Raises BadImage where the photo cannot
-    be used, BadData for a folder without images.
+    Files count by their suffix; hidden ones are skipped and links to folders are not followed.
+
+    Args:
+        verifier: Scores the photos; open it with one thread, as the work is spread over all cores.
+        photo: The photo to compare the others with.
+        folder: Searched in full depth.
+        point: The threshold.
+        progress: Counts images.
+        framing: Find and frame the largest face of each photo, as `Verifier.verify` does.
+
+    Returns:
+        The images by falling score, equal scores by name.
+
+    Raises:
+        BadImage: The photo cannot be used.
+        BadData: The folder cannot be read, or has no other images.
     """
-    probe = verifier.crop(photo, framing=framing)[None]
-    names = sorted(_images(folder, photo))
+    verifier.crop(photo, framing=framing)  # refuses an unusable photo before all others are read
+    names = sorted(_find_images(folder, photo))
     if not names:
         raise BadData(f"{folder}: no other image below it ({', '.join(SUFFIXES)})")
-    score = _scorer(verifier, probe)
-
-    photos = Photos(verifier, folder, names, framing)
-
-    def work(some: list[int]) -> tuple[Readable, ScoreArray]:
-        found = photos.read(some)
-        return found, score(found.crops)
-
     scored: list[tuple[float, str]] = []
     failed: list[tuple[str, str]] = []
-    for found, scores in in_order(work, batches(range(len(names)), BATCH_CROPS)):
-        readable = (names[image] for image in found.images)
-        scored += zip(scores.tolist(), readable, strict=True)
-        failed += [(names[image], error) for image, error in found.errors.items()]
-        if progress:
-            progress(len(scored) + len(failed), len(names))
+    for start in range(0, len(names), IMAGES_AT_ONCE):
+        some = names[start : start + IMAGES_AT_ONCE]
+        errors: dict[int, str] = {}
+        scores = score_files(
+            verifier,
+            [photo, *(folder / name for name in some)],
+            np.zeros(len(some), np.int64),
+            np.arange(1, len(some) + 1),
+            framing=framing,
+            progress=lambda done, _, start=start: progress(  # type: ignore[misc]
+                min(start + done, len(names)), len(names)
+            ),
+            errors=errors,
+        )
+        if 0 in errors:
+            raise BadImage(errors[0])
+        for number, (score, name) in enumerate(zip(scores.tolist(), some, strict=True), 1):
+            if number in errors:
+                failed.append((name, errors[number]))
+            else:
+                scored.append((score, name))
     scored.sort(key=lambda item: (-item[0], item[1]))
-    verdicts = [verifier.verdict(value, point.threshold) for value, _ in scored]
+    verdicts = [verifier.verdict(score, point.threshold) for score, _ in scored]
     return Ranking(photo, [name for _, name in scored], verdicts, failed)
 
 
-def _scorer(
-    verifier: Verifier, probe: npt.NDArray[np.uint8]
-) -> Callable[[npt.NDArray[np.uint8]], ScoreArray]:
-    """Give a function from crops to their scores against the probe, which is embedded once."""
-    scorer = verifier.scorer
-    if verifier.bundle.kind != "embedding":
-        return lambda crops: scorer.score_pairs(np.repeat(probe, len(crops), axis=0), crops)
-    row = scorer.embed(probe)
-    return lambda crops: scorer.compare(
-        np.repeat(row, len(crops), axis=0), scorer.embed(crops).reshape(len(crops), row.shape[1])
-    )
-
-
-def _images(folder: Path, photo: Path) -> Iterator[str]:
-    """Yield the paths below a folder of the files that look like images, the photo itself not."""
+def _find_images(folder: Path, photo: Path) -> Iterator[str]:
+    """Yield the paths below a folder of files with an image's suffix, except the photo itself."""
 
     def refuse(error: OSError) -> None:
         if error.filename == os.fspath(folder):

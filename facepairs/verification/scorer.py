@@ -1,9 +1,10 @@
-"""A bundle's network in ONNX Runtime: crops in, scores or embeddings out.
+"""Networks in ONNX Runtime: crops in, embeddings and scores out.
 
-Array contract: uint8[N, crop_px, crop_px, 3] in; preprocessing is part of the network. Batching
-changes a score by float32 rounding at most (matrix products are cut by batch size), never more.
+Array contract: crops are uint8[N, crop_px, crop_px, 3], RGB; higher scores are more alike. The
+size of a batch changes a score by float32 rounding at most (matrix products are cut by it).
 """
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -13,126 +14,212 @@ import onnxruntime
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadBundle, BadData
-from facepairs.images.photo import Crop
+from facepairs.images.crop import Crop, CropSpec
+from facepairs.verification.external_embedder import ExternalEmbedder
 
-BATCH_CROPS = 16  # crops a call: activations stay near the caches, more is slower
-FATAL = 4  # ONNX Runtime's log level; what fails is raised, and then said once
+BATCH_CROPS = 16  # per call: activations stay near the caches; larger batches are slower
+LOG_FATAL_ONLY = 4  # ONNX Runtime's log level; errors are raised as exceptions
 
 ScoreArray = npt.NDArray[np.float32]
 
-# The key of an ONNX tensor's external file, behind its length in protobuf's encoding. Which places
+# The key of an ONNX tensor's external file, after its length in protobuf's encoding. Which places
 # ONNX Runtime lets such a tensor read (the current folder, memory) has changed between versions.
 # Two plain searches: a regular expression takes ten times as long for a network's megabytes.
-_EXTERNAL = (b"\x08location", b"\x00location")
+_EXTERNAL_TENSOR_MARKS = (b"\x08location", b"\x00location")
 
 _LEVELS = onnxruntime.GraphOptimizationLevel
 # The last level's blocked layout makes `siamese`, whose convolutions have few channels, a quarter
 # slower, and towers a third faster.
-_FASTEST = {"siamese": _LEVELS.ORT_ENABLE_EXTENDED}
+_FASTEST_LEVELS = {"siamese": _LEVELS.ORT_ENABLE_EXTENDED}
+
+_INPUT_TYPES = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(uint8)": np.uint8,
+}
 
 
 def pair_scores(left: ScoreArray, right: ScoreArray) -> ScoreArray:
-    """Give the cosine similarity of L2-normalised embeddings, row by row: float32[N, D] → [N].
+    """Return the dot product of each row of `left` with that of `right`: float32[N, D] → [N].
 
-    Products commute, so that score(a, b) equals score(b, a) bit for bit.
+    For L2-normalised embeddings this is the cosine similarity. Products commute, so score(a, b)
+    equals score(b, a) bit for bit.
     """
     scores: ScoreArray = (left * right).sum(axis=1, dtype=np.float32)
     return scores
 
 
-def open_session(
-    network: bytes,
-    path: Path,
-    threads: int | None,
-    level: Any = _LEVELS.ORT_ENABLE_ALL,
-) -> Any:
-    """Give ONNX Runtime's session for a network's bytes; `path` stands for them in errors.
+class OnnxSession:
+    """A network opened in ONNX Runtime on the CPU; thread-safe.
 
-    `threads` are those of one call, by default one a core; `level` is how far the graph is
-    optimised. Raises BadBundle for a network that ONNX Runtime refuses or that reads files besides
-    its own.
-    """
-    if any(mark in network for mark in _EXTERNAL):
-        raise BadBundle(f"{path}: keeps tensors outside of itself; export it as a single file")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or 0
-    options.graph_optimization_level = level
-    options.log_severity_level = FATAL
-    # Threads that spin between calls would take the cores from those that decode images.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors share no other class
-        raise BadBundle(
-            f"{path}: ONNX Runtime {onnxruntime.__version__} refuses it ({_first_line(error)}); "
-            "export it again"
-        ) from None
+    Args:
+        network: The network's bytes.
+        path: The file that error messages name.
+        threads: Threads of one call; None for one per core.
+        level: How far ONNX Runtime optimises the graph.
 
+    Attributes:
+        inputs: Name → description (name, type, shape) of each input.
+        outputs: Name → description of each output.
 
-def run_session(session: Any, output: str, inputs: dict[str, Any], path: Path) -> ScoreArray:
-    """Run a network on one batch: float32 of any shape; raises BadBundle unless all is finite."""
-    try:
-        found: Any = session.run([output], inputs)[0]
-    except Exception as error:  # noqa: BLE001 - see above
-        count = len(next(iter(inputs.values())))
-        raise BadBundle(
-            f"{path}: failed on a batch of {count} ({_first_line(error)}); export it again"
-        ) from None
-    values: ScoreArray = np.asarray(found, np.float32)
-    if not np.isfinite(values).all():
-        raise BadBundle(f"{path}: gave a value that is no finite number; train it again")
-    return values
-
-
-class Scorer:
-    """Runs a bundle's network on the CPU; thread-safe.
-
-    `threads` are those of one call, by default one a core; `quick` opens the network sooner and
-    runs it slower: for a pair or two. Raises BadBundle for a network that
-    ONNX Runtime refuses, that reads files besides its own, or that does not fit the manifest.
+    Raises:
+        BadBundle: ONNX Runtime refuses the network, or it reads other files.
     """
 
-    def __init__(self, bundle: Bundle, threads: int | None = None, quick: bool = False) -> None:
-        self._bundle = bundle
-        self._path = bundle.folder / bundle.network_file
-        network = bundle.read(bundle.network_file)
-        level = _FASTEST.get(bundle.model, _LEVELS.ORT_ENABLE_ALL)
-        level = _LEVELS.ORT_DISABLE_ALL if quick else level
-        self._session = open_session(network, self._path, threads, level)
-        self._check_signature()
+    def __init__(
+        self,
+        network: bytes,
+        path: Path,
+        threads: int | None = None,
+        level: Any = _LEVELS.ORT_ENABLE_ALL,
+    ) -> None:
+        if any(mark in network for mark in _EXTERNAL_TENSOR_MARKS):
+            raise BadBundle(f"{path}: keeps tensors outside of itself; export it as a single file")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads or 0
+        options.graph_optimization_level = level
+        options.log_severity_level = LOG_FATAL_ONLY
+        # Threads that spin between calls would take the cores from those that decode images.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self.path = path
+        try:
+            self._session: Any = onnxruntime.InferenceSession(
+                network, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors share no other class
+            raise BadBundle(
+                f"{path}: ONNX Runtime {onnxruntime.__version__} refuses it "
+                f"({_first_line(error)}); export it again"
+            ) from None
+        self.inputs = {node.name: node for node in self._session.get_inputs()}
+        self.outputs = {node.name: node for node in self._session.get_outputs()}
 
-    def _check_signature(self) -> None:
-        """Compare inputs and output with the manifest before any image is read."""
-        crop_px = self._bundle.framing.crop_px
-        found = {node.name: node for node in self._session.get_inputs()}
-        if set(found) != set(self._bundle.inputs):
-            raise self._misfit(f"its inputs are {sorted(found)}, not {sorted(self._bundle.inputs)}")
-        for name, node in found.items():
-            if node.type != "tensor(uint8)" or not _takes_batches(node.shape, crop_px):
-                raise self._misfit(
-                    f"input {name} is {node.type} {node.shape}, not uint8 [N, {crop_px}, "
-                    f"{crop_px}, 3] with N free"
-                )
-        outputs = {node.name: node.type for node in self._session.get_outputs()}
-        if outputs.get(self._bundle.output) != "tensor(float)":
-            raise self._misfit(f"its outputs are {outputs}, without float {self._bundle.output}")
+    def run(self, output: str, inputs: dict[str, Any]) -> ScoreArray:
+        """Run the network on one batch and return one of its outputs as float32.
 
-    def _misfit(self, what: str) -> BadBundle:
-        return BadBundle(f"{self._path}: {what}, as the manifest says; export the bundle again")
+        Raises:
+            BadBundle: The network fails, or returns a value that is not finite.
+        """
+        try:
+            (result,) = self._session.run([output], inputs)
+        except Exception as error:  # noqa: BLE001 - see above
+            count = len(next(iter(inputs.values())))
+            raise BadBundle(
+                f"{self.path}: failed on a batch of {count} ({_first_line(error)}); export it again"
+            ) from None
+        values: ScoreArray = np.asarray(result, np.float32)
+        if not np.isfinite(values).all():
+            raise BadBundle(f"{self.path}: returned a value that is not finite; train it again")
+        return values
+
+
+class Scorer(ABC):
+    """Embeds and scores crops; thread-safe."""
+
+    def __init__(self, session: OnnxSession, framing: CropSpec, batch: int = BATCH_CROPS) -> None:
+        self._session = session
+        self._crop_px = framing.crop_px
+        self._batch = batch
+
+    def embed(self, crops: Crop) -> ScoreArray:
+        """Embed crops: float32[N, D]; no crops give [0, 0].
+
+        Raises:
+            BadData: `crops` is another array than the network takes.
+            BadBundle: The network has no embeddings, or returns none that can be used.
+        """
+        self._check_crops(crops)
+        if not len(crops):
+            return np.zeros((0, 0), np.float32)
+        starts = range(0, len(crops), self._batch)
+        return np.concatenate([self._embed_batch(crops[at : at + self._batch]) for at in starts])
 
     def score_pairs(self, left: Crop, right: Crop) -> ScoreArray:
-        """Score pairs of crops, two arrays of the same length N: float32[N], higher is more alike.
+        """Score pairs of crops, two arrays of the same length N: float32[N].
 
-        Raises BadData for other arrays, BadBundle where the network gives no finite score.
+        Raises:
+            BadData: The arrays differ in length, or the network takes others.
+            BadBundle: The network returns no finite score.
         """
         self._check_crops(left)
         self._check_crops(right)
         if len(left) != len(right):
             raise BadData(f"{len(left)} left crops and {len(right)} right ones make no pairs")
+        return self._score_crops(left, right)
+
+    def _score_crops(self, left: Crop, right: Crop) -> ScoreArray:
+        return self.compare(self.embed(left), self.embed(right))
+
+    @abstractmethod
+    def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
+        """Score embeddings row by row, the same in either order: float32[N, D] twice → [N]."""
+
+    @abstractmethod
+    def _embed_batch(self, crops: Crop) -> ScoreArray:
+        """Embed crops in one call of the network."""
+
+    def _misfit(self, problem: str) -> BadBundle:
+        return BadBundle(f"{self._session.path}: {problem}")
+
+    def _check_crops(self, crops: Crop) -> None:
+        side = self._crop_px
+        if crops.dtype != np.uint8 or crops.ndim != 4 or crops.shape[1:] != (side, side, 3):
+            raise BadData(
+                f"crops are {crops.dtype} {list(crops.shape)}, not uint8 [N, {side}, {side}, 3]; "
+                "make them with load_crop"
+            )
+
+
+class BundleScorer(Scorer):
+    """Runs a bundle's network; preprocessing is part of the network.
+
+    Args:
+        bundle: The network's bundle.
+        threads: Threads of one call; None for one per core.
+        quick: Open the network sooner and run it slower: for a pair or two.
+
+    Raises:
+        BadBundle: As `OnnxSession` does, or the network does not fit the manifest.
+    """
+
+    def __init__(self, bundle: Bundle, threads: int | None = None, quick: bool = False) -> None:
+        level = _FASTEST_LEVELS.get(bundle.model, _LEVELS.ORT_ENABLE_ALL)
+        path = bundle.folder / bundle.network.file
+        network = bundle.read(bundle.network.file)
+        level = _LEVELS.ORT_DISABLE_ALL if quick else level
+        super().__init__(OnnxSession(network, path, threads, level), bundle.framing)
+        self._bundle = bundle
+        self._check_signature()
+
+    def _check_signature(self) -> None:
+        """Compare inputs and output with the manifest before any image is read."""
+        side, names = self._crop_px, self._bundle.network.inputs
+        inputs, outputs = self._session.inputs, self._session.outputs
+        if set(inputs) != set(names):
+            raise self._misfit(f"its inputs are {sorted(inputs)}, not {sorted(names)}")
+        for name, node in inputs.items():
+            batches = len(node.shape) == 4 and not isinstance(node.shape[0], int)
+            if node.type != "tensor(uint8)" or not batches or not _fits(node, [side, side, 3]):
+                raise self._misfit(
+                    f"input {name} is {node.type} {node.shape}, not uint8 [N, {side}, {side}, 3] "
+                    "with N free"
+                )
+        output = outputs.get(self._bundle.network.output)
+        if output is None or output.type != "tensor(float)":
+            types = {name: node.type for name, node in outputs.items()}
+            wanted = self._bundle.network.output
+            raise self._misfit(f"its outputs are {types}, without float {wanted}")
+
+    def _misfit(self, problem: str) -> BadBundle:
+        return BadBundle(
+            f"{self._session.path}: {problem}, as the manifest says; export the bundle again"
+        )
+
+    def _score_crops(self, left: Crop, right: Crop) -> ScoreArray:
         if self._bundle.kind == "embedding":
-            return pair_scores(self.embed(left), self.embed(right))
+            return super()._score_crops(left, right)
         scores = np.empty(len(left), np.float32)
-        step = BATCH_CROPS // 2
+        step = self._batch // 2
         for start in range(0, len(left), step):
             part = slice(start, start + step)
             batch = self._run(left[part], right[part])
@@ -142,53 +229,125 @@ class Scorer:
         return scores
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
-        """Score embeddings row by row, the same in either order: float32[N, D] twice → [N]."""
         return pair_scores(left, right)
 
     def embed(self, crops: Crop) -> ScoreArray:
-        """Embed crops: float32[N, D], rows of length 1 in L2 (none at all: [0, 0]).
-
-        Raises BadBundle for a bundle of kind 'pair', or where the network gives no such rows.
-        """
+        """Embed crops: float32[N, D], rows of length 1 in L2."""
         if self._bundle.kind != "embedding":
             raise BadBundle(
                 f"{self._bundle.folder}: scores pairs and has no embeddings; use score_pairs, or a "
-                f"bundle of kind 'embedding'"
+                "bundle of kind 'embedding'"
             )
-        self._check_crops(crops)
-        if not len(crops):
-            return np.zeros((0, 0), np.float32)
-        starts = range(0, len(crops), BATCH_CROPS)
-        return np.concatenate([self._embed_batch(crops[at : at + BATCH_CROPS]) for at in starts])
+        return super().embed(crops)
 
     def _embed_batch(self, crops: Crop) -> ScoreArray:
         rows = self._run(crops)
         if rows.ndim != 2 or len(rows) != len(crops):
             raise self._misfit(f"its embeddings have shape {list(rows.shape)}, not [N, D]")
-        lengths = np.sqrt((rows * rows).sum(axis=1))
-        if not np.allclose(lengths, 1, atol=1e-3):
+        if not np.allclose(np.sqrt((rows * rows).sum(axis=1)), 1, atol=1e-3):
             raise self._misfit("its embeddings are not L2-normalised")
         return rows
 
     def _run(self, *crops: Crop) -> ScoreArray:
-        inputs = dict(zip(self._bundle.inputs, crops, strict=True))
-        return run_session(self._session, self._bundle.output, inputs, self._path)
+        inputs = dict(zip(self._bundle.network.inputs, crops, strict=True))
+        return self._session.run(self._bundle.network.output, inputs)
 
-    def _check_crops(self, crops: Crop) -> None:
-        crop_px = self._bundle.framing.crop_px
-        if crops.dtype != np.uint8 or crops.ndim != 4 or crops.shape[1:] != (crop_px, crop_px, 3):
-            raise BadData(
-                f"crops are {crops.dtype} {list(crops.shape)}, not uint8 [N, {crop_px}, {crop_px}, "
-                f"3]; make them with load_crop"
+
+class ExternalScorer(Scorer):
+    """Runs an external embedder as its TOML describes it.
+
+    Args:
+        model: The embedder.
+        threads: Threads of one call; None for one per core.
+
+    Raises:
+        BadBundle: As `OnnxSession` does, or the network does not fit the TOML.
+    """
+
+    def __init__(self, model: ExternalEmbedder, threads: int | None = None) -> None:
+        session = OnnxSession(model.read_network(), model.network_path, threads)
+        super().__init__(session, model.framing)
+        self._model = model
+        self._input = self._checked_input()
+        self._output = self._checked_output()
+        if isinstance(self._input.shape[0], int):
+            self._batch = self._input.shape[0]
+
+    def _checked_input(self) -> Any:
+        """Return the description of the only input."""
+        side, inputs = self._crop_px, list(self._session.inputs.values())
+        if len(inputs) != 1:
+            raise self._misfit(f"it has {len(inputs)} inputs, not 1: an embedder takes one face")
+        (node,) = inputs
+        if node.type not in _INPUT_TYPES:
+            raise self._misfit(f"its input is {node.type}, not one of {', '.join(_INPUT_TYPES)}")
+        if (node.type == "tensor(uint8)") != (self._model.scaling is None):
+            advice = "give mean and std, or scale and offset"
+            if self._model.scaling:
+                advice = "leave mean, std, scale and offset out"
+            raise self._misfit(f"its input is {node.type}; {advice}")
+        sizes = [3, side, side] if self._model.layout == "nchw" else [side, side, 3]
+        if not _fits(node, sizes) or (isinstance(node.shape[0], int) and node.shape[0] != 1):
+            raise self._misfit(
+                f"its input is {node.shape}, not [N, {', '.join(map(str, sizes))}] with N free or "
+                "1; correct size_px or layout"
             )
+        return node
+
+    def _checked_output(self) -> str:
+        names, wanted = list(self._session.outputs), self._model.output
+        if wanted is None and len(names) == 1:
+            return str(names[0])
+        if wanted is None or wanted not in names:
+            raise self._misfit(f"its outputs are {', '.join(names)}; set output to one of them")
+        return wanted
+
+    def _misfit(self, problem: str) -> BadBundle:
+        return BadBundle(f"{self._session.path}: {problem} (described by {self._model.path})")
+
+    def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
+        """Score embeddings row by row; distances count negatively: float32[N, D] twice → [N]."""
+        if self._model.distance == "cosine":
+            return pair_scores(left, right)
+        gap = np.abs(left - right)
+        if self._model.distance == "manhattan":
+            distance = gap.sum(axis=1, dtype=np.float32)
+        else:
+            distance = (gap * gap).sum(axis=1, dtype=np.float32)
+        if self._model.distance == "euclidean":
+            distance = np.sqrt(distance)
+        scores: ScoreArray = -distance
+        return scores
+
+    def _embed_batch(self, crops: Crop) -> ScoreArray:
+        rows = self._session.run(self._output, {self._input.name: self._network_input(crops)})
+        if len(rows) != len(crops) or rows.ndim < 2:
+            raise self._misfit(f"its output has shape {list(rows.shape)}, not [N, D]")
+        rows = rows.reshape(len(rows), -1)
+        if self._model.distance == "cosine" or self._model.normalise:
+            lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
+            if not lengths.all():
+                raise self._misfit("it returned an embedding of length 0")
+            rows = rows / lengths
+        return rows
+
+    def _network_input(self, crops: Crop) -> Any:
+        """Bring crops to the colour order, scale and layout that the network takes."""
+        images: Any = crops[..., ::-1] if self._model.colours == "bgr" else crops
+        if self._model.scaling:
+            scale, offset = self._model.scaling
+            images = images.astype(np.float32) * scale + offset
+        if self._model.layout == "nchw":
+            images = images.transpose(0, 3, 1, 2)
+        return np.ascontiguousarray(images, _INPUT_TYPES[self._input.type])
 
 
-def _takes_batches(shape: list[Any], crop_px: int) -> bool:
-    """Tell whether [any N, crop_px, crop_px, 3] fits; ONNX names the lengths that are free."""
-    if len(shape) != 4 or isinstance(shape[0], int):
+def _fits(node: Any, sizes: list[int]) -> bool:
+    """Whether a tensor of shape [N, *sizes] fits an input; ONNX names the sizes that are free."""
+    if len(node.shape) != len(sizes) + 1:
         return False
-    sizes = zip(shape[1:], (crop_px, crop_px, 3), strict=True)
-    return all(not isinstance(size, int) or size == wanted for size, wanted in sizes)
+    given = zip(node.shape[1:], sizes, strict=True)
+    return all(not isinstance(size, int) or size == wanted for size, wanted in given)
 
 
 def _first_line(error: Exception) -> str:

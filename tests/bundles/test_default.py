@@ -36,5 +36,5 @@ def test_a_folder_called_default_is_given_as_a_path(make_bundle, package, tmp_pa
 def test_a_package_without_one_says_how_to_train_one(package):
     package.mkdir(parents=True)
     for path in (None, "default"):
-        with pytest.raises(BadBundle, match=r"without a default model; train one .*--model run"):
+        with pytest.raises(BadBundle, match=r"without a default model; train one .*--bundle run"):
             Bundle.open(path)

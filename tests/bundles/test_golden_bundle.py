@@ -34,12 +34,16 @@ def test_a_golden_bundle_says_what_it_said(kind):
 def test_what_a_golden_manifest_says_is_understood():
     bundle = Bundle.open(GOLDEN / "pair")
     assert bundle.raw["schema"] == 1
-    assert (bundle.kind, bundle.model, bundle.inputs) == ("pair", "pixels", ("left", "right"))
+    assert (bundle.kind, bundle.model, bundle.network.inputs) == (
+        "pair",
+        "pixels",
+        ("left", "right"),
+    )
     assert bundle.framing.to_json() == {"frame_px": 250, "crop_px": 112}
-    assert [row["fmr"] for row in bundle.thresholds] == [0.1, 0.01, 0.001]
-    assert bundle.training["protocol"] == "heldout"
+    assert [entry.fmr for entry in bundle.thresholds] == [0.1, 0.01, 0.001]
+    assert bundle.training.protocol == "heldout"
     assert {len(hashes) for hashes in bundle.identities} == {8, 10}
-    assert 0 <= bundle.ece <= 1
+    assert 0 <= bundle.calibration.ece <= 1
     known = Bundle.open(GOLDEN / "embedding")
     assert known.knows(["Ann", "Bé", "Cyd", "Dan"]).tolist() == [True, True, True, False]
 

@@ -5,15 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.bundles.bundle import (
-    CARD,
-    IDENTITIES,
-    MODEL,
-    NETWORK,
-    Bundle,
-    identity_lists,
-    write_bundle,
-)
+from facepairs.bundles.bundle import CARD, MODEL, NETWORK, Bundle
+from facepairs.bundles.identities import Identities
+from facepairs.bundles.writer import write_bundle
 
 CROP_PX = 16
 FRAME_PX = 32
@@ -118,12 +112,11 @@ def tiny_bundle(
     out: Path, kind: str = "pair", network: bytes | None = None, **changes: Any
 ) -> Bundle:
     """Write a bundle of a tiny network; `changes` are to the manifest."""
-    data, entry = identity_lists(["Ann", "Bé"], ["Cyd"])
+    identities = Identities.of(["Ann", "Bé"], ["Cyd"])
     default = pair_network() if kind == "pair" else embedding_network()
     files = {
         NETWORK: default if network is None else network,
         MODEL: b"keras",
-        IDENTITIES: data,
         CARD: b"# Card\n",
     }
-    return write_bundle(out, manifest_of(kind, **({"identities": entry} | changes)), files)
+    return write_bundle(out, manifest_of(kind, **changes), files, identities)

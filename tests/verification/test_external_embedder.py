@@ -1,4 +1,4 @@
-"""Any ONNX embedder that a TOML describes is fed as it asks, and scored as plain NumPy would."""
+"""Any ONNX embedder gets the input that its TOML describes; scores equal those of plain NumPy."""
 
 import json
 import pickle
@@ -12,7 +12,7 @@ from onnx import helper
 from tiny_bundles import NETWORK, embedding_network, onnx_model, tiny_bundle
 
 from facepairs.errors import BadBundle, BadData
-from facepairs.images.photo import load_crop
+from facepairs.images.crop import load_crop
 from facepairs.verification.external_embedder import ExternalEmbedder
 from facepairs.verification.verifier import Verifier
 
@@ -37,7 +37,7 @@ def network(layout="nchw", kind="FLOAT", batch="N", outputs=("embedding",), rank
     return model.SerializeToString()
 
 
-def foreign(folder, onnx=None, **changes):
+def embedder(folder, onnx=None, **changes):
     """Write a network and its TOML; a value of None leaves the key out."""
     folder.mkdir(exist_ok=True, parents=True)
     (folder / "network.onnx").write_bytes(network() if onnx is None else onnx)
@@ -89,10 +89,10 @@ def by_hand(verifier, photos, toml):
         {"batch": 1},
     ],
 )
-def test_images_are_fed_as_the_toml_says(tmp_path, photos, changes):
+def test_the_network_gets_what_the_toml_describes(tmp_path, photos, changes):
     table = TOML | changes
     kind, batch = table.pop("kind", "FLOAT"), table.pop("batch", "N")
-    toml = foreign(tmp_path, network(table["layout"], kind, batch), **table)
+    toml = embedder(tmp_path, network(table["layout"], kind, batch), **table)
     verifier = Verifier.load(toml)
     rows = by_hand(verifier, photos, table)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -112,7 +112,7 @@ def test_images_are_fed_as_the_toml_says(tmp_path, photos, changes):
     ],
 )
 def test_distances_count_negatively(tmp_path, photos, distance, measure, normalise):
-    toml = foreign(tmp_path, distance=distance, normalise=normalise, threshold=-1.5)
+    toml = embedder(tmp_path, distance=distance, normalise=normalise, threshold=-1.5)
     verifier = Verifier.load(toml)
     rows = by_hand(verifier, photos, TOML)
     if normalise:
@@ -126,35 +126,35 @@ def test_distances_count_negatively(tmp_path, photos, distance, measure, normali
     assert same.score == 0
 
 
-def test_the_crop_is_a_share_of_the_frame(tmp_path, photos):
-    by_pixels = Verifier.load(foreign(tmp_path / "a", crop=[20, 32]))
-    by_share = Verifier.load(foreign(tmp_path / "b", crop=0.625))
+def test_the_crop_is_a_share_of_the_shorter_side(tmp_path, photos):
+    by_pixels = Verifier.load(embedder(tmp_path / "a", crop=[20, 32]))
+    by_share = Verifier.load(embedder(tmp_path / "b", crop=0.625))
     crop = by_pixels.crop(photos[0])
     assert crop.shape == (SIZE, SIZE, 3)
     assert by_pixels.bundle.framing.side_px(80, 64) == 40
     assert np.array_equal(crop, by_share.crop(photos[0]))
-    whole = Verifier.load(foreign(tmp_path / "c", crop=1.0)).bundle.framing
+    whole = Verifier.load(embedder(tmp_path / "c", crop=1.0)).bundle.framing
     assert whole.side_px(80, 64) == 64
     assert load_crop(photos[0], whole).shape == (SIZE, SIZE, 3)
 
 
-def test_without_threshold_and_calibration_there_is_a_score_alone(tmp_path, photos):
-    verdict = Verifier.load(foreign(tmp_path)).verify(photos[0], photos[1])
+def test_without_threshold_and_calibration_there_is_only_a_score(tmp_path, photos):
+    verdict = Verifier.load(embedder(tmp_path)).verify(photos[0], photos[1])
     assert (verdict.same, verdict.probability, verdict.threshold) == (None, None, None)
     with pytest.raises(BadData, match="no threshold"):
         bool(verdict)
     given = Verifier.load(tmp_path / "other.toml").verify(photos[0], photos[0], threshold=0.9)
     assert given.same is True
     calibration = {"scale": 4.0, "offset": -1.0}
-    toml = foreign(tmp_path, threshold=0.25, calibration=calibration)
+    toml = embedder(tmp_path, threshold=0.25, calibration=calibration)
     verdict = Verifier.load(toml).verify(photos[0], photos[1])
     assert verdict.same == (verdict.score >= 0.25) == (verdict.probability >= 0.5)
 
 
-def test_a_bundle_described_as_foreign_scores_alike(tmp_path, photos):
+def test_a_bundle_described_by_a_toml_gives_the_same_scores(tmp_path, photos):
     bundle = tiny_bundle(tmp_path / "bundle", "embedding", embedding_network())
-    toml = foreign(
-        tmp_path / "foreign", (bundle.folder / NETWORK).read_bytes(), size_px=16, crop=[16, 32],
+    toml = embedder(
+        tmp_path / "external", (bundle.folder / NETWORK).read_bytes(), size_px=16, crop=[16, 32],
         layout="nhwc", colours="rgb", mean=None, std=None,
     )  # fmt: skip
     left, right = np.array([0, 1, 2]), np.array([1, 2, 3])
@@ -163,48 +163,48 @@ def test_a_bundle_described_as_foreign_scores_alike(tmp_path, photos):
 
 
 @pytest.mark.parametrize("described", [False, True])
-def test_a_pickled_verifier_takes_its_model_along(tmp_path, photos, described):
+def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
     bundle = tiny_bundle(tmp_path / "bundle", "embedding", embedding_network())
-    model = foreign(tmp_path / "foreign") if described else bundle.folder
+    model = embedder(tmp_path / "external") if described else bundle.folder
     verifier = Verifier.load(model, threads=1)
     taken = pickle.dumps(verifier)
     wanted = verifier.embed(photos, framing=False)
     shutil.rmtree(tmp_path / "bundle")
-    shutil.rmtree(tmp_path / "foreign", ignore_errors=True)
+    shutil.rmtree(tmp_path / "external", ignore_errors=True)
     assert np.array_equal(pickle.loads(taken).embed(photos, framing=False), wanted)
 
 
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"file": "../network.onnx"}, "TOML's own folder"),
-        ({"file": "/etc/passwd"}, "TOML's own folder"),
+        ({"file": "../network.onnx"}, "could point outside of its folder"),
+        ({"file": "/etc/passwd"}, "could point outside of its folder"),
         ({"file": "none.onnx"}, "none.onnx: missing"),
         ({"file": 3}, "file is 3"),
-        ({"colors": "rgb"}, "did you mean colours"),
+        ({"colors": "rgb"}, "did you mean 'colours'"),
         ({"size_px": 0}, "size_px is 0"),
         ({"size_px": 13}, "its input is"),
         ({"layout": "nhwc"}, "its input is"),
         ({"layout": "chw"}, "layout is 'chw'"),
-        ({"distance": None}, "no distance"),
-        ({"mean": [1, 2]}, "not one number or three"),
-        ({"std": 0}, "not above 0"),
+        ({"distance": None}, "distance is missing"),
+        ({"mean": [1, 2]}, "use one number or three"),
+        ({"std": 0}, "above 0"),
         ({"std": None}, "give mean and std, or scale and offset"),
         ({"mean": None, "std": None}, "give mean and std, or scale and offset"),
         ({"scale": 1, "offset": 0}, "give mean and std, or scale and offset"),
-        ({"crop": [300, 250]}, r"crop is \[300, 250\]"),
+        ({"crop": [300, 250]}, r"crop is \[300.0, 250.0\], a share of 1.2"),
         ({"crop": "half"}, "crop is 'half'"),
         ({"threshold": 1.2}, "a cosine lies from -1 to 1"),
         ({"threshold": 1.2, "distance": "euclidean"}, "give -1.2"),
         ({"calibration": {"scale": -1, "offset": 0}}, "scale above 0"),
-        ({"normalise": "yes"}, "not true or false"),
+        ({"normalise": "yes"}, "use true or false"),
         ({"output": "none"}, "set output to one of them"),
         ({"size_px": 10**40}, "size_px is"),
         ({"std": 10**400}, "std is"),
     ],
 )
-def test_a_toml_that_cannot_be_used_is_named(tmp_path, changes, why):
-    toml = foreign(tmp_path, **changes)
+def test_an_unusable_toml_is_refused_by_name(tmp_path, changes, why):
+    toml = embedder(tmp_path, **changes)
     with pytest.raises(BadBundle, match=why) as caught:
         Verifier.load(toml)
     assert str(tmp_path) in str(caught.value)
@@ -213,7 +213,7 @@ def test_a_toml_that_cannot_be_used_is_named(tmp_path, changes, why):
 def test_keys_that_break_lines_are_escaped(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text('"\\u001c\\n\\u001b[2J" = 1\n')
-    with pytest.raises(BadBundle, match="is unknown; known:") as caught:
+    with pytest.raises(BadBundle, match=r"unknown setting .*; known:") as caught:
         ExternalEmbedder.open(path)
     assert str(caught.value).isprintable()
 
@@ -227,12 +227,12 @@ def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
     }
     for number, (why, onnx) in enumerate(cases.items()):
         with pytest.raises(BadBundle, match=why):
-            Verifier.load(foreign(tmp_path / str(number), onnx))
-    chosen = foreign(tmp_path / "chosen", network(outputs=("a", "b")), output="b")
+            Verifier.load(embedder(tmp_path / str(number), onnx))
+    chosen = embedder(tmp_path / "chosen", network(outputs=("a", "b")), output="b")
     assert Verifier.load(chosen).verify(photos[0], photos[0]).score == pytest.approx(1, abs=1e-5)
     outside = tmp_path / "outside.onnx"
     outside.write_bytes(network())
-    linked = foreign(tmp_path / "linked")
+    linked = embedder(tmp_path / "linked")
     (tmp_path / "linked" / "network.onnx").unlink()
     (tmp_path / "linked" / "network.onnx").symlink_to(outside)
     with pytest.raises(BadBundle, match="leads out of"):
@@ -244,7 +244,7 @@ def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
         ExternalEmbedder.open(tmp_path / "none.toml")
 
 
-def test_verify_says_what_is_missing_with_exit_code_3(tmp_path, photos):
+def test_verify_without_a_threshold_exits_with_3(tmp_path, photos):
     def verify(toml):
         return subprocess.run(
             [sys.executable, "-m", "facepairs", "verify", photos[0], photos[1], "--model", toml,
@@ -252,25 +252,25 @@ def test_verify_says_what_is_missing_with_exit_code_3(tmp_path, photos):
             capture_output=True, text=True, check=False,
         )  # fmt: skip
 
-    done = verify(foreign(tmp_path))
+    done = verify(embedder(tmp_path))
     verdict = json.loads(done.stdout)
     assert done.returncode == 3, done.stderr
     assert (verdict["same"], verdict["probability"], verdict["threshold"]) == (None, None, None)
     assert -1 <= verdict["score"] <= 1
-    done = verify(foreign(tmp_path, threshold=0.999))
+    done = verify(embedder(tmp_path, threshold=0.999))
     assert done.returncode == 1
     assert json.loads(done.stdout)["threshold"] == 0.999
 
 
-def test_evaluate_measures_a_foreign_embedder(tmp_path, faces):
-    toml = foreign(tmp_path)
+def test_evaluate_measures_an_external_embedder(tmp_path, faces):
+    toml = embedder(tmp_path)
     done = subprocess.run(
         [sys.executable, "-m", "facepairs", "evaluate", toml, faces, "--json"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     summary = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
-    assert "nobody can tell whom" in done.stderr
+    assert "the training people of" in done.stderr
     assert summary["people"] == 24
     assert summary["model"] == "other"
     assert summary["ece"] is None

@@ -1,4 +1,4 @@
-"""Names by number, as a list and a dictionary would have them, but on disk."""
+"""Names by number, as in a list and a dictionary, but on disk."""
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(["\u
 
 @settings(max_examples=40)
 @given(st.lists(st.lists(NAMES)))
-def test_names_are_numbered_as_they_come(parts):
+def test_names_are_numbered_in_the_order_of_adding(parts):
     images, expected = ImageTable(), {}
     for names in parts:
         images.add(names)
@@ -25,19 +25,19 @@ def test_names_are_numbered_as_they_come(parts):
         images.number("never added: \n")
 
 
-def test_errors_are_kept_by_number():
+def test_errors_are_stored_by_number():
     images = ImageTable()
     images.add(["a", "b", "c"])
-    images.fail({1: "b: no face", 2: "c: \udcff"})
-    images.fail({})
-    images.fail({1: "b: gone"})
+    images.add_errors({1: "b: no face", 2: "c: \udcff"})
+    images.add_errors({})
+    images.add_errors({1: "b: gone"})
     assert [images.error(number) for number in (-1, 0, 1, 2)] == ["", "", "b: gone", "c: \udcff"]
     assert images.failed == 2
     with pytest.raises(IndexError):
         images[3]
 
 
-def test_a_full_disk_is_told():
+def test_a_full_disk_is_reported():
     images = ImageTable()
     images._database.execute("PRAGMA max_page_count = 10")
     with pytest.raises(BadData, match=r"no room for the names of the images .*SQLITE_TMPDIR"):

@@ -8,7 +8,7 @@ from tiny_bundles import FRAME_PX, tiny_bundle
 
 from facepairs.bundles.thresholds import OperatingPoint, operating_point
 from facepairs.errors import BadData, BadImage
-from facepairs.verification.ranking import verify_against
+from facepairs.verification.ranking import rank_folder
 from facepairs.verification.verifier import Verifier
 
 
@@ -20,7 +20,7 @@ def verifier(request, tmp_path_factory):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Photos of any layout, and what is none."""
+    """Photos at several depths, and files that are no photos."""
     root = tmp_path / "photos"
     for number, name in enumerate(["a.png", "deep/er/b.JPG", "deep/c.bmp", "deep/d.webp"]):
         pixels = np.random.default_rng(number).integers(0, 256, (FRAME_PX, FRAME_PX, 3), np.uint8)
@@ -36,14 +36,14 @@ def folder(tmp_path):
 
 
 def rank(verifier, photo, folder, **options):
-    return verify_against(verifier, photo, folder, operating_point(verifier.bundle), **options)
+    return rank_folder(verifier, photo, folder, operating_point(verifier.bundle), **options)
 
 
-def test_photos_come_best_first_and_the_photo_itself_does_not(verifier, folder, tmp_path):
+def test_photos_are_ranked_best_first_without_the_photo_itself(verifier, folder, tmp_path):
     (folder / "same.png").symlink_to(folder / "a.png")
-    ticks = []
+    calls = []
     ranking = rank(
-        verifier, folder / "a.png", folder, progress=lambda *counts: ticks.append(counts)
+        verifier, folder / "a.png", folder, progress=lambda *counts: calls.append(counts)
     )
     names = ["deep/er/b.JPG", "deep/c.bmp", "deep/d.webp"]
     verdicts = {name: verifier.verify(folder / "a.png", folder / name) for name in names}
@@ -55,10 +55,10 @@ def test_photos_come_best_first_and_the_photo_itself_does_not(verifier, folder, 
         assert verdict.same == verdicts[name].same
     assert [name for name, _ in ranking.failed] == ["deep/broken.png", "empty.jpg"]
     assert "empty (0 bytes)" in ranking.failed[1][1]
-    assert ticks[-1] == (5, 5)
+    assert calls[-1] == (5, 5)
 
 
-def test_equal_scores_come_by_name(verifier, folder, tmp_path):
+def test_equal_scores_are_ordered_by_name(verifier, folder, tmp_path):
     shutil.copy(folder / "a.png", tmp_path / "photo.png")
     for name in ("z.png", "deep/a.png"):
         shutil.copy(folder / "a.png", folder / name)
@@ -67,7 +67,7 @@ def test_equal_scores_come_by_name(verifier, folder, tmp_path):
     assert all(ranking.verdicts[:3])
 
 
-def test_csv_and_json(verifier, folder, tmp_path):
+def test_csv_and_json_hold_the_ranking(verifier, folder, tmp_path):
     ranking = rank(verifier, folder / "a.png", folder)
     ranking.write(tmp_path / "out.csv")
     with open(tmp_path / "out.csv", newline="") as handle:
@@ -77,18 +77,18 @@ def test_csv_and_json(verifier, folder, tmp_path):
     assert {row["left"] for row in rows} == {str(folder / "a.png")}
     assert [bool(row["error"]) for row in rows] == [False] * 3 + [True] * 2
     assert [float(row["score"]) for row in rows[:3]] == [v.score for v in ranking.verdicts]
-    told = ranking.to_json(top=1)
-    assert (told["compared"], len(told["matches"]), len(told["failed"])) == (3, 1, 2)
-    assert told["matches"][0]["path"] == ranking.names[0]
+    values = ranking.to_json(top=1)
+    assert (values["compared"], len(values["matches"]), len(values["failed"])) == (3, 1, 2)
+    assert values["matches"][0]["path"] == ranking.names[0]
 
 
-def test_the_threshold_is_the_one_given(verifier, folder):
+def test_the_given_threshold_decides(verifier, folder):
     for threshold, same in ((-1e9, True), (1e9, False), (None, None)):
-        ranking = verify_against(verifier, folder / "a.png", folder, OperatingPoint(threshold))
+        ranking = rank_folder(verifier, folder / "a.png", folder, OperatingPoint(threshold))
         assert {verdict.same for verdict in ranking.verdicts} == {same}
 
 
-def test_what_cannot_be_compared_at_all(verifier, folder, tmp_path):
+def test_an_unusable_photo_or_folder_is_refused(verifier, folder, tmp_path):
     with pytest.raises(BadImage, match=r"broken\.png"):
         rank(verifier, folder / "deep" / "broken.png", folder)
     (tmp_path / "bare").mkdir()
@@ -99,7 +99,7 @@ def test_what_cannot_be_compared_at_all(verifier, folder, tmp_path):
             rank(verifier, folder / "a.png", place)
 
 
-def test_a_folder_of_nothing_but_bad_images(verifier, folder, tmp_path):
+def test_a_folder_of_unusable_images_gives_an_empty_ranking(verifier, folder, tmp_path):
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "x.jpg").write_bytes(b"x")
     ranking = rank(verifier, folder / "a.png", tmp_path / "bad")

@@ -99,7 +99,7 @@ def test_no_tensorflow(folder: Path, tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from facepairs import Verifier
-from facepairs.verification.ranking import verify_against
+from facepairs.verification.ranking import rank_folder
 from facepairs.verification.verify_pairs import verify_pairs
 from facepairs.bundles.thresholds import operating_point
 

@@ -15,10 +15,11 @@ from facepairs.bundles.thresholds import OperatingPoint, operating_point
 from facepairs.errors import BadBundle, BadData, BadRun
 from facepairs.evaluation.scores import read_scores
 from facepairs.support.lock import held
-from facepairs.verification import batch, many
-from facepairs.verification.verify_pairs import verify_pairs
+from facepairs.verification import bulk
+from facepairs.verification import verify_pairs as module
 from facepairs.verification.pairs_file import MAX_NAME, PairsFile
 from facepairs.verification.verifier import Verifier
+from facepairs.verification.verify_pairs import verify_pairs
 
 IMAGES = 9
 
@@ -84,12 +85,12 @@ def test_batch_agrees_with_single_verify(verifier, photos, tmp_path):
     st.integers(1, 7),
     st.integers(1, 5),
 )
-def test_chunks_and_caches_change_nothing(verifier, photos, tmp_path, pairs, chunk, kept):
+def test_scores_do_not_depend_on_chunk_sizes(verifier, photos, tmp_path, pairs, chunk, kept):
     names = [f"{number}.png" for number in range(IMAGES)] + ["broken.jpg", "none.png"]
     text = "left,right\n" + "".join(f"{names[a]},{names[b]}\n" for a, b in pairs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch, "CHUNK_ROWS", chunk)
-        patch.setattr(many, "CACHE_BYTES", kept * 3 * 16**2)
+        patch.setattr(module, "CHUNK_ROWS", chunk)
+        patch.setattr(bulk, "CACHE_BYTES", kept * 3 * 16**2)
         report = run(verifier, listed(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
     rows = rows_of(tmp_path / "out.csv")
     crops = [verifier.crop(photos / name)[None] for name in names[:IMAGES]]
@@ -103,7 +104,7 @@ def test_chunks_and_caches_change_nothing(verifier, photos, tmp_path, pairs, chu
     assert report.failed == sum(max(pair) >= IMAGES for pair in pairs)
 
 
-def test_bad_rows_are_told_and_stop_nothing(verifier, photos, tmp_path):
+def test_bad_rows_are_reported_and_the_others_are_scored(verifier, photos, tmp_path):
     text = (
         "left,right,genuine,fold\n"
         "0.png,1.png,1,3\n"
@@ -123,7 +124,7 @@ def test_bad_rows_are_told_and_stop_nothing(verifier, photos, tmp_path):
     report = run(verifier, listed(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
     rows = rows_of(tmp_path / "out.csv")
     errors = [row["error"] for row in rows]
-    for error, says in zip(
+    for error, part in zip(
         errors,
         [
             "", "line 3: 1 cells, where the header has 4", "line 5: ", "broken.jpg: not a JPEG",
@@ -133,8 +134,8 @@ def test_bad_rows_are_told_and_stop_nothing(verifier, photos, tmp_path):
         ],
         strict=True,
     ):  # fmt: skip
-        assert says in error
-        assert bool(says) == bool(error)
+        assert part in error
+        assert bool(part) == bool(error)
     assert "none.png: No such file" in errors[5]
     assert len(rows[9]["left"]) == MAX_NAME
     assert (report.pairs, report.failed, report.images_failed) == (12, 10, 3)
@@ -148,7 +149,7 @@ def test_bad_rows_are_told_and_stop_nothing(verifier, photos, tmp_path):
     assert scores.fold.tolist() == [3, 0]
 
 
-def test_names_that_are_no_utf8_are_read_and_escaped(embedder, photos, tmp_path):
+def test_names_that_are_not_utf8_are_read_and_written_escaped(embedder, photos, tmp_path):
     name = b"caf\xe9.png"
     try:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_bytes(
@@ -162,7 +163,7 @@ def test_names_that_are_no_utf8_are_read_and_escaped(embedder, photos, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("", "line 1: the header must be left,right"),
         ("a,b\n1,2\n", "and is 'a,b'"),
@@ -171,13 +172,13 @@ def test_names_that_are_no_utf8_are_read_and_escaped(embedder, photos, tmp_path)
         ("left,right\n\n", "no pairs below the header"),
     ],
 )
-def test_a_file_that_lists_nothing(embedder, tmp_path, text, says):
-    with pytest.raises(BadData, match=says):
+def test_a_file_without_pairs_is_refused(embedder, tmp_path, text, message):
+    with pytest.raises(BadData, match=message):
         run(embedder, listed(tmp_path / "p.csv", text), tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
 
 
-def test_places_that_are_not_what_they_should_be(embedder, tmp_path):
+def test_unusable_paths_are_refused(embedder, tmp_path):
     with pytest.raises(BadData, match="No such file"):
         PairsFile(tmp_path / "none.csv")
     with pytest.raises(BadData, match="not a regular file"):
@@ -200,7 +201,7 @@ def test_each_image_is_read_once_and_in_several_threads(embedder, photos, tmp_pa
         return crop(source, *rest, **options)
 
     monkeypatch.setattr(embedder, "crop", counted)
-    monkeypatch.setattr(many, "BATCH_CROPS", 1)
+    monkeypatch.setattr(bulk, "BATCH_CROPS", 1)
     text = "left,right\n" + "".join(
         f"{a}.png,{b}.png\n" for a in range(IMAGES) for b in range(IMAGES)
     )
@@ -221,23 +222,23 @@ def stopped(verifier, photos, tmp_path, monkeypatch):
         "left,right\n" + "".join(f"{a}.png,{a + 1}.png\n" for a in range(IMAGES - 1)),
     )
     run(verifier, pairs, tmp_path / "whole.csv", photos)
-    monkeypatch.setattr(many, "BATCH_CROPS", 2)
-    monkeypatch.setattr(batch, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(bulk, "BATCH_CROPS", 2)
+    monkeypatch.setattr(module, "CHUNK_ROWS", 2)
 
-    def ticker(label):
-        def tick(done, total):
+    def display(label):
+        def stop(done, total):
             if done >= total // 2:
                 raise Stop
 
-        return tick
+        return stop
 
     with pytest.raises(Stop):
-        run(verifier, pairs, tmp_path / "out.csv", photos, ticker=ticker)
+        run(verifier, pairs, tmp_path / "out.csv", photos, progress=display)
     assert not (tmp_path / "out.csv").exists()
     return pairs
 
 
-def test_resuming_reads_only_what_was_left(stopped, verifier, photos, tmp_path, monkeypatch):
+def test_resuming_reads_only_what_is_left(stopped, verifier, photos, tmp_path, monkeypatch):
     seen = []
     crop = verifier.crop
     monkeypatch.setattr(
@@ -254,9 +255,9 @@ def test_resuming_reads_only_what_was_left(stopped, verifier, photos, tmp_path, 
     assert not (tmp_path / "out.csv.partial").exists()
 
 
-def test_a_partial_output_is_not_mixed_up(stopped, verifier, photos, tmp_path):
+def test_partial_results_of_other_work_are_refused(stopped, verifier, photos, tmp_path):
     out, partial = tmp_path / "out.csv", tmp_path / "out.csv.partial"
-    with pytest.raises(BadRun, match="go on with --resume or remove it"):
+    with pytest.raises(BadRun, match="continue with --resume or remove it"):
         run(verifier, stopped, out, photos)
     other = listed(tmp_path / "q.csv", stopped.read_text() + "0.png,5.png\n")
     with pytest.raises(BadRun, match="other pairs, another model"):
@@ -279,12 +280,12 @@ def test_a_partial_output_is_not_mixed_up(stopped, verifier, photos, tmp_path):
     assert state["rows"] in (IMAGES, IMAGES - 1)
 
 
-def test_resume_without_anything_to_resume_begins(embedder, photos, tmp_path):
+def test_resume_without_partial_results_starts_anew(embedder, photos, tmp_path):
     pairs = listed(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
     assert run(embedder, pairs, tmp_path / "out.csv", photos, resume=True).pairs == 1
 
 
-def test_work_in_vain_leaves_nothing(photos, tmp_path):
+def test_work_without_any_result_leaves_no_files(photos, tmp_path):
     from tiny_bundles import embedding_network
 
     bundle = tiny_bundle(tmp_path / "b", "embedding", embedding_network(normalised=False))
@@ -298,30 +299,30 @@ def test_an_old_output_stands_until_the_new_one_is_whole(embedder, photos, tmp_p
     out = listed(tmp_path / "out.csv", "old")
     pairs = listed(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
 
-    def ticker(label):
+    def display(label):
         assert out.read_text() == "old"
         return lambda done, total: None
 
-    run(embedder, pairs, out, photos, ticker=ticker)
+    run(embedder, pairs, out, photos, progress=display)
     assert len(rows_of(out)) == 1
 
 
-def test_without_threshold_nobody_is_accepted(embedder, photos, tmp_path):
+def test_without_a_threshold_no_pair_is_accepted(embedder, photos, tmp_path):
     pairs = listed(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
     report = run(embedder, pairs, tmp_path / "out.csv", photos, point=OperatingPoint(None))
     assert report.same is None
     assert rows_of(tmp_path / "out.csv")[0]["same"] == ""
 
 
-def test_a_file_that_changes_while_it_is_read(embedder, photos, tmp_path):
+def test_a_file_that_changes_while_it_is_read_is_refused(embedder, photos, tmp_path):
     pairs = listed(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
 
-    def ticker(label):
+    def display(label):
         listed(pairs, "left,right\n0.png,1.png\n0.png,7.png\n")
         return lambda done, total: None
 
     with pytest.raises(BadData, match="changed while it was read"):
-        run(embedder, pairs, tmp_path / "out.csv", photos, ticker=ticker)
+        run(embedder, pairs, tmp_path / "out.csv", photos, progress=display)
     assert not (tmp_path / "out.csv").exists()
 
 

@@ -1,0 +1,67 @@
+"""Hashes of the people whom a bundle has seen, so that nobody measures it on them unawares."""
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+
+def identity_hash(name: str) -> str:
+    """Return 16 hex digits for a person's name: BLAKE2b of 8 bytes over its NFC form in UTF-8.
+
+    It only keeps names out of a shared bundle's text: whoever guesses a name can check it.
+
+    References:
+        RFC 7693 (BLAKE2).
+    """
+    text = unicodedata.normalize("NFC", name)  # macOS returns names decomposed
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+class IdentityLists(msgspec.Struct, frozen=True):
+    """The schema of `identities.json`."""
+
+    training: list[str]
+    calibration: list[str]
+
+
+class Identities(NamedTuple):
+    """Hashes of the people used in training and of those used in calibration."""
+
+    training: frozenset[str] = frozenset()
+    calibration: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, training: Iterable[str], calibration: Iterable[str]) -> "Identities":
+        """Hash the names of the people used in training and in calibration."""
+        return cls(
+            frozenset(map(identity_hash, training)), frozenset(map(identity_hash, calibration))
+        )
+
+    def union(self, other: "Identities") -> "Identities":
+        """Return the people of both."""
+        return Identities(self.training | other.training, self.calibration | other.calibration)
+
+    def to_bytes(self) -> bytes:
+        """Return the content of `identities.json`: the same bytes for the same people."""
+        lists = {"training": sorted(self.training), "calibration": sorted(self.calibration)}
+        return (json.dumps({"hash": "blake2b-8", **lists}, indent=0) + "\n").encode()
+
+    def summary(self) -> dict[str, str | int]:
+        """Return the manifest's `identities`: the SHA-256 of `to_bytes`, and the counts."""
+        digest = hashlib.sha256(self.to_bytes()).hexdigest()
+        return {
+            "digest": digest,
+            "training": len(self.training),
+            "calibration": len(self.calibration),
+        }
+
+
+def hashed_in(names: Sequence[str], hashes: frozenset[str]) -> npt.NDArray[np.bool_]:
+    """Return for each name whether its hash is among `hashes`: bool[len(names)]."""
+    return np.fromiter((identity_hash(name) in hashes for name in names), np.bool_, len(names))

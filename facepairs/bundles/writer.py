@@ -1,0 +1,143 @@
+"""Writing a bundle: whole or not at all, and never over anything but a bundle."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from facepairs.bundles.bundle import CARD, Bundle
+from facepairs.bundles.card import model_card
+from facepairs.bundles.identities import Identities
+from facepairs.bundles.manifest import (
+    DIGEST,
+    IDENTITIES,
+    MANIFEST,
+    SCHEMA,
+    check_file_name,
+    manifest_digest,
+    parse_manifest,
+)
+from facepairs.errors import BadBundle
+from facepairs.support.atomic import atomic_folder
+from facepairs.support.version import __version__
+
+FILLED_IN = ("schema", "created", "versions", "files", DIGEST)  # keys that `write_bundle` sets
+
+
+def write_bundle(
+    out: Path,
+    manifest: Mapping[str, Any],
+    files: Mapping[str, bytes | Path],
+    identities: Identities | None = None,
+) -> Bundle:
+    """Write a bundle whole or not at all, and open it; a bundle at `out` is replaced.
+
+    Args:
+        out: The bundle's folder.
+        manifest: The fields of the manifest; those in `FILLED_IN` are set here.
+        files: File name → content, or a file to copy. A model card is added where there is none.
+        identities: The people it knows; None where `manifest` and `files` hold them already.
+
+    Raises:
+        BadBundle: The manifest is unusable, a file is missing, or `out` is something else than a
+            bundle.
+        BadData: `out` cannot be written.
+    """
+    check_replaceable(out)
+    values, contents = dict(manifest), dict(files)
+    if identities is not None:
+        values["identities"] = identities.summary()
+        contents[IDENTITIES] = identities.to_bytes()
+    try:
+        data = {name: _content(name, value) for name, value in contents.items()}
+        checked = _complete(values, data)
+        if CARD not in data:
+            data[CARD] = model_card(parse_manifest(checked)).encode()
+            checked = _complete(values, data)
+        parse_manifest(checked)
+    except (ValueError, TypeError, BadBundle) as error:
+        raise BadBundle(f"{out}: cannot write this bundle: {error}") from None
+    with atomic_folder(out) as temporary:
+        for name, content in data.items():
+            (temporary / name).write_bytes(content)
+        text = json.dumps(checked, indent=2) + "\n"
+        (temporary / MANIFEST).write_text(text, encoding="utf-8")
+    return Bundle.open(out)
+
+
+def rewrite_bundle(
+    bundle: Bundle, out: Path, changes: Mapping[str, Any], identities: Identities | None = None
+) -> Bundle:
+    """Write a copy of a bundle with some fields of its manifest changed and a new model card.
+
+    Args:
+        bundle: The bundle to copy.
+        out: The folder of the copy.
+        changes: Fields of the manifest; a value of None removes the field.
+        identities: The people that the copy knows; None for those of `bundle`.
+
+    Raises:
+        BadBundle: As `write_bundle` does.
+        BadData: As `write_bundle` does.
+    """
+    values = {name: value for name, value in bundle.raw.items() if name not in FILLED_IN}
+    values = {name: value for name, value in {**values, **changes}.items() if value is not None}
+    files: dict[str, bytes | Path] = {name: bundle.read(name) for name in bundle.files}
+    files.pop(CARD, None)
+    return write_bundle(out, values, files, identities)
+
+
+def check_replaceable(out: Path) -> None:
+    """Raise BadBundle unless `out` is a bundle, an empty folder, or does not exist."""
+    try:
+        free = not out.exists() or (out / MANIFEST).is_file()
+        free = free or (out.is_dir() and not any(out.iterdir()))
+    except OSError as error:
+        raise BadBundle(f"{out}: {error.strerror}; choose another place") from None
+    if not free:
+        raise BadBundle(f"{out}: exists and is no bundle; choose another place or remove it")
+
+
+def _complete(values: Mapping[str, Any], data: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return a manifest with all fields that are set here, as it reads back from JSON."""
+    files = {
+        name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+        for name, content in data.items()
+    }
+    own = {"schema": SCHEMA, "created": _now(), "versions": _versions(), "files": files}
+    whole: dict[str, Any] = json.loads(json.dumps({**values, **own}, allow_nan=False))
+    whole[DIGEST] = manifest_digest(whole)
+    return whole
+
+
+def _content(name: str, value: bytes | Path) -> bytes:
+    check_file_name(name)
+    if name == MANIFEST:
+        raise ValueError(f"{MANIFEST} is written here, not given")
+    if isinstance(value, bytes):
+        return value
+    try:
+        return value.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{value}: {error.strerror}") from None
+
+
+def _now() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _versions() -> dict[str, str]:
+    """Return the installed versions of the packages that make and run a bundle."""
+    import platform
+    from importlib import metadata
+
+    versions = {"facepairs": __version__, "python": platform.python_version()}
+    for name in ("keras", "numpy", "onnxruntime", "pillow", "tensorflow"):
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
