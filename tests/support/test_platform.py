@@ -47,14 +47,15 @@ assert Path("out/file").read_text() == "text"
 print(Verifier.load(sys.argv[1]).verify("a.png", "b.png").score)
 """
 EVERY_MODULE = """
-import importlib, pkgutil
+import importlib, pathlib
 import facepairs
-skipped = ("facepairs.models", "facepairs.pipeline", "facepairs.training", "facepairs.bench",
-           "facepairs.beam", "facepairs.cli.__main__", "facepairs.__main__")
-names = [m.name for m in pkgutil.walk_packages(facepairs.__path__, "facepairs.",
-         onerror=lambda name: None) if not m.name.startswith(skipped)]
+root = pathlib.Path(facepairs.__file__).parent
+skipped = {"models", "pipeline", "training", "bench", "beam", "__main__.py"}  # TensorFlow, Beam
+files = [path.relative_to(root.parent) for path in sorted(root.rglob("*.py"))]
+names = [".".join(path.with_suffix("").parts) for path in files if not skipped & set(path.parts)]
 for name in names:
     importlib.import_module(name)
+assert "tensorflow" not in sys.modules
 print(len(names))
 """
 
@@ -81,9 +82,8 @@ def test_the_core_works_without_the_calls_of_linux(tmp_path, system):
     assert run(CORE, system, folder, cwd=tmp_path) == here.stdout
 
 
-@pytest.mark.parametrize("system", ["linux", "win32"])
-def test_every_module_without_tensorflow_imports(tmp_path, system):
-    assert int(run(EVERY_MODULE, system, cwd=tmp_path)) > 60
+def test_every_module_without_tensorflow_imports(tmp_path):
+    assert int(run(EVERY_MODULE, "win32", cwd=tmp_path)) > 60
 
 
 def test_no_module_but_platform_names_calls_of_one_system():
