@@ -12,7 +12,6 @@ what is allowed.
 """
 
 import dataclasses
-import difflib
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -42,6 +41,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
         word: What was received.
         known: The allowed words, in the order in which they are listed.
     """
+    import difflib  # most commands never meet an unknown word
+
     known = list(known)
     near = difflib.get_close_matches(word, known, 1)
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
