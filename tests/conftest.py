@@ -35,20 +35,20 @@ def lfw() -> Path:
 @pytest.fixture(scope="session")
 def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """24 synthetic people with 4 photos each."""
-    from facepairs.data.synth.generate import synth_faces
+    from facepairs.data.synth.folder import write_synthetic_faces
 
     root = tmp_path_factory.mktemp("synthetic") / "faces"
-    synth_faces(root, people=24, images=4, seed=5)
+    write_synthetic_faces(root, people=24, images=4, seed=5)
     return root
 
 
 @pytest.fixture(scope="session")
 def many_faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """48 synthetic people with 3 small photos each: enough for sets of people."""
-    from facepairs.data.synth.generate import synth_faces
+    from facepairs.data.synth.folder import write_synthetic_faces
 
     root = tmp_path_factory.mktemp("many") / "faces"
-    synth_faces(root, people=48, images=3, seed=8, size_px=125)
+    write_synthetic_faces(root, people=48, images=3, seed=8, size_px=125)
     return root
 
 

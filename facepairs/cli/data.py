@@ -120,11 +120,11 @@ def synth(
     json: Json = False,
 ) -> None:
     """Draw synthetic faces of people who do not exist, in LFW's layout."""
-    from facepairs.data.synth.generate import synth_faces
+    from facepairs.data.synth.folder import write_synthetic_faces
 
     folder, count = require_out(out, out_argument), photos if images is None else images
     progress = progress_display(json)("drawing faces")
-    synth_faces(folder, people, count, seed, progress=progress)
+    write_synthetic_faces(folder, people, count, seed, progress=progress)
     if json:
         print_json({"out": str(folder), "people": people, "images": people * count, "schema": 1})
     else:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from facepairs.data.synth.generate import synth_faces
+from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.faces.framing import FRAME_BOXES
 
 
@@ -24,7 +24,7 @@ class Place(NamedTuple):
 
 
 def drawn_faces(folder: Path, people: int = 3, images: int = 2) -> list[Path]:
-    synth_faces(folder, people=people, images=images, seed=5)
+    write_synthetic_faces(folder, people=people, images=images, seed=5)
     return sorted(folder.glob("*/*.jpg"))
 
 

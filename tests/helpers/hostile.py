@@ -14,7 +14,7 @@ import hostile_containers as containers
 import numpy as np
 from PIL import Image
 
-from facepairs.data.synth.generate import draw_face
+from facepairs.data.synth.faces import draw_face
 
 
 class Hostile(NamedTuple):

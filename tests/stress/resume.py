@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from invented_view2 import write_lists
 
-from facepairs.data.synth.generate import synth_faces
+from facepairs.data.synth.folder import write_synthetic_faces
 from stress.jobs import checkpoint_sha256
 from stress.processes import Work, append_row, command_line, read_rows, run, warm_up
 
@@ -243,9 +243,9 @@ def crossval_task(base: Path) -> Task:
 def prepare(base: Path) -> None:
     """Draw the faces and write lists of folds."""
     if not (base / "faces").exists():
-        synth_faces(base / "faces", 24, 4, seed=5)
+        write_synthetic_faces(base / "faces", 24, 4, seed=5)
     if not (base / "lists").exists():
-        synth_faces(base / "many", 48, 3, seed=8, size_px=125)
+        write_synthetic_faces(base / "many", 48, 3, seed=8, size_px=125)
         write_lists(base / "many", base / "lists")
 
 

@@ -1,1 +1,1 @@
-"""Synthetic faces in LFW's folder layout, drawn from a seed."""
+"""Synthetic faces: photos of invented people, drawn from a seed, in LFW's folder layout."""

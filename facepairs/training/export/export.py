@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from facepairs.bundles.bundle import NETWORK, Bundle
 from facepairs.bundles.default import DEFAULT
-from facepairs.data.synth.generate import draw_face
+from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.images.crop import load_crop
 from facepairs.support.atomic import atomic_folder

@@ -1,3 +1,5 @@
+"""Synthetic faces: the same for a seed, valid in every range, and written whole or not at all."""
+
 import io
 import math
 import os
@@ -16,27 +18,28 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from facepairs.data.index import FaceIndex
-from facepairs.data.synth import generate
-from facepairs.data.synth.appearance import Identity, Shot
+from facepairs.data.synth import faces, folder
 from facepairs.data.synth.drawing import draw
-from facepairs.data.synth.generate import draw_face, identity_of, name_of, shot_of, synth_faces
+from facepairs.data.synth.faces import draw_face, identity_of, name_of, shot_of
+from facepairs.data.synth.folder import write_synthetic_faces
+from facepairs.data.synth.parameters import Identity, Shot
 from facepairs.errors import BadConfig, BadData
 
 SEEDS = st.integers(0, 2**63 - 1)
-PEOPLE = st.integers(0, generate.MAX_PEOPLE - 1)
-PHOTOS = st.integers(0, generate.MAX_PHOTOS - 1)
+PEOPLE = st.integers(0, faces.MAX_PEOPLE - 1)
+PHOTOS = st.integers(0, faces.MAX_PHOTOS - 1)
 
 
 def contents(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*.jpg"))}
 
 
-def test_parameters_never_move() -> None:
-    # Data sets are named by their seed alone: a change here changes them all under their users.
+def test_parameters_are_golden() -> None:
+    # A data set is named by its seed alone: a change here changes the data sets of all users.
     who, shot = identity_of(42, 0), shot_of(42, 3, 5)
     assert (who.head_half_width, who.skin_tone) == (44.27184883141783, 0.8679398992779902)
     assert (who.glasses, who.asymmetry) == (-2.0304666222258154, 0.17476170561885707)
-    assert (shot.yaw_degrees, shot.brightness) == (3.6642748603357376, 1.0935639722765027)
+    assert (shot.yaw_deg, shot.brightness) == (3.6642748603357376, 1.0935639722765027)
     assert shot.jpeg_quality == 82.90569343208179
     assert [name_of(42, p) for p in range(3)] == [
         "Joreth_Ulvley",
@@ -46,15 +49,15 @@ def test_parameters_never_move() -> None:
 
 
 @given(SEEDS, PEOPLE, PHOTOS)
-def test_parameters_lie_in_their_ranges(seed: int, person: int, photo: int) -> None:
+def test_parameters_are_within_their_ranges(seed: int, person: int, photo: int) -> None:
     for made in (identity_of(seed, person), shot_of(seed, person, photo)):
         for entry, value in zip(fields(made), astuple(made), strict=True):
             assert entry.metadata["low"] <= value <= entry.metadata["high"]
 
 
-def test_bell_parameters_gather_in_the_middle_and_others_do_not() -> None:
+def test_bell_parameters_are_triangular_and_others_uniform() -> None:
     shots = [shot_of(1, 0, i) for i in range(2_000)]
-    yaw = np.array([shot.yaw_degrees for shot in shots]) / 17
+    yaw = np.array([shot.yaw_deg for shot in shots]) / 17
     light = np.array([shot.light_x for shot in shots])
     assert abs(yaw.mean()) < 0.05
     assert abs(light.mean()) < 0.05
@@ -62,9 +65,9 @@ def test_bell_parameters_gather_in_the_middle_and_others_do_not() -> None:
     assert light.std() == pytest.approx(3**-0.5, abs=0.02)  # even
 
 
-def test_names_are_unique_and_fit_for_folders() -> None:
-    assert math.gcd(generate.NAME_STEP, generate.MAX_PEOPLE) == 1
-    first, first_end, last, last_end = generate.NAME_PARTS
+def test_names_are_unique_and_valid_folder_names() -> None:
+    assert math.gcd(faces.NAME_STEP, faces.MAX_PEOPLE) == 1
+    first, first_end, last, last_end = faces.NAME_PARTS
     for parts in ((first, first_end), (last, last_end)):
         assert len({a + b for a, b in product(*parts)}) == math.prod(map(len, parts))
     names = [name_of(9, person) for person in range(3_000)]
@@ -97,7 +100,7 @@ def test_faces_at_the_ends_of_every_range_can_be_drawn(end_of_who: str, end_of_s
     assert np.asarray(canvas.image)[head].std() > 10
 
 
-def test_mean_colour_does_not_give_people_away() -> None:
+def test_mean_colour_does_not_identify_people() -> None:
     people, photos = 24, 4
     means = np.array(
         [
@@ -112,9 +115,9 @@ def test_mean_colour_does_not_give_people_away() -> None:
     assert nearer.mean() < 0.75  # the AUC of mean colour as a score; 0.5 is chance
 
 
-def test_a_folder_is_laid_out_as_lfw(tmp_path: Path) -> None:
+def test_a_folder_has_the_layout_of_lfw(tmp_path: Path) -> None:
     ticks: list[tuple[int, int]] = []
-    synth_faces(tmp_path / "faces", 3, 2, 7, progress=lambda *tick: ticks.append(tick))
+    write_synthetic_faces(tmp_path / "faces", 3, 2, 7, progress=lambda *tick: ticks.append(tick))
     index = FaceIndex.scan(tmp_path / "faces")
     assert list(index.people) == sorted(name_of(7, p) for p in range(3))
     assert index.image_counts.tolist() == [2, 2, 2]
@@ -130,24 +133,24 @@ def decoded(data: bytes) -> npt.NDArray[np.int64]:
         return np.asarray(image, np.int64)
 
 
-def test_files_hold_the_face_that_draw_face_gives(tmp_path: Path) -> None:
-    synth_faces(tmp_path / "faces", 1, 2, 7)
+def test_files_contain_the_face_that_draw_face_returns(tmp_path: Path) -> None:
+    write_synthetic_faces(tmp_path / "faces", 1, 2, 7)
     name = name_of(7, 0)
     saved = decoded((tmp_path / "faces" / name / f"{name}_0002.jpg").read_bytes())
     assert np.abs(saved - draw_face(7, 0, 1)).mean() < 8
 
 
-def test_more_people_or_photos_leave_the_others_as_they_were(tmp_path: Path) -> None:
-    synth_faces(tmp_path / "few", 2, 2, 3, size_px=48)
-    synth_faces(tmp_path / "many", 4, 5, 3, size_px=48)
+def test_more_people_or_photos_leave_the_others_unchanged(tmp_path: Path) -> None:
+    write_synthetic_faces(tmp_path / "few", 2, 2, 3, size_px=48)
+    write_synthetic_faces(tmp_path / "many", 4, 5, 3, size_px=48)
     few, many = contents(tmp_path / "few"), contents(tmp_path / "many")
     assert len(many) == 20
     assert few.items() <= many.items()
 
 
-def test_numbers_of_photos_come_from_the_range(tmp_path: Path) -> None:
-    synth_faces(tmp_path / "a", 10, (1, 3), 3, size_px=32)
-    synth_faces(tmp_path / "b", 5, (1, 3), 3, size_px=32)
+def test_numbers_of_photos_are_drawn_from_the_range(tmp_path: Path) -> None:
+    write_synthetic_faces(tmp_path / "a", 10, (1, 3), 3, size_px=32)
+    write_synthetic_faces(tmp_path / "b", 5, (1, 3), 3, size_px=32)
     assert set(FaceIndex.scan(tmp_path / "a").image_counts.tolist()) == {1, 2, 3}
     assert contents(tmp_path / "b").items() <= contents(tmp_path / "a").items()
 
@@ -155,17 +158,19 @@ def test_numbers_of_photos_come_from_the_range(tmp_path: Path) -> None:
 @pytest.fixture
 def early_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes from 17 photos on, however many cores there are."""
-    monkeypatch.setattr(generate, "POOL_FROM_PHOTOS", 16)
+    monkeypatch.setattr(folder, "POOL_FROM_PHOTOS", 16)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
 
 
 @pytest.mark.usefixtures("early_pool")
-def test_drawing_in_processes_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_drawing_in_processes_writes_the_same_bytes(tmp_path: Path) -> None:
     ticks: dict[int, list[tuple[int, int]]] = {9: [], 8: []}
     for people, seen in ticks.items():
         out = tmp_path / str(people)
-        synth_faces(out, people, 2, 1, 32, progress=lambda *tick, seen=seen: seen.append(tick))
-    # Processes report a person at a time, this one a photo: so both ways were taken.
+        write_synthetic_faces(
+            out, people, 2, 1, 32, progress=lambda *tick, seen=seen: seen.append(tick)
+        )
+    # Processes report a person at a time, this one a photo: so both were used.
     assert ticks[9] == [(done, 18) for done in range(2, 19, 2)]
     assert ticks[8] == [(done, 16) for done in range(1, 17)]
     pool, serial = contents(tmp_path / "9"), contents(tmp_path / "8")
@@ -173,13 +178,13 @@ def test_drawing_in_processes_gives_the_same_bytes(tmp_path: Path) -> None:
     assert serial.items() <= pool.items()
 
 
-def test_a_script_without_a_main_guard_gets_its_faces_too(tmp_path: Path) -> None:
+def test_a_script_without_a_main_guard_gets_its_faces(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "from pathlib import Path\n"
-        "from facepairs.data.synth import generate\n"
-        "generate.POOL_FROM_PHOTOS = 1\n"
-        f"generate.synth_faces(Path({str(tmp_path / 'faces')!r}), 5, 2, 1, size_px=32)\n",
+        "from facepairs.data.synth import folder\n"
+        "folder.POOL_FROM_PHOTOS = 1\n"
+        f"folder.write_synthetic_faces(Path({str(tmp_path / 'faces')!r}), 5, 2, 1, size_px=32)\n",
         encoding="utf-8",
     )
     subprocess.run([sys.executable, script], check=True, capture_output=True, timeout=120)
@@ -191,18 +196,18 @@ def test_a_script_without_a_main_guard_gets_its_faces_too(tmp_path: Path) -> Non
     ("people", "images", "seed", "size_px", "named"),
     [
         (0, 2, 1, 250, "people is 0"),
-        (generate.MAX_PEOPLE + 1, 2, 1, 250, "people"),
+        (faces.MAX_PEOPLE + 1, 2, 1, 250, "people"),
         (2, 0, 1, 250, "images is 0"),
         (2, (0, 2), 1, 250, "images is 0"),
         (2, (3, 2), 1, 250, "from 3 to 2"),
-        (2, generate.MAX_PHOTOS + 1, 1, 250, "images"),
+        (2, faces.MAX_PHOTOS + 1, 1, 250, "images"),
         (2, 2, -1, 250, "seed -1"),
         (2, 2, 2**63, 250, "seed"),
         (2, 2, 1, 31, "size_px is 31"),
         (2, 2, 1, 1_001, "size_px"),
     ],
 )
-def test_bad_numbers_are_named(
+def test_numbers_out_of_range_are_named(
     tmp_path: Path,
     people: int,
     images: int | tuple[int, int],
@@ -211,40 +216,40 @@ def test_bad_numbers_are_named(
     named: str,
 ) -> None:
     with pytest.raises(BadConfig, match=named):
-        synth_faces(tmp_path / "faces", people, images, seed, size_px)
+        write_synthetic_faces(tmp_path / "faces", people, images, seed, size_px)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_faces_out_of_range_are_refused() -> None:
-    for numbers in ((1, -1, 0), (1, 0, -1), (1, generate.MAX_PEOPLE, 0), (-1, 0, 0)):
+    for numbers in ((1, -1, 0), (1, 0, -1), (1, faces.MAX_PEOPLE, 0), (-1, 0, 0)):
         with pytest.raises(BadConfig):
             draw_face(*numbers)
 
 
-def test_what_stands_at_the_target_is_never_overwritten(tmp_path: Path) -> None:
-    folder, file, loop = tmp_path / "folder", tmp_path / "file", tmp_path / "loop"
-    folder.mkdir()
-    (folder / "mine.txt").write_text("keep")
+def test_existing_files_are_never_overwritten(tmp_path: Path) -> None:
+    taken_folder, file, loop = tmp_path / "folder", tmp_path / "file", tmp_path / "loop"
+    taken_folder.mkdir()
+    (taken_folder / "mine.txt").write_text("keep")
     file.write_text("keep")
     loop.symlink_to(loop)
-    for taken in (folder, file, loop):
+    for taken in (taken_folder, file, loop):
         with pytest.raises(BadData, match=taken.name):
-            synth_faces(taken, 1, 1, 1)
-    assert (folder / "mine.txt").read_text() == file.read_text() == "keep"
+            write_synthetic_faces(taken, 1, 1, 1)
+    assert (taken_folder / "mine.txt").read_text() == file.read_text() == "keep"
 
 
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
     (tmp_path / "faces").mkdir()
-    synth_faces(tmp_path / "faces", 1, 1, 1, size_px=32)
+    write_synthetic_faces(tmp_path / "faces", 1, 1, 1, size_px=32)
     assert len(contents(tmp_path / "faces")) == 1
 
 
 @pytest.mark.usefixtures("early_pool")
-def test_a_stop_half_way_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupt_leaves_no_files(tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     for people in (2, 9):  # in this process, and in several
         with pytest.raises(KeyboardInterrupt):
-            synth_faces(tmp_path / "faces", people, 2, 1, size_px=32, progress=stop)
+            write_synthetic_faces(tmp_path / "faces", people, 2, 1, size_px=32, progress=stop)
         assert list(tmp_path.iterdir()) == []

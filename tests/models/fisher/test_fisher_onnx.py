@@ -5,7 +5,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from facepairs.data.synth.generate import draw_face
+from facepairs.data.synth.faces import draw_face
 from facepairs.models.build import build_network
 from facepairs.models.export.onnx import export_onnx
 from facepairs.models.fisher.onnx import LARGEST_GAP, fisher_onnx

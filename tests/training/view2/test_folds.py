@@ -101,9 +101,9 @@ def test_view1_lists_are_no_folds(many_faces, tmp_path):
 
 
 def test_images_that_cannot_be_read_stop_it_by_name(tmp_path):
-    from facepairs.data.synth.generate import synth_faces
+    from facepairs.data.synth.folder import write_synthetic_faces
 
-    synth_faces(tmp_path / "faces", 24, 3, seed=1)
+    write_synthetic_faces(tmp_path / "faces", 24, 3, seed=1)
     write_lists(tmp_path / "faces", tmp_path)
     index = FaceIndex.scan(tmp_path / "faces")
     index.path(5).write_bytes(index.path(5).read_bytes()[:900])

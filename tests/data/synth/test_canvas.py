@@ -1,9 +1,11 @@
+"""Synthetic faces are framed as LFW is."""
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from facepairs.data.synth.appearance import Canvas
-from facepairs.data.synth.generate import MAX_PEOPLE, MAX_PHOTOS, identity_of, shot_of
+from facepairs.data.synth.canvas import Canvas
+from facepairs.data.synth.faces import MAX_PEOPLE, MAX_PHOTOS, identity_of, shot_of
 
 SEEDS = st.integers(0, 2**63 - 1)
 PEOPLE = st.integers(0, MAX_PEOPLE - 1)
@@ -13,11 +15,11 @@ PHOTOS = st.integers(0, MAX_PHOTOS - 1)
 @settings(max_examples=200)
 @given(SEEDS, PEOPLE, PHOTOS)
 def test_eyes_and_mouth_lie_in_the_middle_112_pixels(seed: int, person: int, photo: int) -> None:
-    who, shot = identity_of(seed, person), shot_of(seed, person, photo)
-    canvas = Canvas(who, shot, Image.new("RGB", (250, 250)))
-    eye = who.eye_distance + who.eye_half_width
-    right = [(eye, who.eye_height), (who.mouth_half_width, who.mouth_height)]
+    face, shot = identity_of(seed, person), shot_of(seed, person, photo)
+    canvas = Canvas(face, shot, Image.new("RGB", (250, 250)))
+    eye = face.eye_distance + face.eye_half_width
+    right = [(eye, face.eye_height), (face.mouth_half_width, face.mouth_height)]
     corners = right + [(-x, y) for x, y in right]
-    placed = canvas.at(corners)
+    placed = canvas.project(corners)
     assert (placed > 69).all()
     assert (placed < 181).all()
