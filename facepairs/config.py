@@ -104,7 +104,7 @@ class TrainConfig:
         if (self.store == "tfrecord") != bool(self.cache):
             raise BadConfig(
                 "store tfrecord and a cache go together: --store tfrecord --cache DIR, with DIR "
-                "made by: facepairs cache build DATA DIR --pairs N"
+                "made by: facepairs cache build DATA --out DIR --pair-count N"
             )
         if self.model == "siamese" and self.cache:
             raise BadConfig(

@@ -18,7 +18,6 @@ from facepairs.cli.options import (
     Seed,
     SkipBad,
     path,
-    require_out,
     training_settings,
 )
 from facepairs.cli.output import NEGATIVE, OK, log, print_json, print_rows, progress_display
@@ -34,14 +33,9 @@ app = typer.Typer(
 def build(
     context: typer.Context,
     data: AnyData,
-    out_argument: Annotated[
-        str | None, Argument(metavar="[OUT]", parser=path, hidden=True, show_default=False)
-    ] = None,
+    out: Annotated[str, Option(parser=path, help="Folder to write; a cache there is replaced.")],
+    pair_count: Annotated[int, Option(help="Number of pairs to sample.")],
     beam: BeamOptions = None,
-    out: Annotated[
-        str | None, Option(parser=path, help="Folder to write; a cache there is replaced.")
-    ] = None,
-    pair_count: Annotated[int | None, Option(help="Number of pairs to sample.")] = None,
     encoding: Annotated[
         Encoding, Option(help="jpeg copies the files, raw stores decoded crops.")
     ] = "jpeg",
@@ -55,7 +49,6 @@ def build(
     skip_bad: SkipBad = False,
     config: Config = None,
     runner: Runner = None,
-    pairs: Annotated[int | None, Option("--pairs", hidden=True)] = None,  # the old name
     json: Json = False,
 ) -> None:
     """Write sampled pairs and their images to TFRecord files.
@@ -67,18 +60,13 @@ def build(
     """
     from facepairs.cli.quiet import quiet_tensorflow
 
-    if out is not None and out_argument is not None:  # it was the first of Beam's options
-        out_argument, beam = None, [out_argument, *(beam or [])]
-    target, count = require_out(out, out_argument), pairs if pair_count is None else pair_count
-    if count is None:
-        raise typer.BadParameter("name the number of pairs: --pair-count N")
     quiet_tensorflow()
     from facepairs.beam.pair_cache import build_cache_at
 
     manifest = build_cache_at(
         data,
-        target,
-        count,
+        out,
+        pair_count,
         encoding,
         shards,
         training_settings(context),
@@ -91,11 +79,11 @@ def build(
     size = manifest.total_bytes
     if json:
         values = {"bytes": size, "manifest": manifest.to_json()}
-        print_json({"out": target, **values, "schema": 1})
+        print_json({"out": out, **values, "schema": 1})
         return
     print_rows(
         [
-            ("cache", target),
+            ("cache", out),
             ("pairs", f"{manifest.pairs:,} in {len(manifest.shards)} shards, {encoding}"),
             ("size", f"{size / 1e6:,.1f} MB"),
         ]

@@ -45,7 +45,9 @@ def crossval(
     saves, and --resume continues.
     """
     from facepairs.cli.quiet import quiet_tensorflow
-    from facepairs.evaluation.view2 import comparison
+    from facepairs.evaluation.report.cells import lines_of
+    from facepairs.evaluation.report.summary_tables import summaries_table
+    from facepairs.evaluation.serialize import to_plain
     from facepairs.support.machine import require_room_to_train
     from facepairs.training.view2.folds import prepare_view2
     from facepairs.training.view2.methods import check_place, make_plan
@@ -60,9 +62,9 @@ def crossval(
 
     report = run(view, plan, out, resume, log, progress)
     if json:
-        print_json({**report.results, "out": str(out), "interrupted": report.interrupted})
-    elif report.results["methods"]:
-        print("\n".join(comparison(report.results["methods"])))
+        print_json({**to_plain(report.results), "out": str(out), "interrupted": report.interrupted})
+    elif report.results.methods:
+        print("\n".join(lines_of(summaries_table("method", report.results.methods))))
     if report.interrupted:
         words = [word for word in sys.argv[1:] if word != "--resume"]
         log(f"stopped and saved; continue with: {shlex.join(['facepairs', *words, '--resume'])}")

@@ -12,9 +12,7 @@ from facepairs.cli.options import (
     BeamOptions,
     Data,
     Json,
-    OutArgument,
     Runner,
-    require_out,
 )
 from facepairs.cli.output import NEGATIVE, OK, log, print_json, print_rows, progress_display
 
@@ -79,9 +77,7 @@ def _print_report(report: "DatasetReport") -> None:
 
 
 @app.command(epilog="Example: facepairs data frame photos/ --out framed/")
-def frame(
-    photos: Data, out_argument: OutArgument = None, out: NewFolder = None, json: Json = False
-) -> None:
+def frame(photos: Data, out: NewFolder, json: Json = False) -> None:
     """Find the largest face of every photo and frame it as LFW is, for training.
 
     Writes JPEGs of 250x250 pixels. Photos without a face are listed and left out; the exit code is
@@ -89,8 +85,7 @@ def frame(
     """
     from facepairs.faces.frame_folder import frame_folder
 
-    folder = require_out(out, out_argument)
-    result = frame_folder(photos, folder, progress_display(json)("framing photos"))
+    result = frame_folder(photos, out, progress_display(json)("framing photos"))
     for path, error in result.left_out[:MAX_SHOWN]:
         log(f"left out: {error if path in error else f'{path}: {error}'}")
     if len(result.left_out) > MAX_SHOWN:
@@ -100,7 +95,7 @@ def frame(
     else:
         print_rows(
             [
-                ("framed", f"{result.framed:,} photos in {folder}"),
+                ("framed", f"{result.framed:,} photos in {out}"),
                 ("unchanged", f"{result.as_they_came:,}, already framed"),
                 ("several faces", f"{len(result.several_faces):,}: the largest was taken"),
                 ("left out", f"{len(result.left_out):,}"),
@@ -111,31 +106,28 @@ def frame(
 
 @app.command(epilog="Example: facepairs data synth --out faces/ --people 200 --photos 8 --seed 1")
 def synth(
-    out_argument: OutArgument = None,
-    out: NewFolder = None,
+    out: NewFolder,
     people: Annotated[int, Option(help="Number of people.")] = 200,
     photos: Annotated[int, Option(help="Photos per person.")] = 8,
     seed: Annotated[int, Option(help="The same seed draws the same faces.")] = 0,
-    images: Annotated[int | None, Option("--images", hidden=True)] = None,  # the old name
     json: Json = False,
 ) -> None:
     """Draw synthetic faces of people who do not exist, in LFW's layout."""
     from facepairs.data.synth.folder import write_synthetic_faces
 
-    folder, count = require_out(out, out_argument), photos if images is None else images
-    progress = progress_display(json)("drawing faces")
-    write_synthetic_faces(folder, people, count, seed, progress=progress)
+    write_synthetic_faces(
+        out, people, photos, seed, progress=progress_display(json)("drawing faces")
+    )
     if json:
-        print_json({"out": str(folder), "people": people, "images": people * count, "schema": 1})
+        print_json({"out": str(out), "people": people, "images": people * photos, "schema": 1})
     else:
-        print_rows([("drawn", f"{people * count:,} photos of {people:,} people in {folder}")])
+        print_rows([("drawn", f"{people * photos:,} photos of {people:,} people in {out}")])
 
 
 @app.command(epilog="Example: facepairs data fetch lfw --out data/lfw")
 def fetch(
     name: Annotated[Literal["lfw"], Argument(help="Data set to download.")],
-    out_argument: OutArgument = None,
-    out: Annotated[Path | None, Option(help="Folder for images and lists.")] = None,
+    out: Annotated[Path, Option(help="Folder for images and lists.")],
     images: Annotated[ImageSet, Option(help="Version of the images.")] = "deepfunneled",
     json: Json = False,
 ) -> None:
@@ -145,10 +137,9 @@ def fetch(
     """
     from facepairs.data.lfw.fetch import fetch_lfw
 
-    folder = require_out(out, out_argument)
-    faces = fetch_lfw(folder, images, progress_display(json)("downloading"))
+    faces = fetch_lfw(out, images, progress_display(json)("downloading"))
     log("LFW shows real people; its authors published it for research on face recognition")
     if json:
-        print_json({"images": str(faces), "lists": str(folder), "schema": 1})
+        print_json({"images": str(faces), "lists": str(out), "schema": 1})
     else:
-        print_rows([("images", str(faces)), ("lists", str(folder))])
+        print_rows([("images", str(faces)), ("lists", str(out))])

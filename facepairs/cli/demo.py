@@ -6,15 +6,13 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from facepairs.cli.options import OutArgument
 from facepairs.cli.output import ERROR
 
 EXAMPLE = "Example: facepairs demo --out demo"
 
 
 def demo(
-    out_argument: OutArgument = None,
-    out: Annotated[Path | None, Option(help="Folder to write. [default: demo]")] = None,
+    out: Annotated[Path, Option(help="Folder to write.")] = Path("demo"),
     people: Annotated[int, Option(min=24, help="Number of people to draw.")] = 400,
     epochs: Annotated[int, Option(min=1, help="Epochs of training.")] = 6,
 ) -> None:
@@ -25,5 +23,5 @@ def demo(
     """
     from facepairs.training.demo import run_demo
 
-    code = run_demo(out or out_argument or Path("demo"), people, epochs)
+    code = run_demo(out, people, epochs)
     raise typer.Exit(ERROR if code else 0)

@@ -56,8 +56,7 @@ def evaluate(
     are compared on the same pairs: McNemar's test for accuracy, a paired bootstrap for the rest.
     """
     from facepairs.evaluation.evaluate import evaluate as measure
-    from facepairs.evaluation.metrics.summary import table
-    from facepairs.evaluation.report.tables import comparison_lines
+    from facepairs.evaluation.report.summary_tables import comparison_lines, summary_rows
     from facepairs.evaluation.report.write import check_places, write_reports
 
     check_places(report, report_dir)
@@ -67,7 +66,8 @@ def evaluate(
         protocol=protocol,
         lists=lists,
         pairs_csv=pairs,
-        scores=out or scores,
+        scores=scores,
+        scores_out=out,
         threshold=threshold,
         progress=progress,
     )
@@ -76,11 +76,12 @@ def evaluate(
     if report or report_dir:
         write_reports(result, typed_command(), report, report_dir, not no_images, progress)
     if json:
-        print_json(result.summary)
+        print_json(result.to_json())
     elif result.comparison:
-        print("\n".join(comparison_lines(result.summary)))
+        print("\n".join(comparison_lines(result)))
     else:
-        print_rows([("pairs", result.summary["pairs"]), *table(result.summary)])
+        summary = result.measurements[0].summary
+        print_rows([("pairs", summary.pairs), *summary_rows(summary)])
     for path in (report, report_dir):
         if path and not json:
             log(f"written: {path}")

@@ -6,7 +6,7 @@ from typing import Annotated
 from typer import Option
 
 from facepairs.choices import ExportFormat
-from facepairs.cli.options import BundleArgument, Json, OutArgument, require_out
+from facepairs.cli.options import BundleArgument, Json
 from facepairs.cli.output import print_json, print_rows
 
 EXAMPLE = "Example: facepairs export run/bundle --out phone --format litert"
@@ -14,10 +14,7 @@ EXAMPLE = "Example: facepairs export run/bundle --out phone --format litert"
 
 def export(
     bundle: BundleArgument,
-    out_argument: OutArgument = None,
-    out: Annotated[
-        Path | None, Option(help="Folder to write; an earlier export is replaced.")
-    ] = None,
+    out: Annotated[Path, Option(help="Folder to write; an earlier export is replaced.")],
     format: Annotated[ExportFormat, Option(help="Format; litert is TensorFlow Lite.")] = "onnx",
     tolerance: Annotated[
         float, Option(help="Largest difference from the bundle's outputs.")
@@ -28,14 +25,13 @@ def export(
 
     Both networks get the same random crops and drawn faces; nothing is written if they differ.
     """
-    folder = require_out(out, out_argument)
     if format != "onnx":
         from facepairs.cli.quiet import quiet_tensorflow
 
         quiet_tensorflow()
     from facepairs.training.export.export import export as run
 
-    result = run(bundle, folder, format, tolerance)
+    result = run(bundle, out, format, tolerance)
     if json:
         print_json(result)
         return

@@ -26,9 +26,6 @@ AnyData = Annotated[str, Argument(parser=path, help="Folder of Person_Name/photo
 BundleArgument = Annotated[
     str, Argument(help="Bundle made by `facepairs train`; default: the packaged one.")
 ]
-OutArgument = Annotated[  # how OUT was written before --out; still accepted
-    LocalPath | None, Argument(metavar="[OUT]", hidden=True, show_default=False)
-]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 Lists = Annotated[LocalPath | None, Option(help="Folder of the official LFW lists.")]
 Pairs = Annotated[
@@ -59,15 +56,6 @@ BeamOptions = Annotated[
         show_default=False,
     ),
 ]
-
-
-def require_out(option: Any, argument: Any) -> Any:
-    """Return the output path, given as `--out` or, as before, as the last argument."""
-    if option is None and argument is None:
-        raise typer.BadParameter("name the output: --out PATH")
-    if option is not None and argument is not None:
-        raise typer.BadParameter(f"two outputs: {option} and {argument}; use --out alone")
-    return argument if option is None else option
 
 
 def training_settings(context: typer.Context) -> dict[str, Any]:

@@ -100,7 +100,13 @@ def train(
     from facepairs.training.train import train as run
 
     run_options = TrainOptions(
-        resume, log, progress, tensorboard_images, profile, config_file=config, devices=devices
+        resume=resume,
+        log=log,
+        progress=progress,
+        images_in_tensorboard=tensorboard_images,
+        profile=profile,
+        config_file=config,
+        devices=devices,
     )
     try:
         report = run(index, split, settings, run_folder, run_options)

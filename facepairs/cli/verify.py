@@ -59,7 +59,7 @@ def verify(
             "--bundle",
             "--model",
             help="Bundle of `facepairs train`, TOML file of another embedder, or: default.",
-            envvar=["FACEPAIRS_BUNDLE", "FACEPAIRS_MODEL"],
+            envvar="FACEPAIRS_BUNDLE",
         ),
     ] = "default",
     threshold: Annotated[float | None, Option(help="Accept at this score and above.")] = None,

@@ -63,5 +63,5 @@ def test_another_schema_gets_one_clear_line(tmp_path, schema, says):
     table = json.loads((folder / MANIFEST).read_text())
     table = table | {"schema": schema, "versions": {"facepairs": "9.8"}}
     (folder / MANIFEST).write_text(json.dumps(table))
-    done = facepairs("verify", GOLDEN / "one.jpg", GOLDEN / "same.jpg", "--model", folder, check=2)
+    done = facepairs("verify", GOLDEN / "one.jpg", GOLDEN / "same.jpg", "--bundle", folder, check=2)
     assert done.stderr == f"facepairs: error: {folder / MANIFEST}: {says}\n"

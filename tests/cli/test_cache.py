@@ -1,4 +1,4 @@
-"""`facepairs cache build | check`, and the training that a cache is opened for."""
+"""`facepairs cache build | check`, and opening a cache for training."""
 
 import json
 import os
@@ -19,8 +19,8 @@ from facepairs.config import TrainConfig, load_config
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData
 from facepairs.support.lock import held, lock_beside
-from facepairs.training.cache import cached_batches, open_training_cache
-from facepairs.training.people import choose_people
+from facepairs.training.inputs.pair_cache import cached_batches, open_training_cache
+from facepairs.training.inputs.people import choose_people
 
 FILES = {"manifest.json", "pairs-00000-of-00002.tfrecord", "pairs-00001-of-00002.tfrecord"}
 
@@ -53,7 +53,7 @@ def run(*words: object) -> int:
 
 
 def built(photos: object, out: object) -> tuple[object, ...]:
-    return ("cache", "build", photos, out, "--pairs", 40, "--shards", 2)
+    return ("cache", "build", photos, "--out", out, "--pair-count", 40, "--shards", 2)
 
 
 def build(photos: Path, out: object, *words: object) -> int:
@@ -105,14 +105,14 @@ def test_check_prints_a_line_a_problem_and_exits_1(photos, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--pairs", 0), "pairs is 0"),
+        (("--pair-count", 0), "pairs is 0"),
         (("--shards", 41), "shards is 41"),
         (("--seed", -1), "seed is -1"),
         (("--config", "absent.toml"), "absent.toml: No such file"),
         (("--model", "siamese"), "siamese does not train from a cache"),
         (("--encoding", "webp"), "'webp' is not one of"),
         (("--protocol", "view1", "--lists", "absent"), "absent"),
-        (("--pairs", 10**12), "GB are free there"),
+        (("--pair-count", 10**12), "GB are free there"),
     ],
 )
 def test_bad_requests_are_one_line(photos, tmp_path, capsys, words, message):
@@ -162,7 +162,7 @@ def test_the_command_in_the_refusal_mends_it(photos, tmp_path, settings):
     config = load_config(settings).replace(seed=5, skip_bad=True)
     with pytest.raises(BadData, match=r"other people; seed is 0, not 5; frame_px") as caught:
         opened(photos, out, config, settings)
-    found = re.search("build the cache anew with: facepairs (.*)", str(caught.value))
+    found = re.search("build the cache again with: facepairs (.*)", str(caught.value))
     assert found
     assert run(*shlex.split(found.group(1))) == 0
     store = opened(photos, out, config, settings)

@@ -6,7 +6,7 @@ import os
 import pytest
 from command_line import facepairs
 
-from facepairs.data.synth.generate import synth_faces
+from facepairs.data.synth.folder import write_synthetic_faces
 
 OWN = (
     "facepairs: error: ",
@@ -16,7 +16,7 @@ OWN = (
     "written: ",
     "exporting and calibrating",
     "1 unreadable or unsupported files skipped",
-    "  ",  # goes on with the line before
+    "  ",  # continues the line before
 )
 SHORT = """\
 model = "siamese-conv"
@@ -31,8 +31,8 @@ calibration_pairs = 400
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("chatter")
-    synth_faces(folder / "faces", people=40, images=3, seed=2, size_px=125)
-    synth_faces(folder / "bad", people=40, images=3, seed=2, size_px=125)
+    write_synthetic_faces(folder / "faces", people=40, images=3, seed=2, size_px=125)
+    write_synthetic_faces(folder / "bad", people=40, images=3, seed=2, size_px=125)
     first = min((folder / "bad").glob("*/*.jpg"))
     first.write_bytes(first.read_bytes()[:900])
     pairs = [f"{p.parent.name}/{p.name}" for p in sorted((folder / "bad").glob("*/*.jpg"))[:8]]
@@ -55,7 +55,7 @@ def test_no_command_lets_libraries_speak(place, tmp_path):
     faces, bad, run = place / "faces", place / "bad", tmp_path / "run"
     bundle = run / "bundle"
     train = ("--config", place / "short.toml")
-    quiet("data", "synth", tmp_path / "drawn", "--people", 2, "--images", 2, check=0)
+    quiet("data", "synth", "--out", tmp_path / "drawn", "--people", 2, "--photos", 2, check=0)
     quiet("data", "check", faces, check=0)
     quiet("data", "check", bad, check=1)
     quiet("train", bad, "--out", tmp_path / "refused", check=2)
@@ -66,17 +66,18 @@ def test_no_command_lets_libraries_speak(place, tmp_path):
     quiet("evaluate", bundle, "default", faces, "--report", report, check=0)
     quiet("evaluate", bundle, bad, check=None)
     quiet("calibrate", "default", faces, "--out", tmp_path / "calibrated", check=0)
-    quiet("cache", "build", faces, tmp_path / "cache", "--pairs", 64, *train, check=0)
-    quiet("cache", "check", tmp_path / "cache", check=0)
+    cache = tmp_path / "cache"
+    quiet("cache", "build", faces, "--out", cache, "--pair-count", 64, *train, check=0)
+    quiet("cache", "check", cache, check=0)
     photos = sorted(str(path) for path in faces.glob("*/*.jpg"))
     quiet("verify", photos[0], photos[1], "--show", tmp_path / "verdict.png", check=None)
     pairs = ("--pairs", place / "pairs.csv", "--root", bad)
     quiet("verify", *pairs, "--out", tmp_path / "scores.csv", check=1)
     quiet("verify", photos[0], "--against", bad, check=1)
     for form in ("onnx", "litert", "saved_model"):
-        quiet("export", bundle, tmp_path / form, "--format", form, "--json", check=0)
+        quiet("export", bundle, "--out", tmp_path / form, "--format", form, "--json", check=0)
     heard = facepairs(
-        "export", bundle, tmp_path / "again", "--format", "litert", "--json", check=0,
+        "export", bundle, "--out", tmp_path / "again", "--format", "litert", "--json", check=0,
         env={**os.environ, "FACEPAIRS_VERBOSE": "1"},
     )  # fmt: skip
     assert "tensorflow" in heard.stderr.lower()

@@ -1,4 +1,4 @@
-"""`facepairs crossval` as people use it: a table, JSON, Ctrl-C, kill -9, and going on."""
+"""`facepairs crossval`: a table, JSON, Ctrl-C, kill -9 and --resume."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from command_line import command, facepairs
+from command_line import command, facepairs, in_process
 from invented_view2 import write_lists
 
 SMALL = """
@@ -45,30 +45,30 @@ def until(process, start):
     for line in process.stderr:
         if line.startswith(start):
             return
-    raise AssertionError(f"ended before it said {start!r}")
+    raise AssertionError(f"ended before the line {start!r}")
 
 
-def rest_of(process):
+def remaining_messages(process):
     with process.stderr:
         return process.stderr.read()
 
 
 def test_a_table_for_people_and_json_for_scripts(given, tmp_path):
     out = tmp_path / "run"
-    told = facepairs(
+    messages = in_process(
         "crossval", *given, "--out", out, "--methods", "pixels", "--folds", "2", check=0
     )
-    head, row = told.stdout.splitlines()
+    head, row = messages.stdout.splitlines()
     assert head.split()[:5] == ["method", "folds", "accuracy", "±", "s.e."]
     assert head.endswith("ECE")
     assert row.startswith("pixels  1")
     assert "(1 fold: none)" in row
-    done = facepairs(
+    done = in_process(
         "crossval", *given, "--out", out, "--methods", "pixels", "--folds", "2", check=2
     )
     assert "--resume" in done.stderr
     more = ("--out", out, "--methods", "pixels", "--folds", "1-2", "--resume")
-    done = facepairs("crossval", *given, *more, "--json", check=0)
+    done = in_process("crossval", *given, *more, "--json", check=0)
     report = json.loads(done.stdout)
     assert report["interrupted"] is False
     result = report["methods"]["pixels"]
@@ -85,10 +85,10 @@ def test_ctrl_c_and_kill_9_end_at_the_same_scores(given, tmp_path):
     process = started(*given, "--out", stopped)
     until(process, "epoch 1/3")
     process.send_signal(signal.SIGINT)
-    told = rest_of(process)
-    assert process.wait(timeout=120) == 130, told
-    assert "stopped and saved; go on with: facepairs crossval" in told
-    assert told.rstrip().endswith("--resume")
+    messages = remaining_messages(process)
+    assert process.wait(timeout=120) == 130, messages
+    assert "stopped and saved; continue with: facepairs crossval" in messages
+    assert messages.rstrip().endswith("--resume")
     fold = stopped / "difference" / "fold-01"
     assert (fold / "checkpoint.npz").exists()
     assert not (fold / "bundle").exists()
@@ -115,10 +115,10 @@ def test_ctrl_c_without_steps_stops_between_folds(given, tmp_path):
     until(process, "pixels, fold 1: accuracy")
     until(process, "exporting")
     process.send_signal(signal.SIGINT)
-    told = rest_of(process)
-    assert process.wait(timeout=120) == 130, told
-    assert "fold 2: accuracy" in told
-    assert "fold 3" not in told
+    messages = remaining_messages(process)
+    assert process.wait(timeout=120) == 130, messages
+    assert "fold 2: accuracy" in messages
+    assert "fold 3" not in messages
     assert (tmp_path / "run" / "pixels" / "fold-02" / "fold.json").exists()
 
 
@@ -136,14 +136,14 @@ def test_ctrl_c_without_steps_stops_between_folds(given, tmp_path):
 )
 def test_mistakes_get_one_line(given, tmp_path, arguments, why):
     filled = [argument.format(tmp=tmp_path, faces=given[0]) for argument in arguments]
-    done = facepairs("crossval", *given, "--out", tmp_path / "run", *filled, check=2)
+    done = in_process("crossval", *given, "--out", tmp_path / "run", *filled, check=2)
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert why in done.stderr
     assert not (tmp_path / "run").exists()
-    done = facepairs("crossval", *given, "--out", tmp_path / "run", *filled, "--json", check=2)
+    done = in_process("crossval", *given, "--out", tmp_path / "run", *filled, "--json", check=2)
     assert set(json.loads(done.stdout)["error"]) == {"kind", "message"}
 
 
 def test_help_has_an_example():
-    assert "Example: facepairs crossval" in facepairs("crossval", "--help", check=0).stdout
+    assert "Example: facepairs crossval" in in_process("crossval", "--help", check=0).stdout

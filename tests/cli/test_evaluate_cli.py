@@ -1,18 +1,17 @@
-"""`facepairs evaluate` with reports and comparisons, through a subprocess."""
+"""`facepairs evaluate` with reports and comparisons."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import facepairs
+from command_line import Result, in_process
 from invented_scores import draw_photos, invented, write_method
 
 from facepairs.evaluation.scores import write_scores
 
 
-def evaluate(*arguments: object, check: int = 0) -> "subprocess.CompletedProcess[str]":
-    return facepairs("evaluate", *arguments, check=check)
+def evaluate(*arguments: object, check: int = 0) -> Result:
+    return in_process("evaluate", *arguments, check=check)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +69,7 @@ def test_a_bundle_beside_a_scores_file_of_its_own(world, tmp_path):
     """A verifier's scores, written and compared with itself: no difference whatever."""
     scores = tmp_path / "own.csv"
     pairs = ("--pairs", world / "scores.csv")
-    evaluate("default", world / "photos", *pairs, "--scores", scores)
+    evaluate("default", world / "photos", *pairs, "--out", scores)
     done = evaluate("default", scores, world / "photos", *pairs, "--json")
     compared = json.loads(done.stdout)
     (test,) = compared["comparison"]["tests"]

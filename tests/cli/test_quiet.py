@@ -1,4 +1,4 @@
-"""Libraries are heard by those alone who ask for it; what is ours always is."""
+"""Output of libraries is shown with --verbose only; our own messages always are."""
 
 import io
 import os
@@ -31,14 +31,14 @@ def run(code: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_all_ways_of_libraries_to_speak_are_silent_or_heard():
+def test_warnings_logs_and_prints_of_libraries_need_verbose():
     assert run(CHATTER).stderr == "ours\n"
     heard = run(CHATTER, FACEPAIRS_VERBOSE="1").stderr
     for line in ("from C", "DeprecationWarning: from Python", "from a log", "ours"):
         assert line in heard
 
 
-def test_a_bug_is_traced_back_and_a_crash_in_c_says_where():
+def test_bugs_and_crashes_in_c_have_a_traceback():
     begin = "from facepairs.cli.quiet import silence_libraries\nsilence_libraries()\n"
     bug = run(begin + "raise RuntimeError('a bug')")
     assert bug.stderr.splitlines()[-1] == "RuntimeError: a bug"
@@ -47,7 +47,7 @@ def test_a_bug_is_traced_back_and_a_crash_in_c_says_where():
     assert crash.stderr.startswith("Fatal Python error: Aborted")
 
 
-def test_a_closed_stderr_is_borne():
+def test_a_closed_stderr_is_no_error():
     done = subprocess.run(
         command("info", "default", "--json"),
         stdout=subprocess.PIPE,
@@ -71,17 +71,17 @@ def broken(tmp_path_factory):
 
 
 @pytest.mark.skipif(not features.check("libtiff"), reason="this Pillow has no libtiff")
-def test_libtiff_is_heard_with_verbose_alone(broken):
+def test_libtiff_prints_with_verbose_only(broken):
     words = ("verify", broken, broken, "--no-framing")
-    told = facepairs(*words, check=2).stderr
-    assert told.startswith(f"facepairs: error: {broken}: damaged or truncated")
-    assert told.count("\n") == 1
+    message = facepairs(*words, check=2).stderr
+    assert message.startswith(f"facepairs: error: {broken}: damaged or truncated")
+    assert message.count("\n") == 1
     for verbose in (
         facepairs("--verbose", *words, check=2),
         facepairs(*words, check=2, env={**os.environ, "FACEPAIRS_VERBOSE": "1"}),
     ):
-        assert told in verbose.stderr
-        assert len(verbose.stderr) > len(told)
+        assert message in verbose.stderr
+        assert len(verbose.stderr) > len(message)
 
 
 def test_verbose_comes_before_the_command():

@@ -1,4 +1,4 @@
-"""A machine that runs out of something is told in one line, with exit code 2."""
+"""Running out of memory, disk or files gives one line and exit code 2."""
 
 import errno
 import os
@@ -10,13 +10,13 @@ import pytest
 from command_line import facepairs
 
 from facepairs.cli import main as cli
-from facepairs.data.synth.generate import synth_faces
+from facepairs.data.synth.folder import write_synthetic_faces
 
 
 @pytest.fixture(scope="module")
 def faces(tmp_path_factory):
     root = tmp_path_factory.mktemp("short") / "faces"
-    synth_faces(root, people=2, images=2, seed=1)
+    write_synthetic_faces(root, people=2, images=2, seed=1)
     return root
 
 
@@ -42,12 +42,12 @@ def test_a_shortage_anywhere_is_one_line(monkeypatch, capsys, error):
     with pytest.raises(SystemExit) as caught:
         cli.main(["info"])
     assert caught.value.code == 2
-    told = capsys.readouterr().err
-    assert told.startswith("facepairs: error: ")
-    assert told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("facepairs: error: ")
+    assert message.count("\n") == 1
 
 
-def test_a_bug_is_still_one(monkeypatch):
+def test_a_bug_is_raised(monkeypatch):
     def raising(names):
         raise OSError(errno.EINVAL, "no shortage")
 
@@ -77,7 +77,7 @@ def test_a_file_size_limit(faces, tmp_path):
 def test_a_photo_that_is_cut_is_not_kept(tmp_path):
     """Pillow, writing to a file itself, would not notice."""
     out = tmp_path / "faces"
-    words = ("data", "synth", out, "--people", 3, "--images", 1)
+    words = ("data", "synth", "--out", out, "--people", 3, "--photos", 1)
     done = facepairs(*words, check=2, preexec_fn=limited(resource.RLIMIT_FSIZE, 4096))
     assert done.stderr.startswith(f"facepairs: error: cannot write {out}: File too large")
     assert list(tmp_path.iterdir()) == []
@@ -85,7 +85,7 @@ def test_a_photo_that_is_cut_is_not_kept(tmp_path):
 
 def test_training_does_not_begin_where_tensorflow_would_abort(tmp_path):
     faces, run = tmp_path / "faces", tmp_path / "run"
-    synth_faces(faces, people=60, images=3, seed=1, size_px=64)
+    write_synthetic_faces(faces, people=60, images=3, seed=1, size_px=64)
     done = facepairs("train", faces, "--out", run, check=2,
                      preexec_fn=limited(resource.RLIMIT_AS, 2 << 30))  # fmt: skip
     assert done.stderr.splitlines()[-1].startswith("facepairs: error: out of memory; free some")
@@ -103,7 +103,7 @@ main(sys.argv[1:])
 
 def test_no_place_for_temporary_files_is_told_before_training(tmp_path):
     photos = tmp_path / "faces"
-    synth_faces(photos, people=24, images=2, seed=1, size_px=64)
+    write_synthetic_faces(photos, people=24, images=2, seed=1, size_px=64)
     words = ["train", photos, "--out", tmp_path / "run", "--model", "pixels"]
     places = f"{tmp_path / 'none'}:/proc/self"
     done = subprocess.run(

@@ -33,21 +33,21 @@ def settings(tmp_path_factory):
 def test_two_workers_train_and_one_writes(faces, settings, tmp_path):
     out = tmp_path / "runs" / "run"
     started = workers.train(faces, "--out", out, "--config", settings, "--json")
-    (first, told, _), (second, other, errors) = workers.finish(started)
+    (first, output, _), (second, other, errors) = workers.finish(started)
     assert (first, second) == (0, 0), errors
-    chief, looker_on = json.loads(told), json.loads(other)
+    chief, other_worker = json.loads(output), json.loads(other)
     assert (chief["worker"], chief["workers"]) == (0, 2)
-    assert (looker_on["worker"], looker_on["workers"]) == (1, 2)
+    assert (other_worker["worker"], other_worker["workers"]) == (1, 2)
     assert chief["bundle"] == str(out / "bundle")
-    assert looker_on["bundle"] is None
-    assert looker_on["val_auc"] == chief["val_auc"]  # the same weights on both
+    assert other_worker["bundle"] is None
+    assert other_worker["val_auc"] == chief["val_auc"]  # the same weights on both
     assert {p.name for p in out.iterdir()} == {
         "bundle", "checkpoint.npz", "config.toml", "history.json", "log.txt", "tensorboard",
     }  # fmt: skip
     assert (out / "log.txt").read_text().count("epoch=1") == 1
 
 
-def test_what_several_cannot_share_is_refused(faces, settings, tmp_path):
+def test_requests_that_workers_cannot_share_are_refused(faces, settings, tmp_path):
     def refused(environment, *more):
         done = facepairs("train", faces, *more, check=2, env=environment)
         assert len(done.stderr.strip().splitlines()) == 1
@@ -55,7 +55,7 @@ def test_what_several_cannot_share_is_refused(faces, settings, tmp_path):
 
     first, _ = workers.environments(2)
     assert "several workers need the run folder" in refused(first)
-    assert "--devices is one of auto, one, all" in refused(first, "--devices", "two")
+    assert "'two' is not one of 'auto', 'one', 'all'" in refused(first, "--devices", "two")
     damaged = {**first, "TF_CONFIG": first["TF_CONFIG"][:-5]}
     assert "TF_CONFIG is not a description" in refused(damaged, "--out", tmp_path / "none")
     assert not (tmp_path / "none").exists()
@@ -125,7 +125,7 @@ def goes_on(words, checkpoint, count):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_worker_that_hangs_is_given_up(faces, tmp_path, victim):
+def test_a_worker_that_hangs_is_treated_as_lost(faces, tmp_path, victim):
     settings, out = tmp_path / "endless.toml", tmp_path / "run"
     settings.write_text(ENDLESS)
     started = workers.train(faces, "--out", out, "--config", settings)
@@ -153,15 +153,15 @@ def test_a_worker_that_hangs_is_given_up(faces, tmp_path, victim):
 SOON = """
 import sys
 from facepairs.cli.main import main
-from facepairs.training.distributed import context
-devices.COME_S = 8
+from facepairs.training.distributed import startup
+startup.STARTUP_TIMEOUT_S = 8
 main(sys.argv[1:])
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("comes", [0, 1])
-def test_a_worker_that_never_comes_is_not_waited_for_any_longer(faces, settings, tmp_path, comes):
+def test_a_worker_that_never_starts_ends_the_wait(faces, settings, tmp_path, comes):
     words = ["train", str(faces), "--out", str(tmp_path / "run"), "--config", str(settings)]
     pipe, environment = subprocess.PIPE, workers.environments(2)[comes]
     alone = [sys.executable, "-c", SOON, *words]
@@ -178,12 +178,23 @@ def test_a_worker_that_never_comes_is_not_waited_for_any_longer(faces, settings,
     [("difference", "files"), ("difference", "memory"), ("difference", "tfrecord"),
      ("siamese", "memory")],
 )  # fmt: skip
-def test_workers_learn_from_any_store_what_one_does(faces, tmp_path, model, store):
+def test_workers_learn_from_any_store_what_one_worker_learns(faces, tmp_path, model, store):
     settings, cache = tmp_path / "settings.toml", tmp_path / "cache"
     settings.write_text(TINY.replace('"difference"', f'"{model}"'))
     words = ["--config", settings, "--store", store]
     if store == "tfrecord":
-        facepairs("cache", "build", faces, cache, "--pairs", 36, "--config", settings, check=0)
+        facepairs(
+            "cache",
+            "build",
+            faces,
+            "--out",
+            cache,
+            "--pair-count",
+            36,
+            "--config",
+            settings,
+            check=0,
+        )
         words += ["--cache", cache]
     facepairs("train", faces, "--out", tmp_path / "one", *words, check=0)
     started = workers.train(faces, "--out", tmp_path / "two", *words)
@@ -194,7 +205,7 @@ def test_workers_learn_from_any_store_what_one_does(faces, tmp_path, model, stor
 
 
 @pytest.mark.slow
-def test_workers_that_differ_are_told_so(faces, settings, tmp_path):
+def test_workers_with_different_settings_are_refused(faces, settings, tmp_path):
     words = command("train", faces, "--out", tmp_path / "run", "--config", settings)
     started = workers.start(words, last=[*words, "--seed", "1"])
     for code, _, errors in workers.finish(started):
@@ -203,7 +214,7 @@ def test_workers_that_differ_are_told_so(faces, settings, tmp_path):
 
 
 @pytest.mark.slow
-def test_copies_of_a_cache_that_differ_are_told(faces, settings, tmp_path):
+def test_different_copies_of_a_cache_are_refused(faces, settings, tmp_path):
     """Each host may have its own, in the same place."""
     words = command(
         "train", faces, "--out", tmp_path / "run", "--config", settings,
@@ -214,7 +225,7 @@ def test_copies_of_a_cache_that_differ_are_told(faces, settings, tmp_path):
         host = tmp_path / f"host{shards}"
         host.mkdir()
         facepairs(
-            "cache", "build", faces, "cache", "--pairs", 36, "--shards", shards,
+            "cache", "build", faces, "--out", "cache", "--pair-count", 36, "--shards", shards,
             "--config", settings, cwd=host, check=0,
         )  # fmt: skip
         hosts.append(["sh", "-c", 'cd "$0" && exec "$@"', str(host), *words])
@@ -224,12 +235,12 @@ def test_copies_of_a_cache_that_differ_are_told(faces, settings, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_error_of_the_chief_ends_all(faces, settings, tmp_path):
+def test_an_error_of_the_chief_ends_all_workers(faces, settings, tmp_path):
     (tmp_path / "other.txt").write_text("somebody else's")
     started = workers.train(faces, "--out", tmp_path, "--config", settings)
-    (first, _, told), (second, _, errors) = workers.finish(started)
+    (first, _, output), (second, _, errors) = workers.finish(started)
     assert (first, second) == (2, 138)
-    assert "holds a run already" in told.splitlines()[-1]
+    assert "holds a run already" in output.splitlines()[-1]
     assert "another worker stopped" in errors.splitlines()[-1]
 
 

@@ -1,4 +1,4 @@
-"""`verify` on photos as they come, and `data frame`, through the real command line."""
+"""`verify` on unaligned photos, and `data frame`, through the real command line."""
 
 import json
 
@@ -36,9 +36,9 @@ def test_a_photo_is_framed_and_shown(photos, drawn, tmp_path):
     assert (right["framed"], right["box"], right["faces"]) == (False, None, None)
     with Image.open(out) as image:
         assert image.width > 800
-    told = facepairs("verify", photos / "one.jpg", drawn[1])
-    assert "levelled by" in told.stdout
-    assert "not framed again" in told.stdout
+    output = facepairs("verify", photos / "one.jpg", drawn[1])
+    assert "levelled by" in output.stdout
+    assert "not framed again" in output.stdout
 
 
 def test_no_face(photos, drawn):
@@ -65,8 +65,8 @@ def test_every_face(photos, drawn):
     best = max(comparisons, key=lambda row: row["score"])
     assert (best["score"], best["same"]) == (every["score"], every["same"])
     assert done.returncode == (0 if any(row["same"] for row in comparisons) else 1)
-    told = facepairs("verify", photos / "group.jpg", drawn[0], "--face", "all").stdout
-    assert told.count("and the whole image") == 2
+    output = facepairs("verify", photos / "group.jpg", drawn[0], "--face", "all").stdout
+    assert output.count("and the whole image") == 2
 
 
 def test_hints_are_warnings(photos, drawn, tmp_path):
@@ -95,14 +95,14 @@ def test_a_folder_is_framed(drawn, tmp_path):
     folder.mkdir(parents=True)
     paste(canvas(420, 380), drawn[0], Place(200, 190, 260)).save(folder / "a.jpg")
     framed = tmp_path / "framed"
-    done = facepairs("data", "frame", tmp_path / "photos", framed, "--json")
+    done = facepairs("data", "frame", tmp_path / "photos", "--out", framed, "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["framed"] == 1
     with Image.open(framed / "Ann" / "a.jpg") as image:
         assert image.size == (250, 250)
     canvas(300, 260).save(folder / "field.jpg")
-    again = facepairs("data", "frame", tmp_path / "photos", tmp_path / "more")
+    again = facepairs("data", "frame", tmp_path / "photos", "--out", tmp_path / "more")
     assert again.returncode == 1
     assert "Ann/field.jpg" in again.stderr
     assert "left out" in again.stdout
-    assert facepairs("data", "frame", tmp_path / "photos", framed).returncode == 2
+    assert facepairs("data", "frame", tmp_path / "photos", "--out", framed).returncode == 2

@@ -1,22 +1,52 @@
-"""The real command line, in a process of its own."""
+"""Run the real command line, in a process of its own or in this one."""
 
+import io
 import subprocess
 import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from typing import NamedTuple
+
+
+class Result(NamedTuple):
+    """What a command ended with."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 def command(*arguments: object) -> list[str]:
-    """Give what starts `facepairs` with these arguments."""
+    """Return the words that start `facepairs` with these arguments."""
     return [sys.executable, "-m", "facepairs", *map(str, arguments)]
 
 
 def facepairs(
     *arguments: object, check: int | None = None, **options: object
 ) -> "subprocess.CompletedProcess[str]":
-    """Run it, see to it that nothing is traced back, and compare the exit code where it is told."""
+    """Run a command in a process; fail on a traceback, or on another exit code than `check`."""
     done = subprocess.run(
         command(*arguments), capture_output=True, text=True, check=False, **options
     )
     assert "Traceback" not in done.stderr, done.stderr
+    if check is not None:
+        assert done.returncode == check, (done.stdout, done.stderr)
+    return done
+
+
+def in_process(*arguments: object, check: int | None = None) -> Result:
+    """Run a command in this process, which saves the start of Python and of TensorFlow."""
+    from facepairs.cli.main import main
+
+    out, err = io.StringIO(), io.StringIO()
+    code: object = None
+    with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
+        try:
+            main([str(argument) for argument in arguments])
+        except SystemExit as ended:
+            code = ended.code
+    assert isinstance(code, int)
+    done = Result(code, out.getvalue(), err.getvalue())
     if check is not None:
         assert done.returncode == check, (done.stdout, done.stderr)
     return done

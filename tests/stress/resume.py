@@ -210,7 +210,8 @@ def train_task(base: Path, model: str, store: str) -> Task:
     if store == "tfrecord":
         words += ("--cache", cache)
         build = (
-            "cache", "build", base / "faces", cache, "--pairs", STEPS * batch, "--config", file,
+            "cache", "build", base / "faces", "--out", cache, "--pair-count", STEPS * batch,
+            "--config", file,
         )  # fmt: skip
         if not cache.exists() and (ended := run(command_line(*build), base / "tmp")).code:
             raise SystemExit(f"cache build: {ended.stderr}")

@@ -247,7 +247,7 @@ def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
 def test_verify_without_a_threshold_exits_with_3(tmp_path, photos):
     def verify(toml):
         return subprocess.run(
-            [sys.executable, "-m", "facepairs", "verify", photos[0], photos[1], "--model", toml,
+            [sys.executable, "-m", "facepairs", "verify", photos[0], photos[1], "--bundle", toml,
              "--json"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip

@@ -31,7 +31,7 @@ def tiny(tmp_path_factory):
 
 def test_the_copy_goes_with_a_toml_that_verify_takes(tiny, tmp_path):
     out = tmp_path / "out"
-    done = facepairs("export", tiny.folder, out, "--json")
+    done = facepairs("export", tiny.folder, "--out", out, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["parity"]["max_difference"] == 0
@@ -55,7 +55,7 @@ def test_another_folder_is_not_replaced_and_an_export_is(tiny, tmp_path):
     export(tiny.folder, out, "onnx")
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "a.jpg").write_text("mine")
-    done = facepairs("export", tiny.folder, tmp_path / "photos", "--json")
+    done = facepairs("export", tiny.folder, "--out", tmp_path / "photos", "--json")
     assert done.returncode == 2
     assert json.loads(done.stdout)["error"]["kind"] == "config"
     assert (tmp_path / "photos" / "a.jpg").read_text() == "mine"
@@ -106,7 +106,9 @@ def test_tensorflows_formats_agree_with_the_bundle_or_are_refused(tmp_path):
 @pytest.mark.parametrize("format", ["litert", "saved_model"])
 def test_a_network_of_other_weights_is_refused(tmp_path, format):
     bundle = keras_bundle(tmp_path / "bundle", "siamese-conv", other_weights=True)
-    done = facepairs("export", bundle.folder, tmp_path / "out", "--format", format, "--json")
+    done = facepairs(
+        "export", bundle.folder, "--out", tmp_path / "out", "--format", format, "--json"
+    )
     assert done.returncode == 2
     assert "nothing was written" in json.loads(done.stdout)["error"]["message"]
     assert [p.name for p in tmp_path.iterdir()] == ["bundle"]
@@ -117,7 +119,7 @@ def test_a_network_of_other_weights_is_refused(tmp_path, format):
 @pytest.mark.parametrize("name", ["default", "siamese-conv", "difference"])
 def test_every_model_is_exported(tmp_path, name, format):
     bundle = name if name == "default" else keras_bundle(tmp_path / "bundle", name).folder
-    done = facepairs("export", bundle, tmp_path / "out", "--format", format, "--json")
+    done = facepairs("export", bundle, "--out", tmp_path / "out", "--format", format, "--json")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert json.loads(done.stdout)["parity"]["max_difference"] < 1e-5
