@@ -1,7 +1,7 @@
-"""`evaluate`: verifiers on pairs of people they do not know, scores files, `crossval` folders."""
+"""`evaluate`: measure verifiers, scores files and `crossval` folders, and compare several."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,38 +10,53 @@ import numpy.typing as npt
 
 from facepairs.data.index import StringTable
 from facepairs.errors import BadConfig
-from facepairs.evaluation.compare import compare
-from facepairs.evaluation.measured import (
-    Measured,
+from facepairs.evaluation.measurement import (
+    Measurement,
     measure_model,
     measure_scores,
     measure_view2,
 )
-from facepairs.evaluation.protocols import Task, choose_pairs, leaks
-from facepairs.evaluation.scores import Scores, write_scores
-from facepairs.evaluation.sources import Source, find_sources, lined_up
-from facepairs.evaluation.summary import FARS
-from facepairs.verification.opening import Model, open_model
+from facepairs.evaluation.metrics.comparison import Comparison, compare
+from facepairs.evaluation.metrics.summary import FARS
+from facepairs.evaluation.protocols import PairSelection, choose_pairs, count_known_pairs
+from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
+from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.sources import Kind, ScoreSource, find_sources
+from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
+from facepairs.verification.loading import Model, open_model
 from facepairs.verification.verifier import Verifier
 
-SCHEMA = 1
-Tick = Callable[[int, int], None]
+SCHEMA = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What was measured: `summary` (ready for JSON), and what people should be told besides.
+    """One measurement, or several that were compared.
 
-    `measured` has a verifier's scores and figures each, all on the same pairs in the same order;
-    `comparison` is None for one verifier. `task` holds the photos of pairs that were scored here.
+    Attributes:
+        measurements: All on the same pairs in the same order.
+        warnings: What limits the figures, one line each.
+        comparison: None for one verifier.
+        data: The folder of photos, if one was given.
+        selection: The pairs that were scored here, if any were.
     """
 
-    summary: dict[str, Any]
+    measurements: tuple[Measurement, ...]
     warnings: list[str]
-    measured: tuple[Measured, ...]
-    comparison: dict[str, Any] | None
+    comparison: Comparison | None
     data: Path | None
-    task: Task | None
+    selection: PairSelection | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary of one verifier, or those of all with their comparison."""
+        first: dict[str, Any] = to_plain(self.measurements[0].summary)
+        if self.comparison is None:
+            return first
+        models = [
+            {"name": one.name, "source": one.source, **to_plain(one.summary)}
+            for one in self.measurements
+        ]
+        return {"schema": SCHEMA, "models": models, "comparison": to_plain(self.comparison)}
 
 
 def evaluate(
@@ -51,121 +66,137 @@ def evaluate(
     lists: Path | None = None,
     pairs_csv: Path | None = None,
     scores: Path | None = None,
+    scores_out: Path | None = None,
     threshold: float | None = None,
-    progress: Callable[[str], Tick] | None = None,
+    progress: ProgressFactory = ignore_phases,
 ) -> Evaluation:
-    """Measure what the words name, on the same pairs, and compare where they name several.
+    """Measure what the words name, and compare it on the same pairs when they name several things.
 
-    `words` as in `find_sources`; `protocol`, `lists` and `pairs_csv` choose pairs for verifiers as
-    in `choose_pairs`; `scores` is written with one verifier and else read; `threshold` is for one
-    scores file. Raises BadConfig for what does not go together, BadData where a protocol's people
-    are known to a bundle or pairs differ.
+    Args:
+        words: Verifiers, scores files, `crossval` folders and the folder of photos
+            (`find_sources`).
+        protocol, lists, pairs_csv: Choose the pairs for verifiers (`choose_pairs`).
+        scores: A scores file to read; beside a verifier it is written, as `scores_out`.
+        scores_out: Scores file to write, for a single verifier.
+        threshold: For a single scores file.
+        progress: Called with the name of each phase.
+
+    Raises:
+        BadConfig: Arguments do not fit together.
+        BadData: A bundle knows people of a protocol's pairs, the pairs of several sources differ,
+            or a file cannot be read.
+        NotEnough: A class is missing or too rare.
     """
     sources, data = find_sources(words, scores)
-    tick = progress or (lambda label: lambda done, total: None)
-    models = {s: open_model(s.path) for s in sources if s.kind == "model"}
-    _check_options(sources, threshold, {"--protocol": protocol, "--pairs": pairs_csv})
-    task, warnings = None, []
+    if any(source.kind == "model" for source in sources):
+        scores_out = scores_out or scores
+    for_models = {"--protocol": protocol, "--pairs": pairs_csv, "--out": scores_out}
+    _check_options([source.kind for source in sources], threshold, for_models)
+    models = {source: open_model(source.path) for source in sources if source.kind == "model"}
+    selection = None
     if models and data is not None:
-        task = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv)
-    measured = []
+        selection = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv)
+    measurements, warnings = [], []
     for source in sources:
-        if task is not None and source in models:
-            one, told = _score(source, models[source], task, scores, tick)
-            warnings += told
+        if selection is not None and source in models:
+            one, lines = _measure_model(source, models[source], selection, scores_out, progress)
         elif source.kind == "view2":
             one = measure_view2(source)
-            warnings += _unfinished(one)
+            lines = _warn_unfinished(one)
         else:
             one = measure_scores(source, threshold)
-            warnings += _unscored(one)
-        measured.append(one)
-    lined = _lined_up(measured)
-    comparison = _comparison(lined, tick("comparing")) if len(lined) > 1 else None
-    return Evaluation(_summary(lined, comparison), warnings, tuple(lined), comparison, data, task)
+            lines = _warn_unscored(one)
+        measurements.append(one)
+        warnings += lines
+    matched = tuple(_match_to_first(measurements))
+    comparison = _compare(matched, progress("comparing")) if len(matched) > 1 else None
+    return Evaluation(matched, warnings, comparison, data, selection)
 
 
 def _check_options(
-    sources: Sequence[Source], threshold: float | None, for_models: dict[str, Any]
+    kinds: list[Kind], threshold: float | None, for_models: Mapping[str, object]
 ) -> None:
-    if threshold is not None and [source.kind for source in sources] != ["scores"]:
-        raise BadConfig("--threshold goes with one scores file; all else has its own")
+    """Raise BadConfig unless the options fit the kinds of the sources."""
+    if threshold is not None and kinds != ["scores"]:
+        raise BadConfig("--threshold goes with one scores file; other sources have their own")
     given = [name for name, value in for_models.items() if value is not None]
-    if given and not any(source.kind == "model" for source in sources):
+    if given and "model" not in kinds:
         raise BadConfig(f"{given[0]} goes with a bundle; scores have their pairs already")
+    if for_models["--out"] is not None and kinds.count("model") > 1:
+        raise BadConfig(
+            "--out takes the scores of one verifier; for several use --report-dir, which keeps "
+            "those of each"
+        )
 
 
-def _score(
-    source: Source,
+def _measure_model(
+    source: ScoreSource,
     model: Model,
-    task: Task,
+    selection: PairSelection,
     scores_out: Path | None,
-    tick: Callable[[str], Tick],
-) -> tuple[Measured, list[str]]:
-    known, warnings = leaks(model, source.path, task)
-    index, pairs = task.index, task.pairs
+    progress: ProgressFactory,
+) -> tuple[Measurement, list[str]]:
+    """Score the pairs with a model; write the scores if wanted; return figures and warnings."""
+    known, warnings = count_known_pairs(model, source.path, selection)
+    pairs = selection.pairs
     score = Verifier(model).score_images(
-        index.paths,
+        selection.index.paths,
         pairs.left,
         pairs.right,
-        tick(f"scoring pairs with {source.name}"),
+        progress(f"scoring pairs with {source.name}"),
     )
-    scores = _scores(task, score)
+    scores = _score_table(selection, score)
     if scores_out is not None:
         write_scores(scores_out, scores)
-    measured = measure_model(source, model, scores, own_threshold=task.protocol != "view2")
-    facts = {
-        **task.facts(),
-        "pairs_with_known_people": known,
-        "model": model.model,
-        "bundle": source.path,
-    }
-    return replace(measured, summary=measured.summary | facts), warnings
+    measured = measure_model(
+        source,
+        model,
+        scores,
+        selection.source,
+        own_threshold=selection.protocol != "view2",
+        people=selection.people,
+        pairs_with_known_people=known,
+    )
+    return measured, warnings
 
 
-def _scores(task: Task, score: npt.NDArray[np.float32]) -> Scores:
-    index, pairs = task.index, task.pairs
+def _score_table(selection: PairSelection, score: npt.NDArray[np.float32]) -> ScoreTable:
+    index, pairs = selection.index, selection.pairs
     left, right = (
         StringTable(index.name(int(i)) for i in side) for side in (pairs.left, pairs.right)
     )
-    return Scores(left, right, pairs.genuine, pairs.fold, score.astype(np.float64))
+    return ScoreTable(left, right, pairs.genuine, pairs.fold, score.astype(np.float64))
 
 
-def _unscored(one: Measured) -> list[str]:
+def _warn_unscored(one: Measurement) -> list[str]:
     count = one.scores.unscored
-    return [f"{one.source}: {count:,} pairs had no score and are left out"] if count else []
+    return [f"{one.source}: {count:,} pairs have no score and are left out"] if count else []
 
 
-def _unfinished(one: Measured) -> list[str]:
-    done, whole = one.about["folds_done"], one.about["folds_in_all"]
-    if done == whole:
+def _warn_unfinished(one: Measurement) -> list[str]:
+    done, total = one.origin.folds_done, one.origin.folds_in_all
+    if done == total:
         return []
-    return [f"{one.source}: {done} of {whole} folds are done; the figures are not View 2's yet"]
+    return [f"{one.source}: {done} of {total} folds are done; these are not yet View 2's figures"]
 
 
-def _lined_up(measured: list[Measured]) -> list[Measured]:
-    first = measured[0]
-    lined = [first]
-    for other in measured[1:]:
-        names = (first.source, other.source)
-        lined.append(other.in_order(lined_up(first.scores, other.scores, names)))
-    return lined
+def _match_to_first(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Return all measurements with their pairs in the order of the first."""
+    first = measurements[0]
+    others = [
+        other.take(match_pairs(first.scores, other.scores, (first.source, other.source)))
+        for other in measurements[1:]
+    ]
+    return [first, *others]
 
 
-def _comparison(measured: list[Measured], progress: Tick) -> dict[str, Any]:
-    genuine = measured[0].scores.genuine
+def _compare(measurements: Sequence[Measurement], progress: ProgressCallback) -> Comparison:
+    genuine = measurements[0].scores.genuine
     return compare(
-        [one.name for one in measured],
+        [one.name for one in measurements],
         genuine,
-        [one.scores.score for one in measured],
-        [one.accepted == genuine for one in measured],
+        [one.scores.score for one in measurements],
+        [one.accepted == genuine for one in measurements],
         FARS,
         progress=progress,
     )
-
-
-def _summary(measured: list[Measured], comparison: dict[str, Any] | None) -> dict[str, Any]:
-    if comparison is None:
-        return measured[0].summary
-    models = [{"name": one.name, "source": one.source, **one.summary} for one in measured]
-    return {"schema": SCHEMA, "models": models, "comparison": comparison}

@@ -1,9 +1,8 @@
-"""Which pairs verifiers are measured on, and that they have not seen the people before."""
+"""Which pairs verifiers are measured on, and whether verifiers know the people in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,8 @@ from facepairs.data.lfw.lists import list_path, read_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.metrics import Bools
-from facepairs.verification.opening import Model
+from facepairs.evaluation.metrics.arrays import Bools
+from facepairs.verification.loading import Model
 
 HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0
@@ -23,18 +22,18 @@ LISTS = {"view1": "View 1, pairsDevTest.txt", "view2": "View 2, pairs.txt"}
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
-    """Pairs of an index to be scored, and where they come from: `protocol` is "" for a file's."""
+class PairSelection:
+    """Pairs of an index to be scored; `protocol` is "" for the pairs of a CSV file."""
 
     index: FaceIndex
     pairs: PairList
     source: str
     protocol: str
 
-    def facts(self) -> dict[str, Any]:
-        """Give what a summary tells of the pairs; ready for JSON."""
-        people = np.unique(self.index.person_of[self.pairs.images()])
-        return {"pairs": self.source, "people": len(people)}
+    @property
+    def people(self) -> int:
+        """Number of people in the pairs."""
+        return len(np.unique(self.index.person_of[self.pairs.images()]))
 
 
 def choose_pairs(
@@ -43,39 +42,48 @@ def choose_pairs(
     protocol: str | None = None,
     lists: Path | None = None,
     pairs_csv: Path | None = None,
-) -> Task:
-    """Give the pairs that all models are to score.
+) -> PairSelection:
+    """Return the pairs that all models are to score.
 
-    `pairs_csv` names the pairs; otherwise `protocol` does (`heldout`: people of `data` whom no
-    bundle trained or calibrated on; `view1`: pairsDevTest.txt; `view2`, for embedders made
-    elsewhere alone: pairs.txt), by default the one that the bundles were trained under, else
-    `heldout`. Raises BadData for a protocol that is not known, NotEnough for too few people.
+    Args:
+        models: Bundles and external embedders.
+        data: Folder of photos, Person_Name/photo.jpg.
+        protocol: `heldout` (people of `data` on whom no bundle was trained or calibrated), `view1`
+            (pairsDevTest.txt) or, for external embedders only, `view2` (pairs.txt). By default the
+            protocol that the bundles were trained under, or else `heldout`.
+        lists: Folder of the official LFW lists.
+        pairs_csv: A file with the pairs; replaces the protocol.
+
+    Raises:
+        BadData: The protocol is unknown, or a list cannot be read.
+        NotEnough: Too few people are unknown to the bundles.
     """
     index = FaceIndex.scan(data)
-    followed = _protocol(models, protocol)
+    protocol = _choose_protocol(models, protocol)
     if pairs_csv is not None:
-        return Task(index, read_pairs_csv(pairs_csv, index), str(pairs_csv), "")
-    if followed in LISTS:
-        source = LISTS[followed]
-        return Task(
-            index, read_pairs(list_path(lists, source.split()[-1]), index), source, followed
-        )
+        return PairSelection(index, read_pairs_csv(pairs_csv, index), str(pairs_csv), "")
+    if protocol in LISTS:
+        source = LISTS[protocol]
+        pairs = read_pairs(list_path(lists, source.split()[-1]), index)
+        return PairSelection(index, pairs, source, protocol)
     known = np.logical_or.reduce([model.knows(list(index.people)) for model in models])
-    return Task(index, _heldout(index, known, data), "held-out people", followed)
+    return PairSelection(index, _heldout_pairs(index, known, data), "held-out people", protocol)
 
 
-def _protocol(models: Sequence[Model], wanted: str | None) -> str:
-    """Give the protocol to follow; a bundle's weights are those of View 1, and not for View 2."""
-    own = {str(model.training.get("protocol")) for model in models if isinstance(model, Bundle)}
-    protocol = wanted or (own.pop() if len(own) == 1 and own <= set(PROTOCOLS) else "heldout")
-    bundles = any(isinstance(model, Bundle) for model in models)
+def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
+    """Return the protocol to follow; a single bundle cannot be measured by View 2's ten folds."""
+    bundles = [model for model in models if isinstance(model, Bundle)]
+    trained_under = {str(bundle.training.protocol) for bundle in bundles}
+    protocol = wanted or "heldout"
+    if not wanted and len(trained_under) == 1 and trained_under <= set(PROTOCOLS):
+        protocol = trained_under.pop()
     known = PROTOCOLS if bundles else (*PROTOCOLS, "view2")
     if protocol not in known:
         raise BadData(f"protocol {protocol!r} is unknown; use one of {', '.join(known)}")
     return protocol
 
 
-def _heldout(index: FaceIndex, known: Bools, data: Path) -> PairList:
+def _heldout_pairs(index: FaceIndex, known: Bools, data: Path) -> PairList:
     people = np.flatnonzero(~known)
     try:
         return distinct_pairs(index.first, people, HELDOUT_PAIRS, HELDOUT_SEED)
@@ -85,22 +93,31 @@ def _heldout(index: FaceIndex, known: Bools, data: Path) -> PairList:
         ) from None
 
 
-def leaks(model: Model, path: str, task: Task) -> tuple[int, list[str]]:
-    """Count the pairs that show people whom the model has seen, and say so in warnings.
+def count_known_pairs(model: Model, path: str, selection: PairSelection) -> tuple[int, list[str]]:
+    """Count the pairs that show people on whom a model was trained or calibrated.
 
-    Raises BadData where the pairs are a protocol's.
+    Args:
+        model: A bundle or an external embedder.
+        path: Of the model, for messages.
+        selection: The pairs.
+
+    Returns:
+        The number of pairs, and warnings.
+
+    Raises:
+        BadData: There are such pairs, although the pairs are those of a protocol.
     """
     if not isinstance(model, Bundle):
-        told = f"nobody can tell whom {model.network} was trained on; it may be these people"
-        return 0, [told]
-    known, person = model.knows(list(task.index.people)), task.index.person_of
-    count = int((known[person[task.pairs.left]] | known[person[task.pairs.right]]).sum())
+        people = f"the training people of {model.network_path} are unknown"
+        return 0, [f"{people}; they may be those of these pairs"]
+    known, person = model.knows(list(selection.index.people)), selection.index.person_of
+    pairs = selection.pairs
+    count = int((known[person[pairs.left]] | known[person[pairs.right]]).sum())
     if not count:
         return 0, []
-    line = (
-        f"{count:,} of {len(task.pairs):,} pairs show people that {path} was trained or "
-        "calibrated on"
-    )
-    if task.protocol:
-        raise BadData(f"{line}: these figures would flatter; train with --protocol {task.protocol}")
-    return count, [f"{line}: the figures flatter"]
+    line = f"{count:,} of {len(pairs):,} pairs show people that {path} was trained or calibrated on"
+    if selection.protocol:
+        raise BadData(
+            f"{line}, so the figures would be too good; train with --protocol {selection.protocol}"
+        )
+    return count, [f"{line}: the figures are too good"]

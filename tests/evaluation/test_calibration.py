@@ -3,18 +3,28 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadBundle, BadConfig, BadData, FacepairsError, NotEnough
-from facepairs.evaluation.calibration import (
+from facepairs.evaluation.metrics import (
+    best_threshold,
+    clopper_pearson,
+    error_rates_at,
+    threshold_at_fmr,
+)
+from facepairs.evaluation.metrics.calibration import (
+    calibrate,
+    cross_fitted_probability,
     expected_calibration_error,
     fit_logistic,
     reliability_curve,
-    thresholds_for,
 )
-from facepairs.evaluation.metrics import clopper_pearson, fmr_fnmr, threshold_at_fmr
+from facepairs.evaluation.metrics.parts import halves
+from facepairs.evaluation.metrics.summary import summarise
+from facepairs.evaluation.metrics.thresholds import thresholds_for
+from facepairs.evaluation.serialize import to_plain
 
 unhurried = settings(deadline=None)  # the first call imports scikit-learn
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -68,8 +78,7 @@ def test_probability_rises_with_the_score(scale, offset, a, b):
 @unhurried
 @given(st.floats(1e-300, 1e300), st.floats(-1e3, 1e3))
 def test_json_round_trip_is_exact(scale, offset):
-    if not math.isfinite(offset / scale):
-        return
+    assume(math.isfinite(offset / scale))
     calibration = Calibration(scale, offset)
     text = json.dumps({**calibration.to_json(), "ece": 0.01})
     assert Calibration.from_json(json.loads(text)) == calibration
@@ -165,7 +174,7 @@ def test_fit_gives_a_rising_curve_or_says_why_not(scores, data):
     try:
         fitted = fit_logistic(genuine, score)
     except FacepairsError:
-        return
+        reject()
     assert fitted.scale > 0
     positive, negative = int(genuine.sum()), int((~genuine).sum())
     targets = ((positive + 1) / (positive + 2) + 1 / (negative + 2)) / 2
@@ -268,6 +277,25 @@ def test_bad_probabilities_are_refused(call, error):
         call()
 
 
+# Cross-fitting.
+
+
+def test_halves_of_a_sorted_file_are_not_dealt_in_turn():
+    genuine, score = drawn(12, 300, 300)
+    order = np.argsort(score)
+    genuine, score = genuine[order], score[order]
+    half = halves(genuine)
+    for kind in (genuine, ~genuine):  # neighbours in score: alternation would separate them all
+        assert 0.4 < (np.diff(half[kind]) != 0).mean() < 0.6
+        assert np.bincount(half[kind]).tolist() == [0, 150, 150]
+    probability = cross_fitted_probability(genuine, score)
+    np.testing.assert_array_equal(probability, cross_fitted_probability(genuine, score, half))
+    folds = summarise(genuine, score, None).folds  # the same halves set each other's threshold
+    assert [part.threshold for part in folds] == [
+        best_threshold(genuine[half != number], score[half != number]) for number in (1, 2)
+    ]
+
+
 # Thresholds by target FMR.
 
 
@@ -276,8 +304,8 @@ def test_thresholds_for_gives_figures_or_a_reason():
     tenth, hundredth, thousandth = thresholds_for(genuine, score)
     for entry, target in ((tenth, 0.1), (hundredth, 0.01)):
         threshold = threshold_at_fmr(score[~genuine], target)
-        rates = fmr_fnmr(genuine, score, threshold)
-        assert entry == {
+        rates = error_rates_at(genuine, score, threshold)
+        assert to_plain(entry.to_json()) == {
             "fmr": target,
             "threshold": threshold,
             "measured_fmr": target,
@@ -287,16 +315,17 @@ def test_thresholds_for_gives_figures_or_a_reason():
             "genuine_pairs": 200,
             "impostor_pairs": 300,
         }
-    assert tenth["threshold"] < hundredth["threshold"]
-    assert thousandth == {
+    assert tenth.threshold < hundredth.threshold
+    assert thousandth.to_json() == {
         "fmr": 0.001,
         "threshold": None,
         "reason": "not enough pairs: needs 3000 impostor pairs, has 300",
         "genuine_pairs": 200,
         "impostor_pairs": 300,
     }
-    written = json.loads(json.dumps([tenth, thousandth], allow_nan=False))
-    assert written == [tenth, thousandth]
+    rows = to_plain(calibrate(genuine, score))["thresholds"]
+    assert json.loads(json.dumps(rows, allow_nan=False)) == rows
+    assert rows == to_plain([row.to_json() for row in (tenth, hundredth, thousandth)])
 
 
 def test_thresholds_for_a_missing_class_or_target():

@@ -46,9 +46,11 @@ def test_a_pair_at_the_threshold_is_accepted():
     assert metrics.accuracy(genuine, score, 2.0) == 0.75
     assert metrics.accuracy(genuine, score, math.inf) == 0.5
     assert metrics.accuracy(genuine, score, -math.inf) == 0.5
-    at_one = metrics.fmr_fnmr(genuine, score, 1.0)
-    assert at_one == metrics.ErrorRates(1, 0, 2, 2)
+    at_one = metrics.error_rates_at(genuine, score, 1.0)
+    assert (at_one.false_accepts, at_one.false_rejects) == (1, 0)
+    assert (at_one.genuine_pairs, at_one.impostor_pairs) == (2, 2)
     assert (at_one.fmr, at_one.fnmr) == (0.5, 0.0)
+    assert at_one == metrics.error_rates(genuine, [True, True, True, False])
 
 
 def test_best_threshold_is_midway_and_in_the_middle_of_equals():
@@ -99,8 +101,8 @@ def test_tar_needs_three_expected_false_accepts(far, needed):
     short = metrics.tar_at_far(genuine[1:], score[1:], far)
     assert (short.tar, short.threshold, short.tar_interval) == (None, None, None)
     assert (short.needed, short.impostor_pairs) == (needed, needed - 1)
-    told = f"not enough pairs: needs {needed} impostor pairs, has {needed - 1}"
-    assert short.reason == told
+    reason = f"not enough pairs: needs {needed} impostor pairs, has {needed - 1}"
+    assert short.reason == reason
 
 
 # Intervals.
@@ -158,13 +160,13 @@ MEASURES = [
     metrics.eer,
     metrics.best_threshold,
     metrics.auc_interval,
-    lambda genuine, score: metrics.fmr_fnmr(genuine, score, 0.0),
+    lambda genuine, score: metrics.error_rates_at(genuine, score, 0.0),
     lambda genuine, score: metrics.tar_at_far(genuine, score, 0.5),
 ]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_a_missing_class_is_told_in_numbers(measure):
+def test_a_missing_class_is_named_with_the_numbers_of_pairs(measure):
     with pytest.raises(NotEnough, match="has 3 genuine and 0 impostor"):
         measure([True] * 3, [1.0, 2.0, 3.0])
     with pytest.raises(NotEnough, match="has 0 genuine and 2 impostor"):
@@ -196,7 +198,7 @@ def test_bad_arrays_are_refused(measure, genuine, score, said):
     "call",
     [
         lambda: metrics.accuracy([True], [1.0], math.nan),
-        lambda: metrics.fmr_fnmr([True, False], [1.0, 0.0], math.nan),
+        lambda: metrics.error_rates_at([True, False], [1.0, 0.0], math.nan),
         lambda: metrics.threshold_at_fmr([1.0], 1.0),
         lambda: metrics.threshold_at_fmr([1.0], -0.1),
         lambda: metrics.threshold_at_fmr([1.0], math.nan),

@@ -17,13 +17,15 @@ from PIL import Image
 
 from facepairs.errors import BadConfig
 from facepairs.evaluation.evaluate import Evaluation, evaluate
-from facepairs.evaluation.numbers import numbers_of
-from facepairs.evaluation.photos import Photos
-from facepairs.evaluation.report.page import page
-from facepairs.evaluation.report.shared_plots import shared_plots
-from facepairs.evaluation.report.style import svg
+from facepairs.evaluation.measurement import Origin
+from facepairs.evaluation.report.data import ReportData, report_data
+from facepairs.evaluation.report.page import render_page
+from facepairs.evaluation.report.photos import PhotoFinder
+from facepairs.evaluation.report.plots.shared import shared_plots
+from facepairs.evaluation.report.plots.style import svg
 from facepairs.evaluation.report.write import check_places, write_reports
-from facepairs.evaluation.scores import Scores, read_scores, write_scores
+from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
+from facepairs.evaluation.serialize import to_plain
 
 EVIL = "<script>alert(1)</script>$x_y$&\"'"
 
@@ -73,18 +75,18 @@ def world(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def single(world) -> tuple[Evaluation, dict, str]:
+def single(world) -> tuple[Evaluation, ReportData, str]:
     found = evaluate([str(world / "run" / "siamese"), str(world / "photos")])
-    numbers = numbers_of(found, "facepairs evaluate 'a b'")
-    photos = Photos.below(found.data, found.measured[0].scores)
-    return found, numbers, page(numbers, photos)
+    report = report_data(found, "facepairs evaluate 'a b'")
+    photos = PhotoFinder.below(found.data, found.measurements[0].scores)
+    return found, report, render_page(report, photos)
 
 
 @pytest.fixture(scope="module")
-def several(world) -> tuple[Evaluation, dict, str]:
+def several(world) -> tuple[Evaluation, ReportData, str]:
     found = evaluate([str(world / "run"), str(world / "scores.csv"), str(world / "photos")])
-    numbers = numbers_of(found, "facepairs evaluate")
-    return found, numbers, page(numbers, None)
+    report = report_data(found, "facepairs evaluate")
+    return found, report, render_page(report, None)
 
 
 def test_the_page_parses_and_loads_nothing(single, several):
@@ -106,11 +108,11 @@ def test_the_page_parses_and_loads_nothing(single, several):
 
 
 def test_every_figure_and_table_is_there(single, several):
-    for (_, numbers, html), names in (
+    for (_, report, html), names in (
         (single, ["siamese"]),
         (several, ["pixels", "siamese", "world"]),
     ):
-        assert [model["name"] for model in numbers["models"]][: len(names) - 1] == names[:-1] or (
+        assert [model.name for model in report.models][: len(names) - 1] == names[:-1] or (
             len(names) == 1
         )
         for key in ("figure-roc", "figure-det", "figure-scores-1", "figure-reliability-1"):
@@ -129,8 +131,8 @@ def test_every_figure_and_table_is_there(single, several):
 
 
 def test_numbers_on_the_page_are_the_summary_s(single, several):
-    found, numbers, html = single
-    summary = found.summary
+    found, report, html = single
+    summary = found.to_json()
     reader = read(html)
     cards = [
         a["data-value"] for _, a in reader.tags if a.get("class", "") in ("card first", "card")
@@ -148,42 +150,44 @@ def test_numbers_on_the_page_are_the_summary_s(single, several):
         in text
     )
     assert "facepairs evaluate 'a b'" in text
-    assert numbers["models"][0]["summary"] == summary
-    test = several[0].summary["comparison"]["tests"][0]
+    assert to_plain(report.models[0].summary) == summary
+    test = several[0].to_json()["comparison"]["tests"][0]
     values = {a["data-value"] for tag, a in read(several[2]).tags if tag == "td"}
     assert {str(test["p"]), str(test["accuracy_difference"])} <= values
     assert str(test["auc"]["difference"]) in values
 
 
 def test_worst_errors_are_shown_with_their_scores(single):
-    found, numbers, html = single
-    one = found.measured[0]
-    wrong = numbers["models"][0]["worst"]
+    found, report, html = single
+    one = found.measurements[0]
+    wrong = report.models[0].worst
     margins = (one.scores.score - one.threshold)[one.accepted & ~one.scores.genuine]
-    worst = wrong["false_accepts"][0]
-    assert worst["score"] - worst["threshold"] == pytest.approx(margins.max())
-    assert len(wrong["false_accepts"]) == 12
+    worst = wrong.false_accepts[0]
+    assert worst.score - worst.threshold == pytest.approx(margins.max())
+    assert len(wrong.false_accepts) == 12
     pictures = [a for tag, a in read(html).tags if tag == "img"]
-    assert len(pictures) == 2 * (len(wrong["false_accepts"]) + len(wrong["false_rejects"]))
-    assert pictures[0]["alt"] == worst["left"]
+    assert len(pictures) == 2 * (len(wrong.false_accepts) + len(wrong.false_rejects))
+    assert pictures[0]["alt"] == worst.left
     data = base64.b64decode(pictures[0]["src"].partition(",")[2])
     with Image.open(io.BytesIO(data)) as image:
         image.load()
         assert (image.format, image.size) == ("JPEG", (144, 144))
         assert not image.getexif()
-    assert f"{worst['score']:.3f}" in html
+    assert f"{worst.score:.3f}" in html
 
 
 def test_names_are_text_wherever_they_come_from(world):
     found = evaluate([str(world / "scores.csv")])
-    (one,) = found.measured
+    (one,) = found.measurements
     scores = one.scores
     evil = [f"{EVIL}/{EVIL}.png"] * len(scores)
-    named = Scores(evil, evil, scores.genuine, scores.fold, scores.score)
+    named = ScoreTable(evil, evil, scores.genuine, scores.fold, scores.score)
     history = {EVIL: [{"epoch": 1.0, "loss": 1.0}], "_b": [{"epoch": 1.0, "loss": 2.0}]}
-    changed = replace(one, scores=named, name=EVIL, history=history, about={"model": EVIL})
-    hostile = replace(found, measured=(changed, replace(changed, name="_second")), warnings=[EVIL])
-    html = page(numbers_of(hostile, EVIL), None)
+    changed = replace(one, scores=named, name=EVIL, history=history, origin=Origin(model=EVIL))
+    hostile = replace(
+        found, measurements=(changed, replace(changed, name="_second")), warnings=[EVIL]
+    )
+    html = render_page(report_data(hostile, EVIL), None)
     reader = read(html)
     assert sum(tag == "script" for tag, _ in reader.tags) == 1
     assert EVIL in "".join(reader.text)
@@ -196,30 +200,26 @@ def test_scores_without_names_or_folds_still_make_a_report(tmp_path):
     nameless = tmp_path / "nameless.csv"
     rows = zip(scores.genuine, scores.score, strict=True)
     nameless.write_text("genuine,score\n" + "".join(f"{int(g)},{s}\n" for g, s in rows))
-    numbers = numbers_of(evaluate([str(nameless)]), "")
-    html = page(numbers, None)
+    report = report_data(evaluate([str(nameless)]), "")
+    html = render_page(report, None)
     read(html)
-    (model,) = numbers["models"]
-    assert (model["people"], model["worst"], model["quality"], model["folds"]) == (
-        None,
-        None,
-        None,
-        [],
-    )
+    (model,) = report.models
+    assert (model.people, model.worst, model.quality) == (None, None, None)
+    assert model.summary.true_folds == []
     assert "need the photos' names" in "".join(read(html).text)
     assert 'id="figure-folds-1"' not in html
-    assert not numbers["published"]["drawn"]
+    assert not report.published.drawn
 
 
 def test_few_and_perfect_scores_make_a_report(tmp_path):
     path = tmp_path / "few.csv"
     path.write_text("genuine,score\n1,3\n1,4\n0,1\n0,2\n")
-    html = page(numbers_of(evaluate([str(path)]), ""), None)
+    html = render_page(report_data(evaluate([str(path)]), ""), None)
     assert "not enough pairs" in html
     path.write_text("genuine,score\n1,3\n1,3\n0,3\n0,3\n")
-    numbers = numbers_of(evaluate([str(path)]), "")
-    assert numbers["models"][0]["reliability"]["bins"] is None
-    read(page(numbers, None))
+    report = report_data(evaluate([str(path)]), "")
+    assert report.models[0].reliability.bins is None
+    read(render_page(report, None))
 
 
 def test_the_folder_holds_plots_and_the_same_numbers(world, tmp_path):
@@ -227,8 +227,8 @@ def test_the_folder_holds_plots_and_the_same_numbers(world, tmp_path):
     out = tmp_path / "new" / "report"
     check_places(None, out)
     write_reports(found, "facepairs", None, out)
-    numbers = json.loads((out / "report.json").read_text())
-    assert [model["summary"] for model in numbers["models"]] == [found.summary]
+    report = json.loads((out / "report.json").read_text())
+    assert [model["summary"] for model in report["models"]] == [found.to_json()]
     plots = sorted(path.stem for path in (out / "plots").glob("*.png"))
     assert plots == sorted(path.stem for path in (out / "plots").glob("*.svg"))
     assert {"roc", "det", "scores-1", "folds-1", "training-1"} <= set(plots)
@@ -237,12 +237,12 @@ def test_the_folder_holds_plots_and_the_same_numbers(world, tmp_path):
             assert np.asarray(image.convert("L")).std() > 5
     with open(out / "tables" / "figures-1.csv", encoding="utf-8", newline="") as handle:
         rows = {row["figure"]: row["value"] for row in csv.DictReader(handle)}
-    assert float(rows["AUC"]) == found.summary["auc"]
-    assert float(rows["FMR: false accepts"]) == found.summary["fmr"]
-    assert f"| AUC | {found.summary['auc']:.4f} |" in (out / "report.md").read_text()
+    assert float(rows["AUC"]) == found.to_json()["auc"]
+    assert float(rows["FMR (false accepts)"]) == found.to_json()["fmr"]
+    assert f"| AUC | {found.to_json()['auc']:.4f} |" in (out / "report.md").read_text()
     back = read_scores(out / "scores" / "1-siamese.csv")
-    np.testing.assert_array_equal(back.score, found.measured[0].scores.score)
-    again = shared_plots(numbers_of(found, "facepairs"))[0]
+    np.testing.assert_array_equal(back.score, found.measurements[0].scores.score)
+    again = shared_plots(report_data(found, "facepairs"))[0]
     assert svg(again.figure) == (out / "plots" / "roc.svg").read_text()
 
 

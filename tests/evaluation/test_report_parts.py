@@ -8,27 +8,28 @@ from invented_scores import draw_photos, invented, photo, write_method
 from PIL import Image
 
 from facepairs.errors import BadConfig, BadData
-from facepairs.evaluation.curves import drawn_roc, score_histogram
-from facepairs.evaluation.measured import measure_scores, measure_view2
-from facepairs.evaluation.metrics import roc
-from facepairs.evaluation.people import errors_by_person
-from facepairs.evaluation.photos import Photos
-from facepairs.evaluation.quality import errors_by_quality, photo_quality, worse_of_pairs
-from facepairs.evaluation.scores import Scores, write_scores
-from facepairs.evaluation.sources import Source, find_sources, lined_up
-from facepairs.evaluation.summary import summarise, thresholds_in_force
-from facepairs.images.photo import Framing
+from facepairs.evaluation.evaluate import evaluate
+from facepairs.evaluation.measurement import measure_scores, measure_view2
+from facepairs.evaluation.metrics.curves import roc, score_histogram, thinned_roc
+from facepairs.evaluation.metrics.summary import summarise
+from facepairs.evaluation.report.people import errors_by_person
+from facepairs.evaluation.report.photos import PhotoFinder
+from facepairs.evaluation.report.quality import errors_by_quality, photo_quality, worse_of_pairs
+from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
+from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.sources import ScoreSource, find_sources
+from facepairs.images.crop import CropSpec
 
 
 def test_a_thinned_curve_stays_close_to_the_whole():
     scores = invented(20_000, folds=0)
     whole = roc(scores.genuine, scores.score)
-    few = drawn_roc(scores.genuine, scores.score)
+    few = thinned_roc(scores.genuine, scores.score)
     assert len(few.fmr) <= 602 < len(whole.fmr)
     assert (few.fmr[0], few.tmr[0], few.fmr[-1], few.tmr[-1]) == (0, 0, 1, 1)
     gaps = np.abs(whole.fmr[::7, None] - few.fmr), np.abs(whole.tmr[::7, None] - few.tmr)
     assert np.maximum(*gaps).min(axis=1).max() < 0.01
-    small = drawn_roc(scores.genuine[:40], scores.score[:40])
+    small = thinned_roc(scores.genuine[:40], scores.score[:40])
     assert len(small.fmr) == 41
 
 
@@ -47,14 +48,14 @@ def test_errors_by_person_by_hand():
     right = ["Ann/2.jpg", "Bob/1.jpg", "Cyd/1.jpg", "Cyd/2.jpg"]
     genuine = np.array([True, False, False, True])
     found = errors_by_person(left, right, genuine, np.array([False, True, False, True]))
-    assert [row["person"] for row in found["rows"]] == ["Ann", "Bob"]
-    ann, bob = found["rows"]
-    assert (ann["errors"], ann["false_rejects"], ann["false_accepts"]) == (2, 1, 1)
-    assert (ann["genuine_pairs"], ann["impostor_pairs"], ann["error_share"]) == (1, 1, 1.0)
-    assert (bob["errors"], bob["impostor_pairs"]) == (1, 2)
-    assert (found["people"], found["people_with_errors"], found["half_of_errors_on"]) == (3, 2, 1)
+    assert [row.person for row in found.rows] == ["Ann", "Bob"]
+    ann, bob = found.rows
+    assert (ann.errors, ann.false_rejects, ann.false_accepts) == (2, 1, 1)
+    assert (ann.genuine_pairs, ann.impostor_pairs, ann.error_share) == (1, 1, 1.0)
+    assert (bob.errors, bob.impostor_pairs) == (1, 2)
+    assert (found.people, found.people_with_errors, found.half_of_errors_on) == (3, 2, 1)
     clean = errors_by_person(left, right, genuine, genuine)
-    assert (clean["rows"], clean["half_of_errors_on"]) == ([], None)
+    assert (clean.rows, clean.half_of_errors_on) == ([], None)
 
 
 def test_qualities_of_drawn_photos(tmp_path):
@@ -65,11 +66,11 @@ def test_qualities_of_drawn_photos(tmp_path):
     striped = Image.fromarray(pixels)
     striped.save(stripes)
     striped.resize((180, 120), Image.Resampling.BILINEAR).save(smooth)
-    whole = Framing(40, 40)
+    whole = CropSpec(40, 40)
     assert photo_quality(gray, whole) == pytest.approx([0.2, 1, 0, 40])
     light, sharpness, colour, size = photo_quality(stripes, whole)
     assert (light, colour, size) == pytest.approx((0.299 / 2, 0.5, 40))
-    assert photo_quality(smooth, Framing(120, 120))[1] < 0.75 < sharpness
+    assert photo_quality(smooth, CropSpec(120, 120))[1] < 0.75 < sharpness
     worse = worse_of_pairs(["a"], ["b"], {"a": np.array([1.0, 5]), "b": np.array([2.0, 3])})
     assert worse.tolist() == [[1, 3]]
 
@@ -80,22 +81,25 @@ def test_errors_by_quality_by_hand():
     worse = np.stack([light, light, np.full(60, 0.3), np.full(60, 250)], axis=1)
     accepted = np.where(light == 0.1, ~genuine, genuine)
     rows = errors_by_quality(genuine, accepted, worse)
-    assert [row["measure"] for row in rows] == ["light"] * 3 + ["sharpness"] * 3
-    assert [row["fmr"] for row in rows[:3]] == [1, 0, 0]
-    assert [row["fnmr"] for row in rows[:3]] == [1, 0, 0]
-    assert [row["label"] for row in rows[:3]] == ["darkest", "middle", "brightest"]
-    assert rows[0]["genuine_pairs"] == rows[0]["impostor_pairs"] == 10
+    assert [row.measure for row in rows] == ["light"] * 3 + ["sharpness"] * 3
+    assert [row.fmr for row in rows[:3]] == [1, 0, 0]
+    assert [row.fnmr for row in rows[:3]] == [1, 0, 0]
+    assert [row.label for row in rows[:3]] == ["darkest", "middle", "brightest"]
+    assert rows[0].genuine_pairs == rows[0].impostor_pairs == 10
 
 
 @pytest.mark.parametrize("threshold", [None, 0.0, 0.7])
 @pytest.mark.parametrize("folds", [0, 4])
-def test_thresholds_in_force_give_the_summary_s_errors(threshold, folds):
+def test_decisions_of_a_measurement_have_the_errors_of_its_summary(tmp_path, threshold, folds):
     scores = invented(folds=folds)
-    summary = summarise(scores.genuine, scores.score, threshold, scores.fold)
-    used = thresholds_in_force(scores.genuine, scores.fold, summary)
-    accepted = scores.score >= used
-    assert (accepted & ~scores.genuine).mean() * 2 == pytest.approx(summary["fmr"])
-    assert (~accepted & scores.genuine).mean() * 2 == pytest.approx(summary["fnmr"])
+    write_scores(tmp_path / "scores.csv", scores)
+    source = ScoreSource("scores", str(tmp_path / "scores.csv"), "scores")
+    measured = measure_scores(source, threshold)
+    summary, accepted = measured.summary, scores.score >= measured.threshold
+    expected = summarise(scores.genuine, scores.score, threshold, scores.fold)
+    assert (summary.fmr, summary.fnmr) == (expected.fmr, expected.fnmr)
+    assert (accepted & ~scores.genuine).mean() * 2 == pytest.approx(summary.fmr)
+    assert (~accepted & scores.genuine).mean() * 2 == pytest.approx(summary.fnmr)
 
 
 def test_words_are_sorted_into_sources_and_data(tmp_path):
@@ -107,8 +111,8 @@ def test_words_are_sorted_into_sources_and_data(tmp_path):
     found, folder = find_sources([str(run), str(data)], None)
     assert [(s.kind, s.path) for s in found] == [("view2", str(other)), ("view2", str(one))]
     assert folder == data
-    assert find_sources([str(one)], None) == ([Source("view2", str(one), "siamese")], None)
-    assert find_sources([], scores) == ([Source("scores", str(scores), tmp_path.name)], None)
+    assert find_sources([str(one)], None) == ([ScoreSource("view2", str(one), "siamese")], None)
+    assert find_sources([], scores) == ([ScoreSource("scores", str(scores), tmp_path.name)], None)
     assert find_sources([str(data)], scores)[1] == data
     found, folder = find_sources(["default", "a/bundle", "b/bundle", str(data)], None)
     assert [s.name for s in found] == ["default", "a", "b"]
@@ -120,52 +124,52 @@ def test_words_are_sorted_into_sources_and_data(tmp_path):
         with pytest.raises(BadConfig):
             find_sources(words, taken)
     with pytest.raises(BadConfig, match="--report-dir"):
-        find_sources(["default", "default", str(data)], scores)
+        evaluate(["default", "default", str(data)], scores=scores)
 
 
 def test_pairs_line_up_by_their_images():
     first = invented(40)
     order = np.random.default_rng(0).permutation(40)
-    swapped = Scores(
+    swapped = ScoreTable(
         [first.right[k] for k in order],
         [first.left[k] for k in order],
         *(part[order] for part in (first.genuine, first.fold, first.score)),
     )
-    lined = lined_up(first, swapped, ("a", "b"))
+    lined = match_pairs(first, swapped, ("a", "b"))
     np.testing.assert_array_equal(swapped.score[lined], first.score)
     with pytest.raises(BadData, match="b has 38 pairs and lacks 2"):
-        lined_up(first, invented(38), ("a", "b"))
-    nameless = Scores([""] * 40, [""] * 40, first.genuine, first.fold, first.score)
-    assert lined_up(nameless, nameless, ("a", "b")).tolist() == list(range(40))
+        match_pairs(first, invented(38), ("a", "b"))
+    nameless = ScoreTable([""] * 40, [""] * 40, first.genuine, first.fold, first.score)
+    assert match_pairs(nameless, nameless, ("a", "b")).tolist() == list(range(40))
     three = (np.ones(3, bool), np.zeros(3, np.int16), np.arange(3.0))
-    twice = Scores(["a", "b", "a"], ["b", "a", "c"], *three)
-    assert lined_up(twice, twice, ("a", "b")).tolist() == [0, 1, 2]
-    turned = Scores(first.left, first.right, ~first.genuine, first.fold, first.score)
+    twice = ScoreTable(["a", "b", "a"], ["b", "a", "c"], *three)
+    assert match_pairs(twice, twice, ("a", "b")).tolist() == [0, 1, 2]
+    turned = ScoreTable(first.left, first.right, ~first.genuine, first.fold, first.score)
     with pytest.raises(BadData, match="disagree"):
-        lined_up(first, turned, ("a", "b"))
+        match_pairs(first, turned, ("a", "b"))
 
 
 def test_view2_uses_the_thresholds_of_its_result(tmp_path):
     scores = invented()
     folder = write_method(tmp_path / "siamese", scores, history=True)
-    found = measure_view2(Source("view2", str(folder), "siamese"))
+    found = measure_view2(ScoreSource("view2", str(folder), "siamese"))
     np.testing.assert_allclose(found.threshold, 0.9 + 0.1 * scores.fold)
     right = (scores.score >= found.threshold) == scores.genuine
-    assert found.summary["accuracy"] == pytest.approx(right.mean())
-    low, high = found.summary["accuracy_interval"]
-    assert low < found.summary["accuracy"] < high
-    assert found.summary["ece"] == 0.0123  # as crossval noted it
+    assert found.summary.accuracy == pytest.approx(right.mean())
+    low, high = found.summary.accuracy_interval
+    assert low < found.summary.accuracy < high
+    assert found.summary.ece == 0.0123  # as crossval noted it
     assert list(found.history) == ["fold 1", "fold 2", "fold 3", "fold 4"]
-    json.dumps(found.summary, allow_nan=False)
+    json.dumps(to_plain(found.summary), allow_nan=False)
     (folder / "result.json").write_text('{"folds": [{"fold": 1}]}')
-    with pytest.raises(BadData, match="no threshold for every fold"):
-        measure_view2(Source("view2", str(folder), "siamese"))
+    with pytest.raises(BadData, match=r"result.json: folds\[0\].threshold is missing"):
+        measure_view2(ScoreSource("view2", str(folder), "siamese"))
 
 
 def test_probabilities_of_a_scores_file_come_from_other_pairs(tmp_path):
     path = tmp_path / "scores.csv"
     write_scores(path, invented())
-    found = measure_scores(Source("scores", str(path), "scores"))
+    found = measure_scores(ScoreSource("scores", str(path), "scores"))
     assert found.probability is not None
     assert "other parts" in found.probability_source
     assert 0 <= found.probability.min() <= found.probability.max() <= 1
@@ -175,8 +179,8 @@ def test_probabilities_of_a_scores_file_come_from_other_pairs(tmp_path):
 def test_names_that_lead_out_of_the_folder_find_nothing(tmp_path, name):
     root = draw_photos(tmp_path / "photos")
     Image.new("RGB", (9, 9)).save(tmp_path / "secret.png")
-    scores = Scores([photo(0, 1)], [name], *(np.zeros(1, t) for t in (bool, np.int16, float)))
-    found = Photos.below(root, scores)
+    scores = ScoreTable([photo(0, 1)], [name], *(np.zeros(1, t) for t in (bool, np.int16, float)))
+    found = PhotoFinder.below(root, scores)
     assert found is not None
     assert found.missing == (name,)
     with pytest.raises(BadData, match="1 of 2 photos are not"):

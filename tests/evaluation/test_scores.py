@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.errors import BadData
-from facepairs.evaluation.scores import Scores, read_scores, write_scores
+from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.sampled_from(
     [
@@ -29,9 +29,9 @@ ROWS = st.tuples(
 )
 
 
-def scores_of(rows: list[tuple[str, str, bool, int, float]]) -> Scores:
+def scores_of(rows: list[tuple[str, str, bool, int, float]]) -> ScoreTable:
     left, right, genuine, fold, score = map(list, zip(*rows, strict=True))
-    return Scores(
+    return ScoreTable(
         left, right, np.array(genuine, bool), np.array(fold, np.int16), np.array(score, float)
     )
 
@@ -59,7 +59,7 @@ def test_a_round_trip_is_exact(tmp_path_factory, rows):
 
 def test_float32_scores_come_back_as_the_same_numbers(tmp_path):
     score = np.array([0.1, -1 / 3, 1e-40], np.float32)
-    scores = Scores([""] * 3, [""] * 3, np.ones(3, bool), np.zeros(3, np.int16), score)
+    scores = ScoreTable([""] * 3, [""] * 3, np.ones(3, bool), np.zeros(3, np.int16), score)
     write_scores(tmp_path / "s.csv", scores)
     assert read_scores(tmp_path / "s.csv").score.tolist() == score.astype(float).tolist()
 
@@ -160,7 +160,7 @@ def test_what_could_not_be_read_is_not_written_and_the_old_file_stands(tmp_path,
 
 def test_columns_must_be_as_long():
     with pytest.raises(BadData, match="1 left, 2 right"):
-        Scores(["a"], ["b", "c"], np.ones(1, bool), np.zeros(1, np.int16), np.zeros(1))
+        ScoreTable(["a"], ["b", "c"], np.ones(1, bool), np.zeros(1, np.int16), np.zeros(1))
 
 
 def test_length_counts_pairs(tmp_path):

@@ -3,19 +3,22 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation import metrics
-from facepairs.evaluation.calibration import expected_calibration_error
-from facepairs.evaluation.summary import OTHER_FOLDS, OTHER_HALF, summarise, table
+from facepairs.evaluation.metrics.calibration import expected_calibration_error
+from facepairs.evaluation.metrics.summary import OTHER_FOLDS, OTHER_HALF, summarise
+from facepairs.evaluation.report.summary_tables import summary_rows
+from facepairs.evaluation.serialize import to_plain
 
 KEYS = {
-    *("schema", "accuracy", "accuracy_interval", "threshold", "threshold_source"),
+    *("schema", "accuracy", "accuracy_interval", "threshold", "threshold_source", "folds"),
+    *("accuracy_standard_error", "accuracy_standard_error_reason"),
     *("fmr", "fmr_interval", "fnmr", "fnmr_interval", "auc", "auc_interval", "eer"),
-    *("tar_at_far", "genuine_pairs", "impostor_pairs", "ece"),
+    *("tar_at_far", "genuine_pairs", "impostor_pairs", "false_accepts", "false_rejects", "ece"),
 }
 unhurried = settings(deadline=None, max_examples=40)  # the first call imports SciPy
 
@@ -29,11 +32,12 @@ def drawn(seed, pairs=600, apart=2.0):
 
 def test_with_a_threshold():
     genuine, score, fold = drawn(1)
-    summary = summarise(genuine, score, 1.0, fold)
-    rates = metrics.fmr_fnmr(genuine, score, 1.0)
+    result = summarise(genuine, score, 1.0, fold)
+    summary = to_plain(result)
+    rates = metrics.error_rates_at(genuine, score, 1.0)
     right = 600 - rates.false_accepts - rates.false_rejects
     assert set(summary) == KEYS
-    assert summary["schema"] == 1
+    assert summary["schema"] == 2
     assert summary["accuracy"] == metrics.accuracy(genuine, score, 1.0)
     assert summary["accuracy_interval"] == list(metrics.clopper_pearson(right, 600))
     assert (summary["threshold"], summary["threshold_source"]) == (1.0, "given by the caller")
@@ -50,28 +54,22 @@ def test_with_a_threshold():
 def test_a_threshold_of_zero_is_one():
     genuine, score, _ = drawn(2)
     summary = summarise(genuine, score, 0.0, threshold_source="the bundle")
-    assert (summary["threshold"], summary["threshold_source"]) == (0.0, "the bundle")
-    assert summary["accuracy"] == metrics.accuracy(genuine, score, 0.0)
+    assert (summary.threshold, summary.threshold_source) == (0.0, "the bundle")
+    assert summary.accuracy == metrics.accuracy(genuine, score, 0.0)
 
 
 def test_tar_at_far_has_figures_or_a_reason():
     genuine, score, _ = drawn(3)
-    tars = summarise(genuine, score, 1.0)["tar_at_far"]
+    tars = summarise(genuine, score, 1.0).tar_at_far
     point = metrics.tar_at_far(genuine, score, 0.01)
     assert list(tars) == ["0.1", "0.01", "0.001"]
-    assert tars["0.01"] == {
-        "tar": point.tar,
-        "tar_interval": list(point.tar_interval),
-        "threshold": point.threshold,
-        "false_accepts": 3,
-        "impostor_pairs": 300,
-        "far_interval": list(metrics.clopper_pearson(3, 300)),
-    }
-    assert tars["0.001"] == {
-        "tar": None,
-        "reason": "not enough pairs: needs 3000 impostor pairs, has 300",
-        "impostor_pairs": 300,
-    }
+    assert tars["0.01"] == point
+    assert (point.false_accepts, point.impostor_pairs) == (3, 300)
+    assert point.far_interval == metrics.clopper_pearson(3, 300)
+    too_few = tars["0.001"]
+    assert (too_few.tar, too_few.tar_interval, too_few.threshold) == (None, None, None)
+    assert too_few.reason == "not enough pairs: needs 3000 impostor pairs, has 300"
+    assert too_few.impostor_pairs == 300
 
 
 def test_ece_weighs_classes_equally():
@@ -80,51 +78,52 @@ def test_ece_weighs_classes_equally():
     calibration = Calibration(2.0, -2.0)
     summary = summarise(genuine[few], score[few], 1.0, calibration=calibration)
     probability = calibration.probability(score[few])
-    assert summary["ece"] == expected_calibration_error(genuine[few], probability, prior=0.5)
+    assert summary.ece == expected_calibration_error(genuine[few], probability, prior=0.5)
 
 
 def test_folds_are_decided_with_the_other_folds_threshold():
     genuine, score, fold = drawn(5)
     summary = summarise(genuine, score, None, fold)
-    assert set(summary) == KEYS | {"accuracy_standard_error", "folds"}
-    assert (summary["threshold"], summary["threshold_source"]) == (None, OTHER_FOLDS)
+    assert set(to_plain(summary)) == KEYS
+    assert (summary.threshold, summary.threshold_source) == (None, OTHER_FOLDS)
     accuracies, false_accepts = [], 0
-    for part, number in zip(summary["folds"], range(1, 11), strict=True):
+    for part, number in zip(summary.folds, range(1, 11), strict=True):
         mine = fold == number
         threshold = metrics.best_threshold(genuine[~mine], score[~mine])
         accuracies.append(metrics.accuracy(genuine[mine], score[mine], threshold))
         false_accepts += int((score[mine & ~genuine] >= threshold).sum())
-        expected = {"fold": number, "accuracy": accuracies[-1], "threshold": threshold, "pairs": 60}
-        assert part == expected
-    assert summary["accuracy"] == pytest.approx(sum(accuracies) / 10)
+        assert (part.fold, part.accuracy, part.threshold) == (number, accuracies[-1], threshold)
+        assert part.pairs == 60
+        assert part.auc == metrics.auc(genuine[mine], score[mine])
+    assert summary.accuracy == pytest.approx(sum(accuracies) / 10)
     error = np.std(accuracies, ddof=1) / math.sqrt(10)
-    assert summary["accuracy_standard_error"] == pytest.approx(error)
-    low, high = summary["accuracy_interval"]
+    assert summary.accuracy_standard_error == pytest.approx(error)
+    low, high = summary.accuracy_interval
     assert (high - low) / 2 == pytest.approx(2.2621571628 * error)  # Student's t, 9 degrees
-    assert summary["fmr"] == false_accepts / 300
+    assert summary.fmr == false_accepts / 300
 
 
 def test_a_folds_own_pairs_never_move_its_threshold():
     genuine, score, fold = drawn(6)
-    before = summarise(genuine, score, None, fold)["folds"][2]["threshold"]
+    before = summarise(genuine, score, None, fold).folds[2].threshold
     mine = fold == 3
     shifted = np.where(mine, score * 5 + 3, score)
-    assert summarise(genuine, shifted, None, fold)["folds"][2]["threshold"] == before
-    assert summarise(genuine ^ mine, score, None, fold)["folds"][2]["threshold"] == before
+    assert summarise(genuine, shifted, None, fold).folds[2].threshold == before
+    assert summarise(genuine ^ mine, score, None, fold).folds[2].threshold == before
 
 
 def test_without_folds_halves_set_each_others_threshold():
     genuine, score, _ = drawn(7)
     summary = summarise(genuine, score, None, np.zeros(600, int))
     assert summary == summarise(genuine, score, None)
-    assert set(summary) == KEYS | {"accuracy_standard_error", "folds"}
-    assert (summary["threshold"], summary["threshold_source"]) == (None, OTHER_HALF)
-    assert summary["accuracy_standard_error"] is None
-    first, second = summary["folds"]
-    assert (first["fold"], first["pairs"], second["fold"], second["pairs"]) == (1, 300, 2, 300)
-    accuracy = (first["accuracy"] + second["accuracy"]) / 2
-    assert summary["accuracy"] == pytest.approx(accuracy)
-    low, high = summary["accuracy_interval"]
+    assert set(to_plain(summary)) == KEYS
+    assert (summary.threshold, summary.threshold_source) == (None, OTHER_HALF)
+    assert summary.accuracy_standard_error is None
+    first, second = summary.folds
+    assert (first.fold, first.pairs, second.fold, second.pairs) == (1, 300, 2, 300)
+    accuracy = (first.accuracy + second.accuracy) / 2
+    assert summary.accuracy == pytest.approx(accuracy)
+    low, high = summary.accuracy_interval
     assert low < accuracy < high
 
 
@@ -132,8 +131,8 @@ def test_the_draw_of_halves_is_golden():
     # The same scores file must give the same figures in every version.
     halves = [2, 1, 1, 1, 2, 1, 1, 2, 1, 2, 2, 2]
     genuine, score, _ = drawn(12, pairs=12)
-    folds = summarise(genuine, score, None, halves)["folds"]
-    assert summarise(genuine, score, None)["folds"] == folds
+    folds = summarise(genuine, score, None, halves).folds
+    assert summarise(genuine, score, None).folds == folds
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -144,7 +143,7 @@ def test_held_out_accuracy_of_noise_is_chance_where_the_best_threshold_flatters(
         if ordered:  # a file sorted by score
             order = np.argsort(score)
             genuine, score = genuine[order], score[order]
-        held_out.append(summarise(genuine, score, None)["accuracy"])
+        held_out.append(summarise(genuine, score, None).accuracy)
         best = metrics.best_threshold(genuine, score)
         flattering.append(metrics.accuracy(genuine, score, best))
     assert np.mean(held_out) < 0.52
@@ -161,13 +160,14 @@ def test_any_pairs_give_json_and_rows_or_a_reason(rows, threshold):
     try:
         summary = summarise(genuine, score, threshold, fold, Calibration(1.0, 0.0))
     except NotEnough:
-        return
-    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+        reject()
+    plain = to_plain(summary)
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     for name in ("accuracy", "fmr", "fnmr", "auc"):
-        low, high = summary[f"{name}_interval"]
-        assert 0 <= low <= summary[name] + 1e-12
-        assert summary[name] - 1e-12 <= high <= 1
-    assert all(label and text for label, text in table(summary))
+        low, high = plain[f"{name}_interval"]
+        assert 0 <= low <= plain[name] + 1e-12
+        assert plain[name] - 1e-12 <= high <= 1
+    assert all(label and text for label, text in summary_rows(summary))
 
 
 def test_what_cannot_be_measured_is_refused():
@@ -191,7 +191,7 @@ def test_table_with_a_threshold():
     genuine = np.repeat([True, False], [4, 40])
     score = np.concatenate([[3.0, 2.0, 1.0, -1.0], np.full(40, -2.0)])
     summary = summarise(genuine, score, 0.0, calibration=Calibration(1.0, 0.0))
-    assert table(summary) == [
+    assert summary_rows(summary) == [
         ("Pairs", "4 genuine, 40 impostor"),
         ("Accuracy", "97.73 % (87.98 to 99.94)"),
         ("Threshold", "0 (given by the caller)"),
@@ -199,17 +199,17 @@ def test_table_with_a_threshold():
         ("FNMR (false rejects)", "25.00 % (0.63 to 80.59)"),
         ("AUC", "1.0000 (0.3976 to 1.0000)"),
         ("EER", "0.00 %"),
-        ("TAR @ FAR 0.1", "100.00 % (39.76 to 100.00); 0 of 40 impostor pairs accepted"),
-        ("TAR @ FAR 0.01", "not enough pairs: needs 300 impostor pairs, has 40"),
-        ("TAR @ FAR 0.001", "not enough pairs: needs 3000 impostor pairs, has 40"),
-        ("Calibration error (ECE)", f"{summary['ece']:.4f}"),
+        ("TAR at FAR 0.1", "100.00 % (39.76 to 100.00); 0 of 40 impostor pairs accepted"),
+        ("TAR at FAR 0.01", "not enough pairs: needs 300 impostor pairs, has 40"),
+        ("TAR at FAR 0.001", "not enough pairs: needs 3000 impostor pairs, has 40"),
+        ("Calibration error (ECE)", f"{summary.ece:.4f}"),
     ]
 
 
 def test_table_over_folds():
     genuine, score, fold = drawn(9)
-    rows = dict(table(summarise(genuine, score, None, fold)))
-    assert rows["Accuracy"].endswith("(mean ± standard error of 10 folds)")
+    rows = dict(summary_rows(summarise(genuine, score, None, fold)))
+    assert "(mean ± standard error of 10 folds; 95 % interval" in rows["Accuracy"]
     assert rows["Threshold"].endswith(f"({OTHER_FOLDS})")
     assert " to " in rows["Threshold"]
     assert "Calibration error (ECE)" not in rows

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from facepairs.evaluation.scores import Scores, write_scores
+from facepairs.evaluation.scores import ScoreTable, write_scores
 
 FOLDS = 4
 
 
-def invented(pairs: int = 400, seed: int = 0, apart: float = 2.0, folds: int = FOLDS) -> Scores:
+def invented(pairs: int = 400, seed: int = 0, apart: float = 2.0, folds: int = FOLDS) -> ScoreTable:
     """Give pairs of 20 people, genuine and impostor by turns, in folds of equal size (0: none)."""
     draw = np.random.Generator(np.random.Philox(seed))
     genuine = np.arange(pairs) % 2 == 0
@@ -23,7 +23,7 @@ def invented(pairs: int = 400, seed: int = 0, apart: float = 2.0, folds: int = F
         right.append(photo(other, 4 + number // 40 % 3))
     fold = np.arange(pairs) * folds // pairs + 1 if folds else np.zeros(pairs)
     score = draw.normal(size=pairs) + apart * genuine
-    return Scores(left, right, genuine, fold.astype(np.int16), score)
+    return ScoreTable(left, right, genuine, fold.astype(np.int16), score)
 
 
 def photo(person: int, number: int) -> str:
@@ -42,7 +42,7 @@ def draw_photos(root: Path) -> Path:
     return root
 
 
-def write_method(folder: Path, scores: Scores, history: bool = False) -> Path:
+def write_method(folder: Path, scores: ScoreTable, history: bool = False) -> Path:
     """Write a method's folder as `crossval` leaves it."""
     folder.mkdir(parents=True)
     write_scores(folder / "scores.csv", scores)

@@ -26,6 +26,9 @@ from facepairs.data.minimums import (
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadBundle, BadConfig, NotEnough
 from facepairs.evaluation.metrics import clopper_pearson
+from facepairs.evaluation.metrics.calibration import calibrate
+from facepairs.evaluation.metrics.parts import halves
+from facepairs.evaluation.serialize import to_plain
 from facepairs.training.recalibrate import recalibrate
 from facepairs.verification.verifier import Verifier
 
@@ -65,8 +68,8 @@ def test_weights_stay_and_promises_are_new(bundle, faces, tmp_path):
     assert new.raw["calibrated"]["people"] == 24
     assert result.notes == []
     summary = result.summary
-    assert summary["before"]["threshold"] == bundle.threshold
-    assert json.dumps(summary)
+    assert summary.before.threshold == bundle.threshold
+    assert json.dumps(to_plain(summary))
     photos = sorted(next(faces.iterdir()).iterdir())
     before, after = (Verifier(b).verify(photos[0], photos[1]) for b in (bundle, new))
     assert after.score == before.score
@@ -80,7 +83,7 @@ def test_everybody_whom_the_old_bundle_knew_stays_known(bundle, faces, tmp_path)
     assert new.trained_on(["Ann", "Bé", "Cyd", *people]).sum() == 2
     assert new.identity_counts.calibration == 1 + len(people)
     again = recalibrate(new.folder, faces, tmp_path / "again")
-    assert again.summary["before"] is None  # these people chose the threshold
+    assert again.summary.before is None  # these people chose the threshold
     assert again.bundle.identity_counts == new.identity_counts
     assert again.bundle.threshold == new.threshold
 
@@ -126,7 +129,7 @@ def test_people_trained_on_are_left_out_and_counted(faces, tmp_path):
     )
     result = recalibrate(bundle.folder, faces, tmp_path / "out")
     assert result.notes == ["10 of 24 people left out: the bundle was trained on them"]
-    assert (result.summary["people"], result.summary["people_left_out"]) == (14, 10)
+    assert (result.summary.people, result.summary.people_left_out) == (14, 10)
     assert result.bundle.identities[0] == {identity_hash(name) for name in names[:10]}
     index = FaceIndex.scan(faces)
     rows = [(p[0], p[1], 1) for p in map(index.images_of, range(24))]
@@ -148,10 +151,10 @@ def test_pairs_may_be_given(bundle, faces, tmp_path):
     lines = [f"{index.name(a)},{index.name(b)},{kind}" for a, b, kind in rows]
     pairs.write_text("\n".join(["left,right,genuine", *lines]) + "\n", encoding="utf-8")
     result = recalibrate(bundle.folder, faces, tmp_path / "out", pairs)
-    calibration = result.summary["calibration"]
-    assert (calibration["genuine_pairs"], calibration["impostor_pairs"]) == (24, 23)
-    assert all(row["threshold"] is None for row in result.summary["thresholds"][1:])
-    assert "not enough pairs" in result.summary["thresholds"][1]["reason"]
+    calibration = result.summary.calibration
+    assert (calibration.genuine_pairs, calibration.impostor_pairs) == (24, 23)
+    assert all(row.threshold is None for row in result.summary.thresholds[1:])
+    assert "not enough pairs" in result.summary.thresholds[1].reason
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,7 @@ def test_too_few_are_refused_with_the_numbers_needed(bundle, faces, tmp_path, pe
 
 def test_enough_for_a_probability_but_not_for_a_threshold(bundle, faces, tmp_path):
     result = recalibrate(bundle.folder, some_of(faces, tmp_path / "few", 7, 3), tmp_path / "out")
-    assert result.summary["calibration"]["genuine_pairs"] == 21
+    assert result.summary.calibration.genuine_pairs == 21
     reasons = [entry.reason for entry in result.bundle.thresholds]
     assert reasons[0] is None
     assert reasons[1] == "not enough pairs: needs 300 impostor pairs, has 189"
@@ -206,8 +209,6 @@ def test_the_check_is_the_three_minimums(people, genuine, impostor):
 
 
 def test_the_calibration_error_is_measured_across_folds():
-    from facepairs.evaluation.metrics.calibration import calibrate
-
     rng = np.random.default_rng(0)
     genuine = np.arange(400) % 2 == 0
     score = rng.normal(size=400) + 2 * genuine
@@ -215,16 +216,15 @@ def test_the_calibration_error_is_measured_across_folds():
     fold = np.repeat([1, 2], 200)
     apart = calibrate(genuine, shifted, fold, source="by folds")
     mixed = calibrate(genuine, shifted)
-    assert apart["threshold_source"] == "by folds"
-    assert apart["threshold"] == mixed["threshold"]
-    assert apart["calibration"]["ece"] > mixed["calibration"]["ece"] + 0.1
+    assert apart.threshold_source == "by folds"
+    assert apart.threshold == mixed.threshold
+    assert apart.calibration.ece > mixed.calibration.ece + 0.1
 
 
 def test_halves_that_carry_no_curve_leave_the_error_unmeasured():
-    from facepairs.evaluation.metrics.calibration import calibrate
-
     genuine = np.repeat([True, False], 20)
-    score = np.where(genuine, np.arange(40) % 2 * 2.0, 0.9)  # one half of the genuine pairs fails
+    # one half of the genuine pairs scores below the impostor pairs
+    score = np.where(genuine, 2.0 * (halves(genuine) == 1), 0.9)
     fitted = calibrate(genuine, score)
-    assert fitted["calibration"]["ece"] is None
-    assert fitted["threshold"] == pytest.approx(0.95, abs=0.5)
+    assert fitted.calibration.ece is None
+    assert fitted.threshold == pytest.approx(0.95, abs=0.5)

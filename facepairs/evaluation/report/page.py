@@ -1,47 +1,52 @@
-"""The report as one HTML file: everything inside, nothing loaded, all text escaped."""
+"""The report as one HTML file: nothing is loaded, all text is escaped."""
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping
+import html
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from facepairs.evaluation.photos import Photos
-from facepairs.evaluation.report.model_plots import model_plots
-from facepairs.evaluation.report.pictures import data_uri
-from facepairs.evaluation.report.shared_plots import shared_plots
-from facepairs.evaluation.report.style import Plot, inline_svg
+from facepairs.evaluation.metrics.summary import Summary
+from facepairs.evaluation.report.data import ModelData, ReportData
+from facepairs.evaluation.report.photos import PhotoFinder, data_uri
+from facepairs.evaluation.report.plots.model import model_plots
+from facepairs.evaluation.report.plots.shared import shared_plots
+from facepairs.evaluation.report.plots.style import Plot, inline_svg
+from facepairs.evaluation.report.summary_tables import accuracy_note, accuracy_text, figure_rows
 from facepairs.evaluation.report.tables import (
-    accuracy_note,
-    accuracy_text,
+    comparison_tables,
     data_table,
     model_tables,
-    models_table,
     origin_table,
     published_table,
-    tests_table,
 )
 from facepairs.support.atomic import atomic_file
 
 HERE = Path(__file__).parent
-SHOWN = (12, 6)  # wrong pairs of each kind, for one verifier and for each of several
+SHOWN_OF_ONE, SHOWN_OF_SEVERAL = 12, 6  # wrong pairs of each kind, for every verifier
 KINDS = {"false_accepts": "Worst false accepts", "false_rejects": "Worst false rejects"}
 
 
-def write_page(path: Path, numbers: Mapping[str, Any], photos: Photos | None) -> None:
-    """Write the page, whole or not at all; without `photos` it has no pictures.
+class Headline(NamedTuple):
+    """A large figure at the top of the page."""
 
-    Raises BadData where the place cannot be written.
-    """
-    text = page(numbers, photos)
+    label: str
+    text: str
+    note: str
+    value: float | None
+
+
+def write_page(path: Path, report: ReportData, photos: PhotoFinder | None) -> None:
+    """Write the page, completely or not at all; raises BadData where it cannot be written."""
+    text = render_page(report, photos)
     with atomic_file(path) as handle:
         handle.write(text)
 
 
-def page(numbers: Mapping[str, Any], photos: Photos | None) -> str:
-    """Give the page's HTML."""
+def render_page(report: ReportData, photos: PhotoFinder | None) -> str:
+    """Return the page's HTML; without `photos` it has no pictures."""
     import jinja2
-    from markupsafe import Markup, escape
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
@@ -50,129 +55,92 @@ def page(numbers: Mapping[str, Any], photos: Photos | None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-    def drawn(plot: Plot) -> Markup:
-        label = f"{plot.title}. {plot.caption}"
-        return Markup(inline_svg(plot.figure, plot.key, str(escape(label))))  # noqa: S704 - matplotlib escapes its text, the label is escaped here
-
     script = (HERE / "page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    several = len(numbers["models"]) > 1
-    shared = shared_plots(numbers)
+    shared = shared_plots(report)
+    names = [model.name for model in report.models]
     return environment.get_template("page.html").render(
-        numbers=numbers,
-        title=_title(numbers),
-        style=Markup((HERE / "page.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
-        script=Markup(script),  # noqa: S704 - our own file
+        report=report,
+        title=" and ".join(names) if len(names) < 3 else ", ".join(names),
+        style=(HERE / "page.css").read_text(encoding="utf-8"),
+        script=script,
         script_digest=digest,
-        drawn=drawn,
-        several=several,
-        headlines=_headlines(numbers),
+        render_plot=_render_plot,
+        several=len(names) > 1,
+        headlines=_headlines(report),
         curves=[plot for plot in shared if plot.key != "differences"],
         differences=[plot for plot in shared if plot.key == "differences"],
-        comparison=_comparison_tables(numbers),
-        models=list(_models(numbers, photos)),
-        published=published_table(numbers),
-        data=data_table(numbers),
-        origin=origin_table(numbers),
+        comparison=comparison_tables(report),
+        models=list(_models(report, photos)),
+        published=published_table(report),
+        data=data_table(report),
+        origin=origin_table(report),
     )
 
 
-def _title(numbers: Mapping[str, Any]) -> str:
-    names = [model["name"] for model in numbers["models"]]
-    return " against ".join(names) if len(names) < 3 else ", ".join(names)
+def _render_plot(plot: Plot) -> str:
+    """Return the plot as SVG; matplotlib escapes the text in it, and the label is escaped here."""
+    return inline_svg(plot.figure, plot.key, html.escape(f"{plot.title}. {plot.caption}"))
 
 
-def _headlines(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give the large figures: of one verifier four, of several the accuracy of each."""
-    if len(numbers["models"]) > 1:
-        return [
-            _accuracy_card(model["summary"], f"{model['name']}: accuracy")
-            for model in numbers["models"]
-        ]
-    summary = numbers["models"][0]["summary"]
-    low, high = summary["auc_interval"]
+def _headlines(report: ReportData) -> list[Headline]:
+    """Return four figures of a single verifier, or the accuracy of each of several."""
+    if len(report.models) > 1:
+        return [_accuracy(model.summary, f"{model.name}: accuracy") for model in report.models]
+    summary = report.models[0].summary
+    figures = {label: (value, bounds.text) for label, value, bounds in figure_rows(summary)}
+    auc, auc_interval = figures["AUC"]
+    tar, tar_interval = figures["TAR at FAR 0.01"]
+    tar_note = tar_interval if tar.value is None else f"95 % interval {tar_interval}"
+    eer_note = "where false accepts and false rejects are equally frequent"
     return [
-        _accuracy_card(summary, "accuracy"),
-        {
-            "label": "AUC",
-            "text": f"{summary['auc']:.4f}",
-            "note": f"95 % interval {low:.4f} to {high:.4f}",
-            "value": summary["auc"],
-        },
-        {
-            "label": "equal error rate",
-            "text": f"{100 * summary['eer']:.2f} %",
-            "note": "where false accepts and false rejects are equally frequent",
-            "value": summary["eer"],
-        },
-        _tar_card(summary["tar_at_far"]["0.01"]),
+        _accuracy(summary, "accuracy"),
+        Headline("AUC", auc.text, f"95 % interval {auc_interval}", summary.auc),
+        Headline("equal error rate", figures["EER"][0].text, eer_note, summary.eer),
+        Headline(
+            "true accepts at 1 % false accepts",
+            "-" if tar.value is None else tar.text,
+            tar_note,
+            summary.tar_at_far["0.01"].tar,
+        ),
     ]
 
 
-def _accuracy_card(summary: Mapping[str, Any], label: str) -> dict[str, Any]:
-    return {
-        "label": label,
-        "text": accuracy_text(summary),
-        "note": accuracy_note(summary),
-        "value": summary["accuracy"],
-    }
+def _accuracy(summary: Summary, label: str) -> Headline:
+    return Headline(label, accuracy_text(summary), accuracy_note(summary), summary.accuracy)
 
 
-def _tar_card(tar: Mapping[str, Any]) -> dict[str, Any]:
-    label = "true accepts at 1 % false accepts"
-    if tar["tar"] is None:
-        return {"label": label, "text": "-", "note": tar["reason"], "value": None}
-    low, high = tar["tar_interval"]
-    return {
-        "label": label,
-        "text": f"{100 * tar['tar']:.1f} %",
-        "note": f"95 % interval {100 * low:.1f} to {100 * high:.1f}",
-        "value": tar["tar"],
-    }
-
-
-def _comparison_tables(numbers: Mapping[str, Any]) -> list[Any]:
-    if not numbers["comparison"]:
-        return []
-    return [models_table(numbers), tests_table(numbers["comparison"])]
-
-
-def _models(numbers: Mapping[str, Any], photos: Photos | None) -> Iterator[dict[str, Any]]:
-    most = SHOWN[len(numbers["models"]) > 1]
-    for place, model in enumerate(numbers["models"], 1):
-        plots = {plot.key.split("-")[0]: plot for plot in model_plots(model, place)}
+def _models(report: ReportData, photos: PhotoFinder | None) -> Iterator[dict[str, Any]]:
+    most = SHOWN_OF_ONE if len(report.models) == 1 else SHOWN_OF_SEVERAL
+    for place, model in enumerate(report.models, 1):
         yield {
             "key": str(place),
-            "name": model["name"],
-            "summary": model["summary"],
-            "plots": plots,
+            "data": model,
+            "plots": {plot.key.split("-")[0]: plot for plot in model_plots(model, place)},
             "tables": model_tables(model, str(place)),
-            "reliability": model["reliability"],
-            "quality_reason": model["quality_reason"],
-            "named": model["people"] is not None,
             "worst": _worst(model, photos, most),
         }
 
 
-def _worst(model: Mapping[str, Any], photos: Photos | None, most: int) -> list[dict[str, Any]]:
-    """Give the worst pairs of each kind, their photos as `data:` addresses where there are any."""
-    if model["worst"] is None:
+def _worst(model: ModelData, photos: PhotoFinder | None, most: int) -> list[dict[str, Any]]:
+    """Return the worst pairs of each kind with the sides of each."""
+    if model.worst is None:
         return []
     return [
         {
             "title": title,
             "kind": kind,
             "pairs": [
-                {**row, "sides": [_side(row[side], photos) for side in ("left", "right")]}
-                for row in model["worst"][kind][:most]
+                (pair, [_side(name, photos) for name in (pair.left, pair.right)])
+                for pair in getattr(model.worst, kind)[:most]
             ],
         }
         for kind, title in KINDS.items()
     ]
 
 
-def _side(name: str, photos: Photos | None) -> dict[str, Any]:
+def _side(name: str, photos: PhotoFinder | None) -> dict[str, Any]:
+    """Return a photo's name, its parts, between which it may wrap, and its picture if any."""
     path = None if photos is None else photos.found.get(name)
     return {
         "name": name,

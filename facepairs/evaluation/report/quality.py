@@ -15,7 +15,7 @@ from PIL import Image
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.rates import ErrorRates, error_rates
-from facepairs.faces.hints import gray_of, light, sharpness
+from facepairs.faces.hints import brightness, gray_of, sharpness
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.support.parallel import thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
@@ -67,7 +67,7 @@ def photo_quality(path: Path, crop_spec: CropSpec) -> Floats:
     saturation = crop.max(axis=2) - crop.min(axis=2)
     with Image.open(path) as image:
         size_px = min(image.size)
-    return np.array([light(gray), sharpness(gray), saturation.mean() / 255, size_px])
+    return np.array([brightness(gray), sharpness(gray), saturation.mean() / 255, size_px])
 
 
 def photo_qualities(

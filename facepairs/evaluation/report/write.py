@@ -1,14 +1,14 @@
-"""Writes what was asked for: the page, the folder, or both, from one evaluation."""
+"""Writes what is wanted of a report: the page, the folder, or both."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from facepairs.errors import BadConfig
 from facepairs.evaluation.evaluate import Evaluation
-from facepairs.evaluation.numbers import numbers_of
-from facepairs.evaluation.photos import Photos
+from facepairs.evaluation.report.data import report_data
 from facepairs.evaluation.report.folder import check_folder, write_folder
 from facepairs.evaluation.report.page import write_page
+from facepairs.evaluation.report.photos import PhotoFinder
+from facepairs.support.progress import ProgressFactory, ignore_phases
 
 
 def check_places(page: Path | None, folder: Path | None) -> None:
@@ -27,17 +27,25 @@ def write_reports(
     page: Path | None,
     folder: Path | None,
     pictures: bool = True,
-    progress: Callable[[str], Callable[[int, int], None]] | None = None,
+    progress: ProgressFactory = ignore_phases,
 ) -> None:
-    """Write `page` (one HTML file) and `folder` (plots and numbers), each where it is given.
+    """Write the report of an evaluation.
 
-    `command` is told in them; without `pictures` no photo goes into the page. Raises BadData where
-    a place cannot be written or DATA has none of the photos that scores name.
+    Args:
+        evaluation: The measurements.
+        command: The command line, which the report quotes.
+        page: HTML file to write, or None.
+        folder: Folder of plots and numbers to write, or None.
+        pictures: Whether photos of wrong pairs go into the page.
+        progress: Called with the name of each phase.
+
+    Raises:
+        BadConfig: Something else than a report exists in the place of the folder.
+        BadData: A place cannot be written, or the folder of photos has none of those in the scores.
     """
-    numbers = numbers_of(evaluation, command, progress)
+    report = report_data(evaluation, command, progress)
     if page is not None:
-        scores = evaluation.measured[0].scores
-        photos = Photos.below(evaluation.data, scores) if pictures else None
-        write_page(page, numbers, photos)
+        scores = evaluation.measurements[0].scores
+        write_page(page, report, PhotoFinder.below(evaluation.data, scores) if pictures else None)
     if folder is not None:
-        write_folder(folder, numbers, evaluation.measured)
+        write_folder(folder, report, evaluation.measurements)

@@ -1,40 +1,47 @@
-"""`crossval`: LFW's View 2, fold by fold; a fold that is done is never trained again.
+"""`crossval`: LFW's View 2, fold by fold; finished folds are not trained again.
 
-RUN/METHOD/config.toml          the settings that all folds of a method share
-RUN/METHOD/fold-01/ …           a run folder each, with scores.csv and, once done, fold.json
-RUN/METHOD/scores.csv           all done folds together
-RUN/METHOD/result.json          a method's figures
-RUN/result.json                 those of all methods
+RUN/METHOD/config.toml          the settings, equal for all folds of a method
+RUN/METHOD/fold-01/ …           a run folder per fold, with scores.csv and, at the end, fold.json
+RUN/METHOD/scores.csv           the scores of all finished folds
+RUN/METHOD/result.json          the figures of a method
+RUN/result.json                 the figures of all methods
 """
 
 import gc
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import keras
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
+from facepairs.support.progress import (
+    MessageCallback,
+    ProgressFactory,
+    ignore_message,
+    ignore_phases,
+)
 from facepairs.training.loop.interrupt import stop_on_signal
 from facepairs.training.run_folder.folder import RunFolder
 from facepairs.training.train import TrainOptions, train
-from facepairs.training.view2.fold_record import DoneFold, fold_folder, read_fold, write_fold
+from facepairs.training.view2.fold_record import FinishedFold, fold_folder, read_fold, write_fold
 from facepairs.training.view2.folds import View2, check_unknown
 from facepairs.training.view2.methods import Plan, check_place, keep_settings
 from facepairs.training.view2.results import CrossvalResults, check_all_data, write_results
 from facepairs.verification.verifier import Verifier
 
-Say = Callable[[str], None]
-Tick = Callable[[int, int], None]
-
 
 @dataclass(frozen=True)
 class CrossvalReport:
-    """Results of all methods that `out` has folds of; `interrupted`: go on with `--resume`."""
+    """The result of a cross-validation.
+
+    Attributes:
+        out: The run folder.
+        interrupted: Whether it was stopped; `resume` continues it.
+        results: The figures of all methods that have finished folds in `out`.
+    """
 
     out: Path
     interrupted: bool
@@ -46,27 +53,50 @@ def crossval(
     plan: Plan,
     out: Path,
     resume: bool = False,
-    say: Say = lambda line: None,
-    progress: Callable[[str], Tick] | None = None,
+    log: MessageCallback = ignore_message,
+    progress: ProgressFactory = ignore_phases,
 ) -> CrossvalReport:
-    """Train, score and record the folds that are not done yet, then sum up all that are.
+    """Train, score and record the folds that are not finished, then summarise all that are.
 
-    `view` comes from `prepare_view2`, `plan` from `make_plan`. Raises BadRun where `out` holds
-    something and `resume` is not given, or was made with other settings or images, and where a
-    network knows people of its fold; else a FacepairsError for whatever the user can mend.
+    Args:
+        view: The protocol, from `prepare_view2`.
+        plan: Methods and folds, from `make_plan`.
+        out: The run folder.
+        resume: Continue the run in `out`.
+        log: Receives messages.
+        progress: Shows the progress of each phase.
+
+    Raises:
+        BadRun: `out` holds a run and `resume` is false, or was made with other settings or images,
+            or a network knows people of its fold.
+        FacepairsError: Anything else that the user can correct.
     """
-    tick = progress or (lambda label: lambda done, total: None)
-    folds = view.asked(plan.folds)
+    folds = view.select_folds(plan.folds)
     check_place(out, view.index.root, resume)
-    # A network a fold in one process: TensorFlow would take tracing each for a mistake.
+    # One network per fold in one process looks to TensorFlow like needless tracing, so it warns.
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
-    with RunFolder(out, resume) as run, stop_on_signal(say) as should_stop:
+    with RunFolder(out, resume) as run, stop_on_signal(log) as should_stop:
         check_all_data(out, view.digests)
         for method, config in plan.configs.items():
             keep_settings(out / method, method, config, view.digests)
+
+        def finish_fold(method: str, config: TrainConfig, fold: int) -> bool:
+            """Run a fold unless it is finished; return False if stopped."""
+            folder = fold_folder(out / method, fold)
+            finished = read_fold(folder, method, fold)
+            if not finished:
+                split = view.split(fold, config)
+                log(f"{method}, fold {fold}: {len(split.training):,} people to train on")
+                finished = run_fold(view, fold, split, method, config, folder, log, progress)
+                if not finished:
+                    return False
+                run.log(f"{method} fold {fold}: accuracy {finished.record.accuracy:.4f}")
+            log(f"{method}, fold {fold}: accuracy {finished.record.accuracy:.4f}")
+            return True
+
         try:
             interrupted = not all(
-                not should_stop() and _do_fold(view, run, method, config, fold, say, tick)
+                not should_stop() and finish_fold(method, config, fold)
                 for method, config in plan.configs.items()
                 for fold in folds
             )
@@ -76,29 +106,6 @@ def crossval(
     return CrossvalReport(out, interrupted, results)
 
 
-def _do_fold(
-    view: View2,
-    run: RunFolder,
-    method: str,
-    config: TrainConfig,
-    fold: int,
-    say: Say,
-    tick: Callable[[str], Tick],
-) -> bool:
-    """Do a fold unless it is done; False: it was asked to stop, and has saved."""
-    folder = fold_folder(run.path / method, fold)
-    done = read_fold(folder, method, fold)
-    if done is None:
-        split = view.split(fold, config)
-        say(f"{method}, fold {fold}: {len(split.training):,} people to train on")
-        done = run_fold(view, fold, split, method, config, folder, say, tick)
-        if done is None:
-            return False
-        run.log(f"{method} fold {fold}: accuracy {done.record['accuracy']:.4f}")
-    say(f"{method}, fold {fold}: accuracy {done.record['accuracy']:.4f}")
-    return True
-
-
 def run_fold(
     view: View2,
     fold: int,
@@ -106,20 +113,33 @@ def run_fold(
     method: str,
     config: TrainConfig,
     folder: Path,
-    say: Say,
-    tick: Callable[[str], Tick],
-) -> DoneFold | None:
-    """Train on a split, make sure that nobody of the fold is known, and score the fold.
+    log: MessageCallback = ignore_message,
+    progress: ProgressFactory = ignore_phases,
+) -> FinishedFold | None:
+    """Train on a split, check that the bundle knows nobody of the fold, and score the fold.
 
-    Goes on from the fold's checkpoint where there is one; None where it was asked to stop. Raises
-    BadRun, before anything is scored, where the bundle knows people of the fold.
+    Args:
+        view: The protocol.
+        fold: The fold's number.
+        split: The people to train and to calibrate on.
+        method: The method's name.
+        config: The method's settings.
+        folder: The run folder of the fold; training continues from its checkpoint if there is one.
+        log: Receives messages.
+        progress: Shows the progress of each phase.
+
+    Returns:
+        The finished fold, or None if training was stopped.
+
+    Raises:
+        BadRun: The bundle knows people of the fold; nothing has been scored.
     """
-    keras.utils.clear_session()  # ten networks in one process would pile up, …
-    gc.collect()  # … and the vectors of each, which graphs and networks hold in circles
+    keras.utils.clear_session()  # otherwise the networks of all folds would stay in memory, …
+    gc.collect()  # … and so would their features, which are in reference cycles
     options = TrainOptions(
         resume=True,
-        log=say,
-        progress=tick,
+        log=log,
+        progress=progress,
         images_in_tensorboard=False,
         store_folder=folder.parent.parent,
     )
@@ -130,10 +150,9 @@ def run_fold(
     check_unknown(bundle, view.index, view.people_of(fold), fold)
     pairs = view.pairs_of(fold)
     score = Verifier(bundle).score_images(
-        view.index.paths,
-        pairs.left,
-        pairs.right,
-        tick(f"scoring fold {fold}"),
+        view.index.paths, pairs.left, pairs.right, progress(f"scoring fold {fold}")
     )
-    trained = {"epochs": report.epochs, "minutes": round(report.seconds / 60, 2)}
-    return write_fold(folder, method, view.index, split, pairs, score, bundle, config, trained)
+    minutes = report.seconds / 60
+    return write_fold(
+        folder, method, view.index, split, pairs, score, bundle, config, report.epochs, minutes
+    )

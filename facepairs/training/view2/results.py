@@ -1,6 +1,5 @@
 """Figures of all finished folds of a cross-validation, by method."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +9,8 @@ import numpy as np
 
 from facepairs.evaluation.metrics.summary import FoldSummary, Summary, view2_summary
 from facepairs.evaluation.scores import ScoreTable, write_scores
-from facepairs.evaluation.serialize import to_plain
-from facepairs.support.atomic import atomic_file
-from facepairs.training.view2.fold_record import SCORES, DoneFold, fold_folder, read_fold
+from facepairs.evaluation.serialize import write_json
+from facepairs.training.view2.fold_record import SCORES, FinishedFold, fold_folder, read_fold
 from facepairs.training.view2.methods import CONFIG, METHODS, check_data
 
 RESULT = "result.json"
@@ -78,29 +76,31 @@ def write_results(out: Path, folds: int, digests: Mapping[str, str]) -> Crossval
         if done:
             methods[method] = _method_result(out / method, method, done, folds)
     results = CrossvalResults(data=dict(digests), methods=methods)
-    _write_json(out / RESULT, results)
+    write_json(out / RESULT, results)
     return results
 
 
-def _method_result(folder: Path, method: str, done: list[DoneFold], folds: int) -> MethodResult:
+def _method_result(folder: Path, method: str, done: list[FinishedFold], folds: int) -> MethodResult:
     scores = _join_scores(done)
     write_scores(folder / SCORES, scores)
-    by_fold = {int(fold.record["fold"]): fold for fold in done}
+    by_fold = {fold.record.fold: fold for fold in done}
     summary = view2_summary(
         scores.genuine,
         scores.score,
         scores.fold,
-        {number: fold.threshold for number, fold in by_fold.items()},
-        {number: fold.calibration for number, fold in by_fold.items()},
+        {number: fold.record.threshold for number, fold in by_fold.items()},
+        {number: fold.record.calibration for number, fold in by_fold.items()},
     )
     rows = [
-        FoldResult(**vars(row), **{key: by_fold[row.fold].record[key] for key in FROM_RECORD})
+        FoldResult(
+            **vars(row), **{key: getattr(by_fold[row.fold].record, key) for key in FROM_RECORD}
+        )
         for row in summary.folds
     ]
     machines: list[dict[str, Any]] = []
     for fold in done:
-        if fold.record["machine"] not in machines:
-            machines.append(fold.record["machine"])
+        if fold.record.machine not in machines:
+            machines.append(fold.record.machine)
     result = MethodResult(
         **vars(summary) | {"folds": rows},
         method=method,
@@ -109,11 +109,11 @@ def _method_result(folder: Path, method: str, done: list[DoneFold], folds: int) 
         minutes=round(sum(row.minutes for row in rows), 2),
         machines=machines,
     )
-    _write_json(folder / RESULT, result)
+    write_json(folder / RESULT, result)
     return result
 
 
-def _join_scores(done: list[DoneFold]) -> ScoreTable:
+def _join_scores(done: list[FinishedFold]) -> ScoreTable:
     parts = [fold.scores for fold in done]
     return ScoreTable(
         [name for part in parts for name in part.left],
@@ -122,9 +122,3 @@ def _join_scores(done: list[DoneFold]) -> ScoreTable:
         np.concatenate([part.fold for part in parts]),
         np.concatenate([part.score for part in parts]),
     )
-
-
-def _write_json(path: Path, result: MethodResult | CrossvalResults) -> None:
-    with atomic_file(path) as handle:
-        text = json.dumps(to_plain(result), indent=1, ensure_ascii=False, allow_nan=False)
-        handle.write(text + "\n")

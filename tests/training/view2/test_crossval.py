@@ -232,8 +232,8 @@ def test_the_articles_pairs_make_another_network(view, trained, tmp_path):
     report = crossval(view, plan(tmp_path, "difference-article", "1", text), tmp_path / "run")
     (ours,) = json.loads((trained / "difference" / "result.json").read_text())["folds"]
     (theirs,) = report.results.methods["difference-article"].folds
-    assert theirs["identities_digest"] == ours["identities_digest"]  # the same people …
-    assert theirs["threshold"] != ours["threshold"]  # … in other pairs
+    assert theirs.identities_digest == ours["identities_digest"]  # the same people …
+    assert theirs.threshold != ours["threshold"]  # … in other pairs
     settings = (tmp_path / "run" / "difference-article" / "config.toml").read_text()
     assert 'sampler = "article"' in settings
 

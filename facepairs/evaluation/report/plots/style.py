@@ -1,4 +1,4 @@
-"""How plots look: colours that a page may exchange, type that stays legible on a phone."""
+"""Style of the plots: colours that a page can replace, text that is legible on a phone."""
 
 import re
 import warnings
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Light colours, each at a contrast of 3 or more on white; a page puts its variable in their place.
+# Each colour has a contrast of 3 or more on white; a page replaces it by its own variable.
 COLOURS = {
     "#17212b": "var(--ink)",
     "#566472": "var(--soft)",
@@ -27,15 +27,15 @@ COLOURS = {
 INK, SOFT, LINE, PAPER, *SERIES = COLOURS
 GENUINE, IMPOSTOR = SERIES[0], SERIES[1]
 DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
-WIDTH_IN, HEIGHT_IN = 5.0, 3.9  # 360 points wide: on a phone a point is about a pixel
+WIDTH_IN, HEIGHT_IN = 5.0, 3.9  # 360 points: on a phone a point is about a pixel
 PNG_DPI = 200
 LONGEST_NAME = 22
 BEHIND_TEXT = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.75, "pad": 0.8}
 
 SETTINGS: dict[str, Any] = {
-    "svg.fonttype": "none",  # real text: it is found, read aloud, and takes the page's own type
+    "svg.fonttype": "none",  # real text: searchable, read by screen readers, in the page's font
     "svg.hashsalt": "facepairs",
-    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+    "text.parse_math": False,  # a dollar sign in a name must not start a formula
     "font.family": ["DejaVu Sans"],
     "font.size": 9.5,
     "axes.labelsize": 9.5,
@@ -73,8 +73,8 @@ class Plot(NamedTuple):
 
 
 @contextmanager
-def house_style() -> Iterator[None]:
-    """Draw in the house's style, and let a name in any script pass without a warning."""
+def plot_style() -> Iterator[None]:
+    """Apply the style, without warnings about names in scripts that the font lacks."""
     import matplotlib as mpl
 
     with mpl.rc_context(cast(Any, SETTINGS)), warnings.catch_warnings():
@@ -83,7 +83,7 @@ def house_style() -> Iterator[None]:
 
 
 def new_figure(rows: int = 1, height_in: float = HEIGHT_IN) -> "tuple[Figure, list[Axes]]":
-    """Make a figure with axes below each other, their x shared."""
+    """Return a new figure with `rows` axes below each other that share their x axis."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
@@ -92,26 +92,28 @@ def new_figure(rows: int = 1, height_in: float = HEIGHT_IN) -> "tuple[Figure, li
 
 
 def svg(figure: "Figure") -> str:
-    """Give a figure as an SVG file's text, the same for the same figure."""
-    with house_style():
+    """Return a figure as the text of an SVG file; equal figures give equal text."""
+    with plot_style():
         out = BytesIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return out.getvalue().decode("utf-8")
 
 
 def png(figure: "Figure") -> bytes:
-    """Give a figure as a PNG on white."""
-    with house_style():
+    """Return a figure as PNG on white."""
+    with plot_style():
         out = BytesIO()
         figure.savefig(out, format="png", dpi=PNG_DPI, facecolor="white")
     return out.getvalue()
 
 
 def inline_svg(figure: "Figure", key: str, label: str) -> str:
-    """Give a figure as an `<svg>` element for a page, in the page's colours and type.
+    """Return a figure as an `<svg>` element for a page, in the page's colours and font.
 
-    Ids get `key` in front, so that several figures share a page; `label`, already escaped, is read
-    aloud in the picture's place.
+    Args:
+        figure: The figure.
+        key: Prefix of all ids, so that several figures can share a page.
+        label: Alternative text, already escaped.
     """
     text = svg(figure)
     text = text[text.index("<svg") :]
@@ -128,12 +130,12 @@ def inline_svg(figure: "Figure", key: str, label: str) -> str:
     return head + text[text.index(">") + 1 :].strip()
 
 
-def short(name: str) -> str:
-    """Give a name as a plot has room for it; a leading underscore would hide it in a legend."""
+def shorten_name(name: str) -> str:
+    """Return a name, cut to the space in a plot; a leading "_" would hide it."""
     cut = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
     return f"\u200a{cut}" if cut.startswith("_") else cut
 
 
 def percent(value: float) -> str:
-    """Give a share in percent, as ticks have it."""
+    """Return a share in percent, as on ticks."""
     return f"{100 * value:g} %"

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.errors import BadData
-from facepairs.evaluation.compare import compare, holm, mcnemar, paired_bootstrap
 from facepairs.evaluation.metrics import auc, tar_at_far
+from facepairs.evaluation.metrics.comparison import compare, holm, mcnemar, paired_bootstrap
 
 
 def test_mcnemar_by_hand():
@@ -37,10 +37,10 @@ def test_figures_of_the_whole_sample_are_those_of_the_metrics(seed, tied):
     score = draw.normal(size=60) + genuine
     score = np.round(score) if tied else score
     found = compare("ab", genuine, [score, -score], [genuine, ~genuine], [0.1], seed)
-    (test,) = found["tests"]
-    assert test["auc"]["difference"] == pytest.approx(auc(genuine, score) - auc(genuine, -score))
+    (test,) = found.tests
+    assert test.auc.difference == pytest.approx(auc(genuine, score) - auc(genuine, -score))
     tars = [tar_at_far(genuine, s, 0.1).tar for s in (score, -score)]
-    assert test["tar_at_far"]["0.1"]["difference"] == pytest.approx(tars[0] - tars[1])
+    assert test.tar_at_far["0.1"].difference == pytest.approx(tars[0] - tars[1])
 
 
 def test_draws_are_paired_and_repeat():
@@ -66,12 +66,12 @@ def test_a_better_verifier_is_told_from_an_equal_one():
     twin = draw.normal(size=600) + 2 * genuine
     right = [(s >= m) == genuine for s, m in ((good, 1), (bad, 0.25), (twin, 1))]
     found = compare(("good", "bad", "twin"), genuine, [good, bad, twin], right, [0.1, 0.001])
-    by_names = {(t["first"], t["second"]): t for t in found["tests"]}
+    by_names = {(t.first, t.second): t for t in found.tests}
     better, equal = by_names["good", "bad"], by_names["good", "twin"]
-    assert better["p_adjusted"] < 1e-6
-    assert better["auc"]["interval"][0] > 0
-    assert better["auc"]["p"] < 0.01
-    assert equal["p"] > 0.05
-    assert equal["auc"]["interval"][0] < 0 < equal["auc"]["interval"][1]
-    assert found["fars_left_out"] == [0.001]  # 300 impostor pairs are too few
-    assert better["p_adjusted"] >= better["p"]
+    assert better.p_adjusted < 1e-6
+    assert better.auc.interval[0] > 0
+    assert better.auc.p < 0.01
+    assert equal.p > 0.05
+    assert equal.auc.interval[0] < 0 < equal.auc.interval[1]
+    assert found.fars_left_out == [0.001]  # 300 impostor pairs are too few
+    assert better.p_adjusted >= better.p

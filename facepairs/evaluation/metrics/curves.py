@@ -1,0 +1,203 @@
+"""ROC curve, areas under it and equal error rate, and curves thinned out for drawing."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.evaluation.metrics.arrays import (
+    Bools,
+    Floats,
+    Interval,
+    Ints,
+    check_open_unit,
+    check_two_classes,
+)
+from facepairs.evaluation.metrics.rates import beta_interval
+
+MOST_POINTS = 600
+
+
+@dataclass(frozen=True, eq=False)
+class Roc:
+    """Points of the curve, thresholds falling: `thresholds`, `fmr`, `tmr`, float64[points] each."""
+
+    thresholds: Floats
+    fmr: Floats
+    tmr: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """`edges` float64[bins + 1]; `genuine`, `impostor` float64[bins], shares of each class."""
+
+    edges: Floats
+    genuine: Floats
+    impostor: Floats
+
+
+def count_accepted(genuine: Bools, score: Floats) -> tuple[Floats, Ints, Ints]:
+    """Return the distinct scores, falling, and the genuine and impostor pairs accepted at each."""
+    order = np.argsort(score)[::-1]
+    ranked = score[order]
+    last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
+    genuine_accepted = np.cumsum(genuine[order], dtype=np.int64)[last]
+    return ranked[last], genuine_accepted, last + 1 - genuine_accepted
+
+
+def roc(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Roc:
+    """Return the ROC curve: one point for each distinct score, after one that accepts no pair.
+
+    Pairs of one score are accepted together. The first threshold is +inf.
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: A score is not finite, or the arrays do not fit together.
+    """
+    return _roc(*check_two_classes(genuine, score))
+
+
+def _roc(genuine: Bools, score: Floats) -> Roc:
+    thresholds, hits, false_accepts = count_accepted(genuine, score)
+    return Roc(
+        np.append(np.inf, thresholds),
+        np.append(0, false_accepts) / false_accepts[-1],
+        np.append(0, hits) / hits[-1],
+    )
+
+
+def auc(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
+    """Return the area under the ROC curve: P(genuine > impostor) + P(genuine = impostor) / 2.
+
+    Counted in whole numbers, hence exact up to the last division; constant scores have 0.5.
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: A score is not finite, or the arrays do not fit together.
+
+    References:
+        Hanley and McNeil, Radiology 143, 1982.
+    """
+    return _auc(*check_two_classes(genuine, score))
+
+
+def _auc(genuine: Bools, score: Floats) -> float:
+    _, hits, false_accepts = count_accepted(genuine, score)
+    wins_twice = np.sum(np.diff(false_accepts, prepend=0) * (hits + np.append(0, hits[:-1])))
+    return int(wins_twice) / (2 * int(hits[-1]) * int(false_accepts[-1]))
+
+
+def eer(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
+    """Return the equal error rate: where the ROC curve, points joined by lines, has FMR = FNMR.
+
+    (Not the ROC's convex hull, which is lower.) Constant scores have 0.5.
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: A score is not finite, or the arrays do not fit together.
+    """
+    curve = roc(genuine, score)
+    fmr = curve.fmr
+    gap = fmr - (1 - curve.tmr)  # rises from -1 to 1 at every point
+    after = int(np.argmax(gap >= 0))
+    share = gap[after] / (gap[after] - gap[after - 1])
+    return float(fmr[after] - share * (fmr[after] - fmr[after - 1]))
+
+
+def auc_interval(
+    genuine: npt.ArrayLike, score: npt.ArrayLike, confidence: float = 0.95
+) -> Interval:
+    """Return the AUC's interval: DeLong's variance, a normal interval on the logit scale.
+
+    Where DeLong's variance is 0 (classes fully separated, constant scores) the interval is the
+    exact binomial one of min(genuine, impostor) disjoint comparisons. With a single pair of a class
+    it is (0, 1).
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: A score is not finite, or the arrays do not fit together.
+        BadConfig: The confidence is outside (0, 1).
+
+    References:
+        DeLong, DeLong and Clarke-Pearson, Biometrics 44, 1988; computed in O(n log n) as by Sun and
+        Xu, IEEE Signal Processing Letters 21, 2014.
+    """
+    from scipy.special import ndtri
+
+    labels, scores = check_two_classes(genuine, score)
+    check_open_unit("confidence", confidence)
+    positive, negative = np.sort(scores[labels]), np.sort(scores[~labels])
+    fewest = min(len(positive), len(negative))
+    if fewest == 1:
+        return 0.0, 1.0
+    below_genuine = _midrank_share(negative, positive)
+    above_impostor = 1 - _midrank_share(positive, negative)
+    area = _auc(labels, scores)
+    variance = below_genuine.var(ddof=1) / len(positive) + above_impostor.var(ddof=1) / len(
+        negative
+    )
+    if not variance:
+        return beta_interval(area * fewest, fewest, confidence)
+    centre = math.log(area / (1 - area))
+    reach = float(ndtri(0.5 + confidence / 2)) * math.sqrt(variance) / (area * (1 - area))
+    low, high = ((1 + math.tanh(end / 2)) / 2 for end in (centre - reach, centre + reach))
+    return low, high
+
+
+def _midrank_share(sorted_scores: Floats, values: Floats) -> Floats:
+    """Return, for each value, the share of `sorted_scores` below it; ties count half."""
+    below = np.searchsorted(sorted_scores, values, "left")
+    return (below + np.searchsorted(sorted_scores, values, "right")) / (2 * len(sorted_scores))
+
+
+def thinned_roc(genuine: npt.ArrayLike, score: npt.ArrayLike, points: int = MOST_POINTS) -> Roc:
+    """Return the ROC curve in about `points` points at most; unchanged where it has no more.
+
+    The points that are left out differ from their neighbours by less than is visible on linear,
+    logarithmic and normal-deviate axes: a fifth of the points is spread evenly over each of FMR and
+    TMR and over the logarithms of FMR and FNMR.
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: A score is not finite, or the arrays do not fit together.
+    """
+    curve = roc(genuine, score)
+    if len(curve.fmr) <= points:
+        return curve
+    share = points // 5
+    even = np.linspace(0, 1, share)
+    steep = np.geomspace(1 / len(curve.fmr), 1, share)
+    chosen = np.concatenate(
+        [
+            np.searchsorted(curve.fmr, even),
+            np.searchsorted(curve.tmr, even),
+            np.searchsorted(curve.fmr, steep),
+            np.searchsorted(curve.tmr, 1 - steep),
+            [0, len(curve.fmr) - 1],
+        ]
+    )
+    kept = np.unique(np.minimum(chosen, len(curve.fmr) - 1))
+    return Roc(curve.thresholds[kept], curve.fmr[kept], curve.tmr[kept])
+
+
+def score_histogram(genuine: npt.ArrayLike, score: npt.ArrayLike, bins: int = 50) -> Histogram:
+    """Count both classes in bins of equal width from the lowest to the highest score.
+
+    The shares of each class sum to 1, however many pairs it has.
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: A score is not finite, or the arrays do not fit together.
+    """
+    labels, scores = check_two_classes(genuine, score)
+    half = scores / 2  # the range of float64's largest scores would overflow
+    low, high = float(half.min()), float(half.max())
+    unit = (half - low) / ((high - low) or 1.0)
+    place = np.minimum((unit * bins).astype(np.int64), bins - 1)
+    counts = [np.bincount(place[kind], minlength=bins) for kind in (labels, ~labels)]
+    steps = np.arange(bins + 1) / bins
+    edges = 2 * (low * (1 - steps) + high * steps)
+    if high == low:
+        edges = edges + steps * (abs(low) or 1.0) * 1e-3  # constant scores still need a width
+    return Histogram(edges, counts[0] / counts[0].sum(), counts[1] / counts[1].sum())

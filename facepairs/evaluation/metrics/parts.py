@@ -1,0 +1,55 @@
+"""Parts of scored pairs: whatever is chosen for one part is chosen on the other parts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.evaluation.metrics.arrays import Bools, Ints, check_folds
+
+HALVES_KEY = 20071001  # of the fixed random order; any other key would be as fair
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The part of each pair: int64[N] in `number`; `are_folds` is False for drawn halves."""
+
+    number: Ints
+    are_folds: bool
+
+
+def parts_of(genuine: Bools, fold: npt.ArrayLike | None = None) -> Parts:
+    """Return the folds as parts where there are two or more, and otherwise two halves.
+
+    Args:
+        genuine: bool[N].
+        fold: int[N], or None without folds.
+
+    Raises:
+        BadData: `fold` does not have one number for each pair.
+    """
+    folds = check_folds(fold, len(genuine))
+    if len(np.unique(folds)) > 1:
+        return Parts(folds, are_folds=True)
+    return Parts(halves(genuine), are_folds=False)
+
+
+def halves(genuine: Bools) -> Ints:
+    """Assign each pair to half 1 or 2, each class by a fixed random order of positions.
+
+    Alternating positions would be unfair in a file sorted by score: neighbours that hardly differ
+    would always lie in different halves, so that each half knows the other. Raw random bits keep
+    the assignment the same in every version of NumPy.
+
+    Args:
+        genuine: bool[N].
+
+    Returns:
+        int64[N] of 1 and 2.
+    """
+    half = np.empty(len(genuine), np.int64)
+    keys = np.random.Philox(key=HALVES_KEY).random_raw(len(genuine))
+    for label in (True, False):
+        members = np.flatnonzero(genuine == label)
+        half[members[np.argsort(keys[members], kind="stable")]] = np.arange(len(members)) % 2 + 1
+    return half

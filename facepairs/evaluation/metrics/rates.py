@@ -1,0 +1,152 @@
+"""Error rates of decisions, and intervals for them.
+
+FMR is the share of impostor pairs accepted, FNMR the share of genuine pairs rejected
+(ISO/IEC 19795-1). Intervals are of 95 % and assume independent pairs. Pairs that share people vary
+more; the standard error over folds of people includes that.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.errors import BadConfig, BadData, NotEnough
+from facepairs.evaluation.metrics.arrays import (
+    Bools,
+    Interval,
+    check_flags,
+    check_open_unit,
+    check_pairs,
+    check_two_classes,
+    require_two_classes,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorRates:
+    """Errors of decisions: counts, rates from 0 to 1, and Clopper-Pearson intervals of 95 %."""
+
+    genuine_pairs: int
+    impostor_pairs: int
+    false_accepts: int
+    false_rejects: int
+    fmr: float
+    fmr_interval: Interval
+    fnmr: float
+    fnmr_interval: Interval
+
+
+def error_rates(genuine: npt.ArrayLike, accepted: npt.ArrayLike) -> ErrorRates:
+    """Count the errors of decisions.
+
+    Args:
+        genuine: bool[N], the truth.
+        accepted: bool[N], the decisions.
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: The arrays are not flat and of one length, or hold something else than booleans.
+    """
+    decisions = np.asarray(accepted)
+    if decisions.ndim != 1:
+        raise BadData(f"decisions must be a flat array, not one of shape {decisions.shape}")
+    labels = check_flags(genuine, decisions.shape)
+    require_two_classes(labels)
+    return _count(labels, check_flags(decisions, decisions.shape, "accepted"))
+
+
+def error_rates_at(genuine: npt.ArrayLike, score: npt.ArrayLike, threshold: float) -> ErrorRates:
+    """Count the errors of accepting the scores at or above a threshold.
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: A score is not finite, or the arrays do not fit together.
+        BadConfig: The threshold is NaN.
+    """
+    labels, scores = check_two_classes(genuine, score)
+    return _count(labels, scores >= _check_threshold(threshold))
+
+
+def _count(genuine: Bools, accepted: Bools) -> ErrorRates:
+    positive, negative = int(genuine.sum()), int((~genuine).sum())
+    false_accepts = int((accepted & ~genuine).sum())
+    false_rejects = int((~accepted & genuine).sum())
+    return ErrorRates(
+        genuine_pairs=positive,
+        impostor_pairs=negative,
+        false_accepts=false_accepts,
+        false_rejects=false_rejects,
+        fmr=false_accepts / negative,
+        fmr_interval=clopper_pearson(false_accepts, negative),
+        fnmr=false_rejects / positive,
+        fnmr_interval=clopper_pearson(false_rejects, positive),
+    )
+
+
+def accuracy(genuine: npt.ArrayLike, score: npt.ArrayLike, threshold: float) -> float:
+    """Return the share of pairs decided correctly at a threshold; one class alone is allowed.
+
+    Raises:
+        NotEnough: There is no pair.
+        BadData: A score is not finite, or the arrays do not fit together.
+        BadConfig: The threshold is NaN.
+    """
+    labels, scores = check_pairs(genuine, score)
+    return float(np.mean((scores >= _check_threshold(threshold)) == labels))
+
+
+def _check_threshold(threshold: float) -> float:
+    if math.isnan(threshold):
+        raise BadConfig("threshold is NaN; give a number")
+    return float(threshold)
+
+
+def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> Interval:
+    """Return the exact interval (low, high) of a share that was observed k times in n.
+
+    Raises:
+        NotEnough: n is 0.
+        BadConfig: k is outside 0..n, or the confidence outside (0, 1).
+
+    References:
+        Clopper and Pearson, Biometrika 26, 1934.
+    """
+    if n == 0:
+        raise NotEnough("an interval needs at least 1 pair, has 0")
+    if not 0 <= k <= n:
+        raise BadConfig(f"k must be from 0 to n = {n}, not {k}")
+    return beta_interval(k, n, confidence)
+
+
+def beta_interval(k: float, n: int, confidence: float) -> Interval:
+    """Return the Clopper-Pearson interval, also for a k that is not a whole number."""
+    from scipy.stats import beta
+
+    tail = (1 - check_open_unit("confidence", confidence)) / 2
+    low = float(beta.ppf(tail, k, n - k + 1)) if k > 0 else 0.0
+    high = float(beta.ppf(1 - tail, k + 1, n - k)) if k < n else 1.0
+    return low, high
+
+
+def mean_and_standard_error(values: npt.ArrayLike) -> tuple[float, float]:
+    """Return the mean and its standard error: standard deviation (n - 1) over the root of n.
+
+    Raises:
+        NotEnough: There are fewer than two values.
+        BadData: A value is not finite.
+    """
+    numbers = np.asarray(values, np.float64).ravel()
+    if len(numbers) < 2:
+        raise NotEnough(f"a standard error needs at least 2 values, has {len(numbers)}")
+    if not np.isfinite(numbers).all():
+        raise BadData("a mean needs finite values; one of these is not")
+    return float(numbers.mean()), float(numbers.std(ddof=1) / math.sqrt(len(numbers)))
+
+
+def student_interval(mean: float, error: float, count: int) -> Interval:
+    """Return Student's interval of 95 % of a rate, from its mean over `count` folds."""
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(count - 1, 0.975)) * error
+    return max(0.0, mean - reach), min(1.0, mean + reach)

@@ -1,0 +1,327 @@
+"""All figures of scored pairs in one `Summary`, for single runs and for LFW's View 2 alike.
+
+No threshold is judged on the pairs it was chosen on. Either the caller brings thresholds, or each
+part of the pairs is decided with a threshold chosen on the other parts.
+
+References:
+    Huang and Learned-Miller, *Labeled Faces in the Wild: Updates and New Reporting Procedures*,
+    UMass Amherst UM-CS-2014-003: the accuracy is the mean of the folds, and the ROC curve is that
+    of the scores of all folds together, although each fold has a network of its own.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.bundles.calibration import Calibration
+from facepairs.errors import BadConfig, BadData, NotEnough
+from facepairs.evaluation.metrics.arrays import (
+    Bools,
+    Floats,
+    Interval,
+    Ints,
+    check_folds,
+    check_two_classes,
+)
+from facepairs.evaluation.metrics.calibration import expected_calibration_error
+from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
+from facepairs.evaluation.metrics.parts import Parts, parts_of
+from facepairs.evaluation.metrics.rates import (
+    ErrorRates,
+    clopper_pearson,
+    error_rates,
+    mean_and_standard_error,
+    student_interval,
+)
+from facepairs.evaluation.metrics.thresholds import TarAtFar, best_threshold, tar_at_far
+
+SCHEMA = 2
+FARS = (0.1, 0.01, 0.001)
+FROM_CALLER = "given by the caller"
+OTHER_FOLDS = "each fold's from the other folds"
+OTHER_HALF = "each half's from the other half of the pairs"
+OWN_NETWORKS = "each fold's from its own network"
+ONE_FOLD = "a standard error needs 2 folds or more, has 1"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldSummary:
+    """One fold, or one half, of the pairs; `auc` is None where a class is missing."""
+
+    fold: int
+    accuracy: float
+    threshold: float
+    auc: float | None
+    genuine_pairs: int
+    impostor_pairs: int
+    false_accepts: int
+    false_rejects: int
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs."""
+        return self.genuine_pairs + self.impostor_pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary(ErrorRates):
+    """The errors of the decisions, and the figures of the scores; intervals are of 95 %.
+
+    Attributes:
+        schema: Version of these fields.
+        accuracy: Share of pairs decided correctly; over folds, the mean of their accuracies.
+        accuracy_interval: Student's over folds, otherwise Clopper-Pearson.
+        accuracy_standard_error: Of the mean over folds, None where there are not two folds.
+        accuracy_standard_error_reason: Why a fold alone has no standard error.
+        threshold: The one threshold of all pairs, None where each part has its own.
+        threshold_source: Where thresholds come from, in words.
+        folds: The folds of the pairs, or the two halves that set each other's threshold.
+        auc, auc_interval, eer: Of all scores together.
+        tar_at_far: By target FAR: "0.1", "0.01", "0.001".
+        ece: Expected calibration error, classes weighted equally; None without probabilities.
+    """
+
+    schema: int = SCHEMA
+    accuracy: float
+    accuracy_interval: Interval
+    accuracy_standard_error: float | None
+    accuracy_standard_error_reason: str | None
+    threshold: float | None
+    threshold_source: str
+    folds: list[FoldSummary]
+    auc: float
+    auc_interval: Interval
+    eer: float
+    tar_at_far: dict[str, TarAtFar]
+    ece: float | None
+
+    @property
+    def true_folds(self) -> list[FoldSummary]:
+        """The folds; empty without folds, also where halves set each other's threshold."""
+        return [] if self.threshold_source == OTHER_HALF else self.folds
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Thresholds:
+    """The threshold that decides each pair, chosen without that pair.
+
+    Attributes:
+        by_pair: float64[N].
+        source: Where they come from, in words.
+        parts: The folds or halves of the pairs, if there are any.
+        is_fixed: Whether one threshold decides all pairs; otherwise each part has its own.
+    """
+
+    by_pair: Floats
+    source: str
+    parts: Parts | None
+    is_fixed: bool = False
+
+
+def fixed_threshold(threshold: float, fold: Ints, source: str = FROM_CALLER) -> Thresholds:
+    """Return one threshold for all pairs; raises BadConfig unless it is finite."""
+    if not math.isfinite(threshold):
+        raise BadConfig(f"threshold is {threshold}; give a finite number")
+    folds = Parts(fold, are_folds=True) if len(np.unique(fold)) > 1 else None
+    by_pair = np.full(len(fold), float(threshold))
+    return Thresholds(by_pair=by_pair, source=source, parts=folds, is_fixed=True)
+
+
+def held_out_thresholds(
+    genuine: Bools, score: Floats, fold: npt.ArrayLike | None = None
+) -> Thresholds:
+    """Return, for each part of the pairs, the most accurate threshold of the other parts.
+
+    Parts are the folds where there are two or more, and otherwise two halves drawn by position and
+    class, never by score. Halves may share people.
+
+    Raises:
+        NotEnough: A class is too rare outside one of the parts.
+        BadData: `fold` does not have one number for each pair.
+    """
+    parts = parts_of(genuine, fold)
+    counts = int(genuine.sum()), int((~genuine).sum())
+    if not parts.are_folds and min(counts) < 2:
+        raise NotEnough(
+            "without a threshold, half of the pairs sets it for the other half: needs 2 genuine "
+            f"and 2 impostor pairs, has {counts[0]} and {counts[1]}"
+        )
+    by_pair = np.empty(len(score))
+    for number in np.unique(parts.number).tolist():
+        held_out = parts.number == number
+        try:
+            by_pair[held_out] = best_threshold(genuine[~held_out], score[~held_out])
+        except NotEnough as error:
+            raise NotEnough(f"the pairs outside fold {number} set its threshold: {error}") from None
+    source = OTHER_FOLDS if parts.are_folds else OTHER_HALF
+    return Thresholds(by_pair=by_pair, source=source, parts=parts)
+
+
+def fold_thresholds(fold: npt.ArrayLike, thresholds: Mapping[int, float]) -> Thresholds:
+    """Return the thresholds that the network of each fold has; BadData where one is missing."""
+    folds = np.asarray(fold, np.int64)
+    by_pair = np.empty(len(folds))
+    for number, threshold in _by_fold(folds, thresholds, "threshold").items():
+        by_pair[folds == number] = threshold
+    return Thresholds(by_pair=by_pair, source=OWN_NETWORKS, parts=Parts(folds, are_folds=True))
+
+
+def fold_probability(
+    score: Floats, fold: npt.ArrayLike, calibrations: Mapping[int, Calibration]
+) -> Floats:
+    """Return the probability that the network of each fold gives its pairs: float64[N].
+
+    Raises:
+        BadData: A fold has no calibration.
+    """
+    folds = np.asarray(fold, np.int64)
+    probability = np.empty(len(score))
+    for number, curve in _by_fold(folds, calibrations, "calibration").items():
+        held_out = folds == number
+        probability[held_out] = curve.probability(score[held_out])
+    return probability
+
+
+def _by_fold(folds: Ints, values: Mapping[int, T], what: str) -> dict[int, T]:
+    numbers = np.unique(folds).tolist()
+    missing = [number for number in numbers if number not in values]
+    if missing:
+        raise BadData(f"fold {missing[0]} has scores and no {what}")
+    return {number: values[number] for number in numbers}
+
+
+def summarise(
+    genuine: npt.ArrayLike,
+    score: npt.ArrayLike,
+    threshold: float | None,
+    fold: npt.ArrayLike | None = None,
+    calibration: Calibration | None = None,
+    *,
+    threshold_source: str = FROM_CALLER,
+) -> Summary:
+    """Return every figure of scored pairs.
+
+    Args:
+        genuine: bool[N].
+        score: float[N].
+        threshold: Decides all pairs, and must not come from them; with None, each part of the pairs
+            is decided with the threshold of the other parts (`held_out_thresholds`).
+        fold: int[N], or None.
+        calibration: Turns scores into the probabilities whose error is measured.
+        threshold_source: Where `threshold` comes from, in words.
+
+    Raises:
+        NotEnough: A class is missing, or too rare to set a threshold without the pairs it decides.
+        BadData: A score is not finite, or the arrays do not fit together.
+        BadConfig: The threshold is not finite.
+    """
+    labels, scores = check_two_classes(genuine, score)
+    folds = check_folds(fold, len(scores))
+    if threshold is None:
+        thresholds = held_out_thresholds(labels, scores, folds)
+    else:
+        thresholds = fixed_threshold(threshold, folds, threshold_source)
+    probability = None if calibration is None else calibration.probability(scores)
+    return summarise_decisions(labels, scores, thresholds, probability)
+
+
+def view2_summary(
+    genuine: npt.ArrayLike,
+    score: npt.ArrayLike,
+    fold: npt.ArrayLike,
+    thresholds: Mapping[int, float],
+    calibrations: Mapping[int, Calibration] | None = None,
+) -> Summary:
+    """Return every figure of a cross-validation, each fold decided at its own network's threshold.
+
+    Args:
+        genuine: bool[N].
+        score: float[N].
+        fold: int[N].
+        thresholds: By fold number, chosen without that fold's pairs.
+        calibrations: By fold number, fitted without that fold's pairs.
+
+    Raises:
+        NotEnough: A class is missing in a fold.
+        BadData: A score is not finite, the arrays do not fit together, or a fold has no threshold
+            or calibration.
+    """
+    labels, scores = check_two_classes(genuine, score)
+    folds = check_folds(fold, len(scores))
+    chosen = fold_thresholds(folds, thresholds)
+    for number in np.unique(folds):
+        check_two_classes(labels[folds == number], scores[folds == number])
+    probability = None
+    if calibrations is not None:
+        probability = fold_probability(scores, folds, calibrations)
+    return summarise_decisions(labels, scores, chosen, probability)
+
+
+def summarise_decisions(
+    genuine: Bools, score: Floats, thresholds: Thresholds, probability: Floats | None = None
+) -> Summary:
+    """Return every figure of pairs that are decided by `thresholds`.
+
+    Args:
+        genuine: bool[N], with both classes.
+        score: float64[N], finite.
+        thresholds: Of each pair.
+        probability: float64[N] at equal priors, or None.
+
+    Raises:
+        NotEnough: A class is missing.
+    """
+    by_pair, parts = thresholds.by_pair, thresholds.parts
+    rates = error_rates(genuine, score >= by_pair)
+    folds = []
+    if parts is not None:
+        for number in np.unique(parts.number).tolist():
+            members = parts.number == number
+            folds.append(_fold_summary(number, genuine[members], score[members], by_pair[members]))
+    over_folds = parts is not None and parts.are_folds and not thresholds.is_fixed
+    error = None
+    if over_folds and len(folds) > 1:
+        accuracy, error = mean_and_standard_error([fold.accuracy for fold in folds])
+        interval = student_interval(accuracy, error, len(folds))
+    else:
+        correct = len(score) - rates.false_accepts - rates.false_rejects
+        accuracy, interval = correct / len(score), clopper_pearson(correct, len(score))
+    ece = None
+    if probability is not None:
+        ece = expected_calibration_error(genuine, probability, prior=0.5)
+    return Summary(
+        **vars(rates),
+        accuracy=accuracy,
+        accuracy_interval=interval,
+        accuracy_standard_error=error,
+        accuracy_standard_error_reason=ONE_FOLD if over_folds and error is None else None,
+        threshold=float(by_pair[0]) if thresholds.is_fixed else None,
+        threshold_source=thresholds.source,
+        folds=folds,
+        auc=auc(genuine, score),
+        auc_interval=auc_interval(genuine, score),
+        eer=eer(genuine, score),
+        tar_at_far={str(far): tar_at_far(genuine, score, far) for far in FARS},
+        ece=ece,
+    )
+
+
+def _fold_summary(number: int, genuine: Bools, score: Floats, threshold: Floats) -> FoldSummary:
+    accepted = score >= threshold
+    positive, negative = int(genuine.sum()), int((~genuine).sum())
+    return FoldSummary(
+        fold=number,
+        accuracy=float(np.mean(accepted == genuine)),
+        threshold=float(threshold[0]),
+        auc=auc(genuine, score) if positive and negative else None,
+        genuine_pairs=positive,
+        impostor_pairs=negative,
+        false_accepts=int((accepted & ~genuine).sum()),
+        false_rejects=int((~accepted & genuine).sum()),
+    )

@@ -1,0 +1,166 @@
+"""Thresholds: the most accurate one, and those that keep a target FMR."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.errors import BadConfig
+from facepairs.evaluation.metrics.arrays import (
+    Bools,
+    Floats,
+    Interval,
+    check_scores,
+    check_two_classes,
+)
+from facepairs.evaluation.metrics.curves import count_accepted
+from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
+
+# A rate is reported only where at least this many false accepts are expected: with fewer, a single
+# pair changes the figure by half. LFW's 3,000 impostor pairs just suffice for a FAR of .001.
+MIN_EXPECTED_FALSE_ACCEPTS = 3
+
+
+@dataclass(frozen=True)
+class TarAtFar:
+    """True accept rate at a target false accept rate, both from 0 to 1.
+
+    With fewer impostor pairs than `needed`, all that is measured is None and `reason` says why.
+    Intervals are Clopper-Pearson, 95 %; they treat the threshold as fixed, although it was chosen
+    on the same impostor pairs.
+    """
+
+    far: float
+    genuine_pairs: int
+    impostor_pairs: int
+    needed: int
+    tar: float | None = None
+    threshold: float | None = None
+    false_accepts: int | None = None
+    tar_interval: Interval | None = None
+    far_interval: Interval | None = None
+    reason: str | None = None
+
+
+def best_threshold(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
+    """Return the threshold of highest accuracy on these pairs, midway between neighbouring scores.
+
+    Of several equally good ones, the one in the middle. Its accuracy on these very pairs is too
+    optimistic: report it on others.
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: A score is not finite, or the arrays do not fit together.
+    """
+    labels, scores = check_two_classes(genuine, score)
+    values, hits, false_accepts = count_accepted(labels, scores)
+    # Correct decisions, less the number of impostor pairs, when the 0, 1, … highest are accepted.
+    correct = np.append(0, hits - false_accepts)
+    best = np.flatnonzero(correct == correct.max())
+    place = int(best[(len(best) - 1) // 2])
+    if place == 0:
+        return math.nextafter(float(values[0]), math.inf)
+    lowest_accepted = float(values[place - 1])
+    if place == len(values):
+        return lowest_accepted
+    highest_rejected = float(values[place])
+    middle = lowest_accepted / 2 + highest_rejected / 2
+    return middle if highest_rejected < middle <= lowest_accepted else lowest_accepted
+
+
+def threshold_at_fmr(impostor_scores: npt.ArrayLike, fmr: float) -> float:
+    """Return the smallest threshold whose FMR on these impostor pairs is at most `fmr`.
+
+    It is the float64 just above the first impostor score that must be rejected. Impostor pairs of
+    that same score are rejected too, so the FMR never exceeds its target. Compare in float64.
+
+    Raises:
+        BadConfig: fmr is not in [0, 1).
+        NotEnough: There is no score.
+        BadData: A score is not finite.
+    """
+    if not 0 <= fmr < 1:
+        raise BadConfig(f"fmr must be from 0 to below 1, not {fmr}")
+    return _threshold_at_fmr(check_scores(impostor_scores), fmr)
+
+
+def _threshold_at_fmr(scores: Floats, fmr: float) -> float:
+    allowed = int(fmr * len(scores))
+    while (allowed + 1) / len(scores) <= fmr:  # fmr * n may round to either side of a whole number
+        allowed += 1
+    while allowed / len(scores) > fmr:
+        allowed -= 1
+    place = len(scores) - 1 - allowed
+    return math.nextafter(float(np.partition(scores, place)[place]), math.inf)
+
+
+def pairs_needed(far: float) -> int:
+    """Return how many impostor pairs a target FAR needs; BadConfig unless 1e-12 <= far < 1."""
+    if not 1e-12 <= far < 1:
+        raise BadConfig(f"far must be from 1e-12 to below 1, not {far}")
+    return math.ceil(MIN_EXPECTED_FALSE_ACCEPTS / far)
+
+
+def tar_at_far(genuine: npt.ArrayLike, score: npt.ArrayLike, far: float) -> TarAtFar:
+    """Return the TAR at the smallest threshold whose FMR is at most `far`.
+
+    By convention the threshold comes from the same pairs: the result is a point of the ROC curve,
+    not an estimate for other pairs.
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: A score is not finite, or the arrays do not fit together.
+        BadConfig: `far` is not in [1e-12, 1).
+    """
+    labels, scores = check_two_classes(genuine, score)
+    genuine_pairs = int(labels.sum())
+    point = TarAtFar(far, genuine_pairs, len(labels) - genuine_pairs, pairs_needed(far))
+    if point.impostor_pairs < point.needed:
+        reason = (
+            f"not enough pairs: needs {point.needed} impostor pairs, has {point.impostor_pairs}"
+        )
+        return replace(point, reason=reason)
+    threshold = _threshold_at_fmr(scores[~labels], far)
+    rates = error_rates(labels, scores >= threshold)
+    hits = genuine_pairs - rates.false_rejects
+    return replace(
+        point,
+        tar=hits / genuine_pairs,
+        threshold=threshold,
+        false_accepts=rates.false_accepts,
+        tar_interval=clopper_pearson(hits, genuine_pairs),
+        far_interval=rates.fmr_interval,
+    )
+
+
+def thresholds_for(
+    genuine: npt.ArrayLike, score: npt.ArrayLike, targets: Sequence[float] = (0.1, 0.01, 0.001)
+) -> list[FmrThreshold]:
+    """Return, for each target FMR, the smallest threshold that keeps to it on these pairs.
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: A score is not finite, or the arrays do not fit together.
+        BadConfig: A target is not in [1e-12, 1).
+    """
+    labels, scores = check_two_classes(genuine, score)
+    return [_fmr_threshold(tar_at_far(labels, scores, far), labels, scores) for far in targets]
+
+
+def _fmr_threshold(point: TarAtFar, genuine: Bools, score: Floats) -> FmrThreshold:
+    counts = {"genuine_pairs": point.genuine_pairs, "impostor_pairs": point.impostor_pairs}
+    if point.threshold is None:
+        return FmrThreshold(fmr=point.far, threshold=None, reason=point.reason, **counts)
+    rates = error_rates(genuine, score >= point.threshold)
+    return FmrThreshold(
+        fmr=point.far,
+        threshold=point.threshold,
+        measured_fmr=rates.fmr,
+        fmr_interval=rates.fmr_interval,
+        fnmr=rates.fnmr,
+        fnmr_interval=rates.fnmr_interval,
+        **counts,
+    )

@@ -1,0 +1,80 @@
+"""Cells and tables: what people read, and the plain values that sort and go into CSV files."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+Value = str | int | float | None
+
+
+class Cell(NamedTuple):
+    """A text for people, and its plain value."""
+
+    text: str
+    value: Value
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is aligned to the right."""
+        return isinstance(self.value, int | float)
+
+
+class Table(NamedTuple):
+    """A table; `key` names files and elements, `note` stands above it."""
+
+    key: str
+    title: str
+    note: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+
+EMPTY = Cell("", None)
+
+
+def word(value: object) -> Cell:
+    """Return a text."""
+    return Cell(str(value), str(value))
+
+
+def count(value: int | None) -> Cell:
+    """Return a whole number with separated thousands."""
+    return EMPTY if value is None else Cell(f"{value:,}", value)
+
+
+def rate(value: float | None, missing: str = "") -> Cell:
+    """Return a share in percent."""
+    return Cell(missing, None) if value is None else Cell(percent(value), value)
+
+
+def number(value: float | None) -> Cell:
+    """Return a number with four digits."""
+    return EMPTY if value is None else Cell(f"{value:.4f}", value)
+
+
+def interval(bounds: Sequence[float] | None, scale: int = 100) -> Cell:
+    """Return an interval, of shares in percent or with scale 1 as it is; sorted by its middle."""
+    if bounds is None:
+        return EMPTY
+    low, high = bounds
+    digits = 2 if scale == 100 else 4
+    return Cell(f"{scale * low:.{digits}f} to {scale * high:.{digits}f}", (low + high) / 2)
+
+
+def p_value(value: float) -> Cell:
+    """Return a p-value; those below .0001 are not told apart."""
+    return Cell("< .0001" if value < 1e-4 else f"{value:.4f}", value)
+
+
+def percent(value: float) -> str:
+    """Return a share as text, in percent with two digits."""
+    return f"{100 * value:.2f} %"
+
+
+def lines_of(table: Table) -> list[str]:
+    """Return a table as lines of text with aligned columns."""
+    rows = [list(table.columns), *([cell.text for cell in row] for row in table.rows)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

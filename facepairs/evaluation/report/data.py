@@ -1,0 +1,355 @@
+"""`ReportData`: everything a report shows. Pages, plots and tables draw it and compute nothing."""
+
+import datetime
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import facepairs
+from facepairs.errors import FacepairsError
+from facepairs.evaluation.evaluate import Evaluation
+from facepairs.evaluation.measurement import EvaluationSummary, History, Measurement, Origin
+from facepairs.evaluation.metrics.arrays import Bools, Floats
+from facepairs.evaluation.metrics.calibration import (
+    Reliability,
+    expected_calibration_error,
+    reliability_curve,
+    thresholds_for,
+)
+from facepairs.evaluation.metrics.comparison import Comparison
+from facepairs.evaluation.metrics.curves import Histogram, Roc, score_histogram, thinned_roc
+from facepairs.evaluation.metrics.rates import ErrorRates, error_rates
+from facepairs.evaluation.metrics.summary import FARS
+from facepairs.evaluation.protocols import HELDOUT_SEED
+from facepairs.evaluation.report.people import ErrorsByPerson, errors_by_person, person_of
+from facepairs.evaluation.report.photos import PhotoFinder
+from facepairs.evaluation.report.published import BASELINES, PUBLISHED, Baseline, Published
+from facepairs.evaluation.report.quality import (
+    QualityErrors,
+    errors_by_quality,
+    photo_qualities,
+    worse_of_pairs,
+)
+from facepairs.images.crop import CropSpec
+from facepairs.support.checksum import file_sha256
+from facepairs.support.machine import describe
+from facepairs.support.progress import ProgressFactory, ignore_phases
+
+SCHEMA = 2
+WORST = 12
+LFW_FOLDS, LFW_FOLD_PAIRS = 10, 600
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdRow:
+    """A threshold and its errors on these pairs; `threshold` is None where `reason` says why.
+
+    `threshold_high` differs from `threshold` where parts of the pairs have thresholds of their own.
+    """
+
+    name: str
+    set_by: str
+    threshold: float | None
+    threshold_high: float | None
+    rates: ErrorRates | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReliabilityDiagram:
+    """Where probabilities come from, their bins, and their ECE with classes weighted equally."""
+
+    source: str
+    bins: Reliability | None = None
+    ece: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrongPair:
+    """A pair decided wrongly."""
+
+    left: str
+    right: str
+    score: float
+    threshold: float
+    fold: int
+    probability: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrongPairs:
+    """The pairs decided most wrongly, farthest beyond their threshold first."""
+
+    false_accepts: list[WrongPair]
+    false_rejects: list[WrongPair]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelData:
+    """What a report shows of one verifier.
+
+    `people` and `worst` are None without names of photos; `quality` is None where
+    `quality_reason` says why.
+    """
+
+    name: str
+    source: str
+    summary: EvaluationSummary
+    thresholds: list[ThresholdRow]
+    curve: Roc
+    histogram: Histogram
+    reliability: ReliabilityDiagram
+    quality: list[QualityErrors] | None
+    quality_reason: str
+    people: ErrorsByPerson | None
+    worst: WrongPairs | None
+    origin: Origin
+    history: History
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairData:
+    """The pairs and photos that were measured; what is unknown is None."""
+
+    source: str
+    folder: str | None
+    pairs: int
+    genuine_pairs: int
+    impostor_pairs: int
+    folds: int
+    photos: int | None = None
+    people: int | None = None
+    people_with_one_photo: int | None = None
+    most_photos_of_a_person: int | None = None
+    photos_missing: int | None = None
+    folder_photos: int | None = None
+    folder_people: int | None = None
+    folder_fingerprint: str | None = None
+    sha256: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedFigures:
+    """Figures of others; `drawn` where these pairs are LFW's, so that they can be compared."""
+
+    drawn: bool
+    rows: tuple[Published, ...] = PUBLISHED
+    baselines: tuple[Baseline, ...] = BASELINES
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportData:
+    """Everything a report shows; `created` is in UTC, `comparison` None for one verifier."""
+
+    schema: int = SCHEMA
+    created: str
+    command: str
+    version: str
+    machine: dict[str, Any]
+    seeds: dict[str, int | str]
+    warnings: list[str]
+    data: PairData
+    models: list[ModelData]
+    comparison: Comparison | None
+    published: PublishedFigures
+
+
+def report_data(
+    evaluation: Evaluation, command: str, progress: ProgressFactory = ignore_phases
+) -> ReportData:
+    """Compute everything a report shows.
+
+    Args:
+        evaluation: The measurements.
+        command: The command line, which the report quotes.
+        progress: Called with the name of each phase.
+
+    Raises:
+        BadData: The folder of photos holds none of the photos that the scores name.
+    """
+    photos = PhotoFinder.below(evaluation.data, evaluation.measurements[0].scores)
+    qualities = _QualityCache(photos, progress)
+    return ReportData(
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        command=command,
+        version=facepairs.__version__,
+        machine=describe(),
+        seeds=_seeds(evaluation),
+        warnings=list(evaluation.warnings),
+        data=_pair_data(evaluation, photos),
+        models=[_model_data(one, qualities) for one in evaluation.measurements],
+        comparison=evaluation.comparison,
+        published=PublishedFigures(drawn=_is_lfw(evaluation)),
+    )
+
+
+class _QualityCache:
+    """Measures the photos once for all verifiers that see the same crop of them."""
+
+    def __init__(self, photos: PhotoFinder | None, progress: ProgressFactory) -> None:
+        self._photos, self._progress = photos, progress
+        self._measured: dict[CropSpec, dict[str, Floats]] = {}
+
+    def errors(self, one: Measurement) -> tuple[list[QualityErrors] | None, str]:
+        """Return errors by quality, or None and the reason."""
+        if self._photos is None:
+            return None, "needs the folder of photos: give DATA, and scores with names of photos"
+        if one.crop not in self._measured:
+            try:
+                qualities = photo_qualities(
+                    self._photos.paths(), one.crop, self._progress("measuring photos")
+                )
+            except FacepairsError as error:
+                return None, f"not measured: {error}"
+            self._measured[one.crop] = qualities
+        scores = one.scores
+        worse = worse_of_pairs(scores.left, scores.right, self._measured[one.crop])
+        return errors_by_quality(scores.genuine, one.accepted, worse), ""
+
+
+def _model_data(one: Measurement, qualities: _QualityCache) -> ModelData:
+    scores = one.scores
+    quality, quality_reason = qualities.errors(one)
+    people = worst = None
+    if scores.has_names:
+        people = errors_by_person(scores.left, scores.right, scores.genuine, one.accepted)
+        wrong = one.accepted != scores.genuine
+        worst = WrongPairs(
+            false_accepts=_worst(one, wrong & one.accepted),
+            false_rejects=_worst(one, wrong & ~one.accepted),
+        )
+    return ModelData(
+        name=one.name,
+        source=one.source,
+        summary=one.summary,
+        thresholds=_threshold_rows(one),
+        curve=thinned_roc(scores.genuine, scores.score),
+        histogram=score_histogram(scores.genuine, scores.score),
+        reliability=_reliability(one),
+        quality=quality,
+        quality_reason=quality_reason,
+        people=people,
+        worst=worst,
+        origin=one.origin,
+        history=one.history,
+    )
+
+
+def _threshold_rows(one: Measurement) -> list[ThresholdRow]:
+    """Return the threshold that decided, the bundle's, and those for each FAR on these pairs."""
+    genuine, score = one.scores.genuine, one.scores.score
+    rows = [
+        ThresholdRow(
+            name="used",
+            set_by=one.summary.threshold_source,
+            threshold=float(one.threshold.min()),
+            threshold_high=float(one.threshold.max()),
+            rates=error_rates(genuine, one.accepted),
+        )
+    ]
+    by_bundle = "the bundle, on people held out of its training"
+    here = "these same pairs: a point of the curve, not an estimate for others"
+    chosen = [
+        (f"for FMR {row.fmr:g}", by_bundle, row)
+        for row in one.bundle_thresholds
+        if row.threshold is not None
+    ]
+    chosen += [(f"FMR {row.fmr:g} here", here, row) for row in thresholds_for(genuine, score, FARS)]
+    for name, set_by, row in chosen:
+        rates = None if row.threshold is None else error_rates(genuine, score >= row.threshold)
+        rows.append(
+            ThresholdRow(
+                name=name,
+                set_by=set_by,
+                threshold=row.threshold,
+                threshold_high=row.threshold,
+                rates=rates,
+                reason=row.reason,
+            )
+        )
+    return rows
+
+
+def _reliability(one: Measurement) -> ReliabilityDiagram:
+    if one.probability is None:
+        return ReliabilityDiagram(source=one.probability_source)
+    pairs = one.scores.genuine, one.probability
+    return ReliabilityDiagram(
+        source=one.probability_source,
+        bins=reliability_curve(*pairs, prior=0.5),
+        ece=expected_calibration_error(*pairs, prior=0.5),
+    )
+
+
+def _worst(one: Measurement, chosen: Bools) -> list[WrongPair]:
+    """Return the chosen pairs that are farthest from their threshold."""
+    scores = one.scores
+    places = np.flatnonzero(chosen)
+    distance = np.abs(scores.score - one.threshold)[places]
+    return [
+        WrongPair(
+            left=scores.left[k],
+            right=scores.right[k],
+            score=float(scores.score[k]),
+            threshold=float(one.threshold[k]),
+            fold=int(scores.fold[k]),
+            probability=None if one.probability is None else float(one.probability[k]),
+        )
+        for k in places[np.argsort(-distance, kind="stable")][:WORST].tolist()
+    ]
+
+
+def _is_lfw(evaluation: Evaluation) -> bool:
+    """Return whether the pairs are of a protocol of LFW, or have the exact shape of View 2."""
+    selection = evaluation.selection
+    if selection is not None and selection.protocol in ("view1", "view2"):
+        return True
+    _, counts = np.unique(evaluation.measurements[0].scores.fold, return_counts=True)
+    return len(counts) == LFW_FOLDS and bool((counts == LFW_FOLD_PAIRS).all())
+
+
+def _seeds(evaluation: Evaluation) -> dict[str, int | str]:
+    seeds: dict[str, int | str] = {}
+    if evaluation.selection is not None and evaluation.selection.protocol == "heldout":
+        seeds["pairs drawn"] = HELDOUT_SEED
+    if evaluation.comparison is not None:
+        seeds["bootstrap"] = evaluation.comparison.seed
+    for one in evaluation.measurements:
+        if one.origin.seeds:
+            seeds[f"training of {one.name}"] = ", ".join(map(str, one.origin.seeds))
+    return seeds
+
+
+def _pair_data(evaluation: Evaluation, photos: PhotoFinder | None) -> PairData:
+    first, selection = evaluation.measurements[0], evaluation.selection
+    scores = first.scores
+    facts: dict[str, Any] = {}
+    if scores.has_names:
+        names = sorted({*scores.left, *scores.right})
+        counts = np.unique([person_of(name) for name in names], return_counts=True)[1]
+        facts |= {
+            "photos": len(names),
+            "people": len(counts),
+            "people_with_one_photo": int((counts == 1).sum()),
+            "most_photos_of_a_person": int(counts.max()),
+        }
+    if selection is not None:
+        facts |= {
+            "folder_photos": len(selection.index),
+            "folder_people": len(selection.index.people),
+            "folder_fingerprint": selection.index.fingerprint,
+        }
+    files = [one.source for one in evaluation.measurements if Path(one.source).is_file()]
+    return PairData(
+        source=first.summary.pairs,
+        folder=str(evaluation.data) if evaluation.data else None,
+        pairs=len(scores),
+        genuine_pairs=first.summary.genuine_pairs,
+        impostor_pairs=first.summary.impostor_pairs,
+        folds=len(np.unique(scores.fold)),
+        photos_missing=None if photos is None else len(photos.missing),
+        sha256={file: file_sha256(Path(file)) for file in files},
+        **facts,
+    )

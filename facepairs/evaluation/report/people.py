@@ -1,0 +1,100 @@
+"""Errors by person: whose pairs are decided wrongly most often."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from facepairs.evaluation.metrics.arrays import Bools, Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonErrors:
+    """Pairs and errors of one person; `error_share` is the share of the person's pairs."""
+
+    person: str
+    genuine_pairs: int
+    false_rejects: int
+    impostor_pairs: int
+    false_accepts: int
+    errors: int
+    error_share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorsByPerson:
+    """The people with most errors, and how errors spread over people.
+
+    Attributes:
+        rows: People by errors, then by share, then by name.
+        people: Number of people in the pairs.
+        people_with_errors: Those with at least one error.
+        half_of_errors_on: The smallest number of people, in the order of `rows`, who are in half of
+            the wrong pairs or more; None without errors.
+    """
+
+    rows: list[PersonErrors]
+    people: int
+    people_with_errors: int
+    half_of_errors_on: int | None
+
+
+def person_of(name: str) -> str:
+    """Return the person of a photo, the folder in its path below the data folder."""
+    return name.replace("\\", "/").rpartition("/")[0]
+
+
+def errors_by_person(
+    left: Sequence[str], right: Sequence[str], genuine: Bools, accepted: Bools, most: int = 20
+) -> ErrorsByPerson:
+    """Count the pairs and errors of each person; an impostor pair counts for both its people.
+
+    Args:
+        left, right: str[N], names of photos.
+        genuine: bool[N].
+        accepted: bool[N], the decisions.
+        most: Number of people to list.
+    """
+    sides = [[person_of(name) for name in side] for side in (left, right)]
+    names, numbers = np.unique(np.array(sides, object).astype(str), return_inverse=True)
+    one, other = numbers.reshape(2, -1)
+    wrong = accepted != genuine
+
+    def count(chosen: Bools) -> Ints:
+        people = np.concatenate([one[chosen], other[chosen & (one != other)]])
+        return np.bincount(people, minlength=len(names))
+
+    genuine_pairs, impostor_pairs = count(genuine), count(~genuine)
+    false_rejects, false_accepts = count(genuine & wrong), count(~genuine & wrong)
+    errors = false_rejects + false_accepts
+    share = errors / (genuine_pairs + impostor_pairs)
+    order = np.lexsort((np.arange(len(names)), -share, -errors))
+    rows = [
+        PersonErrors(
+            person=str(names[k]),
+            genuine_pairs=int(genuine_pairs[k]),
+            false_rejects=int(false_rejects[k]),
+            impostor_pairs=int(impostor_pairs[k]),
+            false_accepts=int(false_accepts[k]),
+            errors=int(errors[k]),
+            error_share=float(share[k]),
+        )
+        for k in order[:most].tolist()
+        if errors[k]
+    ]
+    return ErrorsByPerson(
+        rows=rows,
+        people=len(names),
+        people_with_errors=int((errors > 0).sum()),
+        half_of_errors_on=_people_for_half(order, one[wrong], other[wrong]),
+    )
+
+
+def _people_for_half(order: Ints, one: Ints, other: Ints) -> int | None:
+    """Return how many people, in this order, are in half of the pairs (one, other) or more."""
+    if not len(one):
+        return None
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    first = np.sort(np.minimum(place[one], place[other]))
+    return int(first[(len(first) - 1) // 2]) + 1

@@ -1,0 +1,1 @@
+"""The plots of a report, drawn with matplotlib from `ReportData`."""
