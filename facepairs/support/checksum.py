@@ -60,9 +60,14 @@ def verify_checksum(path: Path) -> None:
         )
 
 
+def file_sha256(path: Path) -> str:
+    """Return a file's SHA-256 in hexadecimal digits; raise OSError if it cannot be read."""
+    with open(path, "rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
 def _sha256(path: Path) -> str:
     try:
-        with open(path, "rb") as handle:
-            return hashlib.file_digest(handle, "sha256").hexdigest()
+        return file_sha256(path)
     except OSError as error:
         raise BadData(f"{path}: {error.strerror}; choose a file that can be read") from None

@@ -1,4 +1,4 @@
-"""The sampler of the comparison: an image may meet itself, all else is ours."""
+"""The sampler of the comparison: images are paired with themselves, the rest is inherited."""
 
 import numpy as np
 import pytest
@@ -15,13 +15,13 @@ def block(size=20_000, seed=1, kind=ArticleSamplerForComparison):
     return kind(FIRST, range(len(COUNTS)), seed).block(0, 0, size)
 
 
-def test_labels_are_true():
+def test_labels_are_right():
     pairs = block()
     assert np.array_equal(OWNER[pairs.left] == OWNER[pairs.right], pairs.genuine)
     assert pairs.genuine.mean() == pytest.approx(0.5, abs=0.015)
 
 
-def test_an_image_meets_itself_as_often_as_chance_has_it():
+def test_images_are_paired_with_themselves_as_often_as_chance():
     pairs = block()
     itself = (pairs.left == pairs.right)[pairs.genuine]
     expected = np.mean([1 / count for count in COUNTS])  # .79: seven have nothing but one image
@@ -30,7 +30,7 @@ def test_an_image_meets_itself_as_often_as_chance_has_it():
     assert people / people.sum() == pytest.approx(0.1, abs=0.015)  # uniform over people
 
 
-def test_impostors_are_those_of_our_own_sampler():
+def test_impostor_pairs_are_those_of_pair_sampler():
     theirs, ours = block(2000), block(2000, kind=PairSampler)
     assert np.array_equal(theirs.genuine, ours.genuine)
     apart = ~ours.genuine
@@ -39,7 +39,7 @@ def test_impostors_are_those_of_our_own_sampler():
     assert not np.array_equal(theirs.left, ours.left)
 
 
-def test_it_is_a_function_of_seed_and_numbers():
+def test_blocks_are_functions_of_seed_and_numbers():
     one, again, other = block(64), block(64), block(64, seed=2)
     assert np.array_equal(one.left, again.left)
     assert np.array_equal(one.right, again.right)

@@ -1,3 +1,5 @@
+"""The dataset doctor: every flaw of a folder becomes one finding of the right severity."""
+
 import errno
 import json
 import os
@@ -50,7 +52,7 @@ def put(root: Path, name: str, data: bytes) -> Path:
 
 
 def folder(root: Path) -> Path:
-    """Three people, five sound photos; one name is not ASCII."""
+    """Write five good photos of three people, one with a name that is not ASCII."""
     for at, name in enumerate(("Ann/1.jpg", "Ann/2.jpg", "Bo/1.jpg", "Zoë/1.jpg", "Zoë/2.jpg")):
         put(root, name, jpeg(at))
     return root
@@ -62,9 +64,9 @@ def only(report: DatasetReport, kind: str) -> Finding:
     return found[0]
 
 
-def test_a_sound_folder_is_ok_and_counted(tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    report = check_dataset(folder(tmp_path), lambda done, total: seen.append((done, total)))
+def test_a_good_folder_has_no_findings(tmp_path: Path) -> None:
+    calls: list[tuple[int, int]] = []
+    report = check_dataset(folder(tmp_path), lambda done, total: calls.append((done, total)))
     assert report.ok
     assert report.findings == ()
     assert report.bad_images == ()
@@ -77,7 +79,7 @@ def test_a_sound_folder_is_ok_and_counted(tmp_path: Path) -> None:
     total = sum(path.stat().st_size for path in tmp_path.rglob("*.jpg"))
     assert counts.megabytes == pytest.approx(total / 1e6, abs=0.001)
     assert report.fingerprint == FaceIndex.scan(tmp_path).fingerprint
-    assert seen == [(5, 5)]
+    assert calls == [(5, 5)]
 
 
 def test_the_report_is_plain_json_and_the_same_for_any_number_of_threads(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_the_report_is_plain_json_and_the_same_for_any_number_of_threads(tmp_pat
     assert len(one["bad_images"]) == 22
 
 
-def test_no_image_at_all_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadData, match="no images"):
         check_dataset(tmp_path)
 
@@ -107,7 +109,9 @@ def test_no_image_at_all_is_refused(tmp_path: Path) -> None:
         (encoded(picture(0), "WEBP"), "unsupported"),
     ],
 )
-def test_a_bad_file_is_an_error_by_name(tmp_path: Path, data: bytes, kind: str) -> None:
+def test_an_unreadable_file_is_an_error_that_names_it(
+    tmp_path: Path, data: bytes, kind: str
+) -> None:
     put(folder(tmp_path), "Bo/2.jpg", data)
     report = check_dataset(tmp_path)
     assert not report.ok
@@ -133,7 +137,7 @@ def test_the_same_photo_under_two_names_is_an_error(tmp_path: Path) -> None:
 
 
 @needs_posix
-def test_duplicates_within_a_person_count_links_too(tmp_path: Path) -> None:
+def test_duplicates_of_one_person_include_links(tmp_path: Path) -> None:
     folder(tmp_path)
     (tmp_path / "Ann/3.jpg").symlink_to(tmp_path / "Ann/1.jpg")
     (tmp_path / "Ann/4.jpg").hardlink_to(tmp_path / "Ann/1.jpg")
@@ -160,7 +164,7 @@ def test_two_empty_files_are_no_duplicates(tmp_path: Path) -> None:
     assert {finding.kind for finding in check_dataset(tmp_path).findings} == {"zero_byte"}
 
 
-def test_tiny_and_odd_sizes(tmp_path: Path) -> None:
+def test_tiny_images_and_unusual_sizes_are_warnings(tmp_path: Path) -> None:
     put(folder(tmp_path), "Bo/small.jpg", jpeg(10, (200, 63)))
     put(tmp_path, "Bo/big.jpg", jpeg(11, (90, 64)))
     report = check_dataset(tmp_path)
@@ -171,31 +175,33 @@ def test_tiny_and_odd_sizes(tmp_path: Path) -> None:
     assert report.ok
 
 
-def test_no_size_is_odd_without_a_majority(tmp_path: Path) -> None:
+def test_without_a_majority_no_size_is_unusual(tmp_path: Path) -> None:
     for at in range(4):
         put(tmp_path, f"Ann/{at}.jpg", jpeg(at, (80 + at // 2, 80)))
     assert check_dataset(tmp_path).findings == ()
 
 
-@pytest.mark.parametrize(("value", "told"), [(1, False), (6, True), (3, True), (0, False)])
+@pytest.mark.parametrize(("value", "is_error"), [(1, False), (6, True), (3, True), (0, False)])
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])
-def test_exif_orientation(tmp_path: Path, kind: str, value: int, told: bool) -> None:
+def test_an_exif_orientation_is_an_error(
+    tmp_path: Path, kind: str, value: int, is_error: bool
+) -> None:
     exif = Image.Exif()
     exif[0x0112] = value
     put(folder(tmp_path), f"Bo/turned.{kind.lower()}", encoded(picture(9), kind, exif=exif))
     report = check_dataset(tmp_path)
-    assert report.ok is not told
-    if told:
+    assert report.ok is not is_error
+    if is_error:
         assert only(report, "orientation").paths == (f"Bo/turned.{kind.lower()}",)
     assert report.bad_images == ()
 
 
-def test_broken_exif_is_no_broken_image(tmp_path: Path) -> None:
+def test_broken_exif_does_not_make_an_image_bad(tmp_path: Path) -> None:
     put(tmp_path, "Ann/1.jpg", jpeg(0, exif=b"Exif\0\0II*\0\xff\xff\xff\xff"))
     assert check_dataset(tmp_path).findings == ()
 
 
-def test_what_the_index_leaves_out_is_told(tmp_path: Path) -> None:
+def test_everything_the_index_leaves_out_is_a_finding(tmp_path: Path) -> None:
     folder(tmp_path)
     put(tmp_path, "notes.txt", b"x")
     put(tmp_path, "lost.jpg", jpeg(5))
@@ -204,8 +210,8 @@ def test_what_the_index_leaves_out_is_told(tmp_path: Path) -> None:
     put(tmp_path, "Ann/deeper/3.jpg", jpeg(6))
     (tmp_path / "Nobody").mkdir()
     report = check_dataset(tmp_path)
-    told = {(f.severity, f.kind, f.paths) for f in report.findings}
-    assert told == {
+    findings = {(f.severity, f.kind, f.paths) for f in report.findings}
+    assert findings == {
         ("note", "stray_file", ("notes.txt",)),
         ("warning", "stray_file", ("lost.jpg",)),
         ("note", "not_image", ("Ann/list.csv",)),
@@ -221,7 +227,7 @@ def test_what_the_index_leaves_out_is_told(tmp_path: Path) -> None:
 
 @needs_posix
 @pytest.mark.timeout(20)
-def test_links_in_circles_links_to_nothing_and_pipes(tmp_path: Path) -> None:
+def test_circular_links_broken_links_and_pipes_are_told_apart(tmp_path: Path) -> None:
     folder(tmp_path)
     (tmp_path / "Around").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "Ann/self").symlink_to(tmp_path / "Ann/self")
@@ -229,8 +235,8 @@ def test_links_in_circles_links_to_nothing_and_pipes(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "Ann/pipe.jpg")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "Bo/pipe.jpg").symlink_to(tmp_path / "pipe")
-    told = {(f.severity, f.kind, f.paths) for f in check_dataset(tmp_path).findings}
-    assert told == {
+    findings = {(f.severity, f.kind, f.paths) for f in check_dataset(tmp_path).findings}
+    assert findings == {
         ("warning", "symlink_loop", ("Around",)),
         ("warning", "symlink_loop", ("Ann/self",)),
         ("error", "broken_link", ("Ann/gone.jpg",)),
@@ -242,7 +248,7 @@ def test_links_in_circles_links_to_nothing_and_pipes(tmp_path: Path) -> None:
 
 @needs_posix
 @pytest.mark.timeout(20)
-def test_a_pipe_or_a_missing_file_in_a_listing_is_not_waited_for(tmp_path: Path) -> None:
+def test_pipes_and_missing_files_in_a_listing_do_not_block(tmp_path: Path) -> None:
     folder(tmp_path)
     os.mkfifo(tmp_path / "Ann/pipe.jpg")
     index = FaceIndex.from_listing(["Ann/1.jpg", "Ann/gone.jpg", "Ann/pipe.jpg"], tmp_path)
@@ -252,7 +258,7 @@ def test_a_pipe_or_a_missing_file_in_a_listing_is_not_waited_for(tmp_path: Path)
     assert "not a regular file" in bad[1][1]
 
 
-def test_names_that_differ_by_unicode_form_alone(tmp_path: Path) -> None:
+def test_names_that_differ_only_by_unicode_form_are_a_warning(tmp_path: Path) -> None:
     put(tmp_path, "Zo\u00eb/1.jpg", jpeg(0))
     put(tmp_path, "Zoe\u0308/1.jpg", jpeg(1))
     if len(list(tmp_path.iterdir())) == 1:
@@ -264,7 +270,7 @@ UNPRIVILEGED = """
 import json, os, sys
 from pathlib import Path
 from facepairs.data.doctor import check_dataset
-check_dataset(Path(sys.argv[1]))  # imports every plug-in while it may
+check_dataset(Path(sys.argv[1]))  # imports every plug-in while it has permission
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 print(json.dumps(check_dataset(Path(sys.argv[1])).to_json()))

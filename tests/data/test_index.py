@@ -33,7 +33,7 @@ def test_people_and_images_are_sorted(tmp_path):
     assert index.path(4).read_bytes() == b"x" * len("Zoë/b.jpg")
 
 
-def test_what_is_no_photo_is_named(tmp_path):
+def test_everything_left_out_is_named_with_a_reason(tmp_path):
     touch(tmp_path, "Ada/1.jpg", "Ada/notes.txt", "Ada/anim.webp", "stray.jpg", "Ada/.hidden.jpg")
     touch(tmp_path, "Ada/deeper/2.jpg", ".cache/x.jpg")
     (tmp_path / "Empty").mkdir()
@@ -63,7 +63,7 @@ def test_missing_and_empty_folders_are_refused(tmp_path):
         FaceIndex.scan(tmp_path)
 
 
-def test_fingerprint_follows_names_and_sizes(tmp_path):
+def test_the_fingerprint_depends_on_names_and_sizes(tmp_path):
     touch(tmp_path, "A/1.jpg", "B/1.jpg")
     before = FaceIndex.scan(tmp_path).fingerprint
     assert FaceIndex.scan(tmp_path).fingerprint == before
@@ -108,7 +108,7 @@ def test_a_listing_sorted_in_parts_is_the_same(rows, at_once):
     assert [index.find(name) for name in index.names()] == list(range(len(names)))
 
 
-def test_whoever_is_not_there_is_not_found():
+def test_missing_images_and_people_are_not_found():
     index = FaceIndex.from_listing(["A/2.jpg", "A/4.jpg", "C é/1.jpg", "C/9.jpg"])
     for name in (
         "A/1.jpg",
@@ -125,7 +125,7 @@ def test_whoever_is_not_there_is_not_found():
     assert [index.find_person(who) for who in ("A", "C", "C é", "B", "")] == [0, 1, 2, None, None]
 
 
-def test_paths_come_by_number_and_as_the_file_system_spells_them():
+def test_paths_are_available_by_number_and_as_encoded_bytes():
     index = FaceIndex.from_listing(["A/1.jpg", "B\udcff/Zoë.jpg"], Path("/faces"))
     assert index.paths[1] == index.path(1) == Path("/faces/B\udcff/Zoë.jpg")
     assert list(index.paths) == index.paths[:] == [index.path(0), index.path(1)]
@@ -135,8 +135,8 @@ def test_paths_come_by_number_and_as_the_file_system_spells_them():
         index.paths[2]
 
 
-def test_an_index_takes_few_bytes_an_image():
-    def held(images: int) -> int:
+def test_an_index_needs_few_bytes_per_image():
+    def traced_bytes(images: int) -> int:
         tracemalloc.start()
         names = (f"P{i // 4:07}/P{i // 4:07}_{i % 4:04}.jpg" for i in range(images))
         index = FaceIndex.from_listing(names)
@@ -145,12 +145,12 @@ def test_an_index_takes_few_bytes_an_image():
         assert len(index) == images
         return size
 
-    an_image = (held(6_000) - held(3_000)) / 3_000
-    assert an_image < 20 + 17 + (16 + 8) / 4 + 8  # and what arrays set aside to grow
+    bytes_per_image = (traced_bytes(6_000) - traced_bytes(3_000)) / 3_000
+    assert bytes_per_image < 20 + 17 + (16 + 8) / 4 + 8  # and the spare capacity of arrays
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
-def test_string_table_is_a_list(strings):
+def test_a_string_table_behaves_like_a_list(strings):
     table = StringTable(strings)
     assert list(table) == strings
     assert [table[i] for i in range(len(table))] == strings

@@ -1,4 +1,4 @@
-"""Pair lists as CSV: what is right is read, what is not is quoted."""
+"""Pair lists as CSV: correct rows are read, errors quote the cell."""
 
 import pytest
 
@@ -41,12 +41,12 @@ def test_rows_are_read(tmp_path):
         ("", "no column"),
     ],
 )
-def test_bad_rows_are_quoted(tmp_path, text, why):
+def test_wrong_rows_are_quoted(tmp_path, text, why):
     with pytest.raises(BadData, match=why):
         read(tmp_path, text)
 
 
-def test_a_list_is_cut_by_mask_and_slice():
+def test_masks_and_slices_select_pairs():
     pairs = PairList.of([0, 1, 2], [2, 0, 1], [True, False, True], 4)
     assert pairs.where(pairs.genuine).left.tolist() == [0, 2]
     assert pairs.where(slice(1, None)).fold.tolist() == [4, 4]

@@ -1,4 +1,4 @@
-"""The sampler: a pure function of its numbers, people first, never an image with itself."""
+"""Samplers: pure functions of their numbers; people first; no image is paired with itself."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def person_of(counts: list[int]) -> np.ndarray:
 
 
 @given(COUNTS, st.integers(0, 2**63 - 1), st.integers(0, 5), st.integers(0, 10**6))
-def test_labels_are_true_and_no_image_meets_itself(counts, seed, epoch, block):
+def test_labels_are_right_and_no_image_is_paired_with_itself(counts, seed, epoch, block):
     pairs = PairSampler(firsts(counts), range(len(counts)), seed).block(epoch, block, 64)
     owner = person_of(counts)
     assert np.array_equal(owner[pairs.left] == owner[pairs.right], pairs.genuine)
@@ -39,7 +39,7 @@ def test_labels_are_true_and_no_image_meets_itself(counts, seed, epoch, block):
 
 
 @given(COUNTS, st.integers(0, 99), st.integers(1, 64))
-def test_a_smaller_block_begins_a_larger_one(counts, seed, size):
+def test_a_larger_block_begins_with_a_smaller_one(counts, seed, size):
     sampler = PairSampler(firsts(counts), range(len(counts)), seed)
     small, large = sampler.block(2, 3, size), sampler.block(2, 3, 64)
     for a, b in zip(vars(small).values(), vars(large).values(), strict=True):
@@ -47,7 +47,7 @@ def test_a_smaller_block_begins_a_larger_one(counts, seed, size):
 
 
 @given(COUNTS, st.integers(0, 99))
-def test_order_of_asking_does_not_matter(counts, seed):
+def test_the_order_of_calls_does_not_matter(counts, seed):
     one = PairSampler(firsts(counts), range(len(counts)), seed)
     other = PairSampler(firsts(counts), range(len(counts)), seed)
     forth = [one.block(1, b, 16) for b in range(4)]
@@ -66,8 +66,8 @@ def test_blocks_epochs_and_seeds_differ():
     assert len(set(drawn)) == 4
 
 
-def test_golden_pairs():
-    # These may never move: a seed stands for the same pairs on every machine and version.
+def test_pairs_are_golden():
+    # These never change: a seed means the same pairs on every machine and in every version.
     pairs = PairSampler(firsts([1, 2, 3, 4, 5, 6, 7]), range(7), seed=42).block(3, 5, 8)
     assert pairs.left.tolist() == GOLDEN[0]
     assert pairs.right.tolist() == GOLDEN[1]
@@ -82,7 +82,7 @@ def test_people_are_drawn_before_images():
 
 
 @given(st.floats(0, 1))
-def test_genuine_share_is_kept(share):
+def test_the_share_of_genuine_pairs_is_the_one_asked_for(share):
     pairs = PairSampler(firsts([4] * 20), range(20), 3, share).block(0, 0, 4000)
     assert pairs.genuine.mean() == pytest.approx(share, abs=0.04)
 
@@ -97,7 +97,7 @@ def test_only_allowed_people_occur(counts, data):
     assert set(owner[pairs.left]) | set(owner[pairs.right]) <= chosen
 
 
-def test_impossible_wishes_are_refused():
+def test_impossible_arguments_are_refused():
     with pytest.raises(NotEnough, match="2 photos"):
         PairSampler(firsts([1, 1, 1]), range(3), 0)
     with pytest.raises(NotEnough, match="2 people"):
@@ -122,7 +122,7 @@ def test_distinct_pairs_are_distinct_and_balanced_as_far_as_they_exist(counts, p
 
 
 @given(COUNTS, st.integers(2, 12), st.integers(0, 99))
-def test_in_batch_pairs_show_a_person_once_a_batch(counts, batch, seed):
+def test_a_batch_of_distinct_people_shows_a_person_once(counts, batch, seed):
     sampler = DistinctPeopleSampler(firsts(counts), range(len(counts)), seed, batch)
     size = block_pairs(sampler.batch_size)
     pairs = sampler.block(1, 2, size)
@@ -136,7 +136,7 @@ def test_in_batch_pairs_show_a_person_once_a_batch(counts, batch, seed):
     assert (pairs.left == pairs.right)[~several].all()
 
 
-def test_a_pass_shows_everyone_and_the_next_one_in_another_order():
+def test_every_pass_shows_everybody_in_another_order():
     sampler = DistinctPeopleSampler(firsts([3] * 64), range(64), 0, 16)
     people = person_of([3] * 64)[sampler.block(0, 0, 1024).left].reshape(16, 64)
     assert all(set(row) == set(range(64)) for row in people.tolist())
@@ -144,7 +144,7 @@ def test_a_pass_shows_everyone_and_the_next_one_in_another_order():
 
 
 @given(COUNTS, st.integers(2, 40), st.floats(0.05, 1))
-def test_a_share_of_every_batch_has_several_photos(counts, batch, share):
+def test_every_batch_has_the_share_with_several_photos(counts, batch, share):
     sampler = DistinctPeopleSampler(firsts(counts), range(len(counts)), 5, batch, share)
     size = sampler.batch_size
     people = person_of(counts)[sampler.block(0, 0, block_pairs(size)).left].reshape(-1, size)
@@ -155,7 +155,7 @@ def test_a_share_of_every_batch_has_several_photos(counts, batch, share):
     assert (several == min(max(round(share * size), least), most)).all()
 
 
-def test_in_batch_blocks_are_functions_of_their_numbers():
+def test_blocks_of_distinct_people_are_functions_of_their_numbers():
     one, other = (DistinctPeopleSampler(firsts([2] * 50), range(50), 7, 20) for _ in range(2))
     ahead = one.block(3, 4, block_pairs(20))
     one.block(0, 0, 20)
@@ -165,6 +165,6 @@ def test_in_batch_blocks_are_functions_of_their_numbers():
     assert np.array_equal(other.block(3, 4, 40).left, again.left[:40])
 
 
-def test_in_batch_sampling_needs_somebody_with_two_photos():
+def test_distinct_people_sampling_needs_somebody_with_two_photos():
     with pytest.raises(NotEnough, match="2 photos"):
         DistinctPeopleSampler(firsts([1, 1, 1]), range(3), 0, 2)

@@ -17,7 +17,7 @@ import urllib.error
 import urllib.request
 from http import HTTPStatus
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 from urllib.parse import urlsplit
 
 import msgspec
@@ -32,19 +32,17 @@ FIRST_WAIT_S = 1.0  # before the second attempt; doubled each time
 MAX_BYTES = 2 * 2**30
 CHUNK_BYTES = 2**18
 TEMPORARY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
-HANDLERS = (  # the default ones would also follow a redirection to ftp:
-    urllib.request.ProxyHandler,
-    urllib.request.HTTPHandler,
-    urllib.request.HTTPSHandler,
-    urllib.request.HTTPRedirectHandler,
-    urllib.request.HTTPDefaultErrorHandler,
-    urllib.request.HTTPErrorProcessor,
-    urllib.request.UnknownHandler,
-)
 
 
 class _TryAgain(Exception):
     """A failure that may not occur again."""
+
+
+class _NoFtp(urllib.request.FTPHandler):
+    """Refuses redirections to ftp: (urllib itself refuses all others but http and https)."""
+
+    def ftp_open(self, req: urllib.request.Request) -> NoReturn:
+        raise BadTransfer(f"{req.full_url}: the server redirects to ftp; use another address")
 
 
 class _RemoteVersion(msgspec.Struct, frozen=True):
@@ -156,11 +154,9 @@ def _transfer(url: str, part: Path, progress: ProgressCallback, copies: int) -> 
 
 def _open(request: urllib.request.Request, part: Path) -> http.client.HTTPResponse | None:
     """Send a request; return None if the server reports that the `.part` file is complete."""
-    opener = urllib.request.OpenerDirector()
-    for handler in HANDLERS:
-        opener.add_handler(handler())
     url = request.full_url
     try:
+        opener = urllib.request.build_opener(_NoFtp)
         response: http.client.HTTPResponse = opener.open(request, timeout=TIMEOUT_S)
         return response
     except urllib.error.HTTPError as error:
@@ -174,12 +170,11 @@ def _open(request: urllib.request.Request, part: Path) -> http.client.HTTPRespon
             if error.code in TEMPORARY_STATUSES:
                 raise _TryAgain(answer) from None
             raise BadTransfer(f"{url}: {answer}; check whether the address has moved") from None
-    except urllib.error.URLError as error:
-        if isinstance(error.reason, str | ssl.SSLCertVerificationError):
-            raise BadTransfer(f"{url}: {error.reason}; use another address") from None
-        raise _TryAgain(f"no connection ({error.reason})") from None
     except (OSError, http.client.HTTPException) as error:
-        raise _TryAgain(f"no connection ({str(error) or type(error).__name__})") from None
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            raise BadTransfer(f"{url}: {reason}; use another address") from None
+        raise _TryAgain(f"no connection ({str(reason) or type(reason).__name__})") from None
 
 
 def _validator(response: http.client.HTTPResponse) -> str:

@@ -18,6 +18,7 @@ from facepairs.data.lfw.download import download
 from facepairs.data.lfw.unpack import DiskFull, unpack
 from facepairs.errors import BadData, BadTransfer
 from facepairs.support.atomic import atomic_folder, sweep
+from facepairs.support.checksum import file_sha256
 from facepairs.support.lock import held
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
@@ -171,14 +172,9 @@ def content_sha256(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _file_sha256(path: Path) -> str:
-    with open(path, "rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
 def _is_valid(path: Path, remote: RemoteFile) -> bool:
     """Return whether the file exists and has the published checksum, if there is one."""
-    return path.is_file() and remote.sha256 in ("", _file_sha256(path))
+    return path.is_file() and remote.sha256 in ("", file_sha256(path))
 
 
 def _fetch(
@@ -189,7 +185,7 @@ def _fetch(
         return
     part = download(remote.url, target, progress, copies)
     if not _is_valid(part, remote):
-        sha256 = _file_sha256(part)
+        sha256 = file_sha256(part)
         part.unlink()
         raise _wrong_content(remote.url, "file", sha256, remote.sha256)
     part.replace(target)
