@@ -28,7 +28,7 @@ def test_one_method_s_folder_gives_its_figures_and_a_report(world, tmp_path):
     where = (world / "run" / "siamese", world / "photos")
     done = evaluate(*where, "--report", page, "--report-dir", folder, "--json")
     summary = json.loads(done.stdout)
-    assert summary["threshold_source"] == "each fold's network brought its own"
+    assert summary["threshold_source"] == "each fold's from its own network"
     assert json.loads((folder / "report.json").read_text())["models"][0]["summary"] == summary
     html = page.read_text()
     assert html.count("<img") > 10
