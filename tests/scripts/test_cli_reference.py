@@ -1,52 +1,52 @@
-"""README's reference of commands is what the commands say, and completion knows them."""
+"""docs/cli.md is what the commands print as help, and completion knows them."""
 
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from script_runner import run_script
 
-ROOT = Path(__file__).parents[2]
-
-
-def script(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "cli_reference.py"), *map(str, arguments)],
-        capture_output=True, text=True, check=False, env={**os.environ, **environment},
-    )  # fmt: skip
+SCRIPT = "scripts/release/cli_reference.py"
 
 
-def test_readme_says_what_help_says():
-    done = script("--check")
+def test_the_page_is_up_to_date():
+    done = run_script(SCRIPT, "--check")
     assert done.returncode == 0, done.stderr  # the message names the command that mends it
 
 
-def test_a_stale_readme_is_found_and_mended_at_any_width(tmp_path):
-    copy = tmp_path / "README.md"
+def test_a_stale_page_is_found_and_rewritten_at_any_width(tmp_path, monkeypatch):
+    copy = tmp_path / "cli.md"
     copy.write_text("before\n<!-- cli -->\nold\n<!-- /cli -->\nafter\n")
-    done = script(copy, "--check")
+    done = run_script(SCRIPT, copy, "--check")
     assert done.returncode == 1
     assert "make reference" in done.stderr
     assert "\nold\n" in copy.read_text()
-    assert script(copy, COLUMNS="40").returncode == 0
-    assert script(copy, "--check", COLUMNS="200").returncode == 0
+    monkeypatch.setenv("COLUMNS", "40")
+    assert run_script(SCRIPT, copy).returncode == 0
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run_script(SCRIPT, copy, "--check").returncode == 0
     text = copy.read_text()
     assert text.startswith(
-        "before\n<!-- cli -->\n<details><summary><code>facepairs train DATA</code>"
+        "before\n<!-- cli -->\n## `facepairs train DATA`\n\nTrain a face verifier"
     )
-    assert text.endswith("</details>\n<!-- /cli -->\nafter\n")
+    assert text.endswith("```\n\n<!-- /cli -->\nafter\n")
     assert "| `--epochs N` |" in text
     assert "facepairs data fetch" in text
     copy.write_text("no markers\n")
-    assert script(copy).returncode == 1
+    assert run_script(SCRIPT, copy).returncode == 1
 
 
 @pytest.mark.parametrize(
     ("words", "position", "found"),
-    [("facepairs ver", 1, ["verify"]), ("facepairs data ", 2, ["check", "fetch"])],
+    [
+        ("facepairs ver", 1, ["verify"]),
+        ("facepairs data ", 2, ["check", "fetch"]),
+        ("facepairs train --store ", 3, ["files", "memory", "tfrecord"]),
+        ("facepairs export --format ", 3, ["onnx", "litert", "saved_model"]),
+    ],
 )
-def test_bash_completes_commands(words, position, found):
+def test_bash_completes_commands_and_choices(words, position, found):
     done = subprocess.run(
         [sys.executable, "-m", "facepairs"], capture_output=True, text=True, check=True,
         env={**os.environ, "_FACEPAIRS_COMPLETE": "complete_bash", "COMP_WORDS": words,
