@@ -1,4 +1,4 @@
-"""TrainConfig checks itself and survives TOML."""
+"""TrainConfig checks its values and is read back from its TOML."""
 
 import tomllib
 
@@ -31,12 +31,12 @@ def test_toml_round_trip(seed, share, image_size, skip):
         ({"calibration_share": 0.6, "test_share": 0.6}, "leave nobody to train on"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(table, why):
+def test_values_that_are_not_allowed_are_refused_with_the_reason(table, why):
     with pytest.raises(BadConfig, match=why):
         from_table(table, "file.toml")
 
 
-def test_files_that_are_no_configuration(tmp_path):
+def test_missing_and_malformed_files_are_named(tmp_path):
     with pytest.raises(BadConfig, match="No such file"):
         load_config(tmp_path / "none.toml")
     path = tmp_path / "bad.toml"
@@ -47,7 +47,7 @@ def test_files_that_are_no_configuration(tmp_path):
     assert load_config(path) == TrainConfig(seed=7, minutes=2.0)
 
 
-def test_a_model_brings_its_recipe_unless_told_otherwise():
+def test_a_model_brings_its_recipe_for_settings_not_given():
     assert from_table({}, "t") == TrainConfig() == from_table({"model": "siamese"}, "t")
     assert from_table({"model": "siamese-conv"}, "t").batch_size == 128
     assert from_table({"model": "siamese-conv", "batch_size": 16}, "t").batch_size == 16

@@ -1,4 +1,4 @@
-"""Which losses a configuration may ask for, and what each can be told."""
+"""Which losses a configuration may name, and which settings each one reads."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from facepairs.errors import BadConfig
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_loss_takes_what_it_knows_and_refuses_the_rest(loss):
+def test_a_loss_accepts_its_own_settings_only(loss):
     values = {"temperature": 0.05, "margin": 0.4, "singletons": "negatives"}
     for name, value in values.items():
         table = {"model": "siamese", "loss": loss, name: value}
@@ -30,13 +30,13 @@ def test_a_loss_takes_what_it_knows_and_refuses_the_rest(loss):
         ({"model": "siamese", "loss": "cosface", "singletons": "no"}, ", ".join(SINGLETONS)),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(table, why):
+def test_values_that_are_not_allowed_are_refused_with_the_reason(table, why):
     with pytest.raises(BadConfig, match=why):
         from_table(table, "file.toml")
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_cache_of_pairs_serves_the_losses_that_need_no_names(loss):
+def test_a_cache_of_pairs_serves_losses_that_need_no_identities(loss):
     table = {"model": "siamese-conv", "loss": loss, "store": "tfrecord", "cache": "folder"}
     if loss in ("cosface", "arcface"):
         with pytest.raises(BadConfig, match="--store files or memory"):
@@ -45,7 +45,7 @@ def test_a_cache_of_pairs_serves_the_losses_that_need_no_names(loss):
         assert from_table(table, "t").loss == loss
 
 
-def test_other_models_keep_to_the_defaults():
+def test_other_models_keep_the_default_loss():
     for model in ("difference", "pixels"):
         assert from_table({"model": model}, "t").loss == "in-batch"
     changed = from_table({"model": "siamese", "loss": "cosface"}, "t").replace(margin=0.3)

@@ -1,4 +1,4 @@
-"""An error is one line that steers no terminal, whatever name or value it quotes."""
+"""An error message is one printable line, whatever name or value it quotes."""
 
 import pickle
 
@@ -14,7 +14,7 @@ def test_a_message_is_one_printable_line(text: str) -> None:
     line = str(BadData(f"{text}: is wrong"))
     assert len(line.splitlines()) == 1
     assert line.isprintable()
-    assert line.encode()  # surrogates, which stand for bytes that are no UTF-8, are escaped too
+    assert line.encode()  # surrogates, which stand for bytes that are not UTF-8, are escaped too
 
 
 @pytest.mark.parametrize(
@@ -27,11 +27,11 @@ def test_a_message_is_one_printable_line(text: str) -> None:
         ("\u202egpj\u2028", r"\u202egpj\u2028"),
     ],
 )
-def test_only_what_is_not_printable_is_escaped(text: str, line: str) -> None:
+def test_only_unprintable_characters_are_escaped(text: str, line: str) -> None:
     assert one_line(text) == line
 
 
-def test_an_error_outlives_pickling() -> None:
+def test_an_error_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(NoFace("a\nb")))
     assert (type(error), str(error), error.kind) == (NoFace, r"a\nb", "no_face")
     assert str(FacepairsError()) == ""

@@ -34,14 +34,14 @@ class FramedFolder:
     Attributes:
         out: The folder of frames.
         framed: Photos whose face was cut out.
-        as_they_came: Photos that were frames already, see `faces.framing`.
+        unchanged: Photos that were frames already, see `faces.framing`.
         several_faces: Photos with several faces, of which the largest was used.
         left_out: Photos without a face, or that cannot be read.
     """
 
     out: Path
     framed: int
-    as_they_came: int
+    unchanged: int
     several_faces: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
 

@@ -89,11 +89,11 @@ class AlignedFace:
         return "{0},{1} {2}x{2}".format(*self.box) if self.box else "the whole image"
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain dict: framed, box [left, top, side], level (roll_deg), faces, hints."""
+        """Return a plain dict: framed, box [left, top, side], roll_deg, faces, hints."""
         return {
             "framed": self.framed,
             "box": self.box,
-            "level": round(self.roll_deg, 1),
+            "roll_deg": round(self.roll_deg, 1),
             "faces": self.faces,
             "hints": [hint._asdict() for hint in self.hints],
         }

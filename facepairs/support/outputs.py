@@ -43,4 +43,6 @@ def check_output_folder(
 
 def is_free(out: Path) -> bool:
     """Return whether `out` does not exist, or is an empty folder; may raise OSError."""
-    return not out.exists() or (out.is_dir() and not any(out.iterdir()))
+    if not out.exists():
+        return not out.is_symlink()  # a link to nothing, or in a circle, cannot be replaced
+    return out.is_dir() and not any(out.iterdir())

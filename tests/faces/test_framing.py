@@ -1,3 +1,5 @@
+"""Faces are found and framed, frames pass through unchanged, and whole folders are framed."""
+
 import io
 import subprocess
 import sys
@@ -24,7 +26,7 @@ def drawn(tmp_path_factory):
 
 
 def nobody(image, every):
-    raise AssertionError("a face was looked for")
+    raise AssertionError("the detector ran")
 
 
 def agrees(aligned, place, slack=0.12):
@@ -55,7 +57,7 @@ def test_a_face_is_found_and_framed(drawn, place):
     assert np.corrcoef(frame[inner].ravel(), original[inner].ravel())[0, 1] > 0.7
 
 
-def test_any_source_gives_the_same(drawn, tmp_path):
+def test_every_kind_of_source_gives_the_same_face(drawn, tmp_path):
     path = tmp_path / "photo.png"
     paste(canvas(500, 400), drawn[1], Place(220, 210, 240, 10)).save(path)
     data = path.read_bytes()
@@ -67,7 +69,7 @@ def test_any_source_gives_the_same(drawn, tmp_path):
             assert aligned.to_json() == expected.to_json()
 
 
-def test_threads_find_the_same(drawn):
+def test_threads_find_the_same_faces(drawn):
     photos = [paste(canvas(420, 400), path, Place(200, 200, 220)) for path in drawn[:4]]
     alone = [align_faces(photo, SPEC)[0].to_json() for photo in photos]
     with ThreadPoolExecutor(4) as pool:
@@ -75,7 +77,7 @@ def test_threads_find_the_same(drawn):
 
 
 @pytest.mark.parametrize("size", [(250, 250), (200, 200), (49, 300)])
-def test_what_is_framed_by_its_size_passes_through(size):
+def test_an_image_of_a_frames_size_passes_through(size):
     pixels = np.random.default_rng(0).integers(0, 256, (*size, 3), np.uint8)
     spec = CropSpec(200, 96)
     (aligned,) = align_faces(pixels, spec, find=nobody)
@@ -86,7 +88,7 @@ def test_what_is_framed_by_its_size_passes_through(size):
 
 
 @pytest.mark.parametrize("size_px", [125, 300, 610])
-def test_what_a_face_fills_passes_through(drawn, size_px):
+def test_an_image_that_a_face_fills_passes_through(drawn, size_px):
     with Image.open(drawn[2]) as image:
         resized = image.resize((size_px, size_px), Image.Resampling.BICUBIC)
     (aligned,) = align_faces(resized, SPEC)
@@ -106,7 +108,7 @@ def test_what_a_face_fills_passes_through(drawn, size_px):
         ((500, 400), Face(250, 200, 400 / FRAME_BOXES), True),  # not square
     ],
 )
-def test_nearly_the_whole_image(size, face, framed):
+def test_only_a_centred_face_of_the_right_size_passes_through(size, face, framed):
     pixels = np.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), np.uint8)
     (aligned,) = align_faces(pixels, SPEC, find=lambda image, every: [face])
     assert aligned.framed == framed
@@ -119,15 +121,15 @@ def test_an_axis_aligned_frame_is_the_photo_itself():
 
 
 @pytest.mark.parametrize("roll_deg", [0.0, 20.0])
-def test_a_frame_goes_on_beyond_the_edges(roll_deg):
+def test_edge_pixels_are_repeated_beyond_the_image(roll_deg):
     pixels = np.full((300, 400, 3), 90, np.uint8)
     frame = frame_face(pixels, Face(10, 290, 200), roll_deg, 250)
     assert frame.shape == (250, 250, 3)
     assert (frame == 90).all()
 
 
-def test_turning_is_undone():
-    """A mark to the right of a face that leans lies to the right once it is level."""
+def test_a_rolled_face_is_turned_upright():
+    """A mark to the right of a rolled face is to its right in the frame."""
     pixels = np.zeros((400, 400, 3), np.uint8)
     turn = np.radians(20)
     x, y = 200 + 80 * np.cos(turn), 200 - 80 * np.sin(turn)  # counter-clockwise is up
@@ -138,7 +140,7 @@ def test_turning_is_undone():
     assert columns.mean() == pytest.approx(204.5, abs=2)
 
 
-def test_no_face(drawn, tmp_path):
+def test_an_image_without_a_face_raises_no_face(drawn, tmp_path):
     path = tmp_path / "field.png"
     canvas(320, 240).save(path)
     with pytest.raises(NoFace, match=r"field\.png: no face found.*--no-framing"):
@@ -147,7 +149,7 @@ def test_no_face(drawn, tmp_path):
         align_faces(canvas(320, 240), SPEC, "second image")
 
 
-def test_several_faces(drawn):
+def test_of_several_faces_the_largest_is_framed(drawn):
     places = [Place(150, 200, 200), Place(420, 220, 280), Place(650, 210, 180)]
     photo = canvas(800, 440)
     for path, place in zip(drawn[::2], places, strict=True):
@@ -160,7 +162,7 @@ def test_several_faces(drawn):
     assert [agrees(one, places[at]) for one, at in zip(every, (1, 0, 2), strict=True)] == [True] * 3
 
 
-def test_exif_is_obeyed(drawn, tmp_path):
+def test_exif_orientation_is_applied(drawn, tmp_path):
     place = Place(200, 240, 260)
     photo = paste(canvas(420, 560), drawn[3], place)
     exif = Image.Exif()
@@ -173,7 +175,7 @@ def test_exif_is_obeyed(drawn, tmp_path):
 
 
 def test_a_large_photo_keeps_its_pixels(drawn, tmp_path):
-    """Faces are looked for in a smaller copy and cut out of the whole."""
+    """Faces are searched in a smaller copy and cut out of the whole photo."""
     place = Place(1500, 900, 420)
     path = tmp_path / "large.jpg"
     paste(canvas(3600, 2000), drawn[0], place).save(path, quality=92)
@@ -185,7 +187,7 @@ def test_a_large_photo_keeps_its_pixels(drawn, tmp_path):
     assert "small" in {hint.kind for hint in align_faces(small, SPEC)[0].hints}
 
 
-def test_a_bad_image_is_a_bad_image_still(tmp_path):
+def test_an_unreadable_image_raises_bad_image(tmp_path):
     for source, says in ((b"no image", "not a JPEG"), (tmp_path / "none.jpg", "No such file")):
         with pytest.raises(BadImage, match=says):
             align_faces(source, SPEC)
@@ -193,7 +195,7 @@ def test_a_bad_image_is_a_bad_image_still(tmp_path):
         align_faces(np.zeros((4, 4, 4, 4), np.uint8), SPEC)
 
 
-def test_opencv_is_loaded_when_a_face_is_looked_for(drawn):
+def test_opencv_is_loaded_only_when_the_detector_runs(drawn):
     code = f"""
 import sys
 from facepairs.faces.framing import align_faces
@@ -205,7 +207,7 @@ print("cv2" in sys.modules, "concurrent.futures" in sys.modules)
     assert done.stdout.strip() == "False False"
 
 
-def test_overlap():
+def test_overlap_is_intersection_over_union():
     assert overlap(Face(0, 0, 10), Face(0, 0, 10)) == 1
     assert overlap(Face(0, 0, 10), Face(5, 0, 10)) == pytest.approx(1 / 3)
     assert overlap(Face(0, 0, 10), Face(20, 0, 10)) == 0
@@ -213,7 +215,7 @@ def test_overlap():
 
 @pytest.fixture
 def photos(drawn, tmp_path):
-    """Two people, one photo of a field, one already framed."""
+    """Two people, one photo of a field, one that is a frame already."""
     root = tmp_path / "photos"
     for number, path in enumerate(drawn[:3]):
         target = root / path.parent.name / f"{path.stem}.png"
@@ -228,7 +230,7 @@ def photos(drawn, tmp_path):
 def test_a_folder_is_framed(photos, tmp_path):
     calls = []
     done = frame_folder(photos, tmp_path / "out", lambda *call: calls.append(call), workers=2)
-    assert (done.framed, done.as_they_came) == (3, 1)
+    assert (done.framed, done.unchanged) == (3, 1)
     ((left_out, why),) = done.left_out
     assert left_out.endswith("field.png")
     assert "no face found" in why
@@ -245,7 +247,7 @@ def test_a_folder_is_framed(photos, tmp_path):
             assert (image.size, image.format) == ((250, 250), "JPEG")
 
 
-def test_folders_that_cannot_be_framed(photos, tmp_path):
+def test_unusable_folders_are_refused(photos, tmp_path):
     with pytest.raises(BadData, match="lies within the photos"):
         frame_folder(photos, photos / "out")
     with pytest.raises(BadData, match="not an empty folder"):

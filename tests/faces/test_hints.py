@@ -1,3 +1,5 @@
+"""Dark, bright, blurred, small and profile photos get hints; good photos get none."""
+
 import numpy as np
 import pytest
 from drawn_scenes import drawn_faces
@@ -14,7 +16,7 @@ SPEC = CropSpec(250, 128)
 
 @pytest.fixture(scope="module")
 def crop(tmp_path_factory):
-    """A face of middling light."""
+    """A face of medium brightness."""
     paths = drawn_faces(tmp_path_factory.mktemp("faces") / "faces")
     crops = [load_crop(path, SPEC) for path in paths]
     return min(crops, key=lambda one: abs(one.mean() - 118))
@@ -29,7 +31,7 @@ def test_a_good_photo_has_no_hints(crop):
     assert kinds(crop, face=Face(0, 0, 100)) == set()
 
 
-def test_light(crop):
+def test_dark_and_bright_photos_are_named(crop):
     assert kinds((crop * 0.4).astype(np.uint8)) == {"dark"}
     assert kinds((255 - (255 - crop) * 0.4).astype(np.uint8)) == {"bright"}
 
@@ -41,7 +43,7 @@ def test_an_enlarged_photo_is_blurred(crop):
         assert kinds(np.asarray(small.resize((128, 128), Image.Resampling.BILINEAR))) == {"blurred"}
 
 
-def test_small_and_from_the_side(crop):
+def test_small_photos_and_profiles_are_named(crop):
     assert kinds(crop, side_px=40) == {"small"}
     assert kinds(crop, face=Face(0, 0, 100, profile=True)) == {"profile"}
     text = photo_hints(crop, 40.4)[0].text
@@ -50,12 +52,12 @@ def test_small_and_from_the_side(crop):
 
 
 @given(st.integers(1, 40), st.integers(0, 255))
-def test_plain_crops_of_any_size_are_judged(size_px, level):
+def test_uniform_crops_of_any_size_are_only_dark_or_bright(size_px, level):
     crop = np.full((size_px, size_px, 3), level, np.uint8)
     assert kinds(crop, size_px) <= {"dark", "bright"}
 
 
-def test_sharpness_has_a_scale():
+def test_sharpness_is_half_for_a_ramp_and_high_for_noise():
     rng = np.random.default_rng(0)
     noise = rng.random((64, 64))
     assert sharpness(noise) > 0.9

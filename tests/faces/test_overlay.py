@@ -1,3 +1,5 @@
+"""The picture of `verify --show` marks the faces that were compared."""
+
 import numpy as np
 import pytest
 from drawn_scenes import Place, canvas, drawn_faces, paste
@@ -26,22 +28,22 @@ def compared(tmp_path_factory):
 
 
 def near(picture, colour, slack=40):
-    """Where a picture has about that colour: (rows, columns)."""
+    """Return (rows, columns) of the pixels of about that colour."""
     return np.nonzero((abs(np.asarray(picture, np.int32) - colour) < slack).all(axis=2))
 
 
-def test_boxes_lie_where_the_face_is(compared):
+def test_boxes_are_drawn_around_the_face(compared):
     left, right, verdict = compared
     picture = draw_overlay(left, right, verdict)
     assert picture.mode == "RGB"
     scale, top = PHOTO_PX / 880, 2 * GAP_PX + 56 + (PHOTO_PX - 330) // 2
     for colour, boxes in ((BOX, 1.0), (FRAME, 2.2)):
         rows, columns = near(picture, colour)
-        mine = columns < PHOTO_PX + GAP_PX
-        middle = columns[mine].mean() - GAP_PX, rows[mine].mean() - top
+        in_left_half = columns < PHOTO_PX + GAP_PX
+        middle = columns[in_left_half].mean() - GAP_PX, rows[in_left_half].mean() - top
         assert np.allclose(middle, (500 * scale, 300 * scale), atol=12)
         turned = np.sqrt(2) * np.cos(np.radians(45 - abs(verdict.left.roll_deg)))
-        width = np.ptp(columns[mine])
+        width = np.ptp(columns[in_left_half])
         assert width == pytest.approx(
             boxes * verdict.left.face.side_px * scale * turned, rel=0.1, abs=4
         )
@@ -55,7 +57,7 @@ def test_a_photo_that_passed_through_has_no_box(compared):
     assert len(near(half, COLOURS[False], 10)[0]) > 50  # the verdict's words
 
 
-def test_the_file_is_whole_or_absent(compared, tmp_path):
+def test_the_file_is_complete_or_absent(compared, tmp_path):
     left, right, verdict = compared
     out = tmp_path / "new" / "verdict.png"
     write_overlay(out, left, right, verdict)

@@ -1,3 +1,5 @@
+"""The image check passes exactly what TensorFlow and Pillow both read, and names the problem."""
+
 import random
 import re
 import struct
@@ -74,7 +76,7 @@ def png_header(width: int, height: int) -> bytes:
         (png_header(60_000, 60_000), "too_large", "pixels"),
     ],
 )
-def test_a_bad_file_is_told_by_kind_and_reason(
+def test_a_bad_file_is_reported_with_kind_and_reason(
     tmp_path: Path, data: bytes, kind: str, says: str
 ) -> None:
     path = put(tmp_path, "x.jpg", data)
@@ -108,14 +110,14 @@ def test_one_flipped_byte_in_a_png_is_found(tmp_path: Path) -> None:
         ("two.jpg", encoded(picture(0), "MPO", save_all=True, append_images=[picture(1)])),
     ],
 )
-def test_what_tensorflow_reads_as_pillow_does_is_sound(
+def test_an_image_that_tensorflow_and_pillow_read_alike_passes(
     tmp_path: Path, name: str, data: bytes
 ) -> None:
     look = inspect_image(put(tmp_path, name, data))
     assert (look.problem, look.width_px, look.height_px) == ("", 80, 80)
 
 
-def test_nothing_that_is_accepted_is_refused_by_tensorflow(tmp_path: Path) -> None:
+def test_tensorflow_reads_every_image_that_passes(tmp_path: Path) -> None:
     tf = pytest.importorskip("tensorflow")
     sound = [
         jpeg(0),
@@ -153,7 +155,7 @@ def test_nothing_that_is_accepted_is_refused_by_tensorflow(tmp_path: Path) -> No
 )
 @settings(max_examples=60, deadline=None)
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_no_bytes_make_the_doctor_raise(kind: str, keep: float, junk: bytes, tail: bool) -> None:
+def test_no_content_makes_the_check_raise(kind: str, keep: float, junk: bytes, tail: bool) -> None:
     data = encoded(picture(3, (20, 20)), kind)
     cut = int(keep * len(data))
     with tempfile.TemporaryDirectory() as place:
@@ -164,5 +166,5 @@ def test_no_bytes_make_the_doctor_raise(kind: str, keep: float, junk: bytes, tai
         assert bool(look.problem) != bool(look.width_px and look.height_px and look.digest)
 
 
-def test_truncated_images_are_never_let_pass() -> None:
+def test_truncated_images_never_pass() -> None:
     assert ImageFile.LOAD_TRUNCATED_IMAGES is False

@@ -1,3 +1,5 @@
+"""A crop is the same centre square from every kind of source, and bad images are named."""
+
 import contextlib
 import io
 import os
@@ -38,12 +40,12 @@ def gray16_png(values: np.ndarray) -> bytes:
 
 
 @pytest.mark.parametrize(("frame", "crop"), [(0, 0), (5, 6), (5, 0), (5, -1), (2.0, 1), (True, 1)])
-def test_framing_refuses_what_is_no_square_inside_the_frame(frame, crop):
+def test_a_crop_must_fit_into_its_frame(frame, crop):
     with pytest.raises(ValueError, match="1 <= crop_px <= frame_px"):
         CropSpec(frame, crop)
 
 
-def test_framing_round_trip():
+def test_crop_spec_json_round_trip():
     assert CropSpec(**LFW.to_json()) == LFW
 
 
@@ -89,14 +91,14 @@ def test_every_source_gives_the_same_crop(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "BMP", "WEBP", "TIFF", "GIF"])
-def test_formats(kind):
+def test_every_format_is_read(kind):
     frame = smooth(250, 250)
     options = {"quality": 98} if kind in ("JPEG", "WEBP") else {}
     crop = load_crop(encoded(frame, kind, **options), LFW)
     assert np.abs(crop.astype(int) - frame[69:181, 69:181]).mean() < (12 if kind == "GIF" else 2)
 
 
-def test_first_frame_of_an_animation():
+def test_an_animation_gives_its_first_frame():
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "lime", "blue")]
     for kind in ("GIF", "WEBP", "TIFF", "PNG"):
         more = {"lossless": True} if kind == "WEBP" else {}
@@ -162,7 +164,7 @@ def test_16_bit_gray_keeps_the_high_byte():
         assert np.array_equal(crop[..., 0], crop[..., 2])
 
 
-def test_arrays_of_every_depth():
+def test_arrays_of_every_depth_give_the_same_crop():
     frame = smooth(20, 20)
     expected = load_crop(frame, CropSpec(20, 10))
     alpha = np.dstack([frame, np.zeros((20, 20), np.uint8)])
@@ -192,7 +194,7 @@ def test_arrays_of_every_depth():
         (np.broadcast_to(np.uint8(0), (20_000, 10_000)), "over 50 megapixels"),
     ],
 )
-def test_arrays_that_are_no_images(array, says):
+def test_arrays_of_other_shapes_or_types_are_refused(array, says):
     with pytest.raises(BadImage, match=says):
         load_crop(array, CropSpec(4, 4), "first image")
 
@@ -241,7 +243,7 @@ def test_unreadable_files_are_named(tmp_path):
         load_crop("a\0b", LFW)
 
 
-def test_things_that_are_no_source():
+def test_other_objects_than_images_are_refused():
     with pytest.raises(BadImage, match="left image: int is not an image"):
         load_crop(7, LFW, "left image")
     with pytest.raises(BadImage, match="binary mode"):
@@ -268,19 +270,19 @@ def bomb(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("side", [7_072, 12_000, 20_000, 2**31 - 1])
-def test_bombs_are_refused_before_decoding_and_without_a_warning(side):
+def test_images_above_the_limit_are_refused_before_decoding_without_a_warning(side):
     with pytest.raises(BadImage, match="over 50 megapixels"):
         load_crop(bomb(side, side), LFW, "bomb.png")
 
 
-def test_just_under_the_limit_is_only_truncated():
+def test_an_image_just_under_the_limit_is_read():
     with pytest.raises(BadImage, match="damaged or truncated"):
         load_crop(bomb(7_071, 7_071), LFW)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_no_bytes_raise_anything_but_bad_image(data):
+def test_no_content_raises_anything_but_bad_image(data):
     kind = data.draw(st.sampled_from(["JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF"]))
     body = bytearray(encoded(smooth(24, 20), kind))
     for _ in range(data.draw(st.integers(1, 6))):
@@ -290,7 +292,7 @@ def test_no_bytes_raise_anything_but_bad_image(data):
         assert load_crop(bytes(body), CropSpec(20, 10)).shape == (10, 10, 3)
 
 
-def test_threads_share_nothing():
+def test_threads_get_the_same_crops():
     datas = [encoded(smooth(90, 120, seed), "JPEG") for seed in range(8)]
     expected = [load_crop(data, LFW) for data in datas]
     with ThreadPoolExecutor(4) as pool:

@@ -110,7 +110,7 @@ def test_tags_that_share_bytes_are_counted_in_either_byte_order(order: str) -> N
     assert not tags_overclaim(body.replace(struct.pack(order + "I", 60_000), bytes(4)))
 
 
-def test_exif_in_a_png_that_overclaims_turns_nothing() -> None:
+def test_overclaiming_exif_in_a_png_is_ignored() -> None:
     extra = containers.chunk(b"eXIf", containers.shared_tags(2_000_000, 1000))
     picture = np.zeros((64, 65), np.uint8)
     picture[:, 1:20] = 255

@@ -1,4 +1,4 @@
-"""A photo is turned as its EXIF says, whole or in strips, and nothing in its EXIF can harm."""
+"""EXIF orientation turns a photo, at once or in strips, and no EXIF content does harm."""
 
 import io
 
@@ -40,7 +40,7 @@ def test_every_transpose_of_pillow_has_an_orientation():
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "P", "1", "RGBA", "LA", "CMYK", "I;16", "clear"])
-def test_strip_by_strip_a_photo_is_what_it_is_at_once(mode):
+def test_conversion_in_strips_equals_conversion_at_once(mode):
     frame = smooth(420, 1300)
     image = Image.fromarray(frame)
     options = {}

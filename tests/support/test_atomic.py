@@ -1,4 +1,4 @@
-"""Outputs are whole or absent, also when the writer is killed."""
+"""Outputs are complete or absent, also when the writer is killed."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from facepairs.errors import BadData
 from facepairs.support.atomic import atomic_file, atomic_folder
 
 
-def test_a_file_appears_when_all_went_well(tmp_path):
+def test_a_file_appears_when_the_block_ends_without_error(tmp_path):
     target = tmp_path / "deep" / "a.txt"
     with atomic_file(target) as handle:
         handle.write("größer\n")
@@ -20,7 +20,7 @@ def test_a_file_appears_when_all_went_well(tmp_path):
     assert [p.name for p in target.parent.iterdir()] == ["a.txt"]
 
 
-def test_a_failure_leaves_the_old_one(tmp_path):
+def test_a_failure_leaves_the_old_file(tmp_path):
     target = tmp_path / "a.txt"
     target.write_text("old")
     with pytest.raises(ZeroDivisionError), atomic_file(target) as handle:
@@ -64,7 +64,7 @@ with atomic_folder(target) as folder:
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_a_killed_writer_leaves_nothing_that_stays(tmp_path, kind):
+def test_the_next_writer_removes_what_a_killed_one_left(tmp_path, kind):
     target = tmp_path / "out"
     writer = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(target), kind], stdout=subprocess.PIPE, text=True
@@ -92,7 +92,7 @@ def test_a_folder_killed_between_its_two_renames_comes_back(tmp_path):
     assert (tmp_path / "bundle" / "file").read_text() == "kept"
 
 
-def test_a_living_writers_temporary_is_left_alone(tmp_path):
+def test_the_temporary_of_a_running_writer_stays(tmp_path):
     other = tmp_path / f".out.tmp-{os.getppid()}-0badcafe"
     other.write_text("at work")
     with atomic_file(tmp_path / "out") as handle:
@@ -111,7 +111,7 @@ if sys.argv[1] == "killed":
 """
 
 
-def test_temporary_files_of_the_killed_are_swept_by_the_next(tmp_path):
+def test_temporary_files_of_killed_processes_are_removed_by_the_next(tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
 
     def scratch(how):

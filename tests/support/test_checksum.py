@@ -19,7 +19,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "some.csv"
 
 
-def test_a_whole_file_passes_here_and_by_sha256sum(path: Path) -> None:
+def test_an_intact_file_passes_here_and_by_sha256sum(path: Path) -> None:
     verify_checksum(path)
     assert path.read_text("utf-8") == TEXT
     if shutil.which("sha256sum"):
@@ -33,7 +33,7 @@ def test_a_whole_file_passes_here_and_by_sha256sum(path: Path) -> None:
         assert done.stdout == "some.csv: OK\n"
 
 
-def test_every_changed_bit_and_every_cut_is_named(path: Path) -> None:
+def test_every_changed_bit_and_every_truncation_is_found(path: Path) -> None:
     for damaged in (path, checksum_path(path)):
         whole = damaged.read_bytes()
         changed = [
@@ -51,7 +51,7 @@ def test_every_changed_bit_and_every_cut_is_named(path: Path) -> None:
         damaged.write_bytes(whole)
 
 
-def test_without_a_checksum_there_is_nothing_to_say(path: Path) -> None:
+def test_a_file_without_a_checksum_passes(path: Path) -> None:
     checksum_path(path).unlink()
     path.write_text("anything")
     verify_checksum(path)

@@ -1,4 +1,4 @@
-"""Time in which a process stood still is no time that it ran."""
+"""Time while a process was stopped does not count as running time."""
 
 import json
 import os
@@ -28,8 +28,10 @@ print(clock() - started, time.perf_counter() - real, least)
 
 
 @pytest.mark.parametrize("what", ["busy", "waiting"])
-@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="nothing stops a process here")
-def test_a_stopped_process_does_not_run(what):
+@pytest.mark.skipif(
+    not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped on this system"
+)
+def test_time_while_stopped_does_not_count(what):
     with subprocess.Popen(
         [sys.executable, "-c", CHILD, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
@@ -41,10 +43,10 @@ def test_a_stopped_process_does_not_run(what):
     assert real >= 2
     assert ran <= real - 1.5
     assert ran >= 0
-    assert least >= 0  # it never goes back, whoever finds the gap
+    assert least >= 0  # it never goes back, whichever thread finds the gap
 
 
-def test_a_running_process_does():
+def test_time_while_running_counts():
     around = time.perf_counter()
     started, within = clock.running_s(), time.perf_counter()
     before = started
@@ -68,7 +70,7 @@ main(sys.argv[1:])
 """
 
 
-def test_a_wall_clock_that_jumps_does_no_harm(tmp_path):
+def test_a_jumping_wall_clock_changes_nothing(tmp_path):
     folder = tiny_bundle(tmp_path / "bundle", "embedding").folder
     for number in range(3):
         photo = Image.new("RGB", (FRAME_PX, FRAME_PX), (90 * number, 30, 60))

@@ -1,4 +1,4 @@
-"""What one process works on, a second one is refused; what a kill leaves bars nobody."""
+"""A second process is refused while the first one works; a killed process blocks nobody."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def holder(tmp_path):
     process.communicate()
 
 
-def test_a_lock_names_its_process_and_goes_with_it(tmp_path):
+def test_a_lock_names_its_process_and_is_removed_afterwards(tmp_path):
     lock = lock_beside(tmp_path / "cache")
     with held(lock, tmp_path / "cache"):
         assert lock.read_text() == f"{os.getpid()}\n"
@@ -40,14 +40,14 @@ def test_a_lock_names_its_process_and_goes_with_it(tmp_path):
     assert not lock.exists()
 
 
-def test_the_second_is_refused_with_the_firsts_number(holder, tmp_path):
-    told = f"{tmp_path} is in use by process {holder.pid}; wait for it or stop it"
-    with pytest.raises(BadData, match=told), held(tmp_path / "lock", tmp_path, BadData):
+def test_a_second_process_is_refused_with_the_first_ones_number(holder, tmp_path):
+    message = f"{tmp_path} is in use by process {holder.pid}; wait for it or stop it"
+    with pytest.raises(BadData, match=message), held(tmp_path / "lock", tmp_path, BadData):
         pass
     assert (tmp_path / "lock").read_text() == f"{holder.pid}\n"
 
 
-def test_what_a_kill_leaves_bars_nobody(holder, tmp_path):
+def test_the_lock_of_a_killed_process_is_free(holder, tmp_path):
     holder.kill()
     holder.wait()
     assert (tmp_path / "lock").exists()
@@ -55,13 +55,13 @@ def test_what_a_kill_leaves_bars_nobody(holder, tmp_path):
         assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
 
 
-def test_the_number_of_a_living_stranger_bars_nobody(tmp_path):
-    (tmp_path / "lock").write_text(f"{os.getppid()}\n")  # a number used anew after a restart
+def test_the_number_of_an_unrelated_process_blocks_nobody(tmp_path):
+    (tmp_path / "lock").write_text(f"{os.getppid()}\n")  # a number that was reused after a restart
     with held(tmp_path / "lock", tmp_path):
         pass
 
 
-def test_of_many_threads_one_at_a_time_holds_it(tmp_path):
+def test_one_thread_at_a_time_holds_a_lock(tmp_path):
     lock, inside, most, refused = tmp_path / "lock", [], [], []
 
     def work():
@@ -84,7 +84,7 @@ def test_of_many_threads_one_at_a_time_holds_it(tmp_path):
     assert not lock.exists()
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path):
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(BadRun, match=r"cannot write .*cache: .*; choose another --out"),
