@@ -1,23 +1,23 @@
-"""`data check` and `cache check` for folders on remote storage."""
+"""`data check` and `cache check` on any storage."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from facepairs.beam.paths import BeamPath, copy_from, files_below
+from facepairs.beam.paths import BeamPath, copy_from, files_below, parse_place
 from facepairs.beam.remote_index import index_place
-from facepairs.data.doctor import DatasetReport, check_index
+from facepairs.beam.runner import choose_map
+from facepairs.data.doctor import DatasetReport, check_dataset, check_index
 from facepairs.errors import BadData
-from facepairs.images.check import Look, inspect_bytes
-from facepairs.pipeline.records.manifest import (
-    MANIFEST,
-    RecordShard,
+from facepairs.images.check import ImageCheck, inspect_bytes
+from facepairs.pipeline.records.check import (
+    check_cache,
     check_contents,
     compare_sizes,
     content_problem,
-    parse_manifest,
 )
+from facepairs.pipeline.records.manifest import MANIFEST, RecordShard, parse_manifest
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
 
@@ -28,30 +28,47 @@ class InspectRemoteFiles:
     root: BeamPath
     thorough: bool
 
-    def __call__(self, names: Iterable[str]) -> list[Look]:
+    def __call__(self, names: Iterable[str]) -> list[ImageCheck]:
         """Download and inspect each file; names are paths below `root`."""
         return [self._inspect(self.root / name) for name in names]
 
-    def _inspect(self, file: BeamPath) -> Look:
+    def _inspect(self, file: BeamPath) -> ImageCheck:
         try:
             return inspect_bytes(file.read_bytes(), self.thorough)
         except OSError as error:
-            return Look("unreadable", f"cannot be read ({error.strerror})")
+            return ImageCheck("unreadable", f"cannot be read ({error.strerror})")
 
 
-def check_remote_dataset(
-    root: BeamPath,
+def check_dataset_at(
+    data: str,
     progress: ProgressCallback = ignore_progress,
-    ordered_map: OrderedMap = thread_map,
+    runner: str | None = None,
+    beam_options: Sequence[str] = (),
 ) -> DatasetReport:
-    """Check a remote folder of faces as `data.doctor.check_dataset` checks a local one."""
-    index = index_place(root)
-    report = check_index(index, progress, ordered_map, InspectRemoteFiles(root, thorough=True))
-    return replace(report, root=str(root))
+    """Check a folder of faces as `data.doctor.check_dataset` does.
+
+    Args:
+        data: A local folder, or one of `scheme://…`.
+        progress: Counts images.
+        runner: Name of the Beam runner that does the work, or None for threads.
+        beam_options: Beam's own options, as on its command line.
+
+    Raises:
+        BadConfig: Beam is needed and missing, or does not know the runner or an option.
+        BadData: The folder cannot be read or has no image.
+    """
+    ordered_map, root = choose_map(runner, beam_options), parse_place(data)
+    if isinstance(root, Path):
+        return check_dataset(root, progress, ordered_map)
+    inspect = InspectRemoteFiles(root, thorough=True)
+    return replace(check_index(index_place(root), progress, ordered_map, inspect), root=data)
 
 
-def check_remote_cache(folder: BeamPath, progress: ProgressCallback = ignore_progress) -> list[str]:
-    """Check a remote cache as `records.manifest.check_cache` checks a local one."""
+def check_cache_at(cache: str, progress: ProgressCallback = ignore_progress) -> list[str]:
+    """Check a local or remote cache as `pipeline.records.check.check_cache` does."""
+    folder = parse_place(cache)
+    if isinstance(folder, Path):
+        return check_cache(folder, progress)
     path = folder / MANIFEST
     try:
         manifest = parse_manifest(path.read_bytes(), str(path))

@@ -1,14 +1,23 @@
-"""`cache build` where the images, or the cache, are on remote storage."""
+"""`cache build` with images and cache on any storage."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
 from facepairs.beam.checks import InspectRemoteFiles
-from facepairs.beam.paths import BeamPath, Place, copy_to, files_below, remove, writing
+from facepairs.beam.paths import (
+    BeamPath,
+    Place,
+    copy_to,
+    files_below,
+    parse_place,
+    remove,
+    writing,
+)
 from facepairs.beam.remote_index import index_place, remote_names, stand_in
+from facepairs.beam.runner import choose_map
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
@@ -18,22 +27,22 @@ from facepairs.pipeline.records.build import (
     shard_count,
     write_shards,
 )
-from facepairs.pipeline.records.manifest import (
-    MANIFEST,
-    CacheManifest,
-    RecordShard,
-)
+from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
 from facepairs.pipeline.records.shard import ShardPlan, ShardWriter
 from facepairs.support.atomic import scratch_folder
 from facepairs.support.lock import held, lock_beside
-from facepairs.support.parallel import OrderedMap, thread_map
+from facepairs.support.parallel import OrderedMap
 from facepairs.support.progress import (
     MessageCallback,
     ProgressFactory,
     ignore_message,
     ignore_phases,
 )
-from facepairs.training.inputs.pair_cache import cache_config, cache_index
+from facepairs.training.inputs.pair_cache import (
+    build_training_cache,
+    cache_config,
+    cache_index,
+)
 from facepairs.training.inputs.people import choose_people, keep_readable
 
 
@@ -72,9 +81,9 @@ class UploadingShardWriter(ShardWriter):
         return shard
 
 
-def build_remote_cache(
-    data: Place,
-    out: Place,
+def build_cache_at(
+    data: str,
+    out: str,
     pairs: int,
     encoding: str,
     shards: int | None,
@@ -82,13 +91,49 @@ def build_remote_cache(
     config_file: Path | None,
     log: MessageCallback = ignore_message,
     progress: ProgressFactory = ignore_phases,
-    ordered_map: OrderedMap = thread_map,
-) -> dict[str, Any]:
-    """Write a cache as `build_training_cache` does, where `data` or `out` may be remote.
+    runner: str | None = None,
+    beam_options: Sequence[str] = (),
+) -> CacheManifest:
+    """Write a cache as `training.inputs.pair_cache.build_training_cache` does.
 
-    A remote `out` is not locked, as an object store has no locks. A build that fails removes it.
-    The arguments, the result and the errors are those of `build_training_cache`.
+    A remote cache is not locked, as an object store has no locks; a build that fails removes it.
+
+    Args:
+        data: Folder of faces: a local one, or one of `scheme://…`.
+        out: Folder to write, likewise; a cache there is replaced.
+        pairs, encoding, shards, options, config_file, log, progress: As for
+            `build_training_cache`.
+        runner: Name of the Beam runner that does the work, or None for threads.
+        beam_options: Beam's own options, as on its command line.
+
+    Returns:
+        The cache's manifest.
+
+    Raises:
+        BadConfig: Beam is needed and missing, or does not know the runner or an option.
+        FacepairsError: What `build_training_cache` raises.
     """
+    ordered_map = choose_map(runner, beam_options)
+    faces, folder = parse_place(data), parse_place(out)
+    request = (pairs, encoding, shards, options, config_file, log, progress, ordered_map)
+    if isinstance(faces, Path) and isinstance(folder, Path):
+        return build_training_cache(faces, folder, *request)
+    with remote_names(faces, folder):
+        return _build(faces, folder, *request)
+
+
+def _build(
+    data: Place,
+    out: Place,
+    pairs: int,
+    encoding: str,
+    shards: int | None,
+    options: dict[str, Any],
+    config_file: Path | None,
+    log: MessageCallback,
+    progress: ProgressFactory,
+    ordered_map: OrderedMap,
+) -> CacheManifest:
     count = _check_request(out, pairs, shards, encoding)
     config = cache_config(options, config_file)
     read_file = RemoteFiles(data) if isinstance(data, BeamPath) else None
@@ -98,32 +143,22 @@ def build_remote_cache(
         ticks = progress("checking images")
         return keep_readable(index_place(data), config.skip_bad, log, ticks, ordered_map, inspect)
 
-    with remote_names(data, out):
-        if isinstance(out, Path):
-            with held(lock_beside(out), out, BadData, "choose another place"):
-                index, ticks = readable_index(), progress("writing pairs")
-                return cache_index(
-                    out, index, pairs, encoding, shards, config, ticks, ordered_map, read_file
-                )
-        index = readable_index()
-        sampler = PairSampler(
-            index.first, choose_people(index, config).training, config.seed, config.genuine_share
-        )
-        writer = UploadingShardWriter(
-            index.root,
-            stand_in(out),
-            encoding,
-            config.frame_px,
-            config.crop_px,
-            read_file,
-            target=out,
-        )
-        with _removed_on_failure(out):
-            manifest = write_shards(
-                writer, index, sampler, pairs, count, progress("writing pairs"), ordered_map
+    if isinstance(out, Path):
+        with held(lock_beside(out), out, BadData, "choose another place"):
+            index, ticks = readable_index(), progress("writing pairs")
+            return cache_index(
+                out, index, pairs, encoding, shards, config, ticks, ordered_map, read_file
             )
-            _publish(out, manifest)
-        return manifest.to_json()
+    index = readable_index()
+    people = choose_people(index, config).training
+    sampler = PairSampler(index.first, people, config.seed, config.genuine_share)
+    crop = (config.frame_px, config.crop_px)
+    writer = UploadingShardWriter(index.root, stand_in(out), encoding, *crop, read_file, target=out)
+    with _removed_on_failure(out):
+        ticks = progress("writing pairs")
+        manifest = write_shards(writer, index, sampler, pairs, count, ticks, ordered_map)
+        _publish(out, manifest)
+    return manifest
 
 
 def _check_request(out: Place, pairs: int, shards: int | None, encoding: str) -> int:

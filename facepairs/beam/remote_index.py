@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from facepairs.beam.paths import BeamPath, Place, files_below
-from facepairs.data.index import READABLE, FaceIndex, Skipped, why_not_readable
+from facepairs.data.index import READABLE, FaceIndex, Skipped, name_problem
 from facepairs.errors import BadData, FacepairsError
 
 
@@ -64,9 +64,9 @@ def _photos(root: BeamPath, skipped: set[Skipped]) -> Iterator[tuple[str, int]]:
             skipped.add(Skipped(name, "stray_file"))
             continue
         people.add(parts[0])
-        reason = "nested_folder" if len(parts) > 2 else why_not_readable(parts[1])
-        if reason:
-            skipped.add(Skipped("/".join(parts[:2]), reason))
+        problem = "nested_folder" if len(parts) > 2 else name_problem(parts[1])
+        if problem:
+            skipped.add(Skipped("/".join(parts[:2]), problem))
         else:
             people_with_photos.add(parts[0])
             yield name, size

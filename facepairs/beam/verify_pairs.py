@@ -1,65 +1,111 @@
-"""`verify --pairs` where the list, the photos and the scores may lie anywhere."""
+"""`verify --pairs` with the list, the photos and the scores on any storage."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
-from facepairs.beam.paths import BeamPath, Place, copy_from, copy_to, remove
+from facepairs.beam.paths import BeamPath, Place, copy_from, copy_to, parse_place, remove
+from facepairs.beam.runner import choose_map
 from facepairs.bundles.thresholds import OperatingPoint
-from facepairs.errors import BadConfig, BadData
+from facepairs.errors import BadConfig, BadData, BadImage
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.checksum import checksum_of
-from facepairs.support.parallel import OrderedMap, thread_map
+from facepairs.support.checksum import checksum_path
+from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.verification.verifier import Verifier
-from facepairs.verification.verify_pairs import BatchReport, Ticker, no_ticker, verify_pairs
+from facepairs.verification.verify_pairs import PairsReport, verify_pairs
 
 
-def verify_pairs_anywhere(
+@dataclass(frozen=True)
+class RemotePhotos:
+    """Images by their paths below a remote folder; a `PhotoOpener`."""
+
+    root: BeamPath
+
+    def open(self, name: str) -> bytes:
+        """Download an image; raises BadImage."""
+        path = self.root / name
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise BadImage(f"{path}: {error.strerror}; give a readable image file") from None
+
+    def describe(self, name: str) -> str:
+        """Return the whole path of an image."""
+        return str(self.root / name)
+
+
+def verify_pairs_at(
     verifier: Verifier,
-    pairs: Place,
-    out: Place,
+    pairs: str,
+    out: str,
     point: OperatingPoint,
-    root: Place | None = None,
+    root: str | None = None,
     resume: bool = False,
-    ticker: Ticker = no_ticker,
+    progress: ProgressFactory = ignore_phases,
     framing: bool = True,
-    ordered_map: OrderedMap = thread_map,
-) -> BatchReport:
-    """Score a list of pairs as `verification.batch.verify_pairs` does, on local copies of files.
+    runner: str | None = None,
+    beam_options: Sequence[str] = (),
+) -> PairsReport:
+    """Score a list of pairs as `verification.verify_pairs.verify_pairs` does.
 
-    A list that lies elsewhere is fetched first, scores that go elsewhere are sent when they are
-    whole. Raises what `verify_pairs` does, and BadConfig for `resume` with an `out` elsewhere.
+    A remote list is downloaded first; remote scores are uploaded when they are complete.
+
+    Args:
+        verifier: Scores the pairs; it should have one thread.
+        pairs, out, root: A local path each, or one of `scheme://…`.
+        point, resume, progress, framing: As for `verify_pairs`.
+        runner: Name of the Beam runner that does the work, or None for threads.
+        beam_options: Beam's own options, as on its command line.
+
+    Raises:
+        BadConfig: Beam is needed and missing, or does not know the runner or an option; or
+            `resume` is set and `out` is remote.
+        FacepairsError: What `verify_pairs` raises.
     """
-    if resume and not isinstance(out, Path):
+    ordered_map = choose_map(runner, beam_options)
+    source, target = parse_place(pairs), parse_place(out)
+    folder = source.parent if root is None else parse_place(root)
+    if resume and isinstance(target, BeamPath):
         raise BadConfig(f"{out}: --resume needs an --out on this machine, where work is kept")
-    root = pairs.parent if root is None else root
-    here = isinstance(pairs, Path) and isinstance(out, Path)
-    with nullcontext(Path()) if here else scratch_folder("facepairs-pairs") as folder:
-        local_pairs = _fetched(pairs, folder / "pairs.csv")
-        local_out = out if isinstance(out, Path) else folder / "out" / out.name
+    local = isinstance(source, Path) and isinstance(target, Path)
+    with nullcontext(Path()) if local else scratch_folder("facepairs-pairs") as scratch:
+        local_pairs = _download(source, scratch / "pairs.csv")
+        local_out = target if isinstance(target, Path) else scratch / "out" / target.name
+        photos = None if isinstance(folder, Path) else RemotePhotos(folder)
         report = verify_pairs(
-            verifier, local_pairs, local_out, point, root, resume, ticker, framing, ordered_map
+            verifier,
+            local_pairs,
+            local_out,
+            point,
+            folder if isinstance(folder, Path) else None,
+            resume,
+            progress,
+            framing,
+            ordered_map,
+            photos,
         )
-        if not isinstance(out, Path):
+        if isinstance(target, BeamPath):
             try:
-                _send(local_out, out)
+                _upload(local_out, target)
             except OSError as error:
                 raise BadData(f"{out}: {error.strerror}; choose another --out") from None
     return report
 
 
-def _send(local: Path, out: BeamPath) -> None:
-    """Copy scores, then their checksum: a kill in between leaves none, never another's."""
-    beside = checksum_of(local)
-    remove(out.parent / beside.name)
-    copy_to(local, out)
-    copy_to(beside, out.parent / beside.name)
+def _upload(scores: Path, target: BeamPath) -> None:
+    """Copy scores, then their checksum; a kill in between leaves none, never an old one."""
+    checksum = checksum_path(scores)
+    remove(target.parent / checksum.name)
+    copy_to(scores, target)
+    copy_to(checksum, target.parent / checksum.name)
 
 
-def _fetched(where: Place, local: Path) -> Path:
-    if isinstance(where, Path):
-        return where
+def _download(source: Place, target: Path) -> Path:
+    if isinstance(source, Path):
+        return source
     try:
-        copy_from(where, local)
+        copy_from(source, target)
     except OSError as error:
-        raise BadData(f"{where}: {error.strerror}; give a CSV file with left,right") from None
-    return local
+        raise BadData(f"{source}: {error.strerror}; give a CSV file with left,right") from None
+    return target

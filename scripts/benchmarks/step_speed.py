@@ -1,10 +1,10 @@
 """What makes the training step faster on this machine, and what does not.
 
-    python scripts/step_speed.py DATA [--model siamese-conv] [--image-size 64] [--repeats 3]
-    python scripts/step_speed.py DATA --model difference --only "deterministic ops"
+    python scripts/benchmarks/step_speed.py DATA [--model siamese-conv] [--image-size 64]
+    python scripts/benchmarks/step_speed.py DATA --model difference --only "deterministic ops"
 
-Each variant runs the training loop's own step on batches from the `memory` store in a process of
-its own; variants take turns. Prints the median and range of pairs a second, as ratios to the first.
+Each variant runs the training step on batches from the `memory` store in a process of its own;
+variants take turns. Prints the median and range of pairs per second, and the ratio to the first.
 """
 
 import argparse
@@ -16,16 +16,16 @@ import time
 from pathlib import Path
 
 WARM_UP_STEPS, SECONDS = 5, 8.0
-FIRST = "as shipped"
+REFERENCE = "as shipped"
 # name → environment, keyword arguments of `measure`
 VARIANTS: dict[str, tuple[dict[str, str], dict[str, int]]] = {
-    FIRST: ({}, {}),
+    REFERENCE: ({}, {}),
     "oneDNN off": ({"TF_ENABLE_ONEDNN_OPTS": "0"}, {}),
     "intra-op threads 1": ({}, {"intra": 1}),
     "inter-op threads 1": ({}, {"inter": 1}),
     "tf.data with 1 private thread": ({}, {"private": 1}),
     "XLA (jit_compile)": ({}, {"jit": 1}),
-    "8 steps an execution": ({}, {"together": 8}),
+    "8 steps per execution": ({}, {"steps": 8}),
     "bfloat16 compute": ({}, {"bfloat16": 1}),
     "batch 64": ({}, {"batch": 64}),
     "batch 256": ({}, {"batch": 256}),
@@ -42,12 +42,13 @@ def measure(
     inter: int = 0,
     private: int = 0,
     jit: int = 0,
-    together: int = 1,
+    steps: int = 1,
     bfloat16: int = 0,
     batch: int = 0,
     plain: int = 0,
     deterministic: int = 0,
 ) -> float:
+    """Return pairs per second of one variant."""
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     import keras
     import tensorflow as tf
@@ -74,32 +75,32 @@ def measure(
     sampler = DistinctPeopleSampler(index.first, range(len(index.people)), 0, batch)
     dataset = make_dataset(store, lambda: training_blocks(sampler, batch, 10**6, 0), batch)
     if private:
-        options = tf.data.Options()
-        options.threading.private_threadpool_size = private
-        dataset = dataset.with_options(options)
+        threads = tf.data.Options()
+        threads.threading.private_threadpool_size = private
+        dataset = dataset.with_options(threads)
     network = build_network(model, 112, px, 0.0 if plain else 1.0)
     train_step = make_step(network, store, 0)
-    if together > 1:
-        dataset = dataset.batch(together)
+    if steps > 1:
+        dataset = dataset.batch(steps)
 
     @tf.function(autograph=False, jit_compile=bool(jit))
-    def step(some: dict[str, tf.Tensor], number: tf.Tensor) -> tf.Tensor:
-        if together == 1:
-            return train_step.compute(some, number, store.arrays)
-        for k in range(together):
+    def run(batch_tensors: dict[str, tf.Tensor], number: tf.Tensor) -> tf.Tensor:
+        if steps == 1:
+            return train_step.compute(batch_tensors, number, store.arrays)
+        for k in range(steps):
             loss = train_step.compute(
-                {name: value[k] for name, value in some.items()}, number + k, store.arrays
+                {name: value[k] for name, value in batch_tensors.items()}, number + k, store.arrays
             )
         return loss
 
     batches = iter(dataset)
     for number in range(WARM_UP_STEPS):
-        step(next(batches), tf.constant(number, tf.int64))
+        run(next(batches), tf.constant(number, tf.int64))
     done, started = 0, time.perf_counter()
     while (took := time.perf_counter() - started) < SECONDS:
-        float(step(next(batches), tf.constant(done, tf.int64)))
+        float(run(next(batches), tf.constant(done, tf.int64)))
         done += 1
-    return done * together * batch / took
+    return done * steps * batch / took
 
 
 def main() -> None:
@@ -110,30 +111,32 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=VARIANTS, help="compared with the first")
     parser.add_argument("--variant", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.variant:
-        print(measure(given.data, given.model, given.image_size, **VARIANTS[given.variant][1]))
+    options = parser.parse_args()
+    if options.variant:
+        print(
+            measure(options.data, options.model, options.image_size, **VARIANTS[options.variant][1])
+        )
         return
-    chosen = dict.fromkeys([FIRST, *(given.only or VARIANTS)])
-    found: dict[str, list[float]] = {name: [] for name in chosen}
-    for _ in range(given.repeats):
+    chosen = dict.fromkeys([REFERENCE, *(options.only or VARIANTS)])
+    rates: dict[str, list[float]] = {name: [] for name in chosen}
+    for _ in range(options.repeats):
         for name in chosen:
             environment = VARIANTS[name][0]
-            command = [sys.executable, __file__, str(given.data), "--variant", name]
+            command = [sys.executable, __file__, str(options.data), "--variant", name]
             done = subprocess.run(
-                [*command, "--model", given.model, "--image-size", str(given.image_size)],
+                [*command, "--model", options.model, "--image-size", str(options.image_size)],
                 capture_output=True, text=True, check=False, env={**os.environ, **environment},
             )  # fmt: skip
             if done.returncode == 0:
-                found[name].append(float(done.stdout.splitlines()[-1]))
+                rates[name].append(float(done.stdout.splitlines()[-1]))
             else:
                 why = [line for line in done.stderr.splitlines() if "Error" in line]
                 print(f"{name}: failed: {why[-1][:300] if why else done.stderr}", file=sys.stderr)
-    reference = statistics.median(found[FIRST])
-    for name, rates in found.items():
-        if rates:
-            middle = statistics.median(rates)
-            spread = f"({min(rates):,.0f} to {max(rates):,.0f})"
+    reference = statistics.median(rates[REFERENCE])
+    for name, measured in rates.items():
+        if measured:
+            middle = statistics.median(measured)
+            spread = f"({min(measured):,.0f} to {max(measured):,.0f})"
             print(f"{name:<32} {middle:>6,.0f} pairs/s {spread:<16} x {middle / reference:.2f}")
         else:
             print(f"{name:<32} failed")

@@ -1,64 +1,72 @@
-"""The study on own people, end to end on people who do not exist; a second call finds all done."""
+"""The study on one's own people, end to end on people who do not exist."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from invented_view2 import write_lists
+from script_runner import run_script
+from tiny_bundles import manifest_of, pair_network
 
+from facepairs.bundles.bundle import MODEL, NETWORK
+from facepairs.bundles.identities import Identities
+from facepairs.bundles.writer import write_bundle
 from facepairs.data.index import FaceIndex
-from facepairs.data.sampler import distinct_pairs
-from facepairs.data.synth.generate import synth_faces
-from facepairs.models.network import build_network
-from facepairs.training.finish import finish_bundle
+from facepairs.data.synth.folder import write_synthetic_faces
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "own_people.py"
+SCRIPT = "scripts/studies/own_people.py"
 TINY = "epochs = 1\npairs_per_epoch = 16\nbatch_size = 8\nlearning_rate = 1e-6\n"
-GIVEN = {"calibration": {"scale": 10.0, "offset": -9.0}, "threshold": 0.9, "thresholds": []}
-
-
-def script(*arguments):
-    done = subprocess.run(
-        [sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True, check=False
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
+CALIBRATION = {"calibration": {"scale": 10.0, "offset": -9.0}, "threshold": 0.9, "thresholds": []}
+FOLD_1 = Path("siamese/fold-01/bundle")
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """56 people in two sets, and fold 1's bundle, which knows some of set 2."""
+    """56 people in two sets, and fold 1's bundle, which was trained on some people of set 2."""
     root = tmp_path_factory.mktemp("world")
-    faces = root / "faces"
-    synth_faces(faces, people=56, images=4, seed=4, size_px=125)
-    write_lists(faces, root / "lists", folds=2)
-    index = FaceIndex.scan(faces)
-    network = build_network("difference", 112, 64, augment=0.0)
-    for variable in network.head.variables:  # the more two faces differ, the lower the score
-        variable.assign(np.abs(np.asarray(variable)) * (-1 if "score" in variable.path else 1))
-    pairs = distinct_pairs(index.first, range(56), 40, 0)
-    people = (np.arange(1, 21, 2), np.arange(21, 31, 2))
-    bundle = root / "view2" / "siamese" / "fold-01" / "bundle"
-    finish_bundle(bundle, network, index, pairs, 250, people, {}, given=GIVEN)
+    write_synthetic_faces(root / "faces", people=56, images=4, seed=4, size_px=125)
+    write_lists(root / "faces", root / "lists", folds=2)
+    files = {NETWORK: pair_network(), MODEL: b"keras"}
+    write_bundle(root / "view2" / FOLD_1, manifest_of("pair"), files, identities(root))
     (root / "tiny.toml").write_text(TINY)
     return root
 
 
-def call(world, out, *more):
-    return script(
-        world / "faces", "--lists", world / "lists", "--view2", world / "view2", "--out", out,
-        "--config", world / "tiny.toml", "--people", "6,14", *more,
+def identities(root):
+    people = FaceIndex.scan(root / "faces").people
+    training = [people[person] for person in range(1, 21, 2)]
+    return Identities.of(training, [people[person] for person in range(21, 31, 2)])
+
+
+@pytest.fixture(scope="module")
+def trained_view2(world):
+    """The same with a real network, which training can start from."""
+    from facepairs.models.build import build_network
+    from facepairs.training.export.trained_bundle import write_trained_bundle
+
+    network = build_network("difference", 112, 64, augment=0.0)
+    for variable in network.head.variables:  # the more two faces differ, the lower the score
+        variable.assign(np.abs(np.asarray(variable)) * (-1 if "score" in variable.path else 1))
+    folder = world / "trained-view2"
+    write_trained_bundle(
+        folder / FOLD_1, network, 250, identities(world), {}, lambda draft: CALIBRATION
+    )
+    return folder
+
+
+def call(world, out, *more, view2=None):
+    return run_script(
+        SCRIPT, world / "faces", "--lists", world / "lists", "--view2", view2 or world / "view2",
+        "--out", out, "--config", world / "tiny.toml", "--people", "6,14", *more,
     )  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_every_row_is_measured_on_the_same_people_or_refused_in_words(world, tmp_path):
+def test_every_row_is_measured_on_the_same_people_or_refused(world, trained_view2, tmp_path):
     out = tmp_path / "study"
-    done = call(world, out)
+    done = call(world, out, view2=trained_view2)
     assert done.returncode == 0, done.stderr
     study = json.loads((out / "result.json").read_text())
     rows = {(row["method"], row["people"]): row for row in study["rows"]}
@@ -70,25 +78,27 @@ def test_every_row_is_measured_on_the_same_people_or_refused_in_words(world, tmp
     assert len(measured) >= 4  # 16 pairs from scratch may well teach nothing
     assert {(row["genuine_pairs"], row["impostor_pairs"]) for row in measured} == {(84, 84)}
     start, calibrated = rows["as it is", 0], rows["calibrated", 14]
-    assert calibrated["auc"] == start["auc"]  # weights stay
+    assert calibrated["auc"] == start["auc"]  # the weights stay
     assert calibrated["threshold"] != start["threshold"]
-    assert rows["fine-tuned", 14]["auc"] == pytest.approx(start["auc"], abs=0.02)  # its weights
+    assert rows["fine-tuned", 14]["auc"] == pytest.approx(
+        start["auc"], abs=0.02
+    )  # it has those weights
     assert rows["fine-tuned", 14]["minutes"] > 0
     folders = [{p.name for p in (out / f"people-{n:03}").iterdir()} for n in (6, 14)]
     assert folders[0] < folders[1]
     assert study["test_people"] == 28 - 14
     assert "| fine-tuned | 14 |" in done.stdout
     assert "refused: " in done.stdout
-    again = call(world, out)
+    again = call(world, out, view2=trained_view2)
     assert again.returncode == 0, again.stderr
     assert again.stdout == done.stdout
     assert "$ facepairs" not in again.stderr
-    other = call(world, out, "--seed", 1)
+    other = call(world, out, "--seed", 1, view2=trained_view2)
     assert other.returncode == 2
-    assert "seed was another; choose another --out" in other.stderr
+    assert "the study there has another seed; choose another --out" in other.stderr
 
 
-def test_a_bundle_that_knows_the_people_is_refused(world, tmp_path):
+def test_a_bundle_trained_on_the_people_is_refused(world, tmp_path):
     fold2 = world / "view2" / "siamese" / "fold-02"
     if not fold2.exists():
         fold2.symlink_to(world / "view2" / "siamese" / "fold-01")

@@ -1,10 +1,10 @@
 """One training step of the difference network in TensorFlow and in PyTorch, on the same machine.
 
-    python scripts/torch_compare.py [--image-size 112] [--batch-size 64] [--repeats 3]
+    python scripts/benchmarks/torch_compare.py [--image-size 112] [--batch-size 64] [--repeats 3]
 
-Needs PyTorch beside facepairs (pip install torch). Same layers, batch, Adam and loss, on a constant
-batch of prepared images: no input pipeline, no augmentation. Every measurement has a process of its
-own; engines take turns. Prints the median and the range of pairs a second, as ratios to TensorFlow.
+Needs PyTorch (pip install torch). Same layers, batch, Adam and loss, on a constant batch of
+prepared images: no input pipeline, no augmentation. Every measurement has a process of its own;
+engines take turns. Prints the median and range of pairs per second, and the ratio to TensorFlow.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from facepairs.support.allocator import keep_freed_memory
+from facepairs.support.platform import keep_freed_memory
 
 WARM_UP_STEPS, SECONDS = 5, 8.0
 ENGINES = ("tensorflow", "torch-eager", "torch-channels-last")
@@ -78,7 +78,7 @@ def torch_step(px: int, batch: int, channels_last: bool) -> Callable[[], object]
 
 
 def pairs_per_s(engine: str, px: int, batch: int) -> float:
-    keep_freed_memory()  # as facepairs trains; PyTorch is given the same
+    keep_freed_memory()  # as in training; PyTorch gets the same
     step = (
         tensorflow_step(px, batch)
         if engine == "tensorflow"
@@ -99,26 +99,31 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.engine:
-        print(pairs_per_s(given.engine, given.image_size, given.batch_size))
+    options = parser.parse_args()
+    if options.engine:
+        print(pairs_per_s(options.engine, options.image_size, options.batch_size))
         return
     if importlib.util.find_spec("torch") is None:
         sys.exit("PyTorch is not installed here: pip install torch, then run this again")
-    found: dict[str, list[float]] = {engine: [] for engine in ENGINES}
-    for _ in range(given.repeats):
+    rates: dict[str, list[float]] = {engine: [] for engine in ENGINES}
+    for _ in range(options.repeats):
         for engine in ENGINES:
-            size = ["--image-size", str(given.image_size), "--batch-size", str(given.batch_size)]
+            size = [
+                "--image-size",
+                str(options.image_size),
+                "--batch-size",
+                str(options.batch_size),
+            ]
             command = [sys.executable, __file__, "--engine", engine, *size]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-            found[engine].append(float(done.stdout))
-    reference = statistics.median(found["tensorflow"])
-    print(f"difference network, {given.image_size} pixels, batch {given.batch_size}, "
-          f"{os.cpu_count()} cores, median (range) of {given.repeats}")  # fmt: skip
-    for engine, rates in found.items():
-        middle = statistics.median(rates)
+            rates[engine].append(float(done.stdout))
+    reference = statistics.median(rates["tensorflow"])
+    print(f"difference network, {options.image_size} pixels, batch {options.batch_size}, "
+          f"{os.cpu_count()} cores, median (range) of {options.repeats}")  # fmt: skip
+    for engine, measured in rates.items():
+        middle = statistics.median(measured)
         print(
-            f"{engine:<20} {middle:>7,.0f} pairs/s ({min(rates):,.0f} to {max(rates):,.0f})"
+            f"{engine:<20} {middle:>7,.0f} pairs/s ({min(measured):,.0f} to {max(measured):,.0f})"
             f"  x {middle / reference:.2f}"
         )
 

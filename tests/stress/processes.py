@@ -1,11 +1,12 @@
-"""Run the command line in processes that can be killed or squeezed at any moment.
+"""Run the command line in processes that can be killed or limited at any moment.
 
-TensorFlow takes seconds to import, so a process is forked from one that has the imports done; what
-runs in it is the command line's own `main`. No thread of ours may run when it is forked.
+Importing TensorFlow takes seconds, so a process is forked from one that has imported everything;
+it runs the command line's own `main`. The parent must have no threads of its own when it forks.
 """
 
 import contextlib
 import fcntl
+import json
 import os
 import resource
 import signal
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 Work = Callable[[], None]  # ends with SystemExit, as `main` does
 CRASHED = 70
@@ -22,22 +24,22 @@ PIPE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended: exit code (negative: the signal), seconds, what it said on stderr."""
+    """How a process ended: exit code (negative: the signal), seconds, its standard error."""
 
     code: int
     seconds: float
     stderr: str
 
     @property
-    def one_line(self) -> bool:
-        """Whether the last line tells an error and nothing was traced back."""
+    def is_one_line_error(self) -> bool:
+        """Whether it ended with exactly one error message, on the last line, and no traceback."""
         lines = self.stderr.strip().splitlines()
-        told = sum("facepairs: error: " in line for line in lines)
-        return "Traceback" not in self.stderr and told == 1 and "error: " in lines[-1]
+        errors = sum("facepairs: error: " in line for line in lines)
+        return "Traceback" not in self.stderr and errors == 1 and "error: " in lines[-1]
 
 
 def warm_up() -> None:
-    """Import all that the commands import."""
+    """Import everything that the commands import."""
     from facepairs.cli.quiet import quiet_tensorflow
 
     quiet_tensorflow()
@@ -49,15 +51,15 @@ def warm_up() -> None:
 
     import facepairs.cli.main
     import facepairs.data.lfw.fetch
-    import facepairs.training.cache
     import facepairs.training.export.export
+    import facepairs.training.inputs.pair_cache
     import facepairs.training.recalibrate
     import facepairs.training.train
-    import facepairs.verification.batch  # noqa: F401
+    import facepairs.verification.verify_pairs  # noqa: F401
 
 
 def command_line(*words: object) -> Work:
-    """Give what runs `facepairs` with these words."""
+    """Return work that runs `facepairs` with these words."""
 
     def work() -> None:
         from facepairs.cli.main import main
@@ -73,19 +75,23 @@ def run(
     kill_after_s: float | None = None,
     limits: dict[int, int] | None = None,
 ) -> Ended:
-    """Run `work` in a process of its own, temporary files in `scratch`; perhaps kill it.
+    """Run `work` in a forked process, with `scratch` for temporary files.
 
-    `limits` are soft limits by resource number; address space and files count from what the forked
-    process has already.
+    Args:
+        work: What to run.
+        scratch: Folder for temporary files; it is made.
+        kill_after_s: When to kill the process, or None.
+        limits: Soft limits by resource number. Address space and open files are counted on top of
+            what the forked process already has.
     """
     scratch.mkdir(exist_ok=True)
-    reader, writer = os.pipe()  # not a file: the limits are not to touch it
+    reader, writer = os.pipe()  # a pipe, because the limits on files must not affect it
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     started = time.monotonic()
     pid = os.fork()
     if not pid:
         os.close(reader)
-        _inside(work, scratch, writer, limits or {})
+        _run_in_child(work, scratch, writer, limits or {})
     os.close(writer)
     status = None
     if kill_after_s is not None:
@@ -95,35 +101,35 @@ def run(
     if status is None:
         status = os.waitpid(pid, 0)[1]
     seconds = time.monotonic() - started
-    with open(reader, encoding="utf-8", errors="replace") as told:
-        return Ended(os.waitstatus_to_exitcode(status), seconds, told.read())
+    with open(reader, encoding="utf-8", errors="replace") as stderr:
+        return Ended(os.waitstatus_to_exitcode(status), seconds, stderr.read())
 
 
 def _wait_until(pid: int, moment: float) -> int | None:
     while (left := moment - time.monotonic()) > 0:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
             return status
         time.sleep(min(left, 0.005))
     return None
 
 
-def _inside(work: Work, scratch: Path, told: int, limits: dict[int, int]) -> None:
+def _run_in_child(work: Work, scratch: Path, stderr: int, limits: dict[int, int]) -> None:
     code = CRASHED
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.dup2(told, 2)
+        os.dup2(stderr, 2)
         os.environ["TMPDIR"] = str(scratch)
         tempfile.tempdir = None
         for number, value in limits.items():
-            extra = _has_already(number)
-            resource.setrlimit(number, (value + extra, resource.getrlimit(number)[1]))
+            limit = value + _already_used(number)
+            resource.setrlimit(number, (limit, resource.getrlimit(number)[1]))
         work()
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else CRASHED
-    except BaseException:  # noqa: BLE001 - whatever it was, it is told and this process ends here
+    except BaseException:  # noqa: BLE001 - it is printed, and this process ends here
         import traceback
 
         with contextlib.suppress(BaseException):
@@ -133,19 +139,32 @@ def _inside(work: Work, scratch: Path, told: int, limits: dict[int, int]) -> Non
             import atexit
             import sys
 
-            atexit._run_exitfuncs()  # `os._exit` would pass them over
+            atexit._run_exitfuncs()  # `os._exit` would skip them
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
 
 
-def _has_already(number: int) -> int:
-    """Give what this process takes of a resource before it has begun."""
+def _already_used(number: int) -> int:
+    """Return how much of a resource this process uses before its work begins."""
     if number == resource.RLIMIT_AS:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         return pages * os.sysconf("SC_PAGE_SIZE")
     if number == resource.RLIMIT_NOFILE:
-        free = os.dup(0)  # the lowest number that is free
+        free = os.dup(0)  # the lowest free number
         os.close(free)
         return free
     return 0
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Read a file of JSON lines; a last line that is cut is left out."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+
+
+def append_row(path: Path, row: dict[str, Any]) -> None:
+    """Append one JSON line to a file."""
+    with open(path, "a", encoding="utf-8") as handle:
+        handle.write(json.dumps(row) + "\n")

@@ -1,12 +1,13 @@
-"""Feed some 2,200 hostile files to every way into the package, and tell what came of them.
+"""Feed some 2,200 hostile files to every way into the package, and report the outcomes.
 
-    python scripts/hostile_images.py [--seed 0] [--mutants 70] [--place FOLDER]
+    make hostile
+    PYTHONPATH=tests:tests/helpers python -m stress.hostile_images [--mutants 70] [--place FOLDER]
 
 Each file is compared with a photo, with and without framing, checked as `data check` does, and
-decoded as training does where that accepts it; then the commands, `train` too, take the whole
-folder, and `train` takes drawn faces alone, to compare with. Exit code 1 where anything but a
-verdict or a one-line error came, a file took five seconds of processor time or the process a GB; a
-command that fails shows what it said. Files are kept in FOLDER where one is given.
+decoded as training does if that accepts it. Then the commands, `train` too, take the whole folder;
+`train` also takes drawn faces alone, for comparison. Exit code 1 if anything but a verdict or a
+one-line error came, or if a file took five seconds of processor time or the process a GB. A
+command that fails shows its output.
 """
 
 import argparse
@@ -22,17 +23,15 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
-
 import hostile
 import hostile_run
 from command_line import command
 
-from facepairs.cli.output import ticker
-from facepairs.data.synth.generate import synth_faces
+from facepairs.cli.output import progress_display
+from facepairs.data.synth.folder import write_synthetic_faces
 
-MOST_S, MOST_MB = 5.0, 1024
-SAID_LINES = 60  # the last ones of a command that fails
+MAX_S, MAX_MB = 5.0, 1024
+SHOWN_LINES = 60  # the last ones of a command that fails
 DRAWN_PEOPLE, DRAWN_PHOTOS = 30, 4
 TRAIN = """model = "difference"
 store = "files"
@@ -58,27 +57,27 @@ def write(place: Path, seed: int, mutants: int) -> list[Path]:
 
 
 def table(outcomes: list[hostile_run.Outcome]) -> list[str]:
-    """Give Markdown: by kind the files, what came of them, and the worst of each cost."""
+    """Return a Markdown table: per kind the files, their outcomes, and the largest costs."""
     by_kind: dict[str, list[hostile_run.Outcome]] = defaultdict(list)
     for outcome in outcomes:
         by_kind[Path(outcome.path).parent.name.replace("_", " ")].append(outcome)
     lines = [
-        "| kind | files | verdicts | errors | tracebacks, crashes | slowest, CPU s | most MB |",
+        "| kind | files | verdicts | errors | tracebacks, crashes | slowest, CPU s | peak MB |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for kind, some in (*by_kind.items(), ("all", outcomes)):
-        results = [outcome.result for outcome in some]
+    for kind, group in (*by_kind.items(), ("all", outcomes)):
+        results = [outcome.result for outcome in group]
         verdicts, errors = results.count("verdict"), results.count("error")
         lines.append(
-            f"| {kind} | {len({outcome.path for outcome in some}):,} | {verdicts:,} | {errors:,} "
-            f"| {len(some) - verdicts - errors} | {max(o.seconds for o in some):.2f} "
-            f"| {max(o.megabytes for o in some):.0f} |"
+            f"| {kind} | {len({outcome.path for outcome in group}):,} | {verdicts:,} | {errors:,} "
+            f"| {len(group) - verdicts - errors} | {max(o.seconds for o in group):.2f} "
+            f"| {max(o.megabytes for o in group):.0f} |"
         )
     return lines
 
 
 def whole_commands(place: Path, photo: Path, paths: list[Path]) -> int:
-    """Run the commands on the whole folder; give how many failed or took more than a GB."""
+    """Run the commands on the whole folder; return how many failed or took more than a GB."""
     faces = place / "faces"
     pairs = place / "pairs.csv"
     with open(pairs, "w", encoding="utf-8", newline="") as handle:
@@ -87,7 +86,7 @@ def whole_commands(place: Path, photo: Path, paths: list[Path]) -> int:
         writer.writerows((photo.name, path.relative_to(place)) for path in paths)
     settings = place / "train.toml"
     settings.write_text(TRAIN)
-    synth_faces(place / "drawn", DRAWN_PEOPLE, DRAWN_PHOTOS, seed=0)
+    write_synthetic_faces(place / "drawn", DRAWN_PEOPLE, DRAWN_PHOTOS, seed=0)
     commands: tuple[tuple[object, ...], ...] = (
         ("data", "check", faces),
         ("verify", "--pairs", pairs, "--out", place / "scores.csv"),
@@ -99,30 +98,28 @@ def whole_commands(place: Path, photo: Path, paths: list[Path]) -> int:
 
 
 def runs_well(words: tuple[object, ...]) -> bool:
-    """Run a command, tell what it took, and where that is no success or too much, what it said."""
+    """Run a command and print its costs, and its output if it fails or takes too much."""
     started = time.monotonic()
-    with tempfile.TemporaryFile() as told:
-        child = subprocess.Popen(command(*words), stdout=told, stderr=told)
+    with tempfile.TemporaryFile() as handle:
+        child = subprocess.Popen(command(*words), stdout=handle, stderr=handle)
         _, status, used = os.wait4(child.pid, 0)
         code = child.returncode = os.waitstatus_to_exitcode(status)
-        told.seek(0)
-        said = told.read().decode(errors="replace")
-    megabytes, traced = used.ru_maxrss / 1024, "Traceback" in said
-    well = not traced and code in (0, 1) and megabytes <= MOST_MB
+        handle.seek(0)
+        output = handle.read().decode(errors="replace")
+    megabytes, traced = used.ru_maxrss / 1024, "Traceback" in output
+    well = not traced and code in (0, 1) and megabytes <= MAX_MB
     print(
         f"facepairs {' '.join(str(word) for word in words[:2])}: exit {code}, "
         f"{time.monotonic() - started:.0f} s, {megabytes:.0f} MB{', a traceback' * traced}"
     )
     if not well:
-        print(textwrap.indent("\n".join(said.splitlines()[-SAID_LINES:]), "    "))
+        print(textwrap.indent("\n".join(output.splitlines()[-SHOWN_LINES:]), "    "))
     sys.stdout.flush()
     return well
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--mutants", type=int, default=70, help="of each of 27 sound files")
     parser.add_argument("--place", type=Path, help="an empty folder to keep the files in")
@@ -135,13 +132,13 @@ def main() -> int:
         photo.write_bytes(hostile.encoded(hostile.face(options.seed), "JPEG"))
         outcomes: list[hostile_run.Outcome] = []
         bad = 0
-        tick = ticker("files")
+        tick = progress_display()("files")
         for ways in (hostile_run.WAYS, ("train",)):
             for outcome in hostile_run.run(paths, photo, ways):
-                # TensorFlow alone takes half a GB: training is held to time and to decoding.
-                limit = MOST_MB if outcome.way != "train" else 2 * MOST_MB
-                sound = outcome.result in ("verdict", "error") and outcome.seconds < MOST_S
-                if not sound or outcome.megabytes > limit:
+                # TensorFlow alone takes half a GB.
+                limit = MAX_MB if outcome.way != "train" else 2 * MAX_MB
+                fine = outcome.result in ("verdict", "error") and outcome.seconds < MAX_S
+                if not fine or outcome.megabytes > limit:
                     bad += 1
                     print(f"BAD: {outcome}", flush=True)
                 outcomes.append(outcome)

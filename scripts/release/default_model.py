@@ -1,11 +1,12 @@
-"""Rebuild the model that comes with the package: one network for all people of LFW.
+"""Rebuild the model that comes with the package: one network trained on all people of LFW.
 
-    python scripts/default_model.py DATA --view2 RUN/siamese --config scripts/default.toml
+    python scripts/release/default_model.py DATA --view2 RUN/siamese --config \\
+        scripts/release/default.toml
 
-RUN/siamese is a method's folder of `facepairs crossval`: its 6,000 scores, each by a network that
-did not know the two people, set threshold and probability, and its accuracy is what the model card
-quotes. The network itself is trained on everybody, in the same way, and so cannot be measured on
-LFW. Ctrl-C saves; the same command goes on.
+RUN/siamese is a method's folder of `facepairs crossval`. Its 6,000 scores, each by a network that
+was not trained on the two people, set the threshold and the probabilities, and the model card
+quotes its accuracy. The network itself is trained on everybody with the same recipe, so it cannot
+be measured on LFW. Ctrl-C saves; the same command goes on.
 """
 
 import argparse
@@ -17,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.bundles.bundle import CARD, Bundle, check_replaceable, write_bundle
-from facepairs.bundles.card import model_card
+from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import FOLDER
-from facepairs.cli.output import ERROR, INTERRUPTED, print_error, say, ticker
+from facepairs.bundles.writer import check_replaceable, rewrite_bundle
+from facepairs.cli.output import ERROR, INTERRUPTED, log, print_error, progress_display
 from facepairs.config import TrainConfig, from_table, load_config
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData, FacepairsError
-from facepairs.evaluation.calibrate import calibrate
+from facepairs.evaluation.metrics.calibration import calibrate
 from facepairs.evaluation.scores import read_scores
-from facepairs.training.people import readable_index
+from facepairs.training.inputs.people import readable_index
 
 SOURCE = "probability one half on the unseen people of LFW View 2's folds"
 STANDS_FOR = (
@@ -41,7 +42,7 @@ NOTE = (
     "people, and the photos were published for research on face recognition; these weights derive "
     "from them and are given for research too. For anything else train on photos that you may use."
 )
-# What may differ between the View 2 run and this one: who is held out, and where things lie.
+# Settings that may differ from those of the View 2 run: who is held out, and where files are.
 FREE = (
     *("init", "protocol", "lists", "store", "cache", "seed", "skip_bad"),
     *("calibration_share", "test_share", "calibration_pairs"),
@@ -50,7 +51,7 @@ KEYS = ("accuracy", "accuracy_standard_error", "folds")
 
 
 def view2_figures(folder: Path) -> dict[str, Any]:
-    """Give what the card quotes of a method's `result.json`; raises BadData."""
+    """Return what the card quotes of a method's `result.json`; raises BadData."""
     path = folder / "result.json"
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
@@ -76,9 +77,10 @@ def view2_figures(folder: Path) -> dict[str, Any]:
 
 
 def check_same_recipe(config: TrainConfig, folder: Path) -> str:
-    """Raise BadConfig where the View 2 run was trained in another way than `config` says.
+    """Check that the View 2 run used the settings of `config`; raises BadConfig.
 
-    Give the fingerprint of the images it was run on, or "".
+    Returns:
+        The fingerprint of the images of that run, or "".
     """
     path = folder / "config.toml"
     try:
@@ -93,8 +95,8 @@ def check_same_recipe(config: TrainConfig, folder: Path) -> str:
     ]
     if differing:
         raise BadConfig(
-            f"{path}: its figures are of another recipe than {', '.join(differing)}; make the two "
-            "agree"
+            f"{path}: its figures are of another recipe than {', '.join(differing)}; use the same "
+            "settings"
         )
     return str(table.get("data", {}).get("index", ""))
 
@@ -113,26 +115,28 @@ def calibration_of(folder: Path, figures: dict[str, Any]) -> dict[str, Any]:
 
 
 def build(data: Path, view2: Path, config_file: Path, out: Path, run: Path, failures: str) -> bool:
-    """Train, or go on, and write the bundle; False: interrupted and saved."""
+    """Train or resume, and write the bundle; return False if interrupted and saved."""
     config = load_config(config_file)
     check_replaceable(out)
     measured_on = check_same_recipe(config, view2)
     figures = view2_figures(view2)
     fields = calibration_of(view2, figures)
-    index = readable_index(data, config.skip_bad, say, ticker("checking images"))
+    index = readable_index(data, config.skip_bad, log, progress_display()("checking images"))
     if measured_on not in ("", index.fingerprint):
         raise BadData(f"{view2}: was run on other images than {data} holds; give the same folder")
     nobody = np.empty(0, np.int64)
     split = PeopleSplit(np.arange(len(index.people)), nobody, nobody)
 
-    from facepairs.cli.quiet import hush, quiet_tensorflow
+    from facepairs.cli.quiet import quiet_tensorflow, silence_libraries
 
-    hush()
+    silence_libraries()
     quiet_tensorflow()
     from facepairs.training.train import train
 
     resume = (run / "config.toml").exists()
-    report = train(index, split, run, config, resume, say, ticker, False, manifest=fields)
+    report = train(
+        index, split, run, config, resume, log, progress_display(), False, manifest=fields
+    )
     if report.bundle is None:
         return False
     publish(Bundle.open(report.bundle), out, figures, failures)
@@ -140,21 +144,17 @@ def build(data: Path, view2: Path, config_file: Path, out: Path, run: Path, fail
 
 
 def publish(trained: Bundle, out: Path, figures: dict[str, Any], failures: str) -> Bundle:
-    """Write the bundle anew with the protocol's figures and a card that explains them."""
-    filled_in = ("schema", "created", "versions", "files")
-    manifest = {name: value for name, value in trained.raw.items() if name not in filled_in}
-    manifest |= {
-        "training": {**trained.training, "protocol": "everyone"},
+    """Write the bundle with the protocol's figures and a card that explains them."""
+    changes = {
+        "training": {**trained.raw["training"], "protocol": "everyone"},
         "results": {"view2": figures},
         "note": NOTE,
-        **({"failures": failures} if failures else {}),
+        "failures": failures or None,
     }
-    files: dict[str, bytes | Path] = {name: trained.read(name) for name in trained.raw["files"]}
-    files[CARD] = model_card(manifest).encode()
-    return write_bundle(out, manifest, files)
+    return rewrite_bundle(trained, out, changes)
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="all of LFW: Person_Name/photo.jpg")
     parser.add_argument("--view2", type=Path, required=True, help="a method's folder of crossval")
@@ -162,15 +162,17 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--run", type=Path, default=Path("runs/default"), help="run folder")
     parser.add_argument("--failures", type=Path, help="Markdown on known failure groups")
-    given = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
-        failures = given.failures.read_text(encoding="utf-8").strip() if given.failures else ""
-        whole = build(given.data, given.view2, given.config, given.out, given.run, failures)
+        failures = options.failures.read_text(encoding="utf-8").strip() if options.failures else ""
+        finished = build(
+            options.data, options.view2, options.config, options.out, options.run, failures
+        )
     except (FacepairsError, OSError) as error:
         print_error("error", str(error), False)
         return ERROR
-    print(f"{given.out}" if whole else "stopped and saved; the same command goes on")
-    return 0 if whole else INTERRUPTED
+    print(f"{options.out}" if finished else "stopped and saved; the same command goes on")
+    return 0 if finished else INTERRUPTED
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Fuzz what reads other people's files, guided by coverage (atheris, libFuzzer).
+"""Fuzz the readers of untrusted text files, guided by coverage (atheris, libFuzzer).
 
-    pip install -e '.[fuzz]'
-    python scripts/fuzz.py scores --seconds 60
-    python scripts/fuzz.py all --seconds 30      # one process a target, as many at once as cores
+    make fuzz SECONDS=30
+    PYTHONPATH=tests python -m stress.fuzz scores --seconds 60
+    PYTHONPATH=tests python -m stress.fuzz all      # one process per target, one core each
 
-Bytes must be read, or refused by a FacepairsError whose message is one line (the manifest's checks
-may raise ValueError too, as they say). Anything else ends the run with exit code 1, and the bytes
-that did it lie in ./crash-*. The same seed tries the same inputs.
+A reader must accept the bytes or raise a FacepairsError with a message of one line (the manifest's
+checks may raise ValueError, as documented). Anything else ends the run with exit code 1, and the
+bytes are written to ./crash-*. The same seed tries the same inputs.
 """
 
 import argparse
@@ -28,13 +28,13 @@ import atheris
 import tomli_w
 
 with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"]):
-    from facepairs.bundles.manifest import Manifest, json_object, parse_manifest
+    from facepairs.bundles.manifest import Manifest, parse_json_object, parse_manifest
     from facepairs.data.index import FaceIndex
     from facepairs.data.lfw.lists import read_pairs, read_people
     from facepairs.data.pairs import read_pairs_csv
     from facepairs.errors import FacepairsError
     from facepairs.evaluation.scores import read_scores
-    from facepairs.verification.foreign import ForeignEmbedder
+    from facepairs.verification.external_embedder import ExternalEmbedder
     from facepairs.verification.pairs_file import PairsFile
 
 INDEX = FaceIndex.from_listing(
@@ -93,7 +93,7 @@ def pairs_file(path: Path) -> None:
 
 
 def manifest(path: Path) -> None:
-    found = json_object(path.read_bytes(), path)
+    found = parse_json_object(path.read_bytes(), path)
     try:
         parsed = parse_manifest(found)
     except ValueError:
@@ -110,14 +110,14 @@ def scores(path: Path) -> None:
     assert all(map(math.isfinite, found.score.tolist()))
 
 
-def foreign(path: Path) -> None:
-    found = ForeignEmbedder.open(path)
+def embedder(path: Path) -> None:
+    found = ExternalEmbedder.open(path)
     assert found.network.parent == path.parent
     assert found.framing.side_px(250, 250) >= 1
 
 
 def changed(tree: Any, source: atheris.FuzzedDataProvider) -> Any:
-    """Copy nested fields, some of them replaced, renamed or left out as the bytes say."""
+    """Copy nested fields; the fuzzed bytes decide which are replaced, renamed or left out."""
     copy = json.loads(json.dumps(tree))
     for _ in range(source.ConsumeIntInRange(1, 4)):
         node = copy
@@ -137,7 +137,7 @@ def changed(tree: Any, source: atheris.FuzzedDataProvider) -> Any:
 
 
 def value(source: atheris.FuzzedDataProvider) -> Any:
-    """Make any value that JSON and TOML both know."""
+    """Make any value that both JSON and TOML can hold."""
     kind = source.ConsumeIntInRange(0, 7)
     if kind <= 1:
         return source.ConsumeInt(8) ** (20 if kind else 1)
@@ -159,15 +159,15 @@ def manifest_fields(data: bytes) -> bytes:
     return json.dumps(changed(MANIFEST, atheris.FuzzedDataProvider(data))).encode()
 
 
-def foreign_fields(data: bytes) -> bytes:
+def embedder_fields(data: bytes) -> bytes:
     fields = changed(tomllib.loads(TOML.decode()), atheris.FuzzedDataProvider(data))
     return tomli_w.dumps(fields).encode()
 
 
 Target = Callable[[Path], None]
 Shape = Callable[[bytes], bytes]
-# What only changes bytes seldom gets past JSON's grammar; a shape makes a sound file of any bytes.
-SHAPES: dict[str, Shape] = {"manifest_fields": manifest_fields, "foreign_fields": foreign_fields}
+# Mutated bytes are rarely valid JSON or TOML; a shape turns any bytes into a valid file.
+SHAPES: dict[str, Shape] = {"manifest_fields": manifest_fields, "embedder_fields": embedder_fields}
 TARGETS: dict[str, tuple[Target, list[bytes]]] = {
     "people": (people, [b"2\nAnn\t2\nB\xc3\xa9\t1\n", b"2\n1\nAnn\t2\n1\nB\xc3\xa9\t1\n"]),
     "pairs": (pairs, [b"1\nAnn\t1\t2\nAnn\t1\tB\xc3\xa9\t1\n", b"1\t1\nAnn\t1\t2\nAnn\t1\tB\t1\n"]),
@@ -190,14 +190,14 @@ TARGETS: dict[str, tuple[Target, list[bytes]]] = {
         scores,
         [b"left,right,genuine,fold,score,error\na,b,1,1,0.5,\nc,d,0,,-1e3,\ne,f,1,2,,bad\n"],
     ),
-    "foreign": (foreign, [TOML]),
+    "embedder": (embedder, [TOML]),
     "manifest_fields": (manifest, [bytes(range(64))]),
-    "foreign_fields": (foreign, [bytes(range(64))]),
+    "embedder_fields": (embedder, [bytes(range(64))]),
 }
 
 
 def one_input(target: Target, shape: Shape | None, path: Path) -> Callable[[bytes], None]:
-    """Make what libFuzzer calls: bytes go through a file, as they do in life."""
+    """Return what libFuzzer calls: it writes the bytes to a file and has the target read it."""
 
     def run(data: bytes) -> None:
         path.write_bytes(shape(data) if shape else data)
@@ -205,7 +205,7 @@ def one_input(target: Target, shape: Shape | None, path: Path) -> Callable[[byte
             target(path)
         except FacepairsError as error:
             if len(str(error).splitlines()) != 1:
-                raise ValueError(f"more or less than one line: {str(error)!r}") from None
+                raise ValueError(f"not exactly one line: {str(error)!r}") from None
 
     return run
 
@@ -221,7 +221,7 @@ def fuzz(name: str, seconds: int, seed: int) -> None:
     words = {word for data in seeds for word in re.findall(rb"[\w.]+", data) if len(word) > 1}
     (place / "words").write_text("".join(_quoted(word) for word in sorted(words | MARKS)))
     arguments = [sys.argv[0], str(corpus), f"-max_total_time={seconds}", f"-seed={seed}"]
-    # -timeout: five seconds for one input are a hang; -rss_limit_mb: so is a GB a leak
+    # five seconds for one input count as a hang, a GB of memory as a leak
     arguments += ["-timeout=5", "-rss_limit_mb=1024", "-max_len=4096", f"-dict={place / 'words'}"]
     atheris.Setup(arguments, one_input(target, SHAPES.get(name), place / "input.toml"))
     atheris.Fuzz()
@@ -250,20 +250,27 @@ def _memory() -> str | None:
 
 
 def every(seconds: int, seed: int) -> int:
-    """Fuzz all targets, one process each, and print what each came to; 1 where one failed."""
+    """Fuzz all targets, one process each, and print their results; return 1 if one failed."""
 
     def one(name: str) -> tuple[str, int, str, float]:
         started = time.monotonic()
-        command = [sys.executable, __file__, name, f"--seconds={seconds}", f"--seed={seed}"]
+        command = [
+            sys.executable,
+            "-m",
+            "stress.fuzz",
+            name,
+            f"--seconds={seconds}",
+            f"--seed={seed}",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return name, done.returncode, done.stdout + done.stderr, time.monotonic() - started
 
     failed = 0
     print(f"{'target':<12} {'seconds':>7} {'inputs':>10} {'edges':>6}  result")
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for name, code, told, took in pool.map(one, TARGETS):
-            edges = re.findall(r"cov: (\d+)", told)
-            runs = re.findall(r"Done (\d+) runs", told)
+        for name, code, output, took in pool.map(one, TARGETS):
+            edges = re.findall(r"cov: (\d+)", output)
+            runs = re.findall(r"Done (\d+) runs", output)
             result = "clean" if code == 0 else "FAILED"
             print(
                 f"{name:<12} {took:7.0f} {int((runs or [0])[-1]):10,} {(edges or ['?'])[-1]:>6}  "
@@ -272,14 +279,12 @@ def every(seconds: int, seed: int) -> int:
             )
             if code:
                 failed = 1
-                print(told[-3000:], file=sys.stderr)
+                print(output[-3000:], file=sys.stderr)
     return failed
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("target", choices=[*TARGETS, "all"])
     parser.add_argument("--seconds", type=int, default=30, help="for each target (default: 30)")
     parser.add_argument("--seed", type=int, default=1)

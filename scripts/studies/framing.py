@@ -22,25 +22,26 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.cli.output import ERROR, print_error, ticker
+from facepairs.cli.output import ERROR, print_error, progress_display
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_pairs
 from facepairs.errors import FacepairsError
-from facepairs.evaluation.metrics import accuracy, auc, auc_interval, clopper_pearson
+from facepairs.evaluation.metrics.curves import auc, auc_interval
+from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson
 from facepairs.faces.detector import Face, overlap
 from facepairs.faces.framing import (
     FRAME_BOXES,
     LFW_PX,
+    correction_deg,
     find_faces,
     frame_face,
-    level_of,
 )
-from facepairs.images.photo import Framing, load_crop
+from facepairs.images.crop import CropSpec, load_crop
 from facepairs.support.atomic import atomic_file
-from facepairs.support.parallel import in_order
+from facepairs.support.parallel import thread_map
 from facepairs.verification.verifier import Verifier
 
-WHOLE = Framing(LFW_PX, LFW_PX)
+WHOLE = CropSpec(LFW_PX, LFW_PX)
 SCALES, MOST_TURN, LONG_PX = (0.4, 2.0), 20.0, (640, 1280)
 BACKGROUNDS = ("noise", "gradient", "texture", "photo")
 AGREES = 0.5
@@ -80,7 +81,7 @@ def _paste(picture: Image, face: Image, truth: Face, scale: float) -> Image:
     size = round(LFW_PX * min(1.0, scale))
     small = cv2.resize(face, (size, size), interpolation=cv2.INTER_AREA)
     middle = (size - 1) / 2
-    place = cv2.getRotationMatrix2D((middle, middle), truth.lean, LFW_PX * scale / size)
+    place = cv2.getRotationMatrix2D((middle, middle), truth.roll_deg, LFW_PX * scale / size)
     place[:, 2] += np.array([truth.x - 0.5, truth.y - 0.5]) - middle
     edge = max(1, size // 25)  # soft, as no photo ends in a line that could help or hinder
     soft = np.zeros((size, size), np.float32)
@@ -123,7 +124,7 @@ def detection(index: FaceIndex, scenes: int, seed: int) -> list[dict[str, Any]]:
     """Make scenes of different images and look for their faces; one row a scene."""
     rng = np.random.Generator(np.random.Philox(key=seed))
     chosen = rng.choice(len(index), 2 * scenes, replace=False).tolist()
-    tick = ticker("scenes")
+    tick = progress_display()("scenes")
 
     def look(number: int) -> dict[str, Any]:
         face, other = (
@@ -139,17 +140,17 @@ def detection(index: FaceIndex, scenes: int, seed: int) -> list[dict[str, Any]]:
             "image": index.name(chosen[number]),
             "background": scene.background,
             "scale": round(scene.scale, 3),
-            "turn": round(scene.truth.lean, 1),
+            "turn": round(scene.truth.roll_deg, 1),
             "faces": len(found),
             "overlap": round(agreement[0], 3) if found else None,
             "best_overlap": round(max(agreement), 3) if found else None,
-            "lean": round(found[0].lean, 1) if found else None,
+            "lean": round(found[0].roll_deg, 1) if found else None,
             "box_ratio": round(found[0].side_px / scene.truth.side_px, 3) if found else None,
             "seconds": round(seconds, 4),
         }
 
     rows = []
-    for row in in_order(look, range(scenes)):
+    for row in thread_map(look, range(scenes)):
         rows.append(row)
         tick(len(rows), scenes)
     return rows
@@ -195,13 +196,13 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 class _Variants:
     """The same photo as a network would see it in different ways, by name."""
 
-    def __init__(self, framing: Framing, seed: int) -> None:
+    def __init__(self, framing: CropSpec, seed: int) -> None:
         self._framing = framing
         self._seed = seed
 
     def crops(self, image: Image, other: Image, number: int) -> dict[str, Image | None]:
         scene = make_scene(image, other, self._seed, number)
-        level = scene.truth.lean
+        level = scene.truth.roll_deg
         found = {"image": find_faces(image), "scene": find_faces(scene.image)}
         faces = {key: value[0] if value else None for key, value in found.items()}
         wrong = faces["scene"] is None or overlap(faces["scene"], scene.truth) < AGREES
@@ -221,7 +222,7 @@ class _Variants:
     def _crop(self, image: Image, face: Face | None, level: bool) -> Image | None:
         if face is None:
             return None
-        frame = frame_face(image, face, level_of(face) if level else 0.0, LFW_PX)
+        frame = frame_face(image, face, correction_deg(face) if level else 0.0, LFW_PX)
         return load_crop(frame, self._framing)
 
 
@@ -236,7 +237,7 @@ def verification(
     )
     left, right, genuine = pairs.left[chosen], pairs.right[chosen], pairs.genuine[chosen]
     images = np.unique(np.concatenate([left, right]))
-    variants, tick = _Variants(verifier.bundle.framing, seed), ticker("pairs")
+    variants, tick = _Variants(verifier.bundle.framing, seed), progress_display()("pairs")
 
     def embed(at: int) -> dict[str, npt.NDArray[np.float32] | None]:
         photo, other = (
@@ -250,7 +251,7 @@ def verification(
         }
 
     rows = []
-    for row in in_order(embed, range(len(images))):
+    for row in thread_map(embed, range(len(images))):
         rows.append(row)
         tick(len(rows), len(images))
     lefts, rights = np.searchsorted(images, left), np.searchsorted(images, right)

@@ -1,11 +1,11 @@
 """What fine-tuning and calibrating on 20, 50 and 100 of one's own people bring.
 
-    python scripts/own_people.py DATA --lists LISTS --view2 RUN --fold 1 --out study
+    python scripts/studies/own_people.py DATA --lists LISTS --view2 RUN --fold 1 --out study
 
-RUN is a folder of `facepairs crossval`. One fold's network has not seen the people of its set: of
-these, 100 with two photos or more are drawn as the user's own, 50 and 20 are the first of them, and
-all others are the test people, the same for every row. Own people are split by the product itself,
-through the commands that a user would type. Stop and repeat as you like: what is done stays done.
+RUN is a folder of `facepairs crossval`. The network of a fold was not trained on the people of its
+set. Of these, 100 with two photos or more are drawn as the user's own people (the groups of 50 and
+20 are the first of them); all others are the test people, the same in every row. The commands that
+a user would type do the work. The study can be interrupted; the same command goes on.
 """
 
 import argparse
@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.cli.output import ERROR, print_error, say, ticker
+from facepairs.cli.output import ERROR, log, print_error, progress_display
 from facepairs.config import read_table
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, FacepairsError, NotEnough
-from facepairs.evaluation.summary import summarise
+from facepairs.evaluation.metrics.summary import summarise
 from facepairs.support.atomic import atomic_file
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.view2.folds import check_unknown, read_view2
@@ -41,7 +41,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class Study:
-    """Everything that all rows share."""
+    """What all rows of the study share."""
 
     index: FaceIndex
     start: Bundle
@@ -72,7 +72,7 @@ def balanced(pairs: PairList) -> PairList:
 
 
 def folder_of(study: Study, count: int) -> Path:
-    """Make a folder with the first of the own people, as links."""
+    """Make a folder of links to the first of the own people."""
     folder = study.out / f"people-{count:03}"
     folder.mkdir(parents=True, exist_ok=True)
     for person in study.own[:count]:
@@ -83,9 +83,9 @@ def folder_of(study: Study, count: int) -> Path:
 
 
 def facepairs(*words: object) -> dict[str, Any]:
-    """Run a command; give its JSON, also that of a refusal, with the minutes it took."""
+    """Run a command; return its JSON, also that of a refusal, and the minutes it took."""
     command = ["facepairs", *map(str, words), "--json"]
-    say("$ " + " ".join(command))
+    log("$ " + " ".join(command))
     started = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True, check=False
@@ -95,7 +95,7 @@ def facepairs(*words: object) -> dict[str, Any]:
     except ValueError:
         sys.exit(done.returncode or ERROR)
     if done.returncode and result.get("error", {}).get("kind") != "not_enough":
-        say(result.get("error", {}).get("message", f"exit code {done.returncode}"))
+        log(result.get("error", {}).get("message", f"exit code {done.returncode}"))
         sys.exit(done.returncode)
     return {**result, "minutes": (time.monotonic() - started) / 60}
 
@@ -112,67 +112,69 @@ def _train(study: Study, name: str, folder: Path, settings: dict[str, Any]) -> d
 
 
 def make(study: Study, method: str, count: int) -> tuple[dict[str, Any], Path]:
-    """Make a row's bundle; give what the command said, and where the bundle is."""
+    """Make a row's bundle; return the command's JSON and the bundle's folder."""
     name = f"{method}-{count:03}"
     start, folder = study.start, folder_of(study, count)
     if method == "calibrated":
         bundle = study.out / name / "bundle"
         return facepairs("calibrate", start.folder, folder, "--out", bundle), bundle
     if method == "fine-tuned":
-        told = _train(study, name, folder, {"init": str(start.folder)})
+        result = _train(study, name, folder, {"init": str(start.folder)})
     else:
         fixed = {
             "model": start.model,
-            "image_size": start.raw["network"]["image_px"],
+            "image_size": start.network.image_px,
             "frame_px": start.framing.frame_px,
             "crop_px": start.framing.crop_px,
             "minutes": study.minutes,
         }
-        told = _train(study, name, folder, fixed)
-    return told, study.out / name / "bundle"
+        result = _train(study, name, folder, fixed)
+    return result, study.out / name / "bundle"
 
 
 def measure(study: Study, folder: Path) -> dict[str, Any]:
-    """Give a bundle's figures on the test pairs, at its own threshold."""
+    """Return a bundle's figures on the test pairs, at its own threshold."""
     bundle, pairs = Bundle.open(folder), study.pairs
     paths = [study.index.path(i) for i in range(len(study.index))]
-    score = Verifier(bundle).score_images(paths, pairs.left, pairs.right, ticker("scoring"))
+    score = Verifier(bundle).score_images(
+        paths, pairs.left, pairs.right, progress_display()("scoring")
+    )
     summary = summarise(pairs.genuine, score, bundle.threshold, calibration=bundle.calibration)
-    return {name: summary[name] for name in FIGURES}
+    return {name: getattr(summary, name) for name in FIGURES}
 
 
 def row(study: Study, method: str, count: int) -> dict[str, Any]:
-    """Give a row, from the file that an earlier call left where there is one."""
+    """Return a row; if an earlier run has made it, from its file."""
     path = study.out / "rows" / f"{method}-{count:03}.json"
     if path.exists():
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+        earlier: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return earlier
     result: dict[str, Any] = {"method": method, "people": count}
-    told, bundle = ({}, study.start.folder) if not count else make(study, method, count)
-    if "error" in told:
-        result["refused"] = told["error"]["message"]
+    made, bundle = ({}, study.start.folder) if not count else make(study, method, count)
+    if "error" in made:
+        result["refused"] = made["error"]["message"]
     else:
-        result |= {"minutes": told.get("minutes"), **measure(study, bundle)}
+        result |= {"minutes": made.get("minutes"), **measure(study, bundle)}
     with atomic_file(path) as handle:
         handle.write(json.dumps(result, indent=1))
     return result
 
 
-def line(found: dict[str, Any]) -> str:
-    """Give a row of the Markdown table."""
-    who = f"{found['method']} | {found['people'] or ''}"
-    if "refused" in found:
-        return f"| {who} | refused: {found['refused']} | | | |"
-    low, high = found["accuracy_interval"]
-    minutes = "" if found["minutes"] is None else f"{found['minutes']:.1f}"
+def line(row: dict[str, Any]) -> str:
+    """Return a row of the Markdown table."""
+    who = f"{row['method']} | {row['people'] or ''}"
+    if "refused" in row:
+        return f"| {who} | refused: {row['refused']} | | | |"
+    low, high = row["accuracy_interval"]
+    minutes = "" if row["minutes"] is None else f"{row['minutes']:.1f}"
     return (
-        f"| {who} | {found['accuracy']:.3f} ({low:.3f} to {high:.3f}) | {found['auc']:.3f} | "
-        f"{found['ece']:.3f} | {minutes} |"
+        f"| {who} | {row['accuracy']:.3f} ({low:.3f} to {high:.3f}) | {row['auc']:.3f} | "
+        f"{row['ece']:.3f} | {minutes} |"
     )
 
 
-def keep(path: Path, about: dict[str, Any]) -> None:
-    """Write what a study is about, or raise BadConfig where its folder holds another one."""
+def check_same_study(path: Path, about: dict[str, Any]) -> None:
+    """Write what the study is about; raise BadConfig if its folder holds another study."""
     if not path.exists():
         with atomic_file(path) as handle:
             handle.write(json.dumps(about, indent=1) + "\n")
@@ -180,47 +182,49 @@ def keep(path: Path, about: dict[str, Any]) -> None:
     before = json.loads(path.read_text(encoding="utf-8"))
     changed = [name for name, value in about.items() if before.get(name) != value]
     if changed:
-        raise BadConfig(f"{path}: {', '.join(changed)} was another; choose another --out")
+        raise BadConfig(
+            f"{path}: the study there has another {', '.join(changed)}; choose another --out"
+        )
 
 
-def run(given: argparse.Namespace) -> None:
-    sizes = sorted({int(size) for size in given.people.split(",")})
-    index = FaceIndex.scan(given.data)
-    view = read_view2(index, given.lists)
-    if not 1 <= given.fold <= len(view.sets):
-        raise BadConfig(f"--fold is {given.fold}; the lists have folds 1 to {len(view.sets)}")
-    everyone = view.sets[given.fold - 1]
-    start = Bundle.open(given.view2 / "siamese" / f"fold-{given.fold:02}" / "bundle")
-    check_unknown(start, index, everyone, given.fold)
-    own = draw(index, everyone, sizes[-1], given.seed)
+def run(options: argparse.Namespace) -> None:
+    sizes = sorted({int(size) for size in options.people.split(",")})
+    index = FaceIndex.scan(options.data)
+    view = read_view2(index, options.lists)
+    if not 1 <= options.fold <= len(view.sets):
+        raise BadConfig(f"--fold is {options.fold}; the lists have folds 1 to {len(view.sets)}")
+    everyone = view.sets[options.fold - 1]
+    start = Bundle.open(options.view2 / "siamese" / f"fold-{options.fold:02}" / "bundle")
+    check_unknown(start, index, everyone, options.fold)
+    own = draw(index, everyone, sizes[-1], options.seed)
     test = np.setdiff1d(everyone, own)
-    pairs = balanced(distinct_pairs(index.first, test, TEST_PAIRS, given.seed))
-    settings = read_table(given.config) if given.config else {}
-    study = Study(index, start, own, pairs, given.out, settings, given.minutes)
+    pairs = balanced(distinct_pairs(index.first, test, TEST_PAIRS, options.seed))
+    settings = read_table(options.config) if options.config else {}
+    study = Study(index, start, own, pairs, options.out, settings, options.minutes)
     about = {
         "schema": 1,
-        "fold": given.fold,
-        "seed": given.seed,
+        "fold": options.fold,
+        "seed": options.seed,
         "own_people": sizes,
-        "start_network_sha256": start.raw["files"][start.network_file]["sha256"],
+        "start_network_sha256": start.files[start.network.file].sha256,
         "test_people": len(test),
         "test_pairs": len(pairs),
-        "minutes_from_scratch": given.minutes,
+        "minutes_from_scratch": options.minutes,
         "settings": settings,
     }
-    keep(given.out / "study.json", about)
+    check_same_study(options.out / "study.json", about)
     rows = [row(study, "as it is", 0)]
     for method in ("calibrated", "fine-tuned", "from scratch"):
         rows += [row(study, method, size) for size in sizes]
-    with atomic_file(given.out / "result.json") as handle:
+    with atomic_file(options.out / "result.json") as handle:
         handle.write(json.dumps({**about, "rows": rows}, indent=1) + "\n")
-    print(f"{len(pairs):,} pairs of {len(test):,} test people (fold {given.fold})\n")
+    print(f"{len(pairs):,} pairs of {len(test):,} test people (fold {options.fold})\n")
     print("| | own people | accuracy (95 %) | AUC | ECE | minutes |")
     print("| --- | --- | --- | --- | --- | --- |")
     print("\n".join(map(line, rows)))
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="all of LFW: Person_Name/photo.jpg")
     parser.add_argument("--lists", type=Path, required=True, help="folder of the official lists")
@@ -232,7 +236,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/own-people"))
     try:
-        run(parser.parse_args())
+        run(parser.parse_args(arguments))
     except FacepairsError as error:
         print_error(error.kind, str(error), False)
         return ERROR

@@ -1,0 +1,1 @@
+"""Stress harnesses: kills, scarce resources, hostile files, fuzzing and long runs."""
