@@ -151,9 +151,9 @@ def _verify_two(
     settings: Settings, left: Path, right: Path, every: bool, show: Path | None
 ) -> None:
     if show is not None:
-        from facepairs.faces.overlay import check_out, write_overlay
+        from facepairs.faces.overlay import picture_format, write_overlay
 
-        check_out(show)
+        picture_format(show)
     verifier, point = _load(settings, quick=True)
     thresholds = settings.threshold, settings.max_fmr
     verdicts = verifier.compare_faces(left, right, *thresholds, settings.framing, every)

@@ -173,7 +173,7 @@ def test_settings_without_a_file_or_option_are_named(photos, tmp_path):
     out = tmp_path / "cache"
     build(photos, out)
     config = TrainConfig().replace(model="difference", crop_px=32, genuine_share=0.25)
-    wanted = r"--config FILE\.toml where it says genuine_share = 0\.25, crop_px = 32$"
+    wanted = r"--config FILE\.toml with genuine_share = 0\.25, crop_px = 32 in the file$"
     with pytest.raises(BadData, match=wanted):
         opened(photos, out, config)
 

@@ -62,7 +62,7 @@ def test_a_table_for_people_and_json_for_scripts(given, tmp_path):
     assert head.split()[:5] == ["method", "folds", "accuracy", "±", "s.e."]
     assert head.endswith("ECE")
     assert row.startswith("pixels  1")
-    assert "(1 fold: none)" in row
+    assert "(1 fold: no s.e.)" in row
     done = in_process(
         "crossval", *given, "--out", out, "--methods", "pixels", "--folds", "2", check=2
     )

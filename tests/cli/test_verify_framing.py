@@ -31,7 +31,7 @@ def test_a_photo_is_framed_and_shown(photos, drawn, tmp_path):
     left, right = verdict["faces"]["left"], verdict["faces"]["right"]
     assert left["framed"]
     assert left["faces"] == 1
-    assert abs(left["level"] - 14) < 7
+    assert abs(left["roll_deg"] - 14) < 7
     assert abs(left["box"][2] - 300 / 2.2) < 30
     assert (right["framed"], right["box"], right["faces"]) == (False, None, None)
     with Image.open(out) as image:
