@@ -8,12 +8,6 @@ from hypothesis import strategies as st
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadBundle, BadConfig, BadData, FacepairsError, NotEnough
-from facepairs.evaluation.metrics import (
-    best_threshold,
-    clopper_pearson,
-    error_rates_at,
-    threshold_at_fmr,
-)
 from facepairs.evaluation.metrics.calibration import (
     calibrate,
     cross_fitted_probability,
@@ -22,8 +16,9 @@ from facepairs.evaluation.metrics.calibration import (
     reliability_curve,
 )
 from facepairs.evaluation.metrics.parts import halves
+from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates_at
 from facepairs.evaluation.metrics.summary import summarise
-from facepairs.evaluation.metrics.thresholds import thresholds_for
+from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr, thresholds_for
 from facepairs.evaluation.serialize import to_plain
 
 unhurried = settings(deadline=None)  # the first call imports scikit-learn

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.errors import BadData
-from facepairs.evaluation.metrics import auc, tar_at_far
 from facepairs.evaluation.metrics.comparison import compare, holm, mcnemar, paired_bootstrap
+from facepairs.evaluation.metrics.curves import auc
+from facepairs.evaluation.metrics.thresholds import tar_at_far
 
 
 def test_mcnemar_by_hand():

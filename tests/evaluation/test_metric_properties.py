@@ -11,8 +11,15 @@ from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation import metrics
+from facepairs.evaluation.metrics.curves import auc, auc_interval, eer, roc
+from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson, error_rates_at
 from facepairs.evaluation.metrics.summary import summarise
+from facepairs.evaluation.metrics.thresholds import (
+    MIN_EXPECTED_FALSE_ACCEPTS,
+    best_threshold,
+    tar_at_far,
+    threshold_at_fmr,
+)
 
 unhurried = settings(deadline=None)  # the first call imports SciPy
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -77,27 +84,27 @@ def test_roc_and_auc_agree_with_scikit_learn(data):
     from sklearn.metrics import roc_auc_score, roc_curve
 
     fmr, tmr, thresholds = roc_curve(*data, drop_intermediate=False)
-    curve = metrics.roc(*data)
+    curve = roc(*data)
     np.testing.assert_array_equal(curve.thresholds, thresholds)
     np.testing.assert_allclose(curve.fmr, fmr, atol=1e-12)
     np.testing.assert_allclose(curve.tmr, tmr, atol=1e-12)
-    assert metrics.auc(*data) == pytest.approx(roc_auc_score(*data), abs=1e-12)
+    assert auc(*data) == pytest.approx(roc_auc_score(*data), abs=1e-12)
 
 
 @unhurried
 @given(pairs())
 def test_every_roc_point_is_what_its_threshold_does(data):
-    curve = metrics.roc(*data)
+    curve = roc(*data)
     for threshold, fmr, tmr in zip(curve.thresholds, curve.fmr, curve.tmr, strict=True):
-        rates = metrics.error_rates_at(*data, threshold)
+        rates = error_rates_at(*data, threshold)
         assert (rates.fmr, rates.fnmr) == (fmr, pytest.approx(1 - tmr, abs=1e-12))
 
 
 @unhurried
 @given(pairs())
 def test_auc_and_eer_agree_with_slow_versions(data):
-    assert metrics.auc(*data) == float(slow_auc(*data))
-    assert metrics.eer(*data) == pytest.approx(float(slow_eer(*data)), abs=1e-12)
+    assert auc(*data) == float(slow_auc(*data))
+    assert eer(*data) == pytest.approx(float(slow_eer(*data)), abs=1e-12)
 
 
 @unhurried
@@ -108,11 +115,11 @@ def test_order_does_not_matter(data, random):
     random.shuffle(order)
     other = genuine[order], score[order]
     for far in (0.3, 0.6):
-        assert metrics.tar_at_far(*data, far) == metrics.tar_at_far(*other, far)
-    for measure in (metrics.auc, metrics.eer, metrics.best_threshold):
+        assert tar_at_far(*data, far) == tar_at_far(*other, far)
+    for measure in (auc, eer, best_threshold):
         assert measure(*data) == measure(*other)
-    assert metrics.auc_interval(*data) == pytest.approx(metrics.auc_interval(*other), abs=1e-12)
-    curves = metrics.roc(*data), metrics.roc(*other)
+    assert auc_interval(*data) == pytest.approx(auc_interval(*other), abs=1e-12)
+    curves = roc(*data), roc(*other)
     for name in ("thresholds", "fmr", "tmr"):
         np.testing.assert_array_equal(*(getattr(curve, name) for curve in curves))
 
@@ -126,11 +133,11 @@ def test_strictly_monotone_maps_of_scores_change_no_rate(data, more):
         st.lists(FINITE, min_size=len(values), max_size=len(values), unique=True).map(sorted)
     )
     mapped = genuine, np.array(images)[rank]
-    assert metrics.auc(*data) == metrics.auc(*mapped)
-    assert metrics.eer(*data) == metrics.eer(*mapped)
-    assert metrics.auc_interval(*data) == metrics.auc_interval(*mapped)
+    assert auc(*data) == auc(*mapped)
+    assert eer(*data) == eer(*mapped)
+    assert auc_interval(*data) == auc_interval(*mapped)
     for far in (0.3, 0.6):
-        before, after = metrics.tar_at_far(*data, far), metrics.tar_at_far(*mapped, far)
+        before, after = tar_at_far(*data, far), tar_at_far(*mapped, far)
         assert (before.tar, before.false_accepts) == (after.tar, after.false_accepts)
 
 
@@ -139,10 +146,10 @@ def test_strictly_monotone_maps_of_scores_change_no_rate(data, more):
 def test_swapped_labels_and_negated_scores_are_the_mirror_image(data):
     genuine, score = data
     mirrored = ~genuine, -score
-    assert metrics.auc(*data) == metrics.auc(*mirrored)
-    assert metrics.auc(~genuine, score) == pytest.approx(1 - metrics.auc(*data), abs=1e-15)
-    assert metrics.eer(*data) == pytest.approx(metrics.eer(*mirrored), abs=1e-12)
-    assert metrics.auc_interval(*data) == pytest.approx(metrics.auc_interval(*mirrored), abs=1e-9)
+    assert auc(*data) == auc(*mirrored)
+    assert auc(~genuine, score) == pytest.approx(1 - auc(*data), abs=1e-15)
+    assert eer(*data) == pytest.approx(eer(*mirrored), abs=1e-12)
+    assert auc_interval(*data) == pytest.approx(auc_interval(*mirrored), abs=1e-9)
 
 
 @unhurried
@@ -150,12 +157,10 @@ def test_swapped_labels_and_negated_scores_are_the_mirror_image(data):
 def test_a_shift_of_scores_shifts_thresholds_and_nothing_else(data, shift):
     genuine, score = data
     shifted = genuine, score + shift
-    assert metrics.auc(*data) == metrics.auc(*shifted)
-    assert metrics.eer(*data) == metrics.eer(*shifted)
-    assert metrics.accuracy(*data, 0.5) == metrics.accuracy(*shifted, 0.5 + shift)
-    assert metrics.best_threshold(*data) + shift == pytest.approx(
-        metrics.best_threshold(*shifted), rel=1e-15
-    )
+    assert auc(*data) == auc(*shifted)
+    assert eer(*data) == eer(*shifted)
+    assert accuracy(*data, 0.5) == accuracy(*shifted, 0.5 + shift)
+    assert best_threshold(*data) + shift == pytest.approx(best_threshold(*shifted), rel=1e-15)
 
 
 # Thresholds.
@@ -164,21 +169,21 @@ def test_a_shift_of_scores_shifts_thresholds_and_nothing_else(data, shift):
 @unhurried
 @given(pairs(), FINITE | TIED)
 def test_error_rates_agree_with_a_slow_version_and_lie_in_their_intervals(data, threshold):
-    rates = metrics.error_rates_at(*data, threshold)
+    rates = error_rates_at(*data, threshold)
     fmr, fnmr = slow_rates(*data, threshold)
     assert (rates.fmr, rates.fnmr) == (float(fmr), float(fnmr))
     assert rates.fmr_interval[0] <= rates.fmr <= rates.fmr_interval[1]
     assert rates.fnmr_interval[0] <= rates.fnmr <= rates.fnmr_interval[1]
     errors = rates.false_accepts + rates.false_rejects
-    assert metrics.accuracy(*data, threshold) == pytest.approx(1 - errors / len(data[0]))
+    assert accuracy(*data, threshold) == pytest.approx(1 - errors / len(data[0]))
 
 
 @unhurried
 @given(pairs())
 def test_no_threshold_is_better_than_the_best(data):
-    best = metrics.accuracy(*data, metrics.best_threshold(*data))
+    best = accuracy(*data, best_threshold(*data))
     for threshold in [*data[1], math.inf]:
-        assert metrics.accuracy(*data, threshold) <= best
+        assert accuracy(*data, threshold) <= best
 
 
 @unhurried
@@ -187,7 +192,7 @@ def test_threshold_at_fmr_is_the_smallest_that_keeps_to_it(scores, fmr):
     def measured(threshold):
         return sum(s >= threshold for s in scores) / len(scores)
 
-    threshold = metrics.threshold_at_fmr(scores, fmr)
+    threshold = threshold_at_fmr(scores, fmr)
     assert measured(threshold) <= fmr
     assert measured(math.nextafter(threshold, -math.inf)) > fmr
 
@@ -198,10 +203,10 @@ def test_threshold_at_fmr_is_the_smallest_that_keeps_to_it(scores, fmr):
 @unhurried
 @given(pairs(max_size=40), st.sampled_from([0.2, 0.3, 0.5, 0.9]))
 def test_tar_is_the_best_tmr_of_the_roc_within_the_far(data, far):
-    point = metrics.tar_at_far(*data, far)
-    curve = metrics.roc(*data)
+    point = tar_at_far(*data, far)
+    curve = roc(*data)
     if point.tar is None:
-        assert point.impostor_pairs * far < metrics.MIN_EXPECTED_FALSE_ACCEPTS
+        assert point.impostor_pairs * far < MIN_EXPECTED_FALSE_ACCEPTS
         return
     assert point.tar == pytest.approx(curve.tmr[curve.fmr <= far].max(), abs=1e-12)
     assert point.false_accepts <= far * point.impostor_pairs
@@ -214,12 +219,12 @@ def test_tar_is_the_best_tmr_of_the_roc_within_the_far(data, far):
 @given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_clopper_pearson_contains_the_share_and_mirrors(kn):
     k, n = kn
-    low, high = metrics.clopper_pearson(k, n)
+    low, high = clopper_pearson(k, n)
     assert 0 <= low <= k / n <= high <= 1
     assert low < high
-    mirrored = metrics.clopper_pearson(n - k, n)
+    mirrored = clopper_pearson(n - k, n)
     assert (1 - high, 1 - low) == pytest.approx(mirrored, abs=1e-9)
-    wide = metrics.clopper_pearson(k, n, 0.99)
+    wide = clopper_pearson(k, n, 0.99)
     assert wide[0] <= low
     assert high <= wide[1]
 
@@ -227,18 +232,18 @@ def test_clopper_pearson_contains_the_share_and_mirrors(kn):
 @unhurried
 @given(pairs())
 def test_auc_interval_contains_the_auc(data):
-    low, high = metrics.auc_interval(*data)
-    assert 0 <= low <= metrics.auc(*data) + 1e-12
-    assert metrics.auc(*data) - 1e-12 <= high <= 1
+    low, high = auc_interval(*data)
+    assert 0 <= low <= auc(*data) + 1e-12
+    assert auc(*data) - 1e-12 <= high <= 1
 
 
 @unhurried
 @given(pairs())
 def test_auc_interval_has_delong_variance(data):
-    area = metrics.auc(*data)
+    area = auc(*data)
     assume(min(data[0].sum(), (~data[0]).sum()) >= 2)
     assume(slow_delong_variance(*data) >= 1e-9)
-    low, high = metrics.auc_interval(*data)
+    low, high = auc_interval(*data)
     reach = 1.959963984540054 * math.sqrt(slow_delong_variance(*data)) / (area * (1 - area))
     if reach < 30:  # else both ends round to 0 and 1
         assert math.log(area / (1 - area)) - reach == pytest.approx(
@@ -251,15 +256,13 @@ def test_auc_interval_has_delong_variance(data):
 
 
 MEASURES = {
-    "auc": metrics.auc,
-    "eer": metrics.eer,
-    "auc_interval": lambda genuine, score: metrics.auc_interval(genuine, score)[0],
-    "fmr": lambda genuine, score: metrics.error_rates_at(genuine, score, 0.0).fmr,
-    "fnmr": lambda genuine, score: metrics.error_rates_at(genuine, score, 0.0).fnmr,
-    "tar": lambda genuine, score: metrics.tar_at_far(genuine, score, 0.5).tar or 0.0,
-    "best": lambda genuine, score: metrics.accuracy(
-        genuine, score, metrics.best_threshold(genuine, score)
-    ),
+    "auc": auc,
+    "eer": eer,
+    "auc_interval": lambda genuine, score: auc_interval(genuine, score)[0],
+    "fmr": lambda genuine, score: error_rates_at(genuine, score, 0.0).fmr,
+    "fnmr": lambda genuine, score: error_rates_at(genuine, score, 0.0).fnmr,
+    "tar": lambda genuine, score: tar_at_far(genuine, score, 0.5).tar or 0.0,
+    "best": lambda genuine, score: accuracy(genuine, score, best_threshold(genuine, score)),
 }
 
 
@@ -272,9 +275,9 @@ def test_error_rates_agree_with_scikit_learn(data, threshold):
     (_, false_accepts), (false_rejects, _) = confusion_matrix(
         genuine, score >= threshold, labels=[False, True]
     )
-    rates = metrics.error_rates_at(*data, threshold)
+    rates = error_rates_at(*data, threshold)
     assert (rates.false_accepts, rates.false_rejects) == (false_accepts, false_rejects)
-    assert metrics.accuracy(*data, threshold) == accuracy_score(genuine, score >= threshold)
+    assert accuracy(*data, threshold) == accuracy_score(genuine, score >= threshold)
 
 
 @unhurried
@@ -283,8 +286,8 @@ def test_pairs_tied_at_the_threshold_are_accepted_together(data, more):
     genuine, score = data
     threshold = more.draw(st.sampled_from(score.tolist()))
     tied = score == threshold
-    at = metrics.error_rates_at(*data, threshold)
-    above = metrics.error_rates_at(*data, math.nextafter(threshold, math.inf))
+    at = error_rates_at(*data, threshold)
+    above = error_rates_at(*data, math.nextafter(threshold, math.inf))
     assert at.false_accepts - above.false_accepts == int((tied & ~genuine).sum())
     assert above.false_rejects - at.false_rejects == int((tied & genuine).sum())
 
@@ -293,9 +296,9 @@ def test_pairs_tied_at_the_threshold_are_accepted_together(data, more):
 @given(pairs(), FINITE | TIED)
 def test_swapped_labels_and_negated_scores_swap_the_errors(data, threshold):
     genuine, score = data
-    rates = metrics.error_rates_at(*data, threshold)
+    rates = error_rates_at(*data, threshold)
     # what was refused, below the threshold, now lies above its mirror image
-    mirrored = metrics.error_rates_at(~genuine, -score, math.nextafter(-threshold, math.inf))
+    mirrored = error_rates_at(~genuine, -score, math.nextafter(-threshold, math.inf))
     assert (mirrored.false_accepts, mirrored.false_rejects) == (
         rates.false_rejects,
         rates.false_accepts,
@@ -306,11 +309,11 @@ def test_swapped_labels_and_negated_scores_swap_the_errors(data, threshold):
 @given(pairs(values=FINITE.map(lambda _: 0.0)), FINITE, st.sampled_from([0.3, 0.5, 0.9]))
 def test_constant_scores_tell_nobody_apart(data, constant, far):
     genuine, score = data[0], np.full(len(data[0]), constant)
-    assert (metrics.auc(genuine, score), metrics.eer(genuine, score)) == (0.5, 0.5)
-    best = metrics.best_threshold(genuine, score)
-    assert metrics.accuracy(genuine, score, best) == max(genuine.mean(), (~genuine).mean())
-    assert metrics.tar_at_far(genuine, score, far).tar in (None, 0.0)
-    low, high = metrics.auc_interval(genuine, score)
+    assert (auc(genuine, score), eer(genuine, score)) == (0.5, 0.5)
+    best = best_threshold(genuine, score)
+    assert accuracy(genuine, score, best) == max(genuine.mean(), (~genuine).mean())
+    assert tar_at_far(genuine, score, far).tar in (None, 0.0)
+    low, high = auc_interval(genuine, score)
     assert low <= 0.5 <= high
 
 

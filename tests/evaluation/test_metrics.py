@@ -6,13 +6,21 @@ import numpy as np
 import pytest
 
 from facepairs.errors import BadConfig, BadData, FacepairsError, NotEnough
-from facepairs.evaluation import metrics
+from facepairs.evaluation.metrics.curves import auc, auc_interval, eer, roc
+from facepairs.evaluation.metrics.rates import (
+    accuracy,
+    clopper_pearson,
+    error_rates,
+    error_rates_at,
+    mean_and_standard_error,
+)
+from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far, threshold_at_fmr
 
 # ROC, AUC, EER.
 
 
 def test_roc_by_hand():
-    curve = metrics.roc([1, 0, 1, 0, 1], [5.0, 5.0, 4.0, 3.0, 1.0])
+    curve = roc([1, 0, 1, 0, 1], [5.0, 5.0, 4.0, 3.0, 1.0])
     assert curve.thresholds.tolist() == [math.inf, 5, 4, 3, 1]
     assert curve.fmr.tolist() == [0, 0.5, 0.5, 1, 1]
     assert curve.tmr.tolist() == [0, 1 / 3, 2 / 3, 2 / 3, 1]
@@ -21,19 +29,19 @@ def test_roc_by_hand():
 def test_scores_apart_reversed_and_constant():
     genuine = [True, True, False, False, False]
     apart = [3.0, 2.0, 1.0, 0.0, 0.0]
-    assert (metrics.auc(genuine, apart), metrics.eer(genuine, apart)) == (1, 0)
+    assert (auc(genuine, apart), eer(genuine, apart)) == (1, 0)
     reverse = [-s for s in apart]
-    assert (metrics.auc(genuine, reverse), metrics.eer(genuine, reverse)) == (0, 1)
+    assert (auc(genuine, reverse), eer(genuine, reverse)) == (0, 1)
     same = [0.1] * 5
-    assert (metrics.auc(genuine, same), metrics.eer(genuine, same)) == (0.5, 0.5)
-    assert metrics.accuracy(genuine, same, metrics.best_threshold(genuine, same)) == 0.6
+    assert (auc(genuine, same), eer(genuine, same)) == (0.5, 0.5)
+    assert accuracy(genuine, same, best_threshold(genuine, same)) == 0.6
 
 
 def test_auc_counts_beyond_32_bits():
     genuine = np.repeat([True, False], 100_000)
     score = np.arange(200_000)[::-1]
-    assert metrics.auc(genuine, score) == 1
-    assert metrics.auc(~genuine, score) == 0
+    assert auc(genuine, score) == 1
+    assert auc(~genuine, score) == 0
 
 
 # Thresholds.
@@ -41,39 +49,39 @@ def test_auc_counts_beyond_32_bits():
 
 def test_a_pair_at_the_threshold_is_accepted():
     genuine, score = [True, True, False, False], [2.0, 1.0, 1.0, 0.0]
-    assert metrics.accuracy(genuine, score, 1.0) == 0.75
-    assert metrics.accuracy(genuine, score, np.nextafter(1.0, 2)) == 0.75
-    assert metrics.accuracy(genuine, score, 2.0) == 0.75
-    assert metrics.accuracy(genuine, score, math.inf) == 0.5
-    assert metrics.accuracy(genuine, score, -math.inf) == 0.5
-    at_one = metrics.error_rates_at(genuine, score, 1.0)
+    assert accuracy(genuine, score, 1.0) == 0.75
+    assert accuracy(genuine, score, np.nextafter(1.0, 2)) == 0.75
+    assert accuracy(genuine, score, 2.0) == 0.75
+    assert accuracy(genuine, score, math.inf) == 0.5
+    assert accuracy(genuine, score, -math.inf) == 0.5
+    at_one = error_rates_at(genuine, score, 1.0)
     assert (at_one.false_accepts, at_one.false_rejects) == (1, 0)
     assert (at_one.genuine_pairs, at_one.impostor_pairs) == (2, 2)
     assert (at_one.fmr, at_one.fnmr) == (0.5, 0.0)
-    assert at_one == metrics.error_rates(genuine, [True, True, True, False])
+    assert at_one == error_rates(genuine, [True, True, True, False])
 
 
 def test_best_threshold_is_midway_and_in_the_middle_of_equals():
-    assert metrics.best_threshold([1, 1, 0, 0], [9.0, 5.0, 2.0, 0.0]) == 3.5
-    assert metrics.best_threshold([1, 0, 1, 0, 1, 0], [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]) == 3.5
-    assert metrics.best_threshold([1, 0, 0], [0.0, 0.0, 0.0]) > 0  # best refuse all
-    assert metrics.best_threshold([1, 1, 0], [0.0, 0.0, 0.0]) == 0  # best accept all
+    assert best_threshold([1, 1, 0, 0], [9.0, 5.0, 2.0, 0.0]) == 3.5
+    assert best_threshold([1, 0, 1, 0, 1, 0], [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]) == 3.5
+    assert best_threshold([1, 0, 0], [0.0, 0.0, 0.0]) > 0  # best refuse all
+    assert best_threshold([1, 1, 0], [0.0, 0.0, 0.0]) == 0  # best accept all
     close = 1.0, np.nextafter(1.0, 2)
-    assert metrics.best_threshold([0, 1], close) == close[1]  # nothing lies between
+    assert best_threshold([0, 1], close) == close[1]  # nothing lies between
     huge = -1.7e308, 1.7e308
-    assert metrics.best_threshold([0, 1], huge) == 0
+    assert best_threshold([0, 1], huge) == 0
 
 
 @pytest.mark.parametrize(("fmr", "accepted"), [(0, 0), (0.29, 29), (0.57, 57), (0.1, 10)])
 def test_threshold_at_fmr_allows_whole_numbers_of_pairs_exactly(fmr, accepted):
     # 0.29 * 100 is 28.999999999999996
-    threshold = metrics.threshold_at_fmr(np.arange(100.0), fmr)
+    threshold = threshold_at_fmr(np.arange(100.0), fmr)
     assert int((np.arange(100.0) >= threshold).sum()) == accepted
 
 
 def test_threshold_at_fmr_refuses_all_that_tie_with_one_too_many():
     scores = [5.0, 4.0, 4.0, 4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
-    assert metrics.threshold_at_fmr(scores, 0.2) == math.nextafter(4.0, 5)
+    assert threshold_at_fmr(scores, 0.2) == math.nextafter(4.0, 5)
 
 
 # TAR at FAR.
@@ -82,12 +90,12 @@ def test_threshold_at_fmr_refuses_all_that_tie_with_one_too_many():
 def test_tar_at_far_counts():
     score = np.concatenate([np.arange(100.0), [200.0, 95.5, 90.0, 10.0]])
     genuine = np.arange(104) >= 100
-    point = metrics.tar_at_far(genuine, score, 0.05)  # five impostors: 95 to 99
+    point = tar_at_far(genuine, score, 0.05)  # five impostors: 95 to 99
     assert (point.tar, point.false_accepts, point.needed) == (0.5, 5, 60)
     assert point.threshold == math.nextafter(94.0, 95)
     assert (point.genuine_pairs, point.impostor_pairs, point.reason) == (4, 100, None)
-    assert point.tar_interval == metrics.clopper_pearson(2, 4)
-    assert point.far_interval == metrics.clopper_pearson(5, 100)
+    assert point.tar_interval == clopper_pearson(2, 4)
+    assert point.far_interval == clopper_pearson(5, 100)
 
 
 @pytest.mark.parametrize(
@@ -97,8 +105,8 @@ def test_tar_at_far_counts():
 def test_tar_needs_three_expected_false_accepts(far, needed):
     genuine = np.arange(needed + 1) == needed
     score = np.arange(needed + 1.0)
-    assert metrics.tar_at_far(genuine, score, far).tar == 1
-    short = metrics.tar_at_far(genuine[1:], score[1:], far)
+    assert tar_at_far(genuine, score, far).tar == 1
+    short = tar_at_far(genuine[1:], score[1:], far)
     assert (short.tar, short.threshold, short.tar_interval) == (None, None, None)
     assert (short.needed, short.impostor_pairs) == (needed, needed - 1)
     reason = f"not enough pairs: needs {needed} impostor pairs, has {needed - 1}"
@@ -109,10 +117,10 @@ def test_tar_needs_three_expected_false_accepts(far, needed):
 
 
 def test_clopper_pearson_by_its_definition_and_known_values():
-    assert metrics.clopper_pearson(5, 10) == pytest.approx((0.18708603, 0.81291397), abs=1e-8)
-    assert metrics.clopper_pearson(0, 10) == pytest.approx((0, 1 - 0.025**0.1))
-    assert metrics.clopper_pearson(10, 10) == pytest.approx((0.025**0.1, 1))
-    low, high = metrics.clopper_pearson(3, 20, 0.9)
+    assert clopper_pearson(5, 10) == pytest.approx((0.18708603, 0.81291397), abs=1e-8)
+    assert clopper_pearson(0, 10) == pytest.approx((0, 1 - 0.025**0.1))
+    assert clopper_pearson(10, 10) == pytest.approx((0.025**0.1, 1))
+    low, high = clopper_pearson(3, 20, 0.9)
 
     def at_least(k, p):
         return sum(math.comb(20, i) * p**i * (1 - p) ** (20 - i) for i in range(k, 21))
@@ -123,11 +131,11 @@ def test_clopper_pearson_by_its_definition_and_known_values():
 
 def test_auc_interval_without_variance_is_binomial():
     genuine = np.repeat([True, False], [30, 50])
-    low, high = metrics.auc_interval(genuine, genuine.astype(float))
+    low, high = auc_interval(genuine, genuine.astype(float))
     assert (low, high) == pytest.approx((0.025 ** (1 / 30), 1))
-    low, high = metrics.auc_interval(genuine, np.zeros(80))
+    low, high = auc_interval(genuine, np.zeros(80))
     assert 0.3 < low < 0.5 < high < 0.7
-    assert metrics.auc_interval([True, False, False], [1.0, 0.0, 2.0]) == (0, 1)
+    assert auc_interval([True, False, False], [1.0, 0.0, 2.0]) == (0, 1)
 
 
 def test_auc_interval_covers_the_truth_as_often_as_it_says():
@@ -136,32 +144,32 @@ def test_auc_interval_covers_the_truth_as_often_as_it_says():
     truth = 0.8413447460685429  # Phi(1): normal scores sqrt(2) apart
     inside = 0
     for _ in range(400):
-        low, high = metrics.auc_interval(genuine, rng.normal(size=150) + math.sqrt(2) * genuine)
+        low, high = auc_interval(genuine, rng.normal(size=150) + math.sqrt(2) * genuine)
         inside += low <= truth <= high
     assert 0.92 < inside / 400 < 0.98
 
 
 def test_mean_and_standard_error_by_hand():
-    mean, error = metrics.mean_and_standard_error([1.0, 2.0, 3.0, 6.0])
+    mean, error = mean_and_standard_error([1.0, 2.0, 3.0, 6.0])
     assert mean == 3
     assert error == pytest.approx(math.sqrt((4 + 1 + 0 + 9) / 3) / 2)
-    assert metrics.mean_and_standard_error([0.5] * 10) == (0.5, 0)
+    assert mean_and_standard_error([0.5] * 10) == (0.5, 0)
     with pytest.raises(NotEnough, match="at least 2 values, has 1"):
-        metrics.mean_and_standard_error([1.0])
+        mean_and_standard_error([1.0])
     with pytest.raises(BadData):
-        metrics.mean_and_standard_error([1.0, math.nan])
+        mean_and_standard_error([1.0, math.nan])
 
 
 # What is refused.
 
 MEASURES = [
-    metrics.roc,
-    metrics.auc,
-    metrics.eer,
-    metrics.best_threshold,
-    metrics.auc_interval,
-    lambda genuine, score: metrics.error_rates_at(genuine, score, 0.0),
-    lambda genuine, score: metrics.tar_at_far(genuine, score, 0.5),
+    roc,
+    auc,
+    eer,
+    best_threshold,
+    auc_interval,
+    lambda genuine, score: error_rates_at(genuine, score, 0.0),
+    lambda genuine, score: tar_at_far(genuine, score, 0.5),
 ]
 
 
@@ -176,7 +184,7 @@ def test_a_missing_class_is_named_with_the_numbers_of_pairs(measure):
 
 
 @pytest.mark.parametrize(
-    "measure", [*MEASURES, lambda genuine, score: metrics.accuracy(genuine, score, 0.0)]
+    "measure", [*MEASURES, lambda genuine, score: accuracy(genuine, score, 0.0)]
 )
 @pytest.mark.parametrize(
     ("genuine", "score", "said"),
@@ -197,19 +205,19 @@ def test_bad_arrays_are_refused(measure, genuine, score, said):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: metrics.accuracy([True], [1.0], math.nan),
-        lambda: metrics.error_rates_at([True, False], [1.0, 0.0], math.nan),
-        lambda: metrics.threshold_at_fmr([1.0], 1.0),
-        lambda: metrics.threshold_at_fmr([1.0], -0.1),
-        lambda: metrics.threshold_at_fmr([1.0], math.nan),
-        lambda: metrics.tar_at_far([True, False], [1.0, 0.0], 0.0),
-        lambda: metrics.tar_at_far([True, False], [1.0, 0.0], 1.0),
-        lambda: metrics.tar_at_far([True, False], [1.0, 0.0], 5e-324),
-        lambda: metrics.clopper_pearson(3, 2),
-        lambda: metrics.clopper_pearson(-1, 2),
-        lambda: metrics.clopper_pearson(1, 2, 1.0),
-        lambda: metrics.auc_interval([True, False], [1.0, 0.0], 0.0),
-        lambda: metrics.auc_interval([True, False], [1.0, 0.0], 95),
+        lambda: accuracy([True], [1.0], math.nan),
+        lambda: error_rates_at([True, False], [1.0, 0.0], math.nan),
+        lambda: threshold_at_fmr([1.0], 1.0),
+        lambda: threshold_at_fmr([1.0], -0.1),
+        lambda: threshold_at_fmr([1.0], math.nan),
+        lambda: tar_at_far([True, False], [1.0, 0.0], 0.0),
+        lambda: tar_at_far([True, False], [1.0, 0.0], 1.0),
+        lambda: tar_at_far([True, False], [1.0, 0.0], 5e-324),
+        lambda: clopper_pearson(3, 2),
+        lambda: clopper_pearson(-1, 2),
+        lambda: clopper_pearson(1, 2, 1.0),
+        lambda: auc_interval([True, False], [1.0, 0.0], 0.0),
+        lambda: auc_interval([True, False], [1.0, 0.0], 95),
     ],
 )
 def test_bad_parameters_are_refused(call):
@@ -220,9 +228,9 @@ def test_bad_parameters_are_refused(call):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: metrics.threshold_at_fmr([], 0.1),
-        lambda: metrics.threshold_at_fmr([math.nan], 0.1),
-        lambda: metrics.clopper_pearson(0, 0),
+        lambda: threshold_at_fmr([], 0.1),
+        lambda: threshold_at_fmr([math.nan], 0.1),
+        lambda: clopper_pearson(0, 0),
     ],
 )
 def test_other_bad_input_is_an_error_of_ours(call):

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadConfig, BadData, NotEnough
-from facepairs.evaluation import metrics
 from facepairs.evaluation.metrics.calibration import expected_calibration_error
+from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
+from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson, error_rates_at
 from facepairs.evaluation.metrics.summary import OTHER_FOLDS, OTHER_HALF, summarise
+from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far
 from facepairs.evaluation.report.summary_tables import summary_rows
 from facepairs.evaluation.serialize import to_plain
 
@@ -34,19 +36,19 @@ def test_with_a_threshold():
     genuine, score, fold = drawn(1)
     result = summarise(genuine, score, 1.0, fold)
     summary = to_plain(result)
-    rates = metrics.error_rates_at(genuine, score, 1.0)
+    rates = error_rates_at(genuine, score, 1.0)
     right = 600 - rates.false_accepts - rates.false_rejects
     assert set(summary) == KEYS
     assert summary["schema"] == 2
-    assert summary["accuracy"] == metrics.accuracy(genuine, score, 1.0)
-    assert summary["accuracy_interval"] == list(metrics.clopper_pearson(right, 600))
+    assert summary["accuracy"] == accuracy(genuine, score, 1.0)
+    assert summary["accuracy_interval"] == list(clopper_pearson(right, 600))
     assert (summary["threshold"], summary["threshold_source"]) == (1.0, "given by the caller")
     assert (summary["fmr"], summary["fnmr"]) == (rates.fmr, rates.fnmr)
     assert summary["fmr_interval"] == list(rates.fmr_interval)
     assert summary["fnmr_interval"] == list(rates.fnmr_interval)
-    assert summary["auc"] == metrics.auc(genuine, score)
-    assert summary["auc_interval"] == list(metrics.auc_interval(genuine, score))
-    assert summary["eer"] == metrics.eer(genuine, score)
+    assert summary["auc"] == auc(genuine, score)
+    assert summary["auc_interval"] == list(auc_interval(genuine, score))
+    assert summary["eer"] == eer(genuine, score)
     assert (summary["genuine_pairs"], summary["impostor_pairs"]) == (300, 300)
     assert summary["ece"] is None
 
@@ -55,17 +57,17 @@ def test_a_threshold_of_zero_is_one():
     genuine, score, _ = drawn(2)
     summary = summarise(genuine, score, 0.0, threshold_source="the bundle")
     assert (summary.threshold, summary.threshold_source) == (0.0, "the bundle")
-    assert summary.accuracy == metrics.accuracy(genuine, score, 0.0)
+    assert summary.accuracy == accuracy(genuine, score, 0.0)
 
 
 def test_tar_at_far_has_figures_or_a_reason():
     genuine, score, _ = drawn(3)
     tars = summarise(genuine, score, 1.0).tar_at_far
-    point = metrics.tar_at_far(genuine, score, 0.01)
+    point = tar_at_far(genuine, score, 0.01)
     assert list(tars) == ["0.1", "0.01", "0.001"]
     assert tars["0.01"] == point
     assert (point.false_accepts, point.impostor_pairs) == (3, 300)
-    assert point.far_interval == metrics.clopper_pearson(3, 300)
+    assert point.far_interval == clopper_pearson(3, 300)
     too_few = tars["0.001"]
     assert (too_few.tar, too_few.tar_interval, too_few.threshold) == (None, None, None)
     assert too_few.reason == "not enough pairs: needs 3000 impostor pairs, has 300"
@@ -89,12 +91,12 @@ def test_folds_are_decided_with_the_other_folds_threshold():
     accuracies, false_accepts = [], 0
     for part, number in zip(summary.folds, range(1, 11), strict=True):
         mine = fold == number
-        threshold = metrics.best_threshold(genuine[~mine], score[~mine])
-        accuracies.append(metrics.accuracy(genuine[mine], score[mine], threshold))
+        threshold = best_threshold(genuine[~mine], score[~mine])
+        accuracies.append(accuracy(genuine[mine], score[mine], threshold))
         false_accepts += int((score[mine & ~genuine] >= threshold).sum())
         assert (part.fold, part.accuracy, part.threshold) == (number, accuracies[-1], threshold)
         assert part.pairs == 60
-        assert part.auc == metrics.auc(genuine[mine], score[mine])
+        assert part.auc == auc(genuine[mine], score[mine])
     assert summary.accuracy == pytest.approx(sum(accuracies) / 10)
     error = np.std(accuracies, ddof=1) / math.sqrt(10)
     assert summary.accuracy_standard_error == pytest.approx(error)
@@ -144,8 +146,8 @@ def test_held_out_accuracy_of_noise_is_chance_where_the_best_threshold_flatters(
             order = np.argsort(score)
             genuine, score = genuine[order], score[order]
         held_out.append(summarise(genuine, score, None).accuracy)
-        best = metrics.best_threshold(genuine, score)
-        flattering.append(metrics.accuracy(genuine, score, best))
+        best = best_threshold(genuine, score)
+        flattering.append(accuracy(genuine, score, best))
     assert np.mean(held_out) < 0.52
     assert np.mean(flattering) > 0.58
 

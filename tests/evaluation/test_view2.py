@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.metrics import auc, eer, tar_at_far
 from facepairs.evaluation.metrics.calibration import expected_calibration_error
+from facepairs.evaluation.metrics.curves import auc, eer
 from facepairs.evaluation.metrics.summary import view2_summary
+from facepairs.evaluation.metrics.thresholds import tar_at_far
 from facepairs.evaluation.report.cells import lines_of
 from facepairs.evaluation.report.summary_tables import summaries_table
 from facepairs.evaluation.serialize import to_plain

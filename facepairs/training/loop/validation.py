@@ -7,7 +7,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.pairs import PairList
-from facepairs.evaluation.metrics import auc
+from facepairs.evaluation.metrics.curves import auc
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import InputSource, make_dataset
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.pairs import PairList
-from facepairs.evaluation.metrics import roc
+from facepairs.evaluation.metrics.curves import roc
 from facepairs.training.tensorboard.monitor import Ints, Monitor, Pixels
 from facepairs.training.tensorboard.pictures import pair_grid, roc_picture
 from facepairs.training.tensorboard.projector import write_projector
