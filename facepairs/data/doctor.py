@@ -3,7 +3,7 @@
 import json
 import unicodedata
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,7 +182,7 @@ def check_index(
     return DatasetReport(
         str(index.root),
         index.fingerprint,
-        _count(index, survey.by_size),
+        _count(index, survey.common_sizes()),
         tuple(findings),
         tuple(survey.bad_images),
     )
@@ -291,16 +291,20 @@ class _Survey:
             "an EXIF orientation: training reads pixels as stored and would see them rotated; "
             "rotate the pixels themselves, as `mogrify -auto-orient` does",
         )
-        common = max(self.by_size, key=lambda size: len(self.by_size[size]), default=(0, 0))
-        count = len(self.by_size.get(common, ()))
-        if count > MAJORITY * sum(map(len, self.by_size.values())):
+        common, *others = self.common_sizes() or [SizeCount(0, 0, 0)]
+        if common.images > MAJORITY * sum(map(len, self.by_size.values())):
             yield from self._group(
                 "warning",
                 "odd_size",
-                self._images_of(size for size in self.by_size if size != common),
-                f"another size than the other {count:,} ({common[0]}x{common[1]}): "
-                f"check that their faces are framed alike",
+                self._images_of((size.width_px, size.height_px) for size in others),
+                f"another size than the other {common.images:,} "
+                f"({common.width_px}x{common.height_px}): check that their faces are framed alike",
             )
+
+    def common_sizes(self) -> list[SizeCount]:
+        """Return all sizes, the most common first."""
+        counts = [SizeCount(*size, len(images)) for size, images in self.by_size.items()]
+        return sorted(counts, key=lambda count: -count.images)
 
     def _images_of(self, sizes: Iterable[tuple[int, int]]) -> list[int]:
         return sorted(image for size in sizes for image in self.by_size[size])
@@ -349,9 +353,8 @@ def _similar_names(index: FaceIndex) -> Iterator[Finding]:
             )
 
 
-def _count(index: FaceIndex, by_size: dict[tuple[int, int], list[int]]) -> Counts:
+def _count(index: FaceIndex, sizes: list[SizeCount]) -> Counts:
     images = index.image_counts
-    sizes = Counter({size: len(of_size) for size, of_size in by_size.items()})
     return Counts(
         people=len(index.people),
         images=len(index),
@@ -361,5 +364,5 @@ def _count(index: FaceIndex, by_size: dict[tuple[int, int], list[int]]) -> Count
         images_per_person_max=int(images.max()),
         genuine_pairs=int((images * (images - 1) // 2).sum()),
         megabytes=round(int(index.sizes.sum()) / 1e6, 3),
-        sizes=tuple(SizeCount(*size, n) for size, n in sizes.most_common(MAX_COMMON_SIZES)),
+        sizes=tuple(sizes[:MAX_COMMON_SIZES]),
     )

@@ -173,13 +173,11 @@ class FaceIndex:
         if person is None:
             return None
         images = self.images_of(person)
-        at = bisect_left(self.files, file, images.start, images.stop)
-        return at if at < images.stop and self.files[at] == file else None
+        return _find(self.files, file, images.start, images.stop)
 
     def find_person(self, name: str) -> int | None:
         """Return the number of the person with a name, or None."""
-        at = bisect_left(self.people, name)
-        return at if at < len(self.people) and self.people[at] == name else None
+        return _find(self.people, name, 0, len(self.people))
 
     def without(self, images: Iterable[int]) -> "FaceIndex":
         """Return the index without some images, and without people who then have none."""
@@ -241,6 +239,12 @@ class _Paths(_LazySequence[Path]):
 
     def _item(self, at: int) -> Path:
         return self._index.path(at)
+
+
+def _find(table: StringTable, string: str, start: int, stop: int) -> int | None:
+    """Return the position of a string in a sorted part of a table, or None."""
+    at = bisect_left(table, string, start, stop)
+    return at if at < stop and table[at] == string else None
 
 
 def _build(

@@ -216,8 +216,12 @@ def _unpack(path: Path, folder: Path, archive: Archive) -> None:
     """Unpack an archive and check its content; `folder` appears whole or not at all."""
     try:
         with atomic_folder(folder) as temporary:
-            unpack(path, temporary)
-            _remove_top_folders(temporary)
+            content = temporary / ".archive"
+            content.mkdir()
+            unpack(path, content)
+            for entry in list(_people_folder(content).iterdir()):
+                entry.rename(temporary / entry.name)
+            shutil.rmtree(content)
             try:
                 sha256 = content_sha256(temporary)
             except BadData:
@@ -234,21 +238,8 @@ def _unpack(path: Path, folder: Path, archive: Archive) -> None:
         raise BadTransfer(str(error)) from None
 
 
-def _remove_top_folders(folder: Path) -> None:
-    """Replace the archive's own top folders, and files beside them, by the folders of people."""
-    top = _people_folder(folder)
-    if top == folder:
-        return
-    people = folder / ".people"
-    top.rename(people)
-    for entry in [entry for entry in folder.iterdir() if entry != people]:
-        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-    for entry in list(people.iterdir()):
-        entry.rename(folder / entry.name)
-    people.rmdir()
-
-
 def _people_folder(folder: Path) -> Path:
+    """Return the folder of the people's folders: below the archive's own top folders, if any."""
     folders = [entry for entry in folder.iterdir() if entry.is_dir()]
     if len(folders) == 1 and any(entry.is_dir() for entry in folders[0].iterdir()):
         return _people_folder(folders[0])

@@ -1,15 +1,15 @@
-"""The canvas that synthetic faces are drawn on, its colours and curves.
+"""The canvas that synthetic faces are drawn on, and curves to draw.
 
 Lengths and axes are those of `data.synth.parameters`.
 """
 
-import colorsys
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
+from facepairs.data.synth.colours import Colour
 from facepairs.data.synth.parameters import Identity, Shot
 
 FRAME_PX = 250
@@ -17,31 +17,6 @@ EYES_AT = (125.0, 112.0)  # mean midpoint of the eyes in LFW's aligned frames
 SUPERSAMPLING = 2  # faces are drawn at this multiple of their size, then reduced
 
 Points = npt.NDArray[np.float64]
-Colour = tuple[int, int, int]
-
-
-def ramp(colours: Sequence[Colour], at: float) -> Colour:
-    """Return the colour at a position in [0, 1] along a row of colours."""
-    place = min(max(at, 0.0), 1.0) * (len(colours) - 1)
-    start = min(int(place), len(colours) - 2)
-    return mix(colours[start], colours[start + 1], place - start)
-
-
-def mix(one: Colour, other: Colour, share: float) -> Colour:
-    """Return `one` with a share of `other` mixed in."""
-    r, g, b = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
-    return min(max(r, 0), 255), min(max(g, 0), 255), min(max(b, 0), 255)
-
-
-def shade(colour: Colour, factor: float) -> Colour:
-    """Return a darker (factor below 1) or lighter colour."""
-    return mix((0, 0, 0), colour, factor)
-
-
-def hue(turn: float, saturation: float, lightness: float) -> Colour:
-    """Return a colour of the HSL model; all arguments are in [0, 1]."""
-    r, g, b = (round(255 * c) for c in colorsys.hls_to_rgb(turn, lightness, saturation))
-    return r, g, b
 
 
 def _spline_weights(steps: int) -> Points:
@@ -96,12 +71,9 @@ class Canvas:
         self._radii = (face.head_half_width, (face.chin_drop + face.skull_height) / 2)
         self._depth = 0.92 * face.head_half_width
         yaw, pitch, roll = np.radians([shot.yaw_deg, shot.pitch_deg, shot.roll_deg])
-        rotation = np.array(
-            [
-                [np.cos(yaw), 0, np.sin(yaw)],
-                [np.sin(yaw) * np.sin(pitch), np.cos(pitch), -np.cos(yaw) * np.sin(pitch)],
-            ]
-        )
+        x_axis = [np.cos(yaw), 0, np.sin(yaw)]
+        y_axis = [np.sin(yaw) * np.sin(pitch), np.cos(pitch), -np.cos(yaw) * np.sin(pitch)]
+        rotation = np.array([x_axis, y_axis])
         roll_rotation = np.array([[np.cos(roll), -np.sin(roll)], [np.sin(roll), np.cos(roll)]])
         self._projection = (roll_rotation @ rotation * shot.scale * self.px).T
         # LFW's frames are aligned by facial features, so most of the eyes' movement is undone.

@@ -11,16 +11,8 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import NamedTuple
 
+from facepairs.data.synth import faces
 from facepairs.data.synth.canvas import FRAME_PX
-from facepairs.data.synth.faces import (
-    MAX_PEOPLE,
-    MAX_PHOTOS,
-    SIZE_LIMITS_PX,
-    check_range,
-    draw_face,
-    name_of,
-    shot_of,
-)
 from facepairs.errors import BadConfig
 from facepairs.images.jpeg import write_jpeg
 from facepairs.support.atomic import atomic_folder
@@ -57,9 +49,9 @@ def write_synthetic_faces(
 
     Args:
         out: The folder; missing or empty.
-        people: How many people, from 1 to MAX_PEOPLE.
-        images: Photos of each person, from 1 to MAX_PHOTOS, or a range that each person's number is
-            drawn from, both ends included.
+        people: How many people, from 1 to `faces.MAX_PEOPLE`.
+        images: Photos of each person, from 1 to `faces.MAX_PHOTOS`, or a range that each person's
+            number is drawn from, both ends included.
         seed: From 0 to 2**63 - 1.
         size_px: Width and height of the photos.
         progress: Called with the photos drawn and the photos in all.
@@ -69,10 +61,10 @@ def write_synthetic_faces(
         BadData: `out` is not empty or cannot be written.
     """
     low, high = (images, images) if isinstance(images, int) else images
-    check_range("people", people, 1, MAX_PEOPLE)
-    check_range("size_px", size_px, *SIZE_LIMITS_PX)
+    faces.check_range("people", people, 1, faces.MAX_PEOPLE)
+    faces.check_range("size_px", size_px, *faces.SIZE_LIMITS_PX)
     for number in (low, high):
-        check_range("images", number, 1, MAX_PHOTOS)
+        faces.check_range("images", number, 1, faces.MAX_PHOTOS)
     if low > high:
         raise BadConfig(f"images is a range from {low} to {high}; give the smaller number first")
     counts = [_photo_count(seed, person, low, high) for person in range(people)]
@@ -119,10 +111,10 @@ def _draw_person(task: _Person) -> int:
 
 def _draw_photos(task: _Person) -> Iterator[Path]:
     """Draw one person's photos and yield the path of each."""
-    name = name_of(task.seed, task.person)
+    name = faces.name_of(task.seed, task.person)
     (task.folder / name).mkdir(exist_ok=True)
     for photo in range(task.photos):
         path = task.folder / name / f"{name}_{photo + 1:04d}.jpg"
-        quality = round(shot_of(task.seed, task.person, photo).jpeg_quality)
-        write_jpeg(path, draw_face(task.seed, task.person, photo, task.size_px), quality)
+        quality = round(faces.shot_of(task.seed, task.person, photo).jpeg_quality)
+        write_jpeg(path, faces.draw_face(task.seed, task.person, photo, task.size_px), quality)
         yield path
