@@ -19,7 +19,7 @@ from facepairs.support.validation import check_fields, validate
 
 EMBEDDINGS = ("siamese", "siamese-conv")  # models that learn from genuine pairs of distinct people
 DEFAULT_EPOCHS = 30
-MOST_EPOCHS = 100_000
+MAX_EPOCHS = 100_000
 LOSSES: dict[Loss, tuple[str, ...]] = {  # the settings that each loss reads
     "in-batch": ("temperature",),
     "supervised": ("temperature",),
@@ -48,48 +48,79 @@ Minutes = Annotated[float, Meta(ge=0, le=100_000)]
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """The settings of a run; the comment beside a field is its documentation.
+    """The settings of a training run.
+
+    Attributes:
+        model: `siamese` (local descriptors, Fisher vectors and a trained projection),
+            `siamese-conv` (a convolutional network trained from pixels), `difference` (the
+            article's network), or the baselines `pixels` and `eigenfaces`.
+        protocol: `heldout` splits the people; `view1` uses LFW's lists of View 1.
+        lists: Folder of the official LFW lists, for protocol `view1`.
+        init: Bundle whose weights training starts from, or `default` for the shipped one.
+        epochs: Epochs to train; 0: as many as `minutes` allow, or 30.
+        minutes: Training time in minutes that the epochs are planned to fit into; 0: no limit.
+        batch_size: Pairs per step.
+        pairs_per_epoch: Pairs between two validations.
+        genuine_share: Probability that a training pair is genuine.
+        several_share: Share of a siamese batch whose people have several photos; 0: no quota.
+        sampler: `auto`: the model's own; `article`: for comparison only, see `data/article.py`.
+        loss: What a siamese model minimises, see `models/losses`.
+        temperature: Cosines are divided by it; a start value where `cross-entropy` learns it.
+        margin: Margin between genuine and impostor scores; 0: the loss's default.
+        singletons: How `cosface` and `arcface` use people with one photo.
+        image_size: Side of the network's input in pixels.
+        frame_px: The crop is `crop_px` of every `frame_px` of the image's shorter side.
+        crop_px: Side of the stored crop in pixels.
+        augment: Strength of random shift, scale, rotation and light; 0, and siamese always: only
+            mirroring.
+        erase: Side of a square that is grayed out in half of the images, as a share of the image;
+            not for siamese.
+        learning_rate: Adam's peak rate; half an epoch of warm-up, cosine decay from epoch 2 on.
+        store: Where images come from during training.
+        cache: Folder made by `facepairs cache build`, for store `tfrecord`.
+        seed: Seed of the split, the pairs, the weights and the augmentation.
+        calibration_share: Share of the people held out to set threshold and calibration.
+        test_share: Share of the people held out for `evaluate`; protocol `view1` needs none.
+        calibration_pairs: Pairs of the calibration people, half of them genuine.
+        deterministic: Refuse TensorFlow operations whose results may vary (on GPUs).
+        checkpoint_minutes: The longest time between two checkpoints, in minutes.
+        skip_bad: Leave unreadable images out instead of refusing the folder.
 
     Raises:
         BadConfig: A value is of the wrong type or outside its range, or two values contradict
             each other.
     """
 
-    model: Model = "siamese"  # siamese-conv: trained from pixels; difference; pixels; eigenfaces
-    protocol: Protocol = "heldout"  # who is held out: a split of the people, or LFW's View 1 lists
-    lists: str = ""  # folder of the official LFW lists, for protocol view1
-    init: str = ""  # bundle whose weights training starts from, or "default": the shipped one
-    epochs: Annotated[int, Meta(ge=0, le=MOST_EPOCHS)] = 0  # 0: as `minutes` allow, or 30
-    minutes: Minutes = 0.0  # plan the epochs to fit into this much training; 0: no limit
-    batch_size: Annotated[int, Meta(ge=2, le=4096)] = 256  # pairs per step
-    pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] = 6_656  # pairs between two validations
-    genuine_share: Share = 0.5  # probability that a training pair shows one person
-    several_share: Share = 0.75  # of a siamese batch: people with several photos; 0: no quota
-    sampler: Sampler = "auto"  # auto: the model's own; article: for comparison, see data/article.py
-    loss: Loss = "in-batch"  # what a siamese model minimises; see models/losses
-    temperature: Annotated[float, Meta(ge=1e-3, le=10)] = 0.1  # divides cosines; a start value
-    # where cross-entropy learns it
-    margin: Annotated[float, Meta(ge=0, le=2)] = 0.0  # genuine to impostor; 0: the loss's default
-    singletons: Singletons = "classes"  # how cosface and arcface use people with one photo
-    image_size: Annotated[int, Meta(ge=64, le=224)] = 128  # side of the network's input, pixels
-    frame_px: Annotated[int, Meta(ge=16, le=4096)] = 250  # the crop is crop_px of every frame_px
-    crop_px: Annotated[int, Meta(ge=16, le=1024)] = 128  # of the shorter side, stored at crop_px
-    augment: Annotated[float, Meta(ge=0, le=2)] = 1.0  # strength of shift, scale, turn and light;
-    # 0, and siamese always: mirror only
-    erase: Share = 0.0  # side of a square grayed out in half of the images; not siamese
-    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = 1e-3  # peak; half an epoch of warm-up,
-    # cosine decay from epoch 2 on
-    store: Store = "auto"  # where images come from while training
-    cache: str = ""  # folder made by `facepairs cache build`, for store tfrecord
-    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0  # of split, pairs, weights, augmentation
-    calibration_share: Annotated[float, Meta(ge=0.01, le=0.9)] = 0.15  # people held out to set the
-    # threshold and the calibration
-    test_share: Annotated[float, Meta(ge=0, le=0.9)] = 0.15  # people held out for `evaluate`;
-    # protocol view1 needs none
-    calibration_pairs: Annotated[int, Meta(ge=40, le=10**7)] = 4_000  # half of them genuine
-    deterministic: bool = False  # refuse TensorFlow operations whose result may vary (on GPUs)
-    checkpoint_minutes: Minutes = 5.0  # the longest time between two checkpoints
-    skip_bad: bool = False  # leave unreadable images out instead of refusing the folder
+    model: Model = "siamese"
+    protocol: Protocol = "heldout"
+    lists: str = ""
+    init: str = ""
+    epochs: Annotated[int, Meta(ge=0, le=MAX_EPOCHS)] = 0
+    minutes: Minutes = 0.0
+    batch_size: Annotated[int, Meta(ge=2, le=4096)] = 256
+    pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] = 6_656
+    genuine_share: Share = 0.5
+    several_share: Share = 0.75
+    sampler: Sampler = "auto"
+    loss: Loss = "in-batch"
+    temperature: Annotated[float, Meta(ge=1e-3, le=10)] = 0.1
+    margin: Annotated[float, Meta(ge=0, le=2)] = 0.0
+    singletons: Singletons = "classes"
+    image_size: Annotated[int, Meta(ge=64, le=224)] = 128
+    frame_px: Annotated[int, Meta(ge=16, le=4096)] = 250
+    crop_px: Annotated[int, Meta(ge=16, le=1024)] = 128
+    augment: Annotated[float, Meta(ge=0, le=2)] = 1.0
+    erase: Share = 0.0
+    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = 1e-3
+    store: Store = "auto"
+    cache: str = ""
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+    calibration_share: Annotated[float, Meta(ge=0.01, le=0.9)] = 0.15
+    test_share: Annotated[float, Meta(ge=0, le=0.9)] = 0.15
+    calibration_pairs: Annotated[int, Meta(ge=40, le=10**7)] = 4_000
+    deterministic: bool = False
+    checkpoint_minutes: Minutes = 5.0
+    skip_bad: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -146,9 +177,9 @@ class TrainConfig:
         return {name: getattr(self, name) for name in names}
 
     @property
-    def most_epochs(self) -> int:
+    def max_epochs(self) -> int:
         """The number of epochs to train; with `minutes`, the upper limit."""
-        return self.epochs or (MOST_EPOCHS if self.minutes else DEFAULT_EPOCHS)
+        return self.epochs or (MAX_EPOCHS if self.minutes else DEFAULT_EPOCHS)
 
     def _check_range(self, name: str, least: int, most: int) -> None:
         """Check a range that depends on another setting."""

@@ -1,5 +1,7 @@
 """TrainConfig checks its values and is read back from its TOML."""
 
+import dataclasses
+import re
 import tomllib
 
 import pytest
@@ -8,6 +10,11 @@ from hypothesis import strategies as st
 
 from facepairs.config import TrainConfig, from_table, load_config
 from facepairs.errors import BadConfig
+
+
+def test_every_field_is_documented():
+    documented = re.findall(r"^        ([a-z_]+): ", TrainConfig.__doc__, re.MULTILINE)
+    assert documented == [field.name for field in dataclasses.fields(TrainConfig)]
 
 
 @given(st.integers(0, 2**31 - 1), st.floats(0, 1), st.integers(6, 14), st.booleans())

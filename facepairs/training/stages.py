@@ -157,7 +157,7 @@ def _end_epoch(session: Session, schedule: Schedule) -> Schedule:
     """Plan the remaining epochs, save the state and log the epoch's figures."""
     state, config = session.state, session.data.config
     if config.minutes:
-        epochs = plan_epochs(schedule, state.progress, config.minutes, config.most_epochs)
+        epochs = plan_epochs(schedule, state.progress, config.minutes, config.max_epochs)
         schedule = replace(schedule, epochs=int(session.context.broadcast(epochs)))
     state.schedule = schedule
     session.checkpointer.save()

@@ -64,7 +64,7 @@ def create_state(data: TrainingData, context: DistributedContext) -> TrainingSta
     if context.strategy:
         synchronise_batch_norms(network.head)
     # With `minutes` this is planned again after each epoch; the first does not depend on it.
-    epochs = min(config.most_epochs, DEFAULT_EPOCHS) if config.minutes else config.most_epochs
+    epochs = min(config.max_epochs, DEFAULT_EPOCHS) if config.minutes else config.max_epochs
     schedule = Schedule(
         epochs if network.trainable else 0, data.steps_per_epoch, config.learning_rate
     )
@@ -129,14 +129,13 @@ class Checkpointer:
     def _load(self) -> None:
         path, state, config = self.run.checkpoint_path, self.state, self.data.config
         saved = load_checkpoint(path, state.variables)
-        now = self.data.fingerprint()  # a checkpoint of an earlier version may lack some keys
-        if any(now.get(name) != value for name, value in saved["sources"].items()):
+        if saved["sources"] != self.data.fingerprint():
             raise BadRun(
                 f"{path}: made for other people or images than those of {self.data.index.root}; "
                 "train again with another --out"
             )
         state.progress = TrainingProgress(**saved["progress"])
-        state.initial_bundle = saved.get("start", {})
+        state.initial_bundle = saved["start"]
         if saved["asked"] == [config.epochs, config.minutes]:
             state.schedule = replace(state.schedule, epochs=saved["epochs"])
 
