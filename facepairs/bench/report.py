@@ -105,8 +105,12 @@ def _column(line: Line[Any], name: str) -> list[float]:
 
 def _rounded(summary: S) -> S:
     """Round all figures to four digits; more would be noise."""
-    figures = {name: value for name, value in vars(summary).items() if isinstance(value, float)}
-    return replace(summary, **{name: float(f"{value:.4g}") for name, value in figures.items()})
+    figures: dict[str, Any] = {
+        name: float(f"{value:.4g}")
+        for name, value in vars(summary).items()
+        if isinstance(value, float)
+    }
+    return replace(summary, **figures)
 
 
 def _median(values: Sequence[float]) -> float | None:

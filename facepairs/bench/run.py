@@ -107,7 +107,7 @@ class Results:
     @property
     def failed(self) -> bool:
         """Whether any row failed."""
-        return any(line.failed for line in [*self.rows, *self.training])
+        return any(row.failed for row in self.rows) or any(row.failed for row in self.training)
 
 
 def check_model(model: str) -> None:

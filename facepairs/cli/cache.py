@@ -20,7 +20,7 @@ from facepairs.cli.options import (
     path,
     training_settings,
 )
-from facepairs.cli.output import NEGATIVE, OK, log, print_json, print_rows, progress_display
+from facepairs.cli.output import NEGATIVE, OK, log, print_json, print_result, progress_display
 
 app = typer.Typer(
     help="Keep sampled pairs in TFRecord files.",
@@ -77,17 +77,13 @@ def build(
         beam_options=beam or [],
     )
     size = manifest.total_bytes
-    if json:
-        values = {"bytes": size, "manifest": manifest.to_json()}
-        print_json({"out": out, **values, "schema": 1})
-        return
-    print_rows(
-        [
-            ("cache", out),
-            ("pairs", f"{manifest.pairs:,} in {len(manifest.shards)} shards, {encoding}"),
-            ("size", f"{size / 1e6:,.1f} MB"),
-        ]
-    )
+    rows = [
+        ("cache", out),
+        ("pairs", f"{manifest.pairs:,} in {len(manifest.shards)} shards, {encoding}"),
+        ("size", f"{size / 1e6:,.1f} MB"),
+    ]
+    values = {"out": out, "bytes": size, "manifest": manifest.to_json(), "schema": 1}
+    print_result(json, values, rows)
 
 
 @app.command(epilog="Example: facepairs cache check cache/")

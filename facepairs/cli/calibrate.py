@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from facepairs.cli.options import BundleArgument, Data, Json, Pairs
-from facepairs.cli.output import log, percent, print_json, print_rows, progress_display
+from facepairs.cli.output import log, percent, print_result, progress_display
 
 if TYPE_CHECKING:
     from facepairs.training.recalibrate import RecalibrationSummary
@@ -31,35 +31,22 @@ def calibrate(
     result = recalibrate(bundle, data, out, pairs, progress_display(json)("scoring pairs"))
     for line in result.notes:
         log(line)
-    if json:
-        print_json(to_plain(result.summary))
-    else:
-        print_rows(_rows(result.summary))
+    print_result(json, to_plain(result.summary), _rows(result.summary))
 
 
 def _rows(summary: "RecalibrationSummary") -> list[tuple[str, str]]:
     fitted, before = summary.calibration, summary.before
-    ece = fitted.ece
+    pairs = f"{fitted.genuine_pairs:,} genuine and {fitted.impostor_pairs:,} impostor pairs"
     rows = [
         ("bundle", summary.out),
-        (
-            "calibrated on",
-            f"{fitted.genuine_pairs:,} genuine and {fitted.impostor_pairs:,} impostor pairs "
-            f"of {summary.people:,} people",
-        ),
+        ("calibrated on", f"{pairs} of {summary.people:,} people"),
         ("threshold", f"{summary.threshold:.4f}"),
-        (
-            "calibration error",
-            "too few pairs" if ece is None else f"{percent(ece)} (ECE, cross-fitted)",
-        ),
+        ("calibration error", f"{percent(fitted.ece)} (ECE, cross-fitted)"),
     ]
     if before:
-        rows.append(
-            (
-                "before",
-                f"threshold {before.threshold:.4f}, on these pairs FMR "
-                f"{percent(before.fmr)}, FNMR {percent(before.fnmr)}, calibration error "
-                f"{percent(before.ece)}",
-            )
+        errors = (
+            f"FMR {percent(before.fmr)}, FNMR {percent(before.fnmr)}, calibration error "
+            f"{percent(before.ece)}"
         )
+        rows.append(("before", f"threshold {before.threshold:.4f}, on these pairs {errors}"))
     return [*rows, ("next", f"facepairs verify A.jpg B.jpg --bundle {summary.out}")]

@@ -14,7 +14,15 @@ from facepairs.cli.options import (
     Json,
     Runner,
 )
-from facepairs.cli.output import NEGATIVE, OK, log, print_json, print_rows, progress_display
+from facepairs.cli.output import (
+    NEGATIVE,
+    OK,
+    log,
+    print_json,
+    print_result,
+    print_rows,
+    progress_display,
+)
 
 if TYPE_CHECKING:
     from facepairs.data.doctor import DatasetReport
@@ -25,7 +33,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 MAX_SHOWN = 20  # findings of one kind; --json has all of them
-NewFolder = Annotated[Path | None, Option(help="Folder to write; must not exist or be empty.")]
+NewFolder = Annotated[Path, Option(help="Folder to write; must not exist or be empty.")]
 
 
 @app.command(epilog="Example: facepairs data check photos/")
@@ -90,17 +98,13 @@ def frame(photos: Data, out: NewFolder, json: Json = False) -> None:
         log(f"left out: {error if path in error else f'{path}: {error}'}")
     if len(result.left_out) > MAX_SHOWN:
         log(f"… and {len(result.left_out) - MAX_SHOWN:,} more: use --json")
-    if json:
-        print_json(result.to_json())
-    else:
-        print_rows(
-            [
-                ("framed", f"{result.framed:,} photos in {out}"),
-                ("unchanged", f"{result.as_they_came:,}, already framed"),
-                ("several faces", f"{len(result.several_faces):,}: the largest was taken"),
-                ("left out", f"{len(result.left_out):,}"),
-            ]
-        )
+    rows = [
+        ("framed", f"{result.framed:,} photos in {out}"),
+        ("unchanged", f"{result.unchanged:,}, already framed"),
+        ("several faces", f"{len(result.several_faces):,}: the largest was taken"),
+        ("left out", f"{len(result.left_out):,}"),
+    ]
+    print_result(json, result.to_json(), rows)
     raise typer.Exit(NEGATIVE if result.left_out else OK)
 
 
@@ -118,10 +122,9 @@ def synth(
     write_synthetic_faces(
         out, people, photos, seed, progress=progress_display(json)("drawing faces")
     )
-    if json:
-        print_json({"out": str(out), "people": people, "images": people * photos, "schema": 1})
-    else:
-        print_rows([("drawn", f"{people * photos:,} photos of {people:,} people in {out}")])
+    count = people * photos
+    values = {"out": str(out), "people": people, "images": count, "schema": 1}
+    print_result(json, values, [("drawn", f"{count:,} photos of {people:,} people in {out}")])
 
 
 @app.command(epilog="Example: facepairs data fetch lfw --out data/lfw")
@@ -139,7 +142,5 @@ def fetch(
 
     faces = fetch_lfw(out, images, progress_display(json)("downloading"))
     log("LFW shows real people; its authors published it for research on face recognition")
-    if json:
-        print_json({"images": str(faces), "lists": str(out), "schema": 1})
-    else:
-        print_rows([("images", str(faces)), ("lists", str(out))])
+    values = {"images": str(faces), "lists": str(out)}
+    print_result(json, {**values, "schema": 1}, values.items())

@@ -7,7 +7,7 @@ from typer import Option
 
 from facepairs.choices import ExportFormat
 from facepairs.cli.options import BundleArgument, Json
-from facepairs.cli.output import print_json, print_rows
+from facepairs.cli.output import print_result
 
 EXAMPLE = "Example: facepairs export run/bundle --out phone --format litert"
 
@@ -29,21 +29,18 @@ def export(
         from facepairs.cli.quiet import quiet_tensorflow
 
         quiet_tensorflow()
+    from facepairs.evaluation.serialize import to_plain
     from facepairs.training.export.export import export as run
 
     result = run(bundle, out, format, tolerance)
-    if json:
-        print_json(result)
-        return
-    parity = result["parity"]
-    print_rows(
-        [
-            ("written", f"{result['out']} ({result['format']}; README.md there explains its use)"),
-            ("inputs", f"{', '.join(result['inputs'])}; output {result['output']}"),
-            (
-                "difference",
-                f"at most {parity['max_difference']:.3g} from the bundle's network, on "
-                f"{parity['crops']} crops (tolerance {parity['tolerance']:g})",
-            ),
-        ]
+    parity = result.parity
+    difference = (
+        f"at most {parity.max_difference:.3g} from the bundle's network, on {parity.crops} crops "
+        f"(tolerance {parity.tolerance:g})"
     )
+    rows = [
+        ("written", f"{out} ({result.format}; README.md there explains its use)"),
+        ("inputs", f"{', '.join(result.inputs)}; output {result.output}"),
+        ("difference", difference),
+    ]
+    print_result(json, {**to_plain(result), "bundle": bundle, "out": str(out)}, rows)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from facepairs.cli.options import BundleArgument, Json
-from facepairs.cli.output import percent, print_json, print_rows
+from facepairs.cli.output import percent, print_result
 
 if TYPE_CHECKING:
     from facepairs.bundles.bundle import Bundle
@@ -18,10 +18,7 @@ def info(bundle: BundleArgument, json: Json = False) -> None:
 
     opened = Bundle.open(bundle)
     opened.check_all()
-    if json:
-        print_json(dict(opened.raw))
-    else:
-        print_rows(_rows(opened))
+    print_result(json, opened.raw, _rows(opened))
 
 
 def _rows(bundle: "Bundle") -> list[tuple[str, str]]:

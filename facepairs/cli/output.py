@@ -62,9 +62,17 @@ def print_rows(rows: Iterable[tuple[str, str]]) -> None:
         print(f"{label:<{width}}  {text}")
 
 
-def percent(share: float) -> str:
-    """Return a share between 0 and 1 as a percentage of three digits, such as `0.124 %`."""
-    return f"{100 * share:.3g} %"
+def print_result(as_json: bool, value: dict[str, Any], rows: Iterable[tuple[str, str]]) -> None:
+    """Print what a command has done: an object with `as_json`, else rows of text."""
+    if as_json:
+        print_json(value)
+    else:
+        print_rows(rows)
+
+
+def percent(share: float | None) -> str:
+    """Return a share between 0 and 1 as a percentage, such as `0.124 %`; None is unknown."""
+    return "unknown, too few pairs" if share is None else f"{100 * share:.3g} %"
 
 
 def progress_display(as_json: bool = False) -> ProgressFactory:

@@ -15,6 +15,7 @@ from facepairs.cli.output import (
     UNDECIDED,
     log,
     print_json,
+    print_result,
     print_rows,
     progress_display,
 )
@@ -214,11 +215,9 @@ def _verify_pairs(
     if report.failed:
         counts = f"{report.failed:,} of {report.pairs:,} pairs"
         log(f"warning: {counts} could not be scored; see column error of {out}")
-    if settings.json:
-        values = {**vars(report), **point.to_json()}
-        print_json({**values, "out": out, "model": settings.bundle, "schema": SCHEMA})
-    else:
-        print_rows(verify_output.batch_rows(report, point, out))
+    values = {**vars(report), **point.to_json(), "out": out, "model": settings.bundle}
+    rows = verify_output.batch_rows(report, point, out)
+    print_result(settings.json, {**values, "schema": SCHEMA}, rows)
     raise typer.Exit(NEGATIVE if report.failed else OK)
 
 
