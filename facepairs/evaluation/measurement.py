@@ -13,16 +13,14 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.config import read_table
-from facepairs.errors import BadBundle, BadData, FacepairsError, NotEnough
+from facepairs.errors import BadData, FacepairsError, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.metrics.calibration import cross_fitted_probability
 from facepairs.evaluation.metrics.summary import (
+    FROM_CALLER,
     Summary,
-    Thresholds,
-    fixed_threshold,
-    fold_probability,
-    fold_thresholds,
-    held_out_thresholds,
+    calibrated_probability,
+    choose_thresholds,
     summarise_decisions,
 )
 from facepairs.evaluation.scores import ScoreTable, read_scores
@@ -39,7 +37,7 @@ OWN_THRESHOLD = "the bundle's own"
 History = dict[str, list[dict[str, float]]]
 
 
-class FoldRecord(msgspec.Struct, frozen=True):
+class FoldTraining(msgspec.Struct, frozen=True):
     """What `crossval` recorded of a fold; older versions recorded less."""
 
     fold: int
@@ -49,12 +47,13 @@ class FoldRecord(msgspec.Struct, frozen=True):
     epochs: int | None = None
     minutes: float | None = None
     seed: int | None = None
+    calibration: Calibration | None = None
 
 
-class MethodRecord(msgspec.Struct, frozen=True):
+class CrossvalRecord(msgspec.Struct, frozen=True):
     """What is read of a method's result.json; figures are computed again from the scores."""
 
-    folds: list[FoldRecord]
+    folds: list[FoldTraining]
     method: str | None = None
     folds_in_all: int | None = None
     machines: list[dict[str, Any]] = []
@@ -71,7 +70,7 @@ class Origin:
     created: str = ""
     folds_done: int | None = None
     folds_in_all: int | None = None
-    folds: list[FoldRecord] = field(default_factory=list)
+    folds: list[FoldTraining] = field(default_factory=list)
     machines: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -154,33 +153,7 @@ def measure_scores(source: ScoreSource, threshold: float | None = None) -> Measu
         BadData: The file cannot be read.
         NotEnough: A class is missing or too rare.
     """
-    scores = read_scores(Path(source.path))
-    thresholds = _thresholds(scores, threshold)
-    probability, probability_source = _refit_probability(scores)
-    summary = summarise_decisions(scores.genuine, scores.score, thresholds)
-    return Measurement(
-        name=source.name,
-        source=source.path,
-        scores=scores,
-        summary=EvaluationSummary(**vars(summary), pairs=source.path),
-        threshold=thresholds.by_pair,
-        probability=probability,
-        probability_source=probability_source,
-    )
-
-
-def _thresholds(scores: ScoreTable, threshold: float | None, **source: str) -> Thresholds:
-    """Return the given threshold for all pairs, or those of the other parts of the pairs."""
-    if threshold is not None:
-        return fixed_threshold(threshold, scores.fold.astype(np.int64), **source)
-    return held_out_thresholds(scores.genuine, scores.score, scores.fold)
-
-
-def _refit_probability(scores: ScoreTable) -> tuple[Floats | None, str]:
-    try:
-        return cross_fitted_probability(scores.genuine, scores.score, scores.fold), REFITTED
-    except NotEnough as error:
-        return None, f"no probability: {error}"
+    return _measure(source, read_scores(Path(source.path)), threshold, None, source.path)
 
 
 def measure_model(
@@ -189,7 +162,7 @@ def measure_model(
     scores: ScoreTable,
     pairs: str,
     own_threshold: bool = True,
-    **facts: Any,
+    **facts: int,
 ) -> Measurement:
     """Measure the scores that a bundle or an external embedder gave its pairs.
 
@@ -205,36 +178,28 @@ def measure_model(
     Raises:
         NotEnough: A class is missing or too rare.
     """
-    threshold = model.threshold if own_threshold else None
-    thresholds = _thresholds(scores, threshold, source=OWN_THRESHOLD)
-    own = None
-    if model.calibration is not None:
-        own = model.calibration.probability(scores.score)
-    summary = summarise_decisions(scores.genuine, scores.score, thresholds, own)
-    probability, probability_source = own, OWN_PROBABILITY
-    if own is None:
-        probability, probability_source = _refit_probability(scores)
     origin = Origin(model=model.model)
     if isinstance(model, Bundle):
-        training = {
-            name: value
-            for name, value in msgspec.to_builtins(model.training).items()
-            if value not in (None, "")
-        }
+        training = msgspec.to_builtins(model.training)
         origin = Origin(
-            model=model.model, training=training, versions=model.versions, created=model.created
+            model=model.model,
+            training={name: value for name, value in training.items() if value not in (None, "")},
+            versions=model.versions,
+            created=model.created,
         )
     run = Path(source.path).parent
-    return Measurement(
-        name=source.name,
-        source=source.path,
-        scores=scores,
-        summary=EvaluationSummary(
-            **vars(summary), pairs=pairs, model=model.model, bundle=source.path, **facts
-        ),
-        threshold=thresholds.by_pair,
-        probability=probability,
-        probability_source=probability_source,
+    measured = _measure(
+        source,
+        scores,
+        model.threshold if own_threshold else None,
+        model.calibration,
+        pairs,
+        model=model.model,
+        bundle=source.path,
+        **facts,
+    )
+    return replace(
+        measured,
         crop=model.framing,
         bundle_thresholds=model.thresholds,
         origin=origin,
@@ -245,7 +210,7 @@ def measure_model(
 def measure_view2(source: ScoreSource) -> Measurement:
     """Measure a method's folder of `crossval`: each fold at the threshold of its own network.
 
-    All figures are computed again from scores and thresholds. Only thresholds and records of the
+    All figures are computed again from the scores. Thresholds, calibrations and records of the
     training come from `result.json`.
 
     Raises:
@@ -253,45 +218,64 @@ def measure_view2(source: ScoreSource) -> Measurement:
         NotEnough: A class is missing in a fold.
     """
     folder = Path(source.path)
-    scores, record = read_scores(folder / SCORES), read_method_record(folder / RESULT)
+    scores, record = read_scores(folder / SCORES), read_crossval_record(folder / RESULT)
     numbers = sorted(set(scores.fold.tolist()))
-    folds = {number: folder / f"fold-{number:02}" for number in numbers}
-    calibrations = _read_calibrations(folds)
+    thresholds = {fold.fold: fold.threshold for fold in record.folds}
+    curves = {fold.fold: fold.calibration for fold in record.folds if fold.calibration}
+    calibrations = curves if len(curves) == len(record.folds) else None
     try:
-        thresholds = fold_thresholds(
-            scores.fold, {fold.fold: fold.threshold for fold in record.folds}
-        )
+        measured = _measure(source, scores, thresholds, calibrations, str(folder / SCORES))
     except BadData as error:
         raise BadData(f"{folder}: {error}; run crossval again") from None
-    if calibrations is None:
-        summary = summarise_decisions(scores.genuine, scores.score, thresholds)
-        summary = replace(summary, ece=record.ece)  # as crossval computed it
-        probability, probability_source = _refit_probability(scores)
-    else:
-        probability = fold_probability(scores.score, scores.fold, calibrations)
-        summary = summarise_decisions(scores.genuine, scores.score, thresholds, probability)
-        probability_source = OWN_PROBABILITY
-    return Measurement(
-        name=source.name,
-        source=source.path,
-        scores=scores,
-        summary=EvaluationSummary(**vars(summary), pairs=str(folder / SCORES)),
-        threshold=thresholds.by_pair,
-        probability=probability,
-        probability_source=probability_source,
+    if calibrations is None:  # a record of an older version has the error, not the calibrations
+        measured = replace(measured, summary=replace(measured.summary, ece=record.ece))
+    return replace(
+        measured,
         crop=_read_crop(folder),
         origin=Origin(
             model=record.method,
             folds_done=len(numbers),
             folds_in_all=record.folds_in_all or len(numbers),
-            folds=[fold for fold in record.folds if fold.fold in folds],
+            folds=[fold for fold in record.folds if fold.fold in numbers],
             machines=record.machines,
         ),
-        history=_read_histories({f"fold {number}": path for number, path in folds.items()}),
+        history=_read_histories({f"fold {k}": folder / f"fold-{k:02}" for k in numbers}),
     )
 
 
-def read_method_record(path: Path) -> MethodRecord:
+def _measure(
+    source: ScoreSource,
+    scores: ScoreTable,
+    threshold: float | Mapping[int, float] | None,
+    calibration: Calibration | Mapping[int, Calibration] | None,
+    pairs: str,
+    **facts: Any,
+) -> Measurement:
+    """Decide the pairs and compute their figures; without a calibration, one is fitted here."""
+    genuine, score, fold = scores.genuine, scores.score, scores.fold
+    threshold_source = OWN_THRESHOLD if "bundle" in facts else FROM_CALLER
+    thresholds = choose_thresholds(genuine, score, threshold, fold, threshold_source)
+    probability = calibrated_probability(score, fold, calibration)
+    summary = summarise_decisions(genuine, score, thresholds, probability)
+    probability_source = OWN_PROBABILITY
+    if probability is None:
+        try:
+            probability = cross_fitted_probability(genuine, score, fold)
+            probability_source = REFITTED
+        except NotEnough as error:
+            probability_source = f"no probability: {error}"
+    return Measurement(
+        name=source.name,
+        source=source.path,
+        scores=scores,
+        summary=EvaluationSummary(**vars(summary), pairs=pairs, **facts),
+        threshold=thresholds.by_pair,
+        probability=probability,
+        probability_source=probability_source,
+    )
+
+
+def read_crossval_record(path: Path) -> CrossvalRecord:
     """Read a method's result.json.
 
     Raises:
@@ -302,16 +286,7 @@ def read_method_record(path: Path) -> MethodRecord:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise BadData(f"{path}: cannot be read ({error}); {advice}") from None
-    return validate(values, MethodRecord, str(path), BadData, advice)
-
-
-def _read_calibrations(folds: Mapping[int, Path]) -> dict[int, Calibration] | None:
-    """Return the curve of each fold from its record, or None unless all records are there."""
-    try:
-        records = {k: json.loads((path / "fold.json").read_bytes()) for k, path in folds.items()}
-        return {k: Calibration.from_json(row["calibration"]) for k, row in records.items()}
-    except (OSError, ValueError, KeyError, TypeError, BadBundle):
-        return None
+    return validate(values, CrossvalRecord, str(path), BadData, advice)
 
 
 def _read_crop(folder: Path) -> CropSpec:

@@ -9,9 +9,9 @@ written here have their SHA-256 beside them, NAME.sha256; files without one are 
 import csv
 import math
 from array import array
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -177,33 +177,18 @@ def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) ->
     Raises:
         BadData: They do not hold the same pairs with the same labels.
     """
-    keys, others = _pair_hashes(first), _pair_hashes(other)
-    order, place = (np.lexsort(columns) for columns in (keys, others))  # stable: by position too
-    if not np.array_equal(keys[:, order], others[:, place]):
-        missing = len(first) - _count_shared(keys, others)
+    places: defaultdict[frozenset[str], deque[int]] = defaultdict(deque)
+    for place, pair in enumerate(zip(other.left, other.right, strict=True)):
+        places[frozenset(pair)].append(place)
+    queues = [places[frozenset(pair)] for pair in zip(first.left, first.right, strict=True)]
+    found = [queue.popleft() if queue else -1 for queue in queues]
+    missing = found.count(-1)
+    if missing or len(other) != len(first):
         raise BadData(
             f"{names[1]} has {len(other):,} pairs and lacks {missing:,} of the {len(first):,} of "
             f"{names[0]}; compare scores of the same pairs, for bundles with --pairs FILE"
         )
-    matched = np.empty(len(first), np.int64)
-    matched[order] = place
+    matched = np.array(found, np.int64)
     if (other.genuine[matched] != first.genuine).any():
         raise BadData(f"{names[0]} and {names[1]} disagree on which pairs are genuine")
     return matched
-
-
-def _pair_hashes(scores: ScoreTable) -> npt.NDArray[np.uint64]:
-    """Return a hash of the two names of each pair, in either order: uint64[2, N]."""
-    hashes = bytearray()
-    for pair in zip(scores.left, scores.right, strict=True):
-        both = "\0".join(sorted(pair)).encode("utf-8", "surrogateescape")
-        hashes += blake2b(both, digest_size=16).digest()
-    return np.frombuffer(hashes, np.uint64).reshape(-1, 2).T
-
-
-def _count_shared(keys: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]) -> int:
-    """Count the pairs of one table that the other has too; repeated pairs count repeatedly."""
-    both = np.concatenate([keys, others], axis=1)
-    _, group = np.unique(both, axis=1, return_inverse=True)
-    parts = np.split(group, [keys.shape[1]])
-    return int(np.minimum(*(np.bincount(part, minlength=group.max() + 1) for part in parts)).sum())

@@ -31,6 +31,7 @@ def _encode_array(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
-        finite = np.isfinite(value)
-        return value.tolist() if finite.all() else np.where(finite, value, None).tolist()
+        items = value.astype(object)
+        items[~np.isfinite(value)] = None
+        return items.tolist()
     raise TypeError(f"{type(value).__name__} has no plain form")

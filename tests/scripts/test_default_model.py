@@ -10,7 +10,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.config import load_config
 from facepairs.data.index import FaceIndex
 from facepairs.evaluation.metrics.calibration import fit_logistic
-from facepairs.evaluation.metrics.summary import view2_summary
+from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.scores import ScoreTable, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.support.checksum import checksum_path
@@ -42,7 +42,7 @@ def view2(faces, tmp_path_factory):
     score = np.clip(rng.normal(0.2 + 0.4 * genuine, 0.2), -1, 1)
     names = [f"P/{i}.jpg" for i in range(len(score))]
     write_scores(folder / "scores.csv", ScoreTable(names, names, genuine, fold, score))
-    summary = view2_summary(genuine, score, fold, dict.fromkeys(range(1, FOLDS + 1), 0.4))
+    summary = summarise(genuine, score, dict.fromkeys(range(1, FOLDS + 1), 0.4), fold)
     (folder / "result.json").write_text(json.dumps(to_plain(summary)))
     return folder
 

@@ -12,7 +12,6 @@ References:
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +25,7 @@ from facepairs.evaluation.metrics.arrays import (
     Ints,
     check_folds,
     check_two_classes,
+    require_two_classes,
 )
 from facepairs.evaluation.metrics.calibration import expected_calibration_error
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
@@ -46,8 +46,6 @@ OTHER_FOLDS = "each fold's from the other folds"
 OTHER_HALF = "each half's from the other half of the pairs"
 OWN_NETWORKS = "each fold's from its own network"
 ONE_FOLD = "a standard error needs 2 folds or more, has 1"
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,28 +122,49 @@ class Thresholds:
     is_fixed: bool = False
 
 
-def fixed_threshold(threshold: float, fold: Ints, source: str = FROM_CALLER) -> Thresholds:
-    """Return one threshold for all pairs; raises BadConfig unless it is finite."""
-    if not math.isfinite(threshold):
-        raise BadConfig(f"threshold is {threshold}; give a finite number")
-    folds = Parts(fold, are_folds=True) if len(np.unique(fold)) > 1 else None
-    by_pair = np.full(len(fold), float(threshold))
-    return Thresholds(by_pair=by_pair, source=source, parts=folds, is_fixed=True)
-
-
-def held_out_thresholds(
-    genuine: Bools, score: Floats, fold: npt.ArrayLike | None = None
+def choose_thresholds(
+    genuine: Bools,
+    score: Floats,
+    threshold: float | Mapping[int, float] | None,
+    fold: npt.ArrayLike | None = None,
+    source: str = FROM_CALLER,
 ) -> Thresholds:
-    """Return, for each part of the pairs, the most accurate threshold of the other parts.
+    """Return the threshold that decides each pair.
 
-    Parts are the folds where there are two or more, and otherwise two halves drawn by position and
-    class, never by score. Halves may share people.
+    Args:
+        genuine: bool[N].
+        score: float64[N].
+        threshold: One for all pairs, or one for each fold number. With None, each part of the pairs
+            gets the most accurate threshold of the other parts: the folds where there are two or
+            more, and otherwise two halves drawn by position and class, never by score. Halves may
+            share people.
+        fold: int[N], or None.
+        source: Where a single threshold comes from, in words.
 
     Raises:
         NotEnough: A class is too rare outside one of the parts.
-        BadData: `fold` does not have one number for each pair.
+        BadData: `fold` does not have one number for each pair, or a fold has no threshold.
+        BadConfig: The threshold is not finite.
     """
     parts = parts_of(genuine, fold)
+    if threshold is None:
+        by_pair = _held_out_thresholds(genuine, score, parts)
+        source = OTHER_FOLDS if parts.are_folds else OTHER_HALF
+        return Thresholds(by_pair=by_pair, source=source, parts=parts)
+    if isinstance(threshold, Mapping):
+        folds = Parts(check_folds(fold, len(score)), are_folds=True)
+        by_pair = np.empty(len(score))
+        for number, members in _members_of_folds(folds.number, threshold, "threshold"):
+            by_pair[members] = threshold[number]
+        return Thresholds(by_pair=by_pair, source=OWN_NETWORKS, parts=folds)
+    if not math.isfinite(threshold):
+        raise BadConfig(f"threshold is {threshold}; give a finite number")
+    by_pair = np.full(len(score), float(threshold))
+    true_parts = parts if parts.are_folds else None
+    return Thresholds(by_pair=by_pair, source=source, parts=true_parts, is_fixed=True)
+
+
+def _held_out_thresholds(genuine: Bools, score: Floats, parts: Parts) -> Floats:
     counts = int(genuine.sum()), int((~genuine).sum())
     if not parts.are_folds and min(counts) < 2:
         raise NotEnough(
@@ -159,49 +178,45 @@ def held_out_thresholds(
             by_pair[held_out] = best_threshold(genuine[~held_out], score[~held_out])
         except NotEnough as error:
             raise NotEnough(f"the pairs outside fold {number} set its threshold: {error}") from None
-    source = OTHER_FOLDS if parts.are_folds else OTHER_HALF
-    return Thresholds(by_pair=by_pair, source=source, parts=parts)
+    return by_pair
 
 
-def fold_thresholds(fold: npt.ArrayLike, thresholds: Mapping[int, float]) -> Thresholds:
-    """Return the thresholds that the network of each fold has; BadData where one is missing."""
-    folds = np.asarray(fold, np.int64)
-    by_pair = np.empty(len(folds))
-    for number, threshold in _by_fold(folds, thresholds, "threshold").items():
-        by_pair[folds == number] = threshold
-    return Thresholds(by_pair=by_pair, source=OWN_NETWORKS, parts=Parts(folds, are_folds=True))
-
-
-def fold_probability(
-    score: Floats, fold: npt.ArrayLike, calibrations: Mapping[int, Calibration]
-) -> Floats:
-    """Return the probability that the network of each fold gives its pairs: float64[N].
+def calibrated_probability(
+    score: Floats,
+    fold: npt.ArrayLike | None,
+    calibration: Calibration | Mapping[int, Calibration] | None,
+) -> Floats | None:
+    """Return the probability of each pair, float64[N], by one calibration or that of its fold.
 
     Raises:
         BadData: A fold has no calibration.
     """
-    folds = np.asarray(fold, np.int64)
+    if not isinstance(calibration, Mapping):
+        return None if calibration is None else calibration.probability(score)
     probability = np.empty(len(score))
-    for number, curve in _by_fold(folds, calibrations, "calibration").items():
-        held_out = folds == number
-        probability[held_out] = curve.probability(score[held_out])
+    folds = check_folds(fold, len(score))
+    for number, members in _members_of_folds(folds, calibration, "calibration"):
+        probability[members] = calibration[number].probability(score[members])
     return probability
 
 
-def _by_fold(folds: Ints, values: Mapping[int, T], what: str) -> dict[int, T]:
+def _members_of_folds(
+    folds: Ints, values: Mapping[int, object], what: str
+) -> list[tuple[int, Bools]]:
+    """Return the number and the pairs of each fold; BadData where a fold has no value."""
     numbers = np.unique(folds).tolist()
     missing = [number for number in numbers if number not in values]
     if missing:
         raise BadData(f"fold {missing[0]} has scores and no {what}")
-    return {number: values[number] for number in numbers}
+    return [(number, folds == number) for number in numbers]
 
 
 def summarise(
     genuine: npt.ArrayLike,
     score: npt.ArrayLike,
-    threshold: float | None,
+    threshold: float | Mapping[int, float] | None,
     fold: npt.ArrayLike | None = None,
-    calibration: Calibration | None = None,
+    calibration: Calibration | Mapping[int, Calibration] | None = None,
     *,
     threshold_source: str = FROM_CALLER,
 ) -> Summary:
@@ -210,57 +225,24 @@ def summarise(
     Args:
         genuine: bool[N].
         score: float[N].
-        threshold: Decides all pairs, and must not come from them; with None, each part of the pairs
-            is decided with the threshold of the other parts (`held_out_thresholds`).
+        threshold: One for all pairs, or as in View 2, one for each fold number, of the fold's own
+            network. They must not come from the pairs they decide. With None, each part of the
+            pairs is decided with the best threshold of the other parts (`choose_thresholds`).
         fold: int[N], or None.
-        calibration: Turns scores into the probabilities whose error is measured.
-        threshold_source: Where `threshold` comes from, in words.
+        calibration: Turns scores into the probabilities whose error is measured; one for all pairs,
+            or one for each fold number.
+        threshold_source: Where a single threshold comes from, in words.
 
     Raises:
         NotEnough: A class is missing, or too rare to set a threshold without the pairs it decides.
-        BadData: A score is not finite, or the arrays do not fit together.
+        BadData: A score is not finite, the arrays do not fit together, or a fold has no threshold
+            or calibration.
         BadConfig: The threshold is not finite.
     """
     labels, scores = check_two_classes(genuine, score)
-    folds = check_folds(fold, len(scores))
-    if threshold is None:
-        thresholds = held_out_thresholds(labels, scores, folds)
-    else:
-        thresholds = fixed_threshold(threshold, folds, threshold_source)
-    probability = None if calibration is None else calibration.probability(scores)
+    thresholds = choose_thresholds(labels, scores, threshold, fold, threshold_source)
+    probability = calibrated_probability(scores, fold, calibration)
     return summarise_decisions(labels, scores, thresholds, probability)
-
-
-def view2_summary(
-    genuine: npt.ArrayLike,
-    score: npt.ArrayLike,
-    fold: npt.ArrayLike,
-    thresholds: Mapping[int, float],
-    calibrations: Mapping[int, Calibration] | None = None,
-) -> Summary:
-    """Return every figure of a cross-validation, each fold decided at its own network's threshold.
-
-    Args:
-        genuine: bool[N].
-        score: float[N].
-        fold: int[N].
-        thresholds: By fold number, chosen without that fold's pairs.
-        calibrations: By fold number, fitted without that fold's pairs.
-
-    Raises:
-        NotEnough: A class is missing in a fold.
-        BadData: A score is not finite, the arrays do not fit together, or a fold has no threshold
-            or calibration.
-    """
-    labels, scores = check_two_classes(genuine, score)
-    folds = check_folds(fold, len(scores))
-    chosen = fold_thresholds(folds, thresholds)
-    for number in np.unique(folds):
-        check_two_classes(labels[folds == number], scores[folds == number])
-    probability = None
-    if calibrations is not None:
-        probability = fold_probability(scores, folds, calibrations)
-    return summarise_decisions(labels, scores, chosen, probability)
 
 
 def summarise_decisions(
@@ -275,7 +257,7 @@ def summarise_decisions(
         probability: float64[N] at equal priors, or None.
 
     Raises:
-        NotEnough: A class is missing.
+        NotEnough: A class is missing, also in a fold with a threshold of its own network.
     """
     by_pair, parts = thresholds.by_pair, thresholds.parts
     rates = error_rates(genuine, score >= by_pair)
@@ -283,6 +265,8 @@ def summarise_decisions(
     if parts is not None:
         for number in np.unique(parts.number).tolist():
             members = parts.number == number
+            if thresholds.source == OWN_NETWORKS:
+                require_two_classes(genuine[members])
             folds.append(_fold_summary(number, genuine[members], score[members], by_pair[members]))
     over_folds = parts is not None and parts.are_folds and not thresholds.is_fixed
     error = None

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -151,16 +152,20 @@ def thresholds_for(
 
 
 def _fmr_threshold(point: TarAtFar, genuine: Bools, score: Floats) -> FmrThreshold:
-    counts = {"genuine_pairs": point.genuine_pairs, "impostor_pairs": point.impostor_pairs}
-    if point.threshold is None:
-        return FmrThreshold(fmr=point.far, threshold=None, reason=point.reason, **counts)
-    rates = error_rates(genuine, score >= point.threshold)
-    return FmrThreshold(
+    row = FmrThreshold(
         fmr=point.far,
         threshold=point.threshold,
+        genuine_pairs=point.genuine_pairs,
+        impostor_pairs=point.impostor_pairs,
+        reason=point.reason,
+    )
+    if point.threshold is None:
+        return row
+    rates = error_rates(genuine, score >= point.threshold)
+    return msgspec.structs.replace(
+        row,
         measured_fmr=rates.fmr,
         fmr_interval=rates.fmr_interval,
         fnmr=rates.fnmr,
         fnmr_interval=rates.fnmr_interval,
-        **counts,
     )

@@ -1,7 +1,9 @@
 """`ReportData`: everything a report shows. Pages, plots and tables draw it and compute nothing."""
 
 import datetime
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,12 @@ from facepairs.evaluation.metrics.calibration import (
     Reliability,
     expected_calibration_error,
     reliability_curve,
-    thresholds_for,
 )
 from facepairs.evaluation.metrics.comparison import Comparison
 from facepairs.evaluation.metrics.curves import Histogram, Roc, score_histogram, thinned_roc
 from facepairs.evaluation.metrics.rates import ErrorRates, error_rates
 from facepairs.evaluation.metrics.summary import FARS
+from facepairs.evaluation.metrics.thresholds import thresholds_for
 from facepairs.evaluation.protocols import HELDOUT_SEED
 from facepairs.evaluation.report.people import ErrorsByPerson, errors_by_person, person_of
 from facepairs.evaluation.report.photos import PhotoFinder
@@ -170,7 +172,12 @@ def report_data(
         BadData: The folder of photos holds none of the photos that the scores name.
     """
     photos = PhotoFinder.below(evaluation.data, evaluation.measurements[0].scores)
-    qualities = _QualityCache(photos, progress)
+
+    @cache  # verifiers that see the same crop share the measurements
+    def measure(crop: CropSpec) -> dict[str, Floats]:
+        assert photos is not None
+        return photo_qualities(photos.paths(), crop, progress("measuring photos"))
+
     return ReportData(
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         command=command,
@@ -179,39 +186,33 @@ def report_data(
         seeds=_seeds(evaluation),
         warnings=list(evaluation.warnings),
         data=_pair_data(evaluation, photos),
-        models=[_model_data(one, qualities) for one in evaluation.measurements],
+        models=[
+            _model_data(one, *_errors_by_quality(one, photos, measure))
+            for one in evaluation.measurements
+        ],
         comparison=evaluation.comparison,
         published=PublishedFigures(drawn=_is_lfw(evaluation)),
     )
 
 
-class _QualityCache:
-    """Measures the photos once for all verifiers that see the same crop of them."""
-
-    def __init__(self, photos: PhotoFinder | None, progress: ProgressFactory) -> None:
-        self._photos, self._progress = photos, progress
-        self._measured: dict[CropSpec, dict[str, Floats]] = {}
-
-    def errors(self, one: Measurement) -> tuple[list[QualityErrors] | None, str]:
-        """Return errors by quality, or None and the reason."""
-        if self._photos is None:
-            return None, "needs the folder of photos: give DATA, and scores with names of photos"
-        if one.crop not in self._measured:
-            try:
-                qualities = photo_qualities(
-                    self._photos.paths(), one.crop, self._progress("measuring photos")
-                )
-            except FacepairsError as error:
-                return None, f"not measured: {error}"
-            self._measured[one.crop] = qualities
-        scores = one.scores
-        worse = worse_of_pairs(scores.left, scores.right, self._measured[one.crop])
-        return errors_by_quality(scores.genuine, one.accepted, worse), ""
+def _errors_by_quality(
+    one: Measurement, photos: PhotoFinder | None, measure: Callable[[CropSpec], dict[str, Floats]]
+) -> tuple[list[QualityErrors] | None, str]:
+    """Return errors by quality, or None and the reason."""
+    if photos is None:
+        return None, "needs the folder of photos: give DATA, and scores with names of photos"
+    try:
+        qualities = measure(one.crop)
+    except FacepairsError as error:
+        return None, f"not measured: {error}"
+    worse = worse_of_pairs(one.scores.left, one.scores.right, qualities)
+    return errors_by_quality(one.scores.genuine, one.accepted, worse), ""
 
 
-def _model_data(one: Measurement, qualities: _QualityCache) -> ModelData:
+def _model_data(
+    one: Measurement, quality: list[QualityErrors] | None, quality_reason: str
+) -> ModelData:
     scores = one.scores
-    quality, quality_reason = qualities.errors(one)
     people = worst = None
     if scores.has_names:
         people = errors_by_person(scores.left, scores.right, scores.genuine, one.accepted)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.evaluation.metrics.summary import FoldSummary, Summary, view2_summary
+from facepairs.bundles.calibration import Calibration
+from facepairs.evaluation.metrics.summary import FoldSummary, Summary, summarise
 from facepairs.evaluation.scores import ScoreTable, write_scores
 from facepairs.evaluation.serialize import write_json
 from facepairs.training.view2.fold_record import SCORES, FinishedFold, fold_folder, read_fold
@@ -15,11 +16,11 @@ from facepairs.training.view2.methods import CONFIG, METHODS, check_data
 
 RESULT = "result.json"
 SCHEMA = 2
-FROM_RECORD = ("people", "images", "identities_digest", "epochs", "minutes", "seed")
+FROM_RECORD = ("people", "images", "identities_digest", "epochs", "minutes", "seed", "calibration")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoldResult(FoldSummary):
+class FoldFigures(FoldSummary):
     """Figures of a fold and how its network was trained; `people` and `images` are counts."""
 
     people: dict[str, int]
@@ -28,10 +29,11 @@ class FoldResult(FoldSummary):
     epochs: int
     minutes: float
     seed: int
+    calibration: Calibration
 
 
 @dataclass(frozen=True, kw_only=True)
-class MethodResult(Summary):
+class MethodFigures(Summary):
     """Figures of a method over its finished folds; `minutes` is the time of all trainings."""
 
     method: str
@@ -48,7 +50,7 @@ class CrossvalResults:
     schema: int = SCHEMA
     protocol: str = "view2"
     data: dict[str, str]
-    methods: dict[str, MethodResult]
+    methods: dict[str, MethodFigures]
 
 
 def check_all_data(out: Path, digests: Mapping[str, str]) -> None:
@@ -80,19 +82,19 @@ def write_results(out: Path, folds: int, digests: Mapping[str, str]) -> Crossval
     return results
 
 
-def _method_result(folder: Path, method: str, done: list[FinishedFold], folds: int) -> MethodResult:
+def _method_result(folder: Path, method: str, done: list[FinishedFold], folds: int) -> MethodFigures:
     scores = _join_scores(done)
     write_scores(folder / SCORES, scores)
     by_fold = {fold.record.fold: fold for fold in done}
-    summary = view2_summary(
+    summary = summarise(
         scores.genuine,
         scores.score,
-        scores.fold,
         {number: fold.record.threshold for number, fold in by_fold.items()},
+        scores.fold,
         {number: fold.record.calibration for number, fold in by_fold.items()},
     )
     rows = [
-        FoldResult(
+        FoldFigures(
             **vars(row), **{key: getattr(by_fold[row.fold].record, key) for key in FROM_RECORD}
         )
         for row in summary.folds
@@ -101,7 +103,7 @@ def _method_result(folder: Path, method: str, done: list[FinishedFold], folds: i
     for fold in done:
         if fold.record.machine not in machines:
             machines.append(fold.record.machine)
-    result = MethodResult(
+    result = MethodFigures(
         **vars(summary) | {"folds": rows},
         method=method,
         folds_done=len(done),

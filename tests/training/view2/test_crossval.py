@@ -1,4 +1,4 @@
-"""Cross-validation: every fold on its own, no leak, and what is done stays done."""
+"""Cross-validation: folds are independent, no bundle knows its test people, and runs resume."""
 
 import gc
 import json
@@ -12,10 +12,10 @@ from invented_view2 import FOLDS, write_lists
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadRun
-from facepairs.evaluation.metrics.summary import view2_summary
+from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.scores import read_scores
 from facepairs.evaluation.serialize import to_plain
-from facepairs.training import job as training
+from facepairs.training import state as training_state
 from facepairs.training.view2.crossval import crossval, run_fold
 from facepairs.training.view2.fold_record import read_fold
 from facepairs.training.view2.folds import check_unknown, read_view2
@@ -71,7 +71,7 @@ def trained(view, tmp_path_factory):
     return folder / "run"
 
 
-def test_a_fold_is_a_run_folder_with_scores_and_a_record(view, done):
+def test_a_finished_fold_has_a_run_folder_scores_and_a_record(view, done):
     _, out = done
     for fold in (1, 2):
         folder = out / "pixels" / f"fold-0{fold}"
@@ -98,17 +98,17 @@ def test_a_fold_is_a_run_folder_with_scores_and_a_record(view, done):
         assert list(scores.left) == [view.index.name(int(i)) for i in pairs.left]
 
 
-def test_nothing_of_a_fold_stays_in_memory(view, trained):
+def test_a_finished_fold_leaves_no_images_or_state_in_memory(view, trained):
     import keras
 
     keras.utils.clear_session()
     gc.collect()
     held = [o for o in gc.get_objects() if type(o).__name__ == "EagerTensor" and o.ndim == 4]
     assert not [tensor.shape for tensor in held if tensor.shape[0] == len(view.index)]
-    assert not [o for o in gc.get_objects() if type(o) is training.TrainJob]
+    assert not [o for o in gc.get_objects() if type(o) is training_state.TrainingState]
 
 
-def test_scores_are_those_that_verify_gives(view, done):
+def test_scores_equal_those_of_verify(view, done):
     folder = done[1] / "eigenfaces" / "fold-02"
     scores = read_scores(folder / "scores.csv")
     verifier = Verifier.load(folder / "bundle")
@@ -118,7 +118,7 @@ def test_scores_are_those_that_verify_gives(view, done):
         assert verdict.score == pytest.approx(scores.score[i], abs=1e-5)
 
 
-def test_no_bundle_knows_anybody_of_its_fold(view, done):
+def test_no_bundle_knows_people_of_its_fold(view, done):
     for method in ("pixels", "eigenfaces"):
         for fold in (1, 2):
             bundle = Bundle.open(done[1] / method / f"fold-0{fold}" / "bundle")
@@ -136,7 +136,7 @@ def test_the_result_can_be_computed_from_scores_and_thresholds(done):
         assert json.loads((out / method / "result.json").read_text()) == result
         scores = read_scores(out / method / "scores.csv")
         thresholds = {row["fold"]: row["threshold"] for row in result["folds"]}
-        again = to_plain(view2_summary(scores.genuine, scores.score, scores.fold, thresholds))
+        again = to_plain(summarise(scores.genuine, scores.score, thresholds, scores.fold))
         for key in ("accuracy", "accuracy_standard_error", "auc", "eer", "tar_at_far", "fmr"):
             assert result[key] == again[key]
         assert 0 <= result["ece"] <= 1
@@ -144,7 +144,7 @@ def test_the_result_can_be_computed_from_scores_and_thresholds(done):
         assert result["machines"][0]["cores"] >= 1
 
 
-def test_folds_that_are_done_are_not_trained_again(view, done, tmp_path, monkeypatch):
+def test_finished_folds_are_not_trained_again(view, done, tmp_path, monkeypatch):
     out = tmp_path / "run"
     shutil.copytree(done[1], out)
 
@@ -165,7 +165,7 @@ def test_folds_that_are_done_are_not_trained_again(view, done, tmp_path, monkeyp
     assert again.auc == before.auc
 
 
-def test_a_record_of_another_fold_or_method_does_not_count(done, tmp_path):
+def test_a_record_of_another_fold_or_method_is_ignored(done, tmp_path):
     folder = tmp_path / "fold-01"
     shutil.copytree(done[1] / "pixels" / "fold-01", folder)
     assert read_fold(folder, "pixels", 1) is not None
@@ -178,7 +178,7 @@ def test_a_record_of_another_fold_or_method_does_not_count(done, tmp_path):
 
 
 @pytest.mark.parametrize("part", ["training", "calibration"])
-def test_a_hand_made_split_that_leaks_is_caught_before_scoring(view, tmp_path, part):
+def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path, part):
     config = plan(tmp_path).configs["pixels"]
     split = view.split(1, config)
     leaking = replace(split, **{part: np.union1d(getattr(split, part), split.test[:2])})
@@ -189,7 +189,7 @@ def test_a_hand_made_split_that_leaks_is_caught_before_scoring(view, tmp_path, p
     assert not (folder / "fold.json").exists()
 
 
-def test_people_in_the_pairs_alone_are_guarded_too(view, done):
+def test_people_who_are_only_in_the_pairs_are_checked_too(view, done):
     bundle = Bundle.open(done[1] / "pixels" / "fold-01" / "bundle")
     check_unknown(bundle, view.index, view.people_of(1), 1)
     with pytest.raises(BadRun, match="on 12 of the 12 people of fold 2"):
@@ -204,17 +204,17 @@ def test_a_checkpoint_from_another_fold_is_refused(view, trained, tmp_path):
         crossval(view, plan(tmp_path, "difference", "2"), out, resume=True)
 
 
-def test_a_training_that_was_cut_off_ends_at_the_same_weights(view, trained, tmp_path, monkeypatch):
+def test_an_interrupted_fold_ends_at_the_same_weights(view, trained, tmp_path, monkeypatch):
     """A kill after the first epoch's checkpoint, as seen by the next run."""
     made, cut = plan(tmp_path, "difference", "1"), tmp_path / "cut"
-    save = training.save_checkpoint
+    save = training_state.save_checkpoint
 
     def save_and_die(path, variables, state):
         save(path, variables, state)
         raise SystemExit
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(training, "save_checkpoint", save_and_die)
+        patch.setattr(training_state, "save_checkpoint", save_and_die)
         crossval(view, made, cut)
     assert not (cut / "difference" / "fold-01" / "bundle").exists()
     report = crossval(view, made, cut, resume=True)
@@ -227,7 +227,7 @@ def test_a_training_that_was_cut_off_ends_at_the_same_weights(view, trained, tmp
     assert report.results.methods["difference"].accuracy_standard_error is None
 
 
-def test_the_articles_pairs_make_another_network(view, trained, tmp_path):
+def test_the_article_sampler_trains_another_network(view, trained, tmp_path):
     text = SETTINGS.replace("[difference]", "[difference-article]")
     report = crossval(view, plan(tmp_path, "difference-article", "1", text), tmp_path / "run")
     (ours,) = json.loads((trained / "difference" / "result.json").read_text())["folds"]
@@ -238,7 +238,7 @@ def test_the_articles_pairs_make_another_network(view, trained, tmp_path):
     assert 'sampler = "article"' in settings
 
 
-def test_settings_images_and_places_that_do_not_fit_are_refused(view, done, many_faces, tmp_path):
+def test_changed_settings_images_and_unusable_folders_are_refused(view, done, many_faces, tmp_path):
     out = tmp_path / "run"
     shutil.copytree(done[1], out)
     with pytest.raises(BadRun, match="--resume"):

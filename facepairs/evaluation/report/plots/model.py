@@ -3,31 +3,16 @@
 from typing import TYPE_CHECKING
 
 from facepairs.evaluation.report.data import ModelData
-from facepairs.evaluation.report.plots.style import (
-    BEHIND_TEXT,
-    DASHES,
-    GENUINE,
-    IMPOSTOR,
-    INK,
-    PAPER,
-    SERIES,
-    SOFT,
-    Plot,
-    new_figure,
-    percent,
-    plot_style,
-    shorten_name,
-)
+from facepairs.evaluation.report.plots import style
+from facepairs.evaluation.report.plots.style import Plot, new_figure, shorten_name
 
 if TYPE_CHECKING:
     pass
 
-THRESHOLD_LINE = {"color": INK, "linestyle": (0, (4, 3)), "linewidth": 1.1}
-
 
 def model_plots(model: ModelData, number: int) -> list[Plot]:
     """Draw the plots of one verifier, `number` from 1; plots without data are left out."""
-    with plot_style():
+    with style.plot_style():
         plots = [_histogram(model)]
         if model.reliability.bins is not None:
             plots.append(_reliability(model))
@@ -44,14 +29,15 @@ def _histogram(model: ModelData) -> Plot:
     figure, (axes,) = new_figure()
     data = model.histogram
     for label, shares, colour, dash in (
-        ("impostor", data.impostor, IMPOSTOR, "--"),
-        ("genuine", data.genuine, GENUINE, "-"),
+        ("impostor", data.impostor, style.IMPOSTOR, "--"),
+        ("genuine", data.genuine, style.GENUINE, "-"),
     ):
         axes.stairs(shares, data.edges, fill=True, color=colour, alpha=0.28)
         axes.stairs(shares, data.edges, color=colour, linestyle=dash, linewidth=1.6, label=label)
     used = model.thresholds[0]
-    for value in {used.threshold, used.threshold_high} - {None}:
-        axes.axvline(value, **THRESHOLD_LINE)
+    for value in {used.threshold, used.threshold_high}:
+        assert value is not None  # it decided
+        axes.axvline(value, **style.DASHED)
     axes.set_xlabel("score: higher is more alike")
     axes.set_ylabel("share of the class")
     axes.yaxis.set_major_formatter(_percent_tick)
@@ -65,7 +51,7 @@ def _histogram(model: ModelData) -> Plot:
 
 
 def _percent_tick(value: float, _: object) -> str:
-    return percent(round(value, 6))
+    return style.percent(round(value, 6))
 
 
 def _reliability(model: ModelData) -> Plot:
@@ -73,9 +59,9 @@ def _reliability(model: ModelData) -> Plot:
     bins = model.reliability.bins
     assert bins is not None
     x, y, sizes = bins.probability, bins.genuine_share, 18 + 60 * bins.weight / bins.weight.max()
-    axes.plot([0, 1], [0, 1], ":", color=SOFT, linewidth=1.2)
-    axes.plot(x, y, color=SERIES[0], linewidth=1.4)
-    axes.scatter(x, y, s=sizes, color=SERIES[0], edgecolors=PAPER, zorder=3)
+    axes.plot([0, 1], [0, 1], **style.DOTTED)
+    axes.plot(x, y, color=style.SERIES[0], linewidth=1.4)
+    axes.scatter(x, y, s=sizes, color=style.SERIES[0], edgecolors=style.PAPER, zorder=3)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axes.set_xlabel("predicted probability of being genuine")
     axes.set_ylabel("observed share that is genuine")
@@ -95,16 +81,17 @@ def _folds(model: ModelData) -> Plot:
     accepts = [fold.false_accepts / fold.pairs for fold in folds]
     rejects = [fold.false_rejects / fold.pairs for fold in folds]
     errors = [1 - fold.accuracy for fold in folds]
-    axes.bar(places, rejects, color=GENUINE, width=0.7, label="false rejects")
-    hatched = {"hatch": "///", "edgecolor": PAPER, "linewidth": 0}
-    axes.bar(places, accepts, 0.7, rejects, color=IMPOSTOR, label="false accepts", **hatched)
-    axes.axhline(sum(errors) / len(errors), **THRESHOLD_LINE)
+    axes.bar(places, rejects, color=style.GENUINE, width=0.7, label="false rejects")
+    bars = axes.bar(places, accepts, 0.7, rejects, color=style.IMPOSTOR, label="false accepts")
+    for bar in bars:
+        bar.set(hatch="///", edgecolor=style.PAPER, linewidth=0)
+    axes.axhline(sum(errors) / len(errors), **style.DASHED)
     top = max(errors) or 0.01
     every = max(1, len(folds) // 12)
     for place, (fold, height) in enumerate(zip(folds, errors, strict=True)):
         if len(folds) <= 12:
             text, above = f"{100 * fold.accuracy:.1f}", height + 0.03 * top
-            axes.text(place, above, text, ha="center", fontsize=8.5, bbox=BEHIND_TEXT)
+            axes.text(place, above, text, ha="center", fontsize=8.5, bbox=style.BEHIND_TEXT)
     axes.set_ylim(0, 1.32 * top)
     axes.set_xticks(places[::every], [str(fold.fold) for fold in folds[::every]])
     axes.grid(visible=False, axis="x")
@@ -129,18 +116,18 @@ def _quality(model: ModelData) -> Plot:
         previous = row.measure
         places.append(place)
         labels.append(f"{row.label} {row.measure}" if row.third == 1 else row.label)
-        for value, bounds, style, shift in (
-            (row.fnmr, row.fnmr_interval, {"color": GENUINE, "marker": "o"}, -0.16),
-            (row.fmr, row.fmr_interval, {"color": IMPOSTOR, "marker": "s"}, 0.16),
+        for value, bounds, colour, mark, shift in (
+            (row.fnmr, row.fnmr_interval, style.GENUINE, "o", -0.16),
+            (row.fmr, row.fmr_interval, style.IMPOSTOR, "s", 0.16),
         ):
-            axes.hlines(place + shift, *bounds, color=style["color"], linewidth=1.6)
-            axes.plot([value], [place + shift], markersize=5, linestyle="", **style)
+            axes.hlines(place + shift, *bounds, color=colour, linewidth=1.6)
+            axes.plot([value], [place + shift], mark, color=colour, markersize=5)
     axes.set_yticks(places, labels)
     axes.set_ylim(place + 0.7, -0.7)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(_percent_tick)
-    axes.plot([], [], "o-", color=GENUINE, label="false rejects (FNMR)")
-    axes.plot([], [], "s-", color=IMPOSTOR, label="false accepts (FMR)")
+    axes.plot([], [], "o-", color=style.GENUINE, label="false rejects (FNMR)")
+    axes.plot([], [], "s-", color=style.IMPOSTOR, label="false accepts (FMR)")
     figure.legend(loc="outside upper center", ncols=2)
     axes.set_xlabel("error rate")
     caption = "Pairs in thirds by their worse photo, with 95 % intervals."
@@ -157,11 +144,10 @@ def _training(model: ModelData) -> Plot:
             axes.plot(
                 [x for x, _ in points],
                 [y for _, y in points],
-                color=SERIES[place % len(SERIES)],
-                linestyle=DASHES[(place // len(SERIES)) % len(DASHES)],
                 linewidth=1.5,
                 marker="o" if len(points) < 3 else "",
                 label=shorten_name(name),
+                **style.series(place),
             )
     loss.set_ylabel("loss")
     area.set_ylabel("AUC, held-out people")

@@ -4,17 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from facepairs.evaluation.metrics.comparison import Comparison
 from facepairs.evaluation.report.data import ReportData
-from facepairs.evaluation.report.plots.style import (
-    DASHES,
-    PAPER,
-    SERIES,
-    SOFT,
-    Plot,
-    new_figure,
-    percent,
-    plot_style,
-    shorten_name,
-)
+from facepairs.evaluation.report.plots import style
+from facepairs.evaluation.report.plots.style import Plot, new_figure, shorten_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,12 +13,17 @@ if TYPE_CHECKING:
 DET_TICKS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
 LEGEND: dict[str, Any] = {
     "frameon": True,
-    "facecolor": PAPER,
+    "facecolor": style.PAPER,
     "edgecolor": "none",
     "framealpha": 0.85,
 }
-NOTE: dict[str, Any] = {"color": SOFT, "fontsize": 8.5, "textcoords": "offset points"}
-LEADER = {"arrowstyle": "-", "color": SOFT, "linewidth": 0.7, "relpos": (0, 0.5)}
+NOTE: dict[str, Any] = {
+    "color": style.SOFT,
+    "fontsize": 8.5,
+    "textcoords": "offset points",
+    "xytext": (6, -3),
+}
+LEADER = {"arrowstyle": "-", "color": style.SOFT, "linewidth": 0.7, "relpos": (0, 0.5)}
 MARKED = ("Eigenfaces", "Joint Bayesian", "MDML-DCPs", "MobileFaceNet")
 PUBLISHED_NOTE = (
     " Diamonds are published results on LFW's View 2; only their accuracies are known, so both "
@@ -37,7 +33,7 @@ PUBLISHED_NOTE = (
 
 def shared_plots(report: ReportData) -> list[Plot]:
     """Draw the plots that show all verifiers together."""
-    with plot_style():
+    with style.plot_style():
         plots = [_roc(report), _det(report)]
         if report.comparison is not None:
             plots.append(_differences(report.comparison))
@@ -51,20 +47,13 @@ def _draw_curves(axes: "Axes", report: ReportData, low: float) -> None:
         return (1 - true_accepts).clip(low, 1 - low) if low else true_accepts
 
     for place, model in enumerate(report.models):
-        colour, dash = SERIES[place % len(SERIES)], DASHES[place % len(DASHES)]
-        fmr, tmr = model.curve.fmr, model.curve.tmr
-        label = shorten_name(model.name)
-        axes.plot(fmr.clip(low, 1 - low), heights(tmr), color=colour, linestyle=dash, label=label)
-        rates = model.thresholds[0].rates
-        assert rates is not None
-        axes.plot(
-            [max(rates.fmr, low)],
-            [max(rates.fnmr, low) if low else 1 - rates.fnmr],
-            "o",
-            color=colour,
-            markeredgecolor=PAPER,
-            markersize=7,
-            label="decision" if place == len(report.models) - 1 else None,
+        line, name = style.series(place), shorten_name(model.name)
+        fmr, summary = model.curve.fmr, model.summary
+        axes.plot(fmr.clip(low, 1 - low), heights(model.curve.tmr), label=name, **line)
+        point = max(summary.fmr, low), max(summary.fnmr, low) if low else 1 - summary.fnmr
+        label = "decision" if place == len(report.models) - 1 else ""
+        axes.scatter(
+            *point, s=49, color=line["color"], edgecolors=style.PAPER, label=label, zorder=3
         )
 
 
@@ -74,17 +63,18 @@ def _draw_published(axes: "Axes", report: ReportData, det: bool) -> None:
     rows = [row for row in report.published.rows if row.method in MARKED]
     errors = [1 - row.accuracy for row in rows]
     heights = errors if det else [row.accuracy for row in rows]
-    style = {"color": "none", "markeredgecolor": SOFT, "markersize": 5}
-    axes.plot(errors, heights, "D", label="published", **style)
+    axes.scatter(
+        errors, heights, s=25, c="none", marker="D", edgecolors=style.SOFT, label="published"
+    )
     if not det and len(report.models) > 1:
         return  # the names would lie on other curves; the DET curve has them
     for place, (row, x, y) in enumerate(zip(rows, errors, heights, strict=True)):
         text = f"{row.method} {row.accuracy:.3f}"
-        if det or not place:
-            axes.annotate(text, (x, y), xytext=(6, -3), zorder=1.5, **NOTE)
-        else:  # no room beside these in the corner of the ROC plot
-            style = {**NOTE, "textcoords": "data", "arrowprops": LEADER}
-            axes.annotate(text, (x, y), xytext=(0.19, 0.62 + 0.07 * place), zorder=1.5, **style)
+        note = NOTE
+        if place and not det:  # no room beside these in the corner of the ROC plot
+            apart = (0.19, 0.62 + 0.07 * place)
+            note = {**NOTE, "xytext": apart, "textcoords": "data", "arrowprops": LEADER}
+        axes.annotate(text, (x, y), zorder=1.5, **note)
 
 
 def _draw_baselines(axes: "Axes", report: ReportData, det: bool) -> None:
@@ -94,13 +84,13 @@ def _draw_baselines(axes: "Axes", report: ReportData, det: bool) -> None:
         if row.method not in measured:
             rates, accepts = zip(*row.points, strict=True)
             heights = [1 - tar for tar in accepts] if det else accepts
-            axes.plot(rates, heights, "x:", color=SOFT, linewidth=1, markersize=5)
-            axes.annotate(row.method, (rates[0], heights[0]), xytext=(6, -3), **NOTE)
+            axes.plot(rates, heights, "x:", color=style.SOFT, linewidth=1, markersize=5)
+            axes.annotate(row.method, (rates[0], heights[0]), **NOTE)
 
 
 def _roc(report: ReportData) -> Plot:
     figure, (axes,) = new_figure()
-    axes.plot([0, 1], [0, 1], ":", color=SOFT, linewidth=1.2)
+    axes.plot([0, 1], [0, 1], **style.DOTTED)
     _draw_curves(axes, report, 0.0)
     _draw_baselines(axes, report, det=False)
     _draw_published(axes, report, det=False)
@@ -122,13 +112,13 @@ def _det(report: ReportData) -> Plot:
     low, high = min(0.01, max(1e-6, 0.5 / report.data.impostor_pairs)), 0.9
     axes.set_xscale("function", functions=(ndtri, ndtr))
     axes.set_yscale("function", functions=(ndtri, ndtr))
-    axes.plot([low, high], [low, high], ":", color=SOFT, linewidth=1.2)
+    axes.plot([low, high], [low, high], **style.DOTTED)
     _draw_curves(axes, report, low)
     _draw_baselines(axes, report, det=True)
     _draw_published(axes, report, det=True)
     ticks = [tick for tick in DET_TICKS if low <= tick <= high]
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_ticks(ticks, [percent(tick) for tick in ticks])
+        axis.set_ticks(ticks, [style.percent(tick) for tick in ticks])
         axis.set_minor_locator(NullLocator())
     axes.set(xlim=(low, high), ylim=(low, high))
     axes.set_xlabel("false accepts (FMR)")
@@ -144,10 +134,10 @@ def _det(report: ReportData) -> Plot:
 def _differences(comparison: Comparison) -> Plot:
     tests = comparison.tests
     figure, (axes,) = new_figure(height_in=1.3 + 0.42 * len(tests))
-    axes.axvline(0, color=SOFT, linestyle=":", linewidth=1.4)
+    axes.axvline(0, color=style.SOFT, linestyle=":", linewidth=1.4)
     for place, test in enumerate(tests):
-        axes.plot(test.auc.interval, [place, place], color=SERIES[0], linewidth=2.2)
-        axes.plot([test.auc.difference], [place], "o", color=SERIES[0], markersize=7)
+        axes.plot(test.auc.interval, [place, place], color=style.SERIES[0], linewidth=2.2)
+        axes.plot([test.auc.difference], [place], "o", color=style.SERIES[0], markersize=7)
     names = [f"{shorten_name(test.first)} -\n{shorten_name(test.second)}" for test in tests]
     axes.set_yticks(range(len(tests)), names)
     axes.set_ylim(len(tests) - 0.5, -0.5)

@@ -30,6 +30,8 @@ DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
 WIDTH_IN, HEIGHT_IN = 5.0, 3.9  # 360 points: on a phone a point is about a pixel
 PNG_DPI = 200
 LONGEST_NAME = 22
+DASHED: dict[str, Any] = {"color": INK, "linestyle": (0, (4, 3)), "linewidth": 1.1}
+DOTTED: dict[str, Any] = {"color": SOFT, "linestyle": ":", "linewidth": 1.2}
 BEHIND_TEXT = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.75, "pad": 0.8}
 
 SETTINGS: dict[str, Any] = {
@@ -128,6 +130,11 @@ def inline_svg(figure: "Figure", key: str, label: str) -> str:
     assert view_box is not None  # matplotlib writes one
     head = f'<svg viewBox="{view_box.group(1)}" role="img" aria-label="{label}">'
     return head + text[text.index(">") + 1 :].strip()
+
+
+def series(place: int) -> dict[str, Any]:
+    """Return colour and dashes of the line at a place, from 0."""
+    return {"color": SERIES[place % len(SERIES)], "linestyle": DASHES[place % len(DASHES)]}
 
 
 def shorten_name(name: str) -> str:
