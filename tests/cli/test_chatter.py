@@ -1,4 +1,4 @@
-"""Every command, on sound and on bad data, writes nothing to stderr but our own lines."""
+"""Every command, on good and on bad data, prints only our own lines on stderr."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def quiet(*words, check):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_no_command_lets_libraries_speak(place, tmp_path):
+def test_no_command_prints_output_of_libraries(place, tmp_path):
     faces, bad, run = place / "faces", place / "bad", tmp_path / "run"
     bundle = run / "bundle"
     train = ("--config", place / "short.toml")

@@ -1,4 +1,4 @@
-"""One's own people through the real command line: fine-tune, resume, calibrate, the default."""
+"""`train --init` and `calibrate` on the command line, and the packaged bundle."""
 
 import json
 import os
@@ -164,7 +164,7 @@ def test_calibrate_never_loads_tensorflow(start, many_faces, tmp_path):
         ["train", "{faces}", "--init", "default"],
     ],
 )
-def test_a_package_without_a_default_says_how_to_train_one(arguments, faces):
+def test_without_a_packaged_bundle_the_error_explains_how_to_train_one(arguments, faces):
     done = facepairs(*(word.format(faces=faces) for word in arguments), check=2)
     assert "comes without a default model; train one on your photos" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

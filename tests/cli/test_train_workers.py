@@ -1,4 +1,4 @@
-"""`facepairs train` by several workers: who writes, who stops, what is left, who goes on."""
+"""`facepairs train` with several workers: output, lost workers, refusals and resume."""
 
 import json
 import random
@@ -79,7 +79,7 @@ def wait_for(condition, started, seconds=240):
 
 
 def watch(path, seconds):
-    """Look at a file for so long; tell the seconds since it was last written."""
+    """Watch a file for some seconds; return the seconds since it was last written."""
     begun = changed = time.monotonic()
     seen = path.stat().st_mtime_ns
     while time.monotonic() - begun < seconds:
@@ -106,17 +106,17 @@ def test_a_killed_worker_loses_one_checkpoint_interval_at_most(faces, tmp_path, 
     assert code == 138
     assert "another worker stopped" in errors.splitlines()[-1]
 
-    for count in (1, 2):  # fewer, then more again
-        goes_on(command("train", faces, "--out", out), checkpoint, count)
+    for count in (1, 2):  # fewer workers, then two again
+        resume_until_next_checkpoint(command("train", faces, "--out", out), checkpoint, count)
 
 
-def goes_on(words, checkpoint, count):
-    """Resume with so many workers, until there is a later checkpoint."""
+def resume_until_next_checkpoint(words, checkpoint, count):
+    """Resume with `count` workers, and stop them at the next checkpoint."""
     last = step_of(checkpoint)
     alone = ("--devices", "one") if count == 1 else ()
     started = workers.start([*words, "--resume", *alone], count)
     wait_for(lambda: step_of(checkpoint) > last, started)
-    started[-1].send_signal(signal.SIGTERM)  # who is asked to stop stops all
+    started[-1].send_signal(signal.SIGTERM)  # stopping one worker stops all
     for code, _, errors in workers.finish(started):
         assert code == 130
         assert f"resuming at step {last} of" in errors
@@ -137,17 +137,19 @@ def test_a_worker_that_hangs_is_treated_as_lost(faces, tmp_path, victim):
         assert started[1 - victim].wait(120) == 138
         assert time.monotonic() - stopped < 60
         words = command("train", faces, "--out", out)
-        if victim == 0:  # nobody takes its run folder away
+        if victim == 0:  # its run folder stays locked
             resumed = facepairs(*words[3:], "--resume", "--devices", "one", check=2)
             assert f"in use by process {started[0].pid}" in resumed.stderr
-        started[victim].send_signal(signal.SIGCONT)  # back too late, it finds that it was given up
+        started[victim].send_signal(
+            signal.SIGCONT
+        )  # it continues, and finds that the others have left
         for code, _, errors in workers.finish(started):
             assert code == 138
             assert "another worker stopped" in errors.splitlines()[-1]
     finally:
         for one in started:
             one.kill()
-    goes_on(words, checkpoint, 1)
+    resume_until_next_checkpoint(words, checkpoint, 1)
 
 
 SOON = """
@@ -215,7 +217,7 @@ def test_workers_with_different_settings_are_refused(faces, settings, tmp_path):
 
 @pytest.mark.slow
 def test_different_copies_of_a_cache_are_refused(faces, settings, tmp_path):
-    """Each host may have its own, in the same place."""
+    """Each host may have its own copy under the same path."""
     words = command(
         "train", faces, "--out", tmp_path / "run", "--config", settings,
         "--store", "tfrecord", "--cache", "cache",
@@ -236,7 +238,7 @@ def test_different_copies_of_a_cache_are_refused(faces, settings, tmp_path):
 
 @pytest.mark.slow
 def test_an_error_of_the_chief_ends_all_workers(faces, settings, tmp_path):
-    (tmp_path / "other.txt").write_text("somebody else's")
+    (tmp_path / "other.txt").write_text("a file of another program")
     started = workers.train(faces, "--out", tmp_path, "--config", settings)
     (first, _, output), (second, _, errors) = workers.finish(started)
     assert (first, second) == (2, 138)
@@ -256,7 +258,7 @@ main(sys.argv[1:])
 
 
 @pytest.mark.slow
-def test_all_devices_train_the_default_model_and_one_goes_on(faces, tmp_path):
+def test_all_devices_train_the_default_model_and_one_resumes(faces, tmp_path):
     settings, out = tmp_path / "small.toml", tmp_path / "run"
     settings.write_text(TINY.replace('"difference"', '"siamese"'))
     words = ["train", str(faces), "--out", str(out), "--json"]

@@ -106,7 +106,7 @@ def saved_rows(database):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_ctrl_c_saves_and_resume_goes_on(bundle, photos, tmp_path):
+def test_ctrl_c_saves_and_resume_continues(bundle, photos, tmp_path):
     names = []
     for number in range(3000):
         os.link(photos / f"{number % 4}.png", tmp_path / f"{number}.png")

@@ -1,4 +1,4 @@
-"""Several workers of one training, each a process of its own on this machine."""
+"""Start several workers of one training, each in a process of its own on this machine."""
 
 import json
 import os
@@ -12,7 +12,7 @@ Worker = subprocess.Popen[str]
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports that nobody listens on."""
+    """Return free ports of this machine."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -21,7 +21,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def environments(count: int) -> list[dict[str, str]]:
-    """Give what a launcher sets for each of so many workers."""
+    """Return the environment that a launcher sets for each of `count` workers."""
     hosts = [f"127.0.0.1:{port}" for port in free_ports(count)]
     return [
         {
@@ -35,27 +35,27 @@ def environments(count: int) -> list[dict[str, str]]:
 
 
 def start(words: list[str], count: int = 2, last: list[str] | None = None) -> list[Worker]:
-    """Start the same program as so many workers, or for the last one what `last` says."""
-    each = [*[words] * (count - 1), last or words]
+    """Start a program as `count` workers; the last one runs `last` if it is given."""
+    commands = [*[words] * (count - 1), last or words]
     pipe = subprocess.PIPE
     return [
-        subprocess.Popen(one, env=env, text=True, stdout=pipe, stderr=pipe)
-        for one, env in zip(each, environments(count), strict=True)
+        subprocess.Popen(command_words, env=env, text=True, stdout=pipe, stderr=pipe)
+        for command_words, env in zip(commands, environments(count), strict=True)
     ]
 
 
 def train(*arguments: object, count: int = 2) -> list[Worker]:
-    """Start `facepairs train` as so many workers."""
+    """Start `facepairs train` as `count` workers."""
     return start(command("train", *arguments), count)
 
 
 def finish(workers: list[Worker], seconds: float = 240) -> list[tuple[int, str, str]]:
-    """Wait for all; give exit codes and what they printed. Nobody may trace back or hang."""
+    """Wait for all workers; return exit code, stdout and stderr of each. Fail on a traceback."""
     try:
-        told = [worker.communicate(timeout=seconds) for worker in workers]
+        outputs = [worker.communicate(timeout=seconds) for worker in workers]
     finally:
         for worker in workers:
             worker.kill()
-    for _, errors in told:
+    for _, errors in outputs:
         assert "Traceback" not in errors, errors
-    return [(w.returncode, out, err) for w, (out, err) in zip(workers, told, strict=True)]
+    return [(w.returncode, out, err) for w, (out, err) in zip(workers, outputs, strict=True)]
