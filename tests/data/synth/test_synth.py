@@ -2,9 +2,6 @@
 
 import io
 import math
-import os
-import subprocess
-import sys
 import unicodedata
 from dataclasses import astuple, fields
 from itertools import product
@@ -18,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from facepairs.data.index import FaceIndex
-from facepairs.data.synth import faces, folder
+from facepairs.data.synth import faces
 from facepairs.data.synth.drawing import draw
 from facepairs.data.synth.faces import draw_face, identity_of, name_of, shot_of
 from facepairs.data.synth.folder import write_synthetic_faces
@@ -155,41 +152,19 @@ def test_numbers_of_photos_are_drawn_from_the_range(tmp_path: Path) -> None:
     assert contents(tmp_path / "b").items() <= contents(tmp_path / "a").items()
 
 
-@pytest.fixture
-def early_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes from 17 photos on, however many cores there are."""
-    monkeypatch.setattr(folder, "POOL_FROM_PHOTOS", 16)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-
-
-@pytest.mark.usefixtures("early_pool")
-def test_drawing_in_processes_writes_the_same_bytes(tmp_path: Path) -> None:
-    ticks: dict[int, list[tuple[int, int]]] = {9: [], 8: []}
-    for people, seen in ticks.items():
-        out = tmp_path / str(people)
+def test_any_number_of_threads_writes_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[int, int]] = []
+    for cores in (1, 5):
+        monkeypatch.setattr("facepairs.support.parallel.cores", lambda cores=cores: cores)
         write_synthetic_faces(
-            out, people, 2, 1, 32, progress=lambda *tick, seen=seen: seen.append(tick)
+            tmp_path / str(cores), 9, 2, 1, 32, progress=lambda *call: calls.append(call)
         )
-    # Processes report a person at a time, this one a photo: so both were used.
-    assert ticks[9] == [(done, 18) for done in range(2, 19, 2)]
-    assert ticks[8] == [(done, 16) for done in range(1, 17)]
-    pool, serial = contents(tmp_path / "9"), contents(tmp_path / "8")
-    assert (len(pool), len(serial)) == (18, 16)
-    assert serial.items() <= pool.items()
-
-
-def test_a_script_without_a_main_guard_gets_its_faces(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from pathlib import Path\n"
-        "from facepairs.data.synth import folder\n"
-        "folder.POOL_FROM_PHOTOS = 1\n"
-        f"folder.write_synthetic_faces(Path({str(tmp_path / 'faces')!r}), 5, 2, 1, size_px=32)\n",
-        encoding="utf-8",
-    )
-    subprocess.run([sys.executable, script], check=True, capture_output=True, timeout=120)
-    assert len(contents(tmp_path / "faces")) == 10
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["faces", "script.py"]
+    assert calls == 2 * [(done, 18) for done in range(1, 19)]
+    one, five = contents(tmp_path / "1"), contents(tmp_path / "5")
+    assert len(one) == 18
+    assert one == five
 
 
 @pytest.mark.parametrize(
@@ -244,12 +219,10 @@ def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
     assert len(contents(tmp_path / "faces")) == 1
 
 
-@pytest.mark.usefixtures("early_pool")
 def test_an_interrupt_leaves_no_files(tmp_path: Path) -> None:
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    for people in (2, 9):  # in this process, and in several
-        with pytest.raises(KeyboardInterrupt):
-            write_synthetic_faces(tmp_path / "faces", people, 2, 1, size_px=32, progress=stop)
-        assert list(tmp_path.iterdir()) == []
+    with pytest.raises(KeyboardInterrupt):
+        write_synthetic_faces(tmp_path / "faces", 9, 2, 1, size_px=32, progress=stop)
+    assert list(tmp_path.iterdir()) == []
