@@ -35,12 +35,14 @@ class Reliability:
         genuine_share: float64[bins], share of its pairs that is genuine.
         weight: float64[bins], share of all weight; sums to 1.
         pairs: int64[bins], number of pairs.
+        ece: Expected calibration error, the mean gap between both, weighted.
     """
 
     probability: Floats
     genuine_share: Floats
     weight: Floats
     pairs: Ints
+    ece: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,12 +225,11 @@ def reliability_curve(
     pairs = np.bincount(bin_of, minlength=bins)
     filled = pairs > 0
     mass = np.bincount(bin_of, weight, bins)[filled]
-    return Reliability(
-        np.bincount(bin_of, weight * chances, bins)[filled] / mass,
-        np.bincount(bin_of, weight * labels, bins)[filled] / mass,
-        mass / mass.sum(),
-        pairs[filled],
-    )
+    predicted = np.bincount(bin_of, weight * chances, bins)[filled] / mass
+    observed = np.bincount(bin_of, weight * labels, bins)[filled] / mass
+    share = mass / mass.sum()
+    ece = float(np.sum(share * np.abs(predicted - observed)))
+    return Reliability(predicted, observed, share, pairs[filled], ece)
 
 
 def expected_calibration_error(
@@ -246,5 +247,4 @@ def expected_calibration_error(
         Guo et al., *On Calibration of Modern Neural Networks*, ICML 2017; bins of equal mass as in
         Nguyen and O'Connor, EMNLP 2015.
     """
-    curve = reliability_curve(genuine, probability, bins, prior)
-    return float(np.sum(curve.weight * np.abs(curve.probability - curve.genuine_share)))
+    return reliability_curve(genuine, probability, bins, prior).ece

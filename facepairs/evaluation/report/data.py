@@ -14,11 +14,7 @@ from facepairs.errors import FacepairsError
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import EvaluationSummary, History, Measurement, Origin
 from facepairs.evaluation.metrics.arrays import Bools, Floats
-from facepairs.evaluation.metrics.calibration import (
-    Reliability,
-    expected_calibration_error,
-    reliability_curve,
-)
+from facepairs.evaluation.metrics.calibration import Reliability, reliability_curve
 from facepairs.evaluation.metrics.comparison import Comparison
 from facepairs.evaluation.metrics.curves import Histogram, Roc, score_histogram, thinned_roc
 from facepairs.evaluation.metrics.rates import ErrorRates, error_rates
@@ -27,7 +23,6 @@ from facepairs.evaluation.metrics.thresholds import thresholds_for
 from facepairs.evaluation.protocols import HELDOUT_SEED
 from facepairs.evaluation.report.people import ErrorsByPerson, errors_by_person, person_of
 from facepairs.evaluation.report.photos import PhotoFinder
-from facepairs.evaluation.report.published import BASELINES, PUBLISHED, Baseline, Published
 from facepairs.evaluation.report.quality import (
     QualityErrors,
     errors_by_quality,
@@ -60,15 +55,6 @@ class ThresholdRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReliabilityDiagram:
-    """Where probabilities come from, their bins, and their ECE with classes weighted equally."""
-
-    source: str
-    bins: Reliability | None = None
-    ece: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class WrongPair:
     """A pair decided wrongly."""
 
@@ -81,19 +67,16 @@ class WrongPair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WrongPairs:
-    """The pairs decided most wrongly, farthest beyond their threshold first."""
-
-    false_accepts: list[WrongPair]
-    false_rejects: list[WrongPair]
-
-
-@dataclass(frozen=True, kw_only=True)
 class ModelData:
     """What a report shows of one verifier.
 
-    `people` and `worst` are None without names of photos; `quality` is None where
-    `quality_reason` says why.
+    Attributes:
+        probability_source: Where probabilities come from, or why there are none.
+        reliability: Of the probabilities, classes weighted equally.
+        quality: None where `quality_reason` says why.
+        people: None without names of photos.
+        worst: The pairs decided most wrongly, by "false_accepts" and "false_rejects", farthest from
+            the threshold first; None without names.
     """
 
     name: str
@@ -102,11 +85,12 @@ class ModelData:
     thresholds: list[ThresholdRow]
     curve: Roc
     histogram: Histogram
-    reliability: ReliabilityDiagram
+    probability_source: str
+    reliability: Reliability | None
     quality: list[QualityErrors] | None
     quality_reason: str
     people: ErrorsByPerson | None
-    worst: WrongPairs | None
+    worst: dict[str, list[WrongPair]] | None
     origin: Origin
     history: History
 
@@ -123,8 +107,6 @@ class PairData:
     folds: int
     photos: int | None = None
     people: int | None = None
-    people_with_one_photo: int | None = None
-    most_photos_of_a_person: int | None = None
     photos_missing: int | None = None
     folder_photos: int | None = None
     folder_people: int | None = None
@@ -133,17 +115,14 @@ class PairData:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedFigures:
-    """Figures of others; `drawn` where these pairs are LFW's, so that they can be compared."""
-
-    drawn: bool
-    rows: tuple[Published, ...] = PUBLISHED
-    baselines: tuple[Baseline, ...] = BASELINES
-
-
-@dataclass(frozen=True, kw_only=True)
 class ReportData:
-    """Everything a report shows; `created` is in UTC, `comparison` None for one verifier."""
+    """Everything a report shows.
+
+    Attributes:
+        created: Time in UTC.
+        comparison: None for one verifier.
+        is_lfw: Whether the pairs are LFW's, so that published figures can be compared.
+    """
 
     schema: int = SCHEMA
     created: str
@@ -155,7 +134,7 @@ class ReportData:
     data: PairData
     models: list[ModelData]
     comparison: Comparison | None
-    published: PublishedFigures
+    is_lfw: bool
 
 
 def report_data(
@@ -191,7 +170,7 @@ def report_data(
             for one in evaluation.measurements
         ],
         comparison=evaluation.comparison,
-        published=PublishedFigures(drawn=_is_lfw(evaluation)),
+        is_lfw=_is_lfw(evaluation),
     )
 
 
@@ -213,14 +192,16 @@ def _model_data(
     one: Measurement, quality: list[QualityErrors] | None, quality_reason: str
 ) -> ModelData:
     scores = one.scores
-    people = worst = None
+    people = worst = reliability = None
+    if one.probability is not None:
+        reliability = reliability_curve(scores.genuine, one.probability, prior=0.5)
     if scores.has_names:
         people = errors_by_person(scores.left, scores.right, scores.genuine, one.accepted)
         wrong = one.accepted != scores.genuine
-        worst = WrongPairs(
-            false_accepts=_worst(one, wrong & one.accepted),
-            false_rejects=_worst(one, wrong & ~one.accepted),
-        )
+        worst = {
+            "false_accepts": _worst(one, wrong & one.accepted),
+            "false_rejects": _worst(one, wrong & ~one.accepted),
+        }
     return ModelData(
         name=one.name,
         source=one.source,
@@ -228,7 +209,8 @@ def _model_data(
         thresholds=_threshold_rows(one),
         curve=thinned_roc(scores.genuine, scores.score),
         histogram=score_histogram(scores.genuine, scores.score),
-        reliability=_reliability(one),
+        probability_source=one.probability_source,
+        reliability=reliability,
         quality=quality,
         quality_reason=quality_reason,
         people=people,
@@ -271,17 +253,6 @@ def _threshold_rows(one: Measurement) -> list[ThresholdRow]:
             )
         )
     return rows
-
-
-def _reliability(one: Measurement) -> ReliabilityDiagram:
-    if one.probability is None:
-        return ReliabilityDiagram(source=one.probability_source)
-    pairs = one.scores.genuine, one.probability
-    return ReliabilityDiagram(
-        source=one.probability_source,
-        bins=reliability_curve(*pairs, prior=0.5),
-        ece=expected_calibration_error(*pairs, prior=0.5),
-    )
 
 
 def _worst(one: Measurement, chosen: Bools) -> list[WrongPair]:
@@ -329,13 +300,7 @@ def _pair_data(evaluation: Evaluation, photos: PhotoFinder | None) -> PairData:
     facts: dict[str, Any] = {}
     if scores.has_names:
         names = sorted({*scores.left, *scores.right})
-        counts = np.unique([person_of(name) for name in names], return_counts=True)[1]
-        facts |= {
-            "photos": len(names),
-            "people": len(counts),
-            "people_with_one_photo": int((counts == 1).sum()),
-            "most_photos_of_a_person": int(counts.max()),
-        }
+        facts |= {"photos": len(names), "people": len(set(map(person_of, names)))}
     if selection is not None:
         facts |= {
             "folder_photos": len(selection.index),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from facepairs.evaluation.metrics.summary import Summary
+from facepairs.evaluation.report.cells import Value
 from facepairs.evaluation.report.data import ModelData, ReportData
 from facepairs.evaluation.report.photos import PhotoFinder, data_uri
 from facepairs.evaluation.report.plots.model import model_plots
@@ -25,6 +26,11 @@ from facepairs.support.atomic import atomic_file
 
 HERE = Path(__file__).parent
 SHOWN_OF_ONE, SHOWN_OF_SEVERAL = 12, 6  # wrong pairs of each kind, for every verifier
+HEADLINES = {
+    "AUC": "AUC",
+    "EER": "equal error rate",
+    "TAR at FAR 0.01": "true accepts at 1 % false accepts",
+}
 KINDS = {"false_accepts": "Worst false accepts", "false_rejects": "Worst false rejects"}
 
 
@@ -34,7 +40,7 @@ class Headline(NamedTuple):
     label: str
     text: str
     note: str
-    value: float | None
+    value: Value
 
 
 def write_page(path: Path, report: ReportData, photos: PhotoFinder | None) -> None:
@@ -88,22 +94,13 @@ def _headlines(report: ReportData) -> list[Headline]:
     if len(report.models) > 1:
         return [_accuracy(model.summary, f"{model.name}: accuracy") for model in report.models]
     summary = report.models[0].summary
-    figures = {label: (value, bounds.text) for label, value, bounds in figure_rows(summary)}
-    auc, auc_interval = figures["AUC"]
-    tar, tar_interval = figures["TAR at FAR 0.01"]
-    tar_note = tar_interval if tar.value is None else f"95 % interval {tar_interval}"
-    eer_note = "where false accepts and false rejects are equally frequent"
-    return [
-        _accuracy(summary, "accuracy"),
-        Headline("AUC", auc.text, f"95 % interval {auc_interval}", summary.auc),
-        Headline("equal error rate", figures["EER"][0].text, eer_note, summary.eer),
-        Headline(
-            "true accepts at 1 % false accepts",
-            "-" if tar.value is None else tar.text,
-            tar_note,
-            summary.tar_at_far["0.01"].tar,
-        ),
-    ]
+    cards = [_accuracy(summary, "accuracy")]
+    for label, value, bounds in figure_rows(summary):
+        if label in HEADLINES:
+            is_interval = bounds.text and value.value is not None
+            note = f"95 % interval {bounds.text}" if is_interval else bounds.text
+            cards.append(Headline(HEADLINES[label], value.text, note, value.value))
+    return cards
 
 
 def _accuracy(summary: Summary, label: str) -> Headline:
@@ -132,7 +129,7 @@ def _worst(model: ModelData, photos: PhotoFinder | None, most: int) -> list[dict
             "kind": kind,
             "pairs": [
                 (pair, [_side(name, photos) for name in (pair.left, pair.right)])
-                for pair in getattr(model.worst, kind)[:most]
+                for pair in model.worst[kind][:most]
             ],
         }
         for kind, title in KINDS.items()

@@ -15,6 +15,7 @@ from facepairs.evaluation.report.cells import (
     word,
 )
 from facepairs.evaluation.report.data import ModelData, ReportData
+from facepairs.evaluation.report.published import BASELINES, PUBLISHED
 from facepairs.evaluation.report.summary_tables import figure_rows, summaries_table, tests_table
 from facepairs.evaluation.serialize import to_plain
 
@@ -129,16 +130,15 @@ def model_tables(model: ModelData, key: str) -> dict[str, Table]:
 
 def published_table(report: ReportData) -> Table:
     """Return published figures of others, marked as such."""
-    published = report.published
     rows = [
         [word(row.method), number(row.accuracy), word(row.trained_on), word(row.source)]
-        for row in [*published.baselines, *published.rows]
+        for row in [*BASELINES, *PUBLISHED]
     ]
     note = (
         "Accuracies on LFW's View 2, as published or, where noted, measured by this package; not "
         "measured in this run."
     )
-    if not published.drawn:
+    if not report.is_lfw:
         note += " The pairs of this report are others, so its figures cannot be compared with them."
     columns = ["method", "accuracy", "trained on", "source"]
     return Table("published", "Published results", note, columns, rows)

@@ -14,7 +14,7 @@ def model_plots(model: ModelData, number: int) -> list[Plot]:
     """Draw the plots of one verifier, `number` from 1; plots without data are left out."""
     with style.plot_style():
         plots = [_histogram(model)]
-        if model.reliability.bins is not None:
+        if model.reliability is not None:
             plots.append(_reliability(model))
         if len(model.summary.true_folds) > 1:
             plots.append(_folds(model))
@@ -56,7 +56,7 @@ def _percent_tick(value: float, _: object) -> str:
 
 def _reliability(model: ModelData) -> Plot:
     figure, (axes,) = new_figure()
-    bins = model.reliability.bins
+    bins = model.reliability
     assert bins is not None
     x, y, sizes = bins.probability, bins.genuine_share, 18 + 60 * bins.weight / bins.weight.max()
     axes.plot([0, 1], [0, 1], **style.DOTTED)
@@ -65,8 +65,7 @@ def _reliability(model: ModelData) -> Plot:
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     axes.set_xlabel("predicted probability of being genuine")
     axes.set_ylabel("observed share that is genuine")
-    ece = model.reliability.ece
-    axes.text(0.03, 0.95, f"ECE {ece:.4f}", transform=axes.transAxes, va="top")
+    axes.text(0.03, 0.95, f"ECE {bins.ece:.4f}", transform=axes.transAxes, va="top")
     caption = (
         "Predicted probability of being genuine, and the share of pairs that are. On the dotted "
         "line both are equal. Classes count equally."

@@ -6,6 +6,7 @@ from facepairs.evaluation.metrics.comparison import Comparison
 from facepairs.evaluation.report.data import ReportData
 from facepairs.evaluation.report.plots import style
 from facepairs.evaluation.report.plots.style import Plot, new_figure, shorten_name
+from facepairs.evaluation.report.published import BASELINES, PUBLISHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,9 +59,9 @@ def _draw_curves(axes: "Axes", report: ReportData, low: float) -> None:
 
 
 def _draw_published(axes: "Axes", report: ReportData, det: bool) -> None:
-    if not report.published.drawn:
+    if not report.is_lfw:
         return
-    rows = [row for row in report.published.rows if row.method in MARKED]
+    rows = [row for row in PUBLISHED if row.method in MARKED]
     errors = [1 - row.accuracy for row in rows]
     heights = errors if det else [row.accuracy for row in rows]
     axes.scatter(
@@ -80,7 +81,7 @@ def _draw_published(axes: "Axes", report: ReportData, det: bool) -> None:
 def _draw_baselines(axes: "Axes", report: ReportData, det: bool) -> None:
     """Draw this package's own baselines on LFW, except for those that are measured here."""
     measured = {model.name for model in report.models}
-    for row in report.published.baselines if report.published.drawn else ():
+    for row in BASELINES if report.is_lfw else ():
         if row.method not in measured:
             rates, accepts = zip(*row.points, strict=True)
             heights = [1 - tar for tar in accepts] if det else accepts
@@ -99,7 +100,7 @@ def _roc(report: ReportData) -> Plot:
     axes.set_ylabel("true accepts (1 - FNMR)")
     axes.legend(loc="lower right", **LEGEND)
     caption = "Up and to the left is better. The dotted line is guessing."
-    if report.published.drawn:
+    if report.is_lfw:
         caption += PUBLISHED_NOTE
     return Plot("roc", "ROC curve", caption, figure)
 
