@@ -1,152 +1,192 @@
-"""`export`: a bundle's network for other runtimes, checked against the bundle's own.
+"""`export`: write a bundle's network for other runtimes, checked against the bundle's own.
 
-OUT/network.onnx, embedder.toml   onnx: a copy; the TOML lets `verify` and `evaluate` take it
+OUT/network.onnx, embedder.toml   onnx: a copy, and the TOML file with which facepairs reads it
 OUT/network.tflite                litert
 OUT/saved_model.pb, variables/    saved_model
 OUT/README.md                     inputs, crop, score, threshold and probability, for people
-OUT/export.json                   the same for scripts, and how far the two networks differ
+OUT/export.json                   the same for programs, and the difference of the two networks
 """
 
-import json
+import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.bundle import NETWORK, Bundle
-from facepairs.bundles.default import DEFAULT
+from facepairs.bundles.calibration import BundleCalibration
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
-from facepairs.images.crop import load_crop
+from facepairs.evaluation.serialize import write_json
+from facepairs.images.crop import CropSpec, load_crop
 from facepairs.support.atomic import atomic_folder
+from facepairs.support.outputs import check_output_folder
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.export.readme import embedder_toml, readme
 from facepairs.verification.scorer import OnnxSession
 
-FORMATS = ("onnx", "litert", "saved_model")
-TOLERANCE = 1e-4  # of an output; float32 rounding in another order is about 1e-6
+TOLERANCE = 1e-4  # float32 rounding in another order gives about 1e-6
 RECORD = "export.json"
 CROPS = 8  # half random, half drawn faces
-SCHEMA = 1
 
-Arrays = dict[str, npt.NDArray[np.uint8]]
-Floats = npt.NDArray[np.float32]
-Run = Callable[[Arrays], Floats]
+Crops = dict[str, npt.NDArray[np.uint8]]
+RunNetwork = Callable[[Crops], npt.NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Parity:
+    """How far an exported network differs from the bundle's own.
+
+    Attributes:
+        crops: Number of crops compared.
+        max_difference: The largest absolute difference of an output.
+        tolerance: The largest difference allowed.
+    """
+
+    crops: int
+    max_difference: float
+    tolerance: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportRecord:
+    """What an export wrote; the content of `export.json`.
+
+    Attributes:
+        format: `onnx`, `litert` or `saved_model`.
+        file: The network's file in the folder, "." for the folder itself.
+        inputs: Names of the inputs.
+        output: Name of the output.
+        kind: `embedding` or `pair`.
+        model: The architecture.
+        framing: The crop that the network expects.
+        threshold: The bundle's threshold.
+        threshold_source: Where it comes from, in words.
+        calibration: From a score to a probability.
+        parity: The difference from the bundle's own network.
+    """
+
+    schema: int = 1
+    format: str
+    file: str
+    inputs: tuple[str, ...]
+    output: str
+    kind: str
+    model: str
+    framing: CropSpec
+    threshold: float
+    threshold_source: str
+    calibration: BundleCalibration
+    parity: Parity
 
 
 def export(
     path: Path | str | None, out: Path, format: str, tolerance: float = TOLERANCE
-) -> dict[str, Any]:
-    """Write a bundle's network into the folder `out`, whole or not at all; give what was done.
+) -> ExportRecord:
+    """Write a bundle's network into a folder, whole or not at all.
 
-    `format` is one of FORMATS. Keys of the dict, ready for JSON: `format`, `file`, `inputs`,
-    `output`, `parity` (`crops`, `max_difference` on them, `tolerance`), what the README says,
-    `bundle` and `out`. Raises BadBundle where the outputs differ by more than `tolerance`,
-    BadConfig for another format, or an `out` that holds something else than an earlier export.
+    Args:
+        path: The bundle; None for the default one.
+        out: The folder; an earlier export is replaced.
+        format: `onnx`, `litert` or `saved_model`.
+        tolerance: Largest allowed difference from the outputs of the bundle's own network.
+
+    Raises:
+        BadBundle: The outputs differ by more than `tolerance`.
+        BadConfig: The format is unknown, or `out` holds something else than an export.
     """
-    if format not in FORMATS:
-        raise BadConfig(f"format is {format!r}; give one of {', '.join(FORMATS)}")
+    if format not in WRITERS:
+        raise BadConfig(f"format is {format!r}; use one of {', '.join(WRITERS)}")
     if not tolerance >= 0:
-        raise BadConfig(f"tolerance is {tolerance}, not a number from 0 up")
+        raise BadConfig(f"tolerance is {tolerance}; use a number of at least 0")
     bundle = Bundle.open(path)
-    _check_free(out)
-    network = bundle.read(bundle.network.file)
+    check_output_folder(out, "an export", _is_export, error=BadConfig)
     with atomic_folder(out) as folder:
-        file, output, run = _WRITERS[format](bundle, network, folder)
-        parity = _parity(bundle, _onnx_runner(bundle, network), run)
-        if not parity <= tolerance:
+        file, output, run = WRITERS[format](bundle, folder)
+        difference = _max_difference(bundle, run)
+        if not difference <= tolerance:
             raise BadBundle(
-                f"{bundle.folder}: its network and the exported {format} differ by {parity:.3g} on "
-                f"the same crops, more than {tolerance:g}; nothing was written"
+                f"{bundle.folder}: its network and the exported {format} differ by "
+                f"{difference:.3g} on the same crops, more than {tolerance:g}; nothing was written"
             )
-        record = {
-            "schema": SCHEMA,
-            "format": format,
-            "file": file,
-            "inputs": list(bundle.network.inputs),
-            "output": output,
-            "kind": bundle.kind,
-            "model": bundle.model,
-            "framing": bundle.framing.to_json(),
-            "threshold": bundle.threshold,
-            "threshold_source": bundle.threshold_source,
-            "calibration": bundle.calibration.to_json(),
-            "parity": {"crops": CROPS, "max_difference": parity, "tolerance": tolerance},
-        }
-        (folder / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        record = ExportRecord(
+            format=format,
+            file=file,
+            inputs=bundle.network.inputs,
+            output=output,
+            kind=bundle.kind,
+            model=bundle.model,
+            framing=bundle.framing,
+            threshold=bundle.threshold,
+            threshold_source=bundle.threshold_source,
+            calibration=bundle.calibration,
+            parity=Parity(CROPS, difference, tolerance),
+        )
+        write_json(folder / RECORD, record)
         (folder / "README.md").write_text(readme(record), encoding="utf-8")
-    return record | {"bundle": str(path or DEFAULT), "out": str(out)}
+    return record
 
 
-def _check_free(out: Path) -> None:
-    """Refuse to replace anything but an earlier export or an empty folder."""
-    try:
-        free = not out.exists() or (out / RECORD).is_file()
-        free = free or (out.is_dir() and not any(out.iterdir()))
-    except OSError as error:
-        raise BadConfig(f"{out}: {error.strerror}; choose another place") from None
-    if not free:
-        raise BadConfig(f"{out}: exists and is no export; choose another place or remove it")
+def _is_export(folder: Path) -> bool:
+    return (folder / RECORD).is_file()
 
 
-def _onnx(bundle: Bundle, network: bytes, folder: Path) -> tuple[str, str, Run]:
-    (folder / NETWORK).write_bytes(network)
+def _is_export(folder: Path) -> bool:
+    return (folder / RECORD).is_file()
+
+
+def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
+    """Copy the ONNX file; return its name, its output's name and a function that runs it."""
+    (folder / NETWORK).write_bytes(bundle.read(bundle.network.file))
     if bundle.kind == "embedding":
         (folder / "embedder.toml").write_text(embedder_toml(bundle), encoding="utf-8")
-    written = (folder / NETWORK).read_bytes()
-    return NETWORK, bundle.network.output, _onnx_runner(bundle, written)
+    return NETWORK, bundle.network.output, _onnx_runner(bundle, (folder / NETWORK).read_bytes())
 
 
-def _saved_model(bundle: Bundle, _: bytes, folder: Path) -> tuple[str, str, Run]:
+def _write_saved_model(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     from facepairs.models.export.interchange import OUTPUT, export_saved_model, run_saved_model
     from facepairs.training.export.keras_model import read_keras
 
     export_saved_model(read_keras(bundle), folder)
-    return ".", OUTPUT, lambda inputs: run_saved_model(folder, inputs)
+    return ".", OUTPUT, lambda crops: run_saved_model(folder, crops)
 
 
-def _litert(bundle: Bundle, _: bytes, folder: Path) -> tuple[str, str, Run]:
-    import tempfile
+def _write_litert(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
+    from facepairs.models.export.interchange import OUTPUT, export_litert, run_litert
 
-    from facepairs.models.export.interchange import (
-        OUTPUT,
-        export_litert,
-        export_saved_model,
-        run_litert,
-    )
-    from facepairs.training.export.keras_model import read_keras
-
-    with tempfile.TemporaryDirectory() as between:
-        export_saved_model(read_keras(bundle), Path(between))
-        data = export_litert(Path(between))
+    with tempfile.TemporaryDirectory() as saved_model:
+        _write_saved_model(bundle, Path(saved_model))
+        data = export_litert(Path(saved_model))
     (folder / "network.tflite").write_bytes(data)
-    return "network.tflite", OUTPUT, lambda inputs: run_litert(data, inputs)
+    return "network.tflite", OUTPUT, lambda crops: run_litert(data, crops)
 
 
-_WRITERS = {"onnx": _onnx, "litert": _litert, "saved_model": _saved_model}
+WRITERS = {"onnx": _write_onnx, "litert": _write_litert, "saved_model": _write_saved_model}
 
 
-def _onnx_runner(bundle: Bundle, network: bytes) -> Run:
-    path = bundle.folder / bundle.network.file
-    session = OnnxSession(network, path)
-    return lambda inputs: session.run(bundle.network.output, inputs)
+def _onnx_runner(bundle: Bundle, network: bytes) -> RunNetwork:
+    session = OnnxSession(network, bundle.folder / bundle.network.file)
+    return lambda crops: session.run(bundle.network.output, crops)
 
 
-def _parity(bundle: Bundle, one: Run, other: Run) -> float:
-    """Give the largest difference of two networks' outputs, among other crops and for one alone."""
-    inputs = _probe(bundle)
-    single = {name: crops[:1] for name, crops in inputs.items()}
-    gaps = []
-    for given in (inputs, single):
-        wanted = one(given)
-        gaps.append(np.abs(wanted - other(given).reshape(wanted.shape)).max())
-    return float(max(gaps))
+def _max_difference(bundle: Bundle, run: RunNetwork) -> float:
+    """Return the largest difference from the bundle's network, for a batch and a single crop."""
+    expected = _onnx_runner(bundle, bundle.read(bundle.network.file))
+    batch = probe_crops(bundle)
+    single = {name: crops[:1] for name, crops in batch.items()}
+    return max(
+        float(np.abs(wanted - run(crops).reshape(wanted.shape)).max())
+        for crops, wanted in ((crops, expected(crops)) for crops in (batch, single))
+    )
 
 
-def _probe(bundle: Bundle) -> Arrays:
-    """Give crops by input name, half random, half drawn faces; the same every time."""
+def probe_crops(bundle: Bundle) -> Crops:
+    """Return the crops that networks are compared on, by input name: uint8[8, px, px, 3].
+
+    Half are random numbers and half are drawn faces; the same every time.
+    """
     side = bundle.framing.crop_px
     words = raw_words(0, Stream.EXPORT_CHECK, 0, 0, CROPS // 2 * side * side * 3)
     noise = (words >> np.uint64(56)).astype(np.uint8).reshape(-1, side, side, 3)

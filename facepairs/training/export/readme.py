@@ -1,66 +1,55 @@
-"""What an exported network needs people to know: the README and the TOML beside it."""
+"""The files that explain an exported network: a README for people and a TOML file for facepairs."""
 
-from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from facepairs.bundles.bundle import NETWORK, Bundle
 
-_SNIPPETS = {
+if TYPE_CHECKING:
+    from facepairs.training.export.export import ExportRecord
+
+TEMPLATE = Path(__file__).with_name("readme.md.template")
+CROP_VARIABLES = {"image": "crops", "left": "left_crops", "right": "right_crops"}
+OUTPUTS = {
+    "embedding": "embeddings, float32 [N, D], rows of length 1. The score of a pair is the dot\n"
+    "product of its two rows.",
+    "pair": "scores, float32 [N, 1], one per pair.",
+}
+SNIPPETS = {
     "onnx": """import onnxruntime
 
 session = onnxruntime.InferenceSession("network.onnx")
-(found,) = session.run(["{output}"], {inputs})""",
+(result,) = session.run(["{output}"], {inputs})""",
     "litert": """from ai_edge_litert.interpreter import Interpreter  # or tf.lite.Interpreter
 
 run = Interpreter("network.tflite").get_signature_runner("serving_default")
-found = run(**{inputs})["{output}"]""",
+result = run(**{inputs})["{output}"]""",
     "saved_model": """import tensorflow as tf
 
 run = tf.saved_model.load(".").signatures["serving_default"]
 tensors = {{name: tf.constant(crops) for name, crops in {inputs}.items()}}
-found = run(**tensors)["{output}"].numpy()""",
+result = run(**tensors)["{output}"].numpy()""",
 }
 
 
-def readme(record: Mapping[str, Any]) -> str:
-    """Write Markdown from what `export` did."""
-    frame, crop = record["framing"]["frame_px"], record["framing"]["crop_px"]
-    names = {"image": "crops", "left": "left_crops", "right": "right_crops"}
-    given = ", ".join(f'"{name}": {names.get(name, name)}' for name in record["inputs"])
-    snippet = _SNIPPETS[record["format"]].format(output=record["output"], inputs=f"{{{given}}}")
-    gives = (
-        "embeddings, float32 [N, D], rows of length 1. A pair's score is the sum of\nthe "
-        "products of its two rows."
-        if record["kind"] == "embedding"
-        else "scores, float32 [N, 1], one a pair."
+def readme(record: "ExportRecord") -> str:
+    """Return the README of an export as Markdown."""
+    arguments = ", ".join(f'"{name}": {CROP_VARIABLES[name]}' for name in record.inputs)
+    snippet = SNIPPETS[record.format].format(output=record.output, inputs=f"{{{arguments}}}")
+    return TEMPLATE.read_text(encoding="utf-8").format(
+        record=record,
+        inputs=" and ".join(f"`{name}`" for name in record.inputs),
+        crop_px=record.framing.crop_px,
+        frame_px=record.framing.frame_px,
+        output=OUTPUTS[record.kind],
+        snippet=snippet,
     )
-    scale, offset = record["calibration"]["scale"], record["calibration"]["offset"]
-    parity = record["parity"]
-    return f"""# `{record["model"]}`, a face verifier, as {record["format"]}
-
-**In**: {" and ".join(f"`{name}`" for name in record["inputs"])}, uint8 [N, {crop}, {crop}, 3], RGB,
-any N. A crop is the centre square of a photo, {crop} of every {frame} pixels of its shorter side,
-resized to {crop} x {crop} (bilinear). Casting, scaling and resizing are inside the network.
-
-**Out**: `{record["output"]}`: {gives}
-
-```python
-{snippet}
-```
-
-Higher scores are more alike. Accept from {record["threshold"]!r} on; the probability that both show
-one person, at equal priors, is 1 / (1 + exp(-({scale!r} * score {offset:+})).
-Where the threshold comes from: {record["threshold_source"]}.
-
-Outputs on {parity["crops"]} random and drawn crops differ from the bundle's own network by
-{parity["max_difference"]:.2g} at most.
-"""
 
 
 def embedder_toml(bundle: Bundle) -> str:
-    """Describe a bundle's embedding network as `verification.foreign` reads it."""
+    """Return the description of an embedding network that `verification.foreign` reads."""
     framing, calibration = bundle.framing, bundle.calibration
-    return f"""# For `facepairs verify --model` and `facepairs evaluate`, beside {NETWORK}
+    return f"""# For `facepairs verify --bundle` and `facepairs evaluate`, beside {NETWORK}
 file = "{NETWORK}"
 name = "{bundle.model}"
 size_px = {framing.crop_px}

@@ -16,6 +16,7 @@ from facepairs.bundles.writer import write_bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
+from facepairs.evaluation.serialize import to_plain
 from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
 from facepairs.models.network import Network
 from facepairs.support.platform import return_freed_memory
@@ -70,7 +71,7 @@ def write_trained_bundle(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "draft"
         draft = write_bundle(path, manifest | UNCALIBRATED, {NETWORK: onnx}, Identities())
-        manifest |= fit_calibration(draft).to_manifest()
+        manifest |= to_plain(fit_calibration(draft))
     return write_bundle(out, manifest, {NETWORK: onnx, MODEL: keras_bytes(model)}, identities)
 
 

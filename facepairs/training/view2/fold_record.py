@@ -1,52 +1,67 @@
-"""What a finished fold leaves behind: `scores.csv` and `fold.json`, and how they are read back."""
+"""The result of a finished fold: `scores.csv` and `fold.json`."""
 
-import hashlib
-import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.calibration import BundleCalibration
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import FacepairsError
-from facepairs.evaluation.metrics import accuracy, auc
+from facepairs.evaluation.metrics.curves import auc
+from facepairs.evaluation.metrics.rates import accuracy
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
-from facepairs.support.atomic import atomic_file
+from facepairs.evaluation.serialize import write_json
+from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import describe
 
-SCHEMA = 1
 RECORD, SCORES = "fold.json", "scores.csv"
 
 
-def fold_folder(method_folder: Path, fold: int) -> Path:
-    """Give the run folder of a fold: `fold-01`."""
-    return method_folder / f"fold-{fold:02}"
+class FoldRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How a fold's network was trained and how it scored; the schema of `fold.json`.
+
+    Attributes:
+        people: Number of people trained on and calibrated on.
+        images: Number of their images.
+    """
+
+    schema: Literal[1] = 1
+    method: str
+    fold: int
+    threshold: float
+    accuracy: float
+    auc: float
+    calibration: BundleCalibration
+    people: dict[str, int]
+    images: dict[str, int]
+    identities_digest: str
+    epochs: int
+    minutes: float
+    seed: int
+    versions: dict[str, str]
+    machine: dict[str, Any]
+    scores_sha256: str
 
 
 @dataclass(frozen=True, eq=False)
-class DoneFold:
-    """A finished fold: `fold.json` as it stands in the file, and its scores."""
+class FinishedFold:
+    """A finished fold and the scores of its pairs."""
 
-    record: dict[str, Any]
+    record: FoldRecord
     scores: ScoreTable
 
-    @property
-    def threshold(self) -> float:
-        """The score from which on its network accepts."""
-        return float(self.record["threshold"])
 
-    @property
-    def calibration(self) -> Calibration:
-        """Its network's way from a score to a probability."""
-        return Calibration.from_json(self.record["calibration"])
+def fold_folder(method_folder: Path, fold: int) -> Path:
+    """Return the run folder of a fold, such as `fold-01`."""
+    return method_folder / f"fold-{fold:02}"
 
 
 def write_fold(
@@ -58,53 +73,57 @@ def write_fold(
     score: npt.NDArray[np.floating],
     bundle: Bundle,
     config: TrainConfig,
-    trained: dict[str, Any],
-) -> DoneFold:
-    """Write a fold's scores, then its record, which makes it done.
+    epochs: int,
+    minutes: float,
+) -> FinishedFold:
+    """Write the scores of a fold, then its record, which marks it as finished.
 
-    `score` float[pairs] by `bundle`; `trained` holds `epochs` and `minutes`.
+    Args:
+        folder: The run folder of the fold.
+        method: The method's name.
+        index: The images.
+        split: The people trained on, calibrated on and tested on.
+        pairs: The pairs of the fold.
+        score: float[pairs], their scores by `bundle`.
+        bundle: The trained bundle.
+        config: The settings.
+        epochs: Epochs trained.
+        minutes: Time spent training.
     """
     left, right = ([index.name(int(i)) for i in side] for side in (pairs.left, pairs.right))
     values = score.astype(np.float64)
     scores = ScoreTable(left, right, pairs.genuine, pairs.fold, values)
     write_scores(folder / SCORES, scores)
-    parts = {name: part for name, part in vars(split).items() if name != "test"}
-    record = {
-        "schema": SCHEMA,
-        "method": method,
-        "fold": int(pairs.fold[0]),
-        "threshold": bundle.threshold,
-        "accuracy": accuracy(pairs.genuine, values, bundle.threshold),
-        "auc": auc(pairs.genuine, values),
-        "calibration": bundle.calibration.to_json(),
-        "people": {name: len(part) for name, part in parts.items()},
-        "images": {name: int(index.image_counts[part].sum()) for name, part in parts.items()},
-        "identities_digest": bundle.identity_counts.digest,
-        **trained,
-        "seed": config.seed,
-        "versions": bundle.versions,
-        "machine": describe(),
-        "scores_sha256": _sha256(folder / SCORES),
-    }
-    with atomic_file(folder / RECORD) as handle:
-        handle.write(json.dumps(record, indent=1, allow_nan=False) + "\n")
-    return DoneFold(record, scores)
+    parts = {"training": split.training, "calibration": split.calibration}
+    record = FoldRecord(
+        method=method,
+        fold=int(pairs.fold[0]),
+        threshold=bundle.threshold,
+        accuracy=accuracy(pairs.genuine, values, bundle.threshold),
+        auc=auc(pairs.genuine, values),
+        calibration=bundle.calibration,
+        people={name: len(part) for name, part in parts.items()},
+        images={name: int(index.image_counts[part].sum()) for name, part in parts.items()},
+        identities_digest=bundle.identity_counts.digest,
+        epochs=epochs,
+        minutes=round(minutes, 2),
+        seed=config.seed,
+        versions=bundle.versions,
+        machine=describe(),
+        scores_sha256=file_sha256(folder / SCORES),
+    )
+    write_json(folder / RECORD, record)
+    return FinishedFold(record, scores)
 
 
-def read_fold(folder: Path, method: str, fold: int) -> DoneFold | None:
-    """Give a fold that is done, or None where it is not, or its files do not fit together."""
+def read_fold(folder: Path, method: str, fold: int) -> FinishedFold | None:
+    """Return a finished fold, or None when it is not finished or its files do not fit together."""
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        if [record[key] for key in ("schema", "method", "fold")] != [SCHEMA, method, fold]:
+        record = msgspec.json.decode((folder / RECORD).read_bytes(), type=FoldRecord)
+        if record.scores_sha256 != file_sha256(folder / SCORES):
             return None
-        if record["scores_sha256"] != _sha256(folder / SCORES):
-            return None
-        done = DoneFold(record, read_scores(folder / SCORES))
-        whole = math.isfinite(done.threshold) and done.calibration.scale > 0
-    except (OSError, ValueError, KeyError, TypeError, FacepairsError):
+        scores = read_scores(folder / SCORES)
+    except (OSError, ValueError, FacepairsError):
         return None
-    return done if whole and set(done.scores.fold.tolist()) == {fold} else None
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    matches = (record.method, record.fold) == (method, fold) and set(scores.fold) == {fold}
+    return FinishedFold(record, scores) if matches else None

@@ -1,11 +1,12 @@
-"""LFW's View 2: ten sets of people, each tested once by what the other nine have taught.
+"""LFW's View 2: ten sets of people; each set is tested by a network that learned from the others.
 
-Who trains, calibrates and is tested in a fold, and the guard that no one is in two of these parts.
-Nothing here needs TensorFlow.
+Decides who is trained on, calibrated on and tested on in a fold, and checks that nobody is in two
+of these groups. Does not import TensorFlow.
+
+References:
+    Huang, Ramesh, Berg and Learned-Miller, *Labeled Faces in the Wild*, UMass Amherst 07-49, 2007.
 """
 
-import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,19 +20,29 @@ from facepairs.data.lfw.lists import MAX_FOLDS, list_path, read_pairs, read_peop
 from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, BadRun
+from facepairs.support.checksum import file_sha256
+from facepairs.support.progress import (
+    MessageCallback,
+    ProgressCallback,
+    ignore_message,
+    ignore_progress,
+)
 from facepairs.training.inputs.people import readable_index
 
 PEOPLE_LIST, PAIRS_LIST = "people.txt", "pairs.txt"
-NAMED = 3  # people that a message lists
+NAMED_PEOPLE = 3  # that a message lists
 People = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class View2:
-    """The protocol on one folder: `sets[k - 1]` are fold k's people, `pairs.fold` counts from 1.
+    """The protocol on one folder.
 
-    Sets are disjoint and every pair shows people of its fold's set. `digests` are the SHA-256 (hex)
-    of the two lists by name, and of the index.
+    Attributes:
+        index: The images.
+        sets: `sets[k - 1]` are the people of fold k; disjoint.
+        pairs: All pairs; `pairs.fold` counts from 1, and a pair shows people of its fold's set.
+        digests: SHA-256 in hex of the two lists, by name, and of the index.
     """
 
     index: FaceIndex
@@ -39,26 +50,27 @@ class View2:
     pairs: PairList
     digests: dict[str, str]
 
-    def asked(self, folds: tuple[int, ...]) -> tuple[int, ...]:
-        """Give these folds, or all where none are named; raises BadConfig for one there is not."""
+    def select_folds(self, folds: tuple[int, ...]) -> tuple[int, ...]:
+        """Return `folds`, or all folds when it is empty; raise BadConfig for an unknown one."""
         count = len(self.sets)
         if folds and max(folds) > count:
-            raise BadConfig(f"folds is {folds_text(folds)!r}; the lists have folds 1 to {count}")
+            raise BadConfig(f"folds has {max(folds)}; the lists have folds 1 to {count}")
         return folds or tuple(range(1, count + 1))
 
     def pairs_of(self, fold: int) -> PairList:
-        """Give the pairs that fold's figures come from."""
+        """Return the pairs of a fold."""
         return self.pairs.where(self.pairs.fold == fold)
 
     def people_of(self, fold: int) -> People:
-        """Give everybody whom fold's network may not know: its set, and who is in its pairs."""
+        """Return everybody whom a fold's network may not know: its set, and who is in its pairs."""
         shown = self.index.person_of[self.pairs_of(fold).images()]
         return np.union1d(self.sets[fold - 1], shown)
 
     def split(self, fold: int, config: TrainConfig) -> PeopleSplit:
-        """Split the people of the other sets for training and calibration; fold's are the test.
+        """Split the other sets' people for training and calibration; the fold's are the test.
 
-        Raises NotEnough where they cannot form the pairs.
+        Raises:
+            NotEnough: They are too few to form the pairs.
         """
         others = np.concatenate([s for k, s in enumerate(self.sets, 1) if k != fold])
         split = split_people(self.index, others, config.seed, config.calibration_share, 0.0)
@@ -69,88 +81,99 @@ def prepare_view2(
     data: Path,
     lists: Path,
     folds: tuple[int, ...],
-    say: Callable[[str], None],
-    progress: Callable[[int, int], None] | None = None,
+    log: MessageCallback = ignore_message,
+    progress: ProgressCallback = ignore_progress,
 ) -> View2:
-    """Index a folder, decode every image once, and read and check the two lists.
+    """Index a folder, check every image, and read the two lists.
 
-    Raises BadData that names the image that is missing or cannot be read, or the line of a list;
-    BadConfig for folds that the lists do not have.
+    Args:
+        data: Folder of `Person_Name/photo.jpg`.
+        lists: Folder of `people.txt` and `pairs.txt`.
+        folds: The folds to run.
+        log: Receives messages.
+        progress: Counts the images checked.
+
+    Raises:
+        BadData: An image is missing or cannot be read, or a line of a list cannot be used.
+        BadConfig: The lists do not have one of the folds.
     """
-    read_view2(FaceIndex.scan(data), lists).asked(folds)  # decoding takes longer, so it comes last
-    return read_view2(readable_index(data, False, say, progress), lists)
+    # Read the lists before the images are decoded, which takes longer, and again afterwards.
+    read_view2(FaceIndex.scan(data), lists).select_folds(folds)
+    return read_view2(readable_index(data, False, log, progress), lists)
 
 
 def read_view2(index: FaceIndex, lists: Path) -> View2:
-    """Read `people.txt` and `pairs.txt`; raises BadData where they disagree."""
+    """Read `people.txt` and `pairs.txt`.
+
+    Args:
+        index: The images.
+        lists: Folder of the two lists.
+
+    Raises:
+        BadData: The lists contradict each other or the images.
+    """
     people_path, pairs_path = list_path(lists, PEOPLE_LIST), list_path(lists, PAIRS_LIST)
     sets, pairs = read_people(people_path, index), read_pairs(pairs_path, index)
     count = int(pairs.fold.max())
     if count < 2 or len(sets) != count:
         raise BadData(
             f"{people_path} has {len(sets)} sets and {pairs_path} {count} folds; View 2 needs as "
-            "many of both, and two or more: fetch the official lists anew"
+            "many sets as folds, two or more: download the official lists again"
         )
     set_of = np.zeros(len(index.people), np.int64)
     for number, people in enumerate(sets, 1):
-        for person in people[set_of[people] > 0].tolist() + _twice(people):
-            who, before = index.people[person], set_of[person] or number
-            raise BadData(f"{people_path}: {who} is in set {before} and again in set {number}")
-        set_of[people] = number
-    for image, fold in zip(
-        np.concatenate([pairs.left, pairs.right]).tolist(), np.tile(pairs.fold, 2), strict=True
-    ):
-        person = int(index.person_of[image])
-        if set_of[person] != fold:
-            where = f"set {set_of[person]}" if set_of[person] else "no set"
+        for person in people.tolist():
+            if set_of[person]:
+                raise BadData(
+                    f"{people_path}: {index.people[person]} is in set {set_of[person]} and again "
+                    f"in set {number}"
+                )
+            set_of[person] = number
+    for side in (pairs.left, pairs.right):
+        set_of_pair = set_of[index.person_of[side]]
+        wrong = np.flatnonzero(set_of_pair != pairs.fold)
+        if len(wrong):
+            first = wrong[0]
+            where = f"set {set_of_pair[first]}" if set_of_pair[first] else "no set"
             raise BadData(
-                f"{pairs_path}: fold {fold} shows {index.people[person]}, who is in {where} of "
-                f"{people_path}"
+                f"{pairs_path}: fold {pairs.fold[first]} shows "
+                f"{index.people[index.person_of[side[first]]]}, who is in {where} of {people_path}"
             )
-    digests = {path.name: _sha256(path) for path in (people_path, pairs_path)}
+    digests = {path.name: file_sha256(path) for path in (people_path, pairs_path)}
     return View2(index, tuple(sets), pairs, {"index": index.fingerprint, **digests})
 
 
-def _twice(people: People) -> list[int]:
-    values, counts = np.unique(people, return_counts=True)
-    return [int(person) for person in values[counts > 1]]
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def check_unknown(bundle: Bundle, index: FaceIndex, people: People, fold: int) -> None:
-    """Raise BadRun, with how many, where a bundle was trained or calibrated on such people."""
+    """Raise BadRun if a bundle was trained or calibrated on any of these people.
+
+    Args:
+        bundle: The bundle of a fold.
+        index: The images.
+        people: int64[P], the people of the fold.
+        fold: The fold's number, for the message.
+    """
     names = [index.people[int(person)] for person in people]
     known = [name for name, knows in zip(names, bundle.knows(names), strict=True) if knows]
     if known:
-        more = ", …" if len(known) > NAMED else ""
+        more = ", …" if len(known) > NAMED_PEOPLE else ""
         raise BadRun(
             f"{bundle.folder}: was trained or calibrated on {len(known)} of the {len(names)} "
-            f"people of fold {fold} ({', '.join(known[:NAMED])}{more}), so its figures would "
-            f"flatter; remove {bundle.folder.parent} and run that fold again"
+            f"people of fold {fold} ({', '.join(known[:NAMED_PEOPLE])}{more}), so its figures "
+            f"would be too good; remove {bundle.folder.parent} and run that fold again"
         )
 
 
-def fold_numbers(text: str) -> tuple[int, ...]:
-    """Read `3`, `1-10` or `2,5,7-8`: fold numbers, rising, each once; BadConfig for all else."""
+def parse_folds(text: str) -> tuple[int, ...]:
+    """Parse fold numbers such as `3`, `1-10` or `2,5,7-8`; return each once, rising.
+
+    Raises:
+        BadConfig: The text is no list of numbers and ranges.
+    """
     numbers: set[int] = set()
     for part in text.split(","):
         ends = [end.strip() for end in part.split("-")]
-        whole = all(end.isascii() and end.isdigit() and len(end) < 5 for end in ends)
-        if len(ends) > 2 or not whole or not 1 <= int(ends[0]) <= int(ends[-1]) <= MAX_FOLDS:
+        valid = all(end.isascii() and end.isdigit() and len(end) < 5 for end in ends)
+        if len(ends) > 2 or not valid or not 1 <= int(ends[0]) <= int(ends[-1]) <= MAX_FOLDS:
             raise BadConfig(f"folds is {text!r}; use numbers and ranges such as 3, 1-10 or 2,5,7-8")
         numbers |= set(range(int(ends[0]), int(ends[-1]) + 1))
     return tuple(sorted(numbers))
-
-
-def folds_text(numbers: tuple[int, ...]) -> str:
-    """Print rising fold numbers as `fold_numbers` reads them: `2,5,7-8`."""
-    parts: list[str] = []
-    for number in numbers:
-        if parts and int(parts[-1].split("-")[-1]) == number - 1:
-            parts[-1] = f"{parts[-1].split('-')[0]}-{number}"
-        else:
-            parts.append(str(number))
-    return ",".join(parts)

@@ -1,25 +1,29 @@
-"""What cross-validation compares: methods by name, and their settings from one TOML file.
+"""The methods that cross-validation compares, and their settings.
 
-seed = 0
-folds = "1-10"
-methods = ["siamese", "pixels"]
+Settings come from one TOML file:
 
-[siamese]          # fields of TrainConfig
-epochs = 30
+    seed = 0
+    folds = "1-10"
+    methods = ["siamese", "pixels"]
+
+    [siamese]          # fields of TrainConfig
+    epochs = 30
 """
 
 import dataclasses
-import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from facepairs.config import TrainConfig, from_table, read_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file
-from facepairs.training.view2.folds import fold_numbers
+from facepairs.support.outputs import is_free
+from facepairs.support.validation import did_you_mean, validate
+from facepairs.training.view2.folds import parse_folds
 
 METHODS: dict[str, dict[str, Any]] = {
     "siamese": {"model": "siamese"},
@@ -29,18 +33,38 @@ METHODS: dict[str, dict[str, Any]] = {
     "pixels": {"model": "pixels"},
     "eigenfaces": {"model": "eigenfaces"},
 }
-# By gradient, so that minutes count.
+# Trained by gradient descent, so a number of minutes applies.
 TRAINED = ("siamese", "siamese-conv", "difference", "difference-article")
-# What the method or the protocol decides, and no table may.
+# Settings that the method or the protocol decides.
 FIXED = ("model", "sampler", "init", "protocol", "lists", "cache", "seed", "skip_bad", "test_share")
-TOP = ("seed", "folds", "methods")
-SCHEMA = 1
 CONFIG = "config.toml"
+
+
+class CrossvalSettings(msgspec.Struct, frozen=True):
+    """The keys of the TOML file that are not a method's table."""
+
+    seed: int = 0
+    folds: str | int | None = None
+    methods: list[str] = msgspec.field(default_factory=lambda: [TrainConfig.model])
+
+
+class MethodSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The schema of a method's `config.toml`; `data` are digests of the images and lists."""
+
+    schema: Literal[1] = 1
+    method: str
+    data: dict[str, str]
+    train: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run: settings by method, in order, and the folds asked for (none: all there are)."""
+    """What to run.
+
+    Attributes:
+        configs: The settings of each method, in the order in which they run.
+        folds: Numbers of the folds; all folds when empty.
+    """
 
     configs: dict[str, TrainConfig]
     folds: tuple[int, ...]
@@ -49,46 +73,51 @@ class Plan:
 def make_plan(
     methods: str | None, folds: str | None, minutes_per_fold: float | None, file: Path | None
 ) -> Plan:
-    """Join a TOML file and the options given, which go first; raises BadConfig."""
-    table = read_table(file) if file else {}
+    """Combine a TOML file and options; options override the file.
+
+    Args:
+        methods: Names separated by commas, or None.
+        folds: Fold numbers such as `2,5,7-8`, or None.
+        minutes_per_fold: Training time of the methods that are trained, or None.
+        file: The TOML file, or None.
+
+    Raises:
+        BadConfig: A name or value cannot be used.
+    """
     source = str(file) if file else "options"
-    tables = {name: value for name, value in table.items() if name not in TOP}
+    table = read_table(file) if file else {}
+    keys = CrossvalSettings.__struct_fields__
+    tables = {name: value for name, value in table.items() if name not in keys}
     for name, value in tables.items():
         if name not in METHODS or not isinstance(value, dict):
             raise BadConfig(f"{source}: {_unknown(name)}")
-    names = _names(methods or table.get("methods", TrainConfig.model), source)
+    given = {key: value for key, value in table.items() if key in keys}
+    given |= {} if methods is None else {"methods": [name.strip() for name in methods.split(",")]}
+    given |= {} if folds is None else {"folds": folds}
+    settings = validate(given, CrossvalSettings, source)
+    for name in settings.methods:
+        if name not in METHODS:
+            raise BadConfig(f"{source}: method {name!r} is unknown; use {', '.join(METHODS)}")
     configs = {}
-    for name in dict.fromkeys([*names, *tables]):  # tables of other methods are checked too
-        minutes = minutes_per_fold if name in TRAINED else None
+    for name in [*settings.methods, *tables]:  # also check the tables of other methods
         where = f"{source} [{name}]" if name in tables else source
-        configs[name] = _config(name, tables.get(name, {}), table.get("seed", 0), minutes, where)
-    chosen = str(table.get("folds", "")) if folds is None else folds
-    asked = fold_numbers(chosen) if folds is not None or "folds" in table else ()
-    return Plan({name: configs[name] for name in names}, asked)
+        configs[name] = _config(name, tables.get(name, {}), settings.seed, where)
+        if minutes_per_fold is not None and name in TRAINED:
+            configs[name] = configs[name].replace(minutes=minutes_per_fold)
+    chosen = () if settings.folds is None else parse_folds(str(settings.folds))
+    return Plan({name: configs[name] for name in settings.methods}, chosen)
 
 
 def _unknown(name: str) -> str:
+    """Return the message for an unknown key."""
     if name in {field.name for field in dataclasses.fields(TrainConfig)}:
         return f"{name} belongs below a method, such as [{TrainConfig.model}]"
-    near = difflib.get_close_matches(name, [*METHODS, *TOP], 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"methods: {', '.join(METHODS)}"
-    return f"unknown method or setting {name!r}; {hint}"
+    known = [*METHODS, *CrossvalSettings.__struct_fields__]
+    return f"unknown method or setting {name!r}; {did_you_mean(name, known)}"
 
 
-def _names(given: Any, source: str) -> list[str]:
-    names = given.split(",") if isinstance(given, str) else given
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise BadConfig(f"{source}: methods is {given!r}; give a list of names")
-    names = list(dict.fromkeys(name.strip() for name in names))
-    for name in names:
-        if name not in METHODS:
-            raise BadConfig(f"{source}: method {name!r} is unknown; use {', '.join(METHODS)}")
-    return names
-
-
-def _config(
-    name: str, table: dict[str, Any], seed: Any, minutes: float | None, source: str
-) -> TrainConfig:
+def _config(method: str, table: Mapping[str, Any], seed: int, source: str) -> TrainConfig:
+    """Return the settings of a method from its table."""
     fixed = sorted(set(table) & set(FIXED))
     if fixed:
         raise BadConfig(f"{source}: {fixed[0]} is decided by the method and the protocol")
@@ -96,48 +125,50 @@ def _config(
         raise BadConfig(
             f"{source}: a cache holds one fold's pairs; use store auto, files or memory"
         )
-    given = {**METHODS[name], **table, "seed": seed, "test_share": 0.0}
-    return from_table({**given, **({} if minutes is None else {"minutes": minutes})}, source)
+    return from_table({**METHODS[method], **table, "seed": seed, "test_share": 0.0}, source)
 
 
 def check_place(out: Path, data: Path, resume: bool) -> None:
-    """Refuse an `out` that holds something unless it is resumed, or nothing if it is.
+    """Check the output folder before any work is done.
 
-    Raises BadRun, and BadConfig for a place among the faces.
+    Raises:
+        BadConfig: `out` is inside the folder of faces.
+        BadRun: `out` holds something and `resume` is false, or nothing and `resume` is true.
     """
     if out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} lies in the folder of faces; choose another --out")
     try:
-        empty = not out.is_dir() or not any(out.iterdir())
+        free = is_free(out)
     except OSError as error:
         raise BadRun(f"{out}: {error.strerror}; choose another --out") from None
-    if resume and empty:
+    if resume and free:
         raise BadRun(f"{out}: nothing to resume; leave out --resume")
-    if not resume and not empty:
-        raise BadRun(f"{out} holds something already; go on with --resume or choose another --out")
+    if not resume and not free:
+        raise BadRun(
+            f"{out} holds a run already; continue it with --resume or choose another --out"
+        )
 
 
 def keep_settings(
     folder: Path, method: str, config: TrainConfig, digests: Mapping[str, str]
 ) -> None:
-    """Write a method's settings into its folder, or compare with those that stand there.
+    """Write a method's settings into its folder, or compare them with those already there.
 
-    Raises BadRun that names what has changed: all folds of a method must be trained alike.
+    Raises:
+        BadRun: They differ: all folds of a method must be trained with the same settings.
     """
-    import tomli_w
-
-    path = folder / CONFIG
+    path, new = folder / CONFIG, dataclasses.asdict(config)
     if not path.exists():
-        settings = {"schema": SCHEMA, "method": method, "data": dict(digests)}
-        with atomic_file(path) as handle:
-            handle.write(tomli_w.dumps({**settings, "train": dataclasses.asdict(config)}))
+        settings = MethodSettings(method=method, data=dict(digests), train=new)
+        with atomic_file(path, "wb") as handle:
+            handle.write(msgspec.toml.encode(settings))
         return
     check_data(folder, digests)
-    before = from_table(_stored(path).get("train", {}), str(path))
+    old = _read_settings(path).train
     changed = [
-        f"{field.name} was {getattr(before, field.name)!r} and is {getattr(config, field.name)!r}"
-        for field in dataclasses.fields(TrainConfig)
-        if getattr(before, field.name) != getattr(config, field.name)
+        f"{key} was {old.get(key)!r} and is {value!r}"
+        for key, value in new.items()
+        if old.get(key) != value
     ]
     if changed:
         raise BadRun(
@@ -147,11 +178,11 @@ def keep_settings(
 
 
 def check_data(folder: Path, digests: Mapping[str, str]) -> None:
-    """Raise BadRun where a method's folder was made from other images or lists."""
+    """Raise BadRun if a method's folder was made from other images or lists."""
     path = folder / CONFIG
-    before = _stored(path).get("data", {})
+    old = _read_settings(path).data
     names = {"index": "the images"}
-    changed = [names.get(key, key) for key, value in digests.items() if before.get(key) != value]
+    changed = [names.get(key, key) for key, value in digests.items() if old.get(key) != value]
     if changed:
         raise BadRun(
             f"{path}: {' and '.join(changed)} have changed since these folds were made; choose "
@@ -159,12 +190,12 @@ def check_data(folder: Path, digests: Mapping[str, str]) -> None:
         )
 
 
-def _stored(path: Path) -> dict[str, Any]:
+def _read_settings(path: Path) -> MethodSettings:
+    """Read a method's `config.toml`; raise BadRun if it cannot be used."""
     try:
-        with open(path, "rb") as handle:
-            table = tomllib.load(handle)
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadRun(f"{path}: cannot be read ({error}); choose another --out") from None
-    if table.get("schema") != SCHEMA:
-        raise BadRun(f"{path}: of another version of facepairs; choose another --out")
-    return table
+        return msgspec.toml.decode(path.read_bytes(), type=MethodSettings)
+    except (OSError, ValueError) as error:
+        raise BadRun(
+            f"{path}: cannot be read ({error}); it is damaged or of another version: choose "
+            "another --out"
+        ) from None

@@ -49,9 +49,7 @@ def one(faces, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_unequal_shards_learn_what_one_device_does_with_every_loss(
-    faces, one, tmp_path
-):
+def test_unequal_shards_learn_what_one_device_does_with_every_loss(faces, one, tmp_path):
     alone(faces, tmp_path / "run", 3, *ALL)
     for model in ALL:
         assert_same_training(saved(one, model), saved(tmp_path / "run", model))

@@ -1,4 +1,4 @@
-"""An exported network says what the bundle's says, or is not written."""
+"""An exported network gives the outputs of the bundle's network, or nothing is written."""
 
 import json
 import subprocess
@@ -10,10 +10,10 @@ from tiny_bundles import NETWORK, tiny_bundle
 
 from facepairs.bundles.bundle import MODEL
 from facepairs.bundles.writer import write_bundle
+from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.images.crop import load_crop
-from facepairs.training.export import export as exporting
-from facepairs.training.export.export import export
+from facepairs.training.export.export import export, probe_crops
 from facepairs.verification.verifier import Verifier
 
 
@@ -29,15 +29,15 @@ def tiny(tmp_path_factory):
     return tiny_bundle(tmp_path_factory.mktemp("tiny") / "bundle", "embedding")
 
 
-def test_the_copy_goes_with_a_toml_that_verify_takes(tiny, tmp_path):
+def test_the_onnx_export_has_a_toml_file_that_verify_reads(tiny, tmp_path):
     out = tmp_path / "out"
     done = facepairs("export", tiny.folder, "--out", out, "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["parity"]["max_difference"] == 0
-    assert told["out"] == str(out)
+    printed = json.loads(done.stdout)
+    assert printed["parity"]["max_difference"] == 0
+    assert printed["out"] == str(out)
     written = json.loads((out / "export.json").read_text())
-    assert written == {k: v for k, v in told.items() if k not in ("out", "bundle")}
+    assert written == {k: v for k, v in printed.items() if k not in ("out", "bundle")}
     assert (out / NETWORK).read_bytes() == tiny.read(NETWORK)
     assert "uint8 [N, 16, 16, 3]" in (out / "README.md").read_text()
     photos = np.random.default_rng(0).integers(0, 256, (2, 40, 40, 3), dtype=np.uint8)
@@ -48,7 +48,7 @@ def test_the_copy_goes_with_a_toml_that_verify_takes(tiny, tmp_path):
     assert (same.same, same.threshold) == (own.same, own.threshold)
 
 
-def test_another_folder_is_not_replaced_and_an_export_is(tiny, tmp_path):
+def test_only_an_earlier_export_is_replaced(tiny, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     export(tiny.folder, out, "onnx")
@@ -60,16 +60,16 @@ def test_another_folder_is_not_replaced_and_an_export_is(tiny, tmp_path):
     assert json.loads(done.stdout)["error"]["kind"] == "config"
     assert (tmp_path / "photos" / "a.jpg").read_text() == "mine"
     for wrong in ({"format": "tflite"}, {"format": "onnx", "tolerance": float("nan")}):
-        with pytest.raises(BadConfig, match=r"give one of onnx, litert|not a number from 0 up"):
+        with pytest.raises(BadConfig, match=r"use one of onnx, litert|use a number of at least 0"):
             export(tiny.folder, tmp_path / "new", **wrong)
 
 
-def test_probes_are_noise_and_drawn_faces(tiny):
-    probe = exporting._probe(tiny)["image"]
+def test_probe_crops_are_noise_and_drawn_faces(tiny):
+    probe = probe_crops(tiny)["image"]
     assert probe.shape == (8, 16, 16, 3)
     assert probe[:4].std() > 70
     faces = {crop.tobytes() for crop in probe[4:]}
-    drawn = exporting.draw_face(0, 0, 0)
+    drawn = draw_face(0, 0, 0)
     assert len(faces) == 4
     assert load_crop(drawn, tiny.framing).tobytes() in faces
 
@@ -92,10 +92,10 @@ def keras_bundle(out, name, other_weights=False):
     return write_bundle(out, manifest, files | {NETWORK: onnx, MODEL: keras_bytes(model)})
 
 
-def test_tensorflows_formats_agree_with_the_bundle_or_are_refused(tmp_path):
+def test_tensorflow_formats_agree_with_the_bundle_or_are_refused(tmp_path):
     bundle = keras_bundle(tmp_path / "bundle", "difference")
     done = export(bundle.folder, tmp_path / "lite", "litert")
-    assert 0 < done["parity"]["max_difference"] < 1e-5
+    assert 0 < done.parity.max_difference < 1e-5
     assert (tmp_path / "lite" / "network.tflite").read_bytes()[4:8] == b"TFL3"
     with pytest.raises(BadBundle, match="more than 1e-12; nothing was written"):
         export(bundle.folder, tmp_path / "refused", "saved_model", tolerance=1e-12)
@@ -104,7 +104,7 @@ def test_tensorflows_formats_agree_with_the_bundle_or_are_refused(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["litert", "saved_model"])
-def test_a_network_of_other_weights_is_refused(tmp_path, format):
+def test_an_export_with_other_weights_is_refused(tmp_path, format):
     bundle = keras_bundle(tmp_path / "bundle", "siamese-conv", other_weights=True)
     done = facepairs(
         "export", bundle.folder, "--out", tmp_path / "out", "--format", format, "--json"
@@ -117,7 +117,7 @@ def test_a_network_of_other_weights_is_refused(tmp_path, format):
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["litert", "saved_model"])
 @pytest.mark.parametrize("name", ["default", "siamese-conv", "difference"])
-def test_every_model_is_exported(tmp_path, name, format):
+def test_every_model_can_be_exported(tmp_path, name, format):
     bundle = name if name == "default" else keras_bundle(tmp_path / "bundle", name).folder
     done = facepairs("export", bundle, "--out", tmp_path / "out", "--format", format, "--json")
     assert done.returncode == 0, done.stderr

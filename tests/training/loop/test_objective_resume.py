@@ -141,5 +141,5 @@ def test_the_command_line_trains_with_an_identity_loss(faces, tmp_path):
     manifest = json.loads((out / "bundle" / "manifest.json").read_text())
     assert manifest["training"]["config"]["loss"] == "cosface"
     done = facepairs(*train, "--out", tmp_path / "none", "--loss", "softmax", check=2)
-    assert "loss is 'softmax'; use one of in-batch" in done.stderr
+    assert "'softmax' is not one of 'in-batch'" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

@@ -1,4 +1,4 @@
-"""View 2's sets and pairs, who learns in which fold, and the guard."""
+"""View 2: its sets and pairs, and who is trained on and tested on in a fold."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from invented_view2 import FOLDS, write_lists
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData
-from facepairs.training.view2.folds import fold_numbers, folds_text, prepare_view2, read_view2
+from facepairs.training.view2.folds import parse_folds, prepare_view2, read_view2
 
 NUMBERS = st.sets(st.integers(1, 1000), min_size=1, max_size=30).map(lambda s: tuple(sorted(s)))
 
@@ -27,35 +27,40 @@ def view(many_faces, lists):
 
 
 @given(NUMBERS)
-def test_fold_numbers_read_what_they_print(numbers):
-    assert fold_numbers(folds_text(numbers)) == numbers
+def test_lists_of_fold_numbers_are_parsed_in_any_order(numbers):
+    assert parse_folds(",".join(map(str, reversed(numbers)))) == numbers
 
 
-def test_fold_numbers():
-    assert fold_numbers("3") == (3,)
-    assert fold_numbers("1-10") == tuple(range(1, 11))
-    assert fold_numbers("7-8, 2,5,2") == (2, 5, 7, 8)
-    assert folds_text((2, 5, 7, 8)) == "2,5,7-8"
+@given(NUMBERS)
+def test_ranges_of_fold_numbers_include_both_ends(numbers):
+    first, last = numbers[0], numbers[-1]
+    assert parse_folds(f"{first}-{last}") == tuple(range(first, last + 1))
+
+
+def test_numbers_and_ranges_may_be_mixed():
+    assert parse_folds("3") == (3,)
+    assert parse_folds("1-10") == tuple(range(1, 11))
+    assert parse_folds("7-8, 2,5,2") == (2, 5, 7, 8)
 
 
 @pytest.mark.parametrize("text", ["", "0", "a", "3-", "-3", "5-2", "1-2-3", "1,,2", "1.5", "99999"])
-def test_what_is_no_fold_number(text):
+def test_other_texts_are_no_fold_numbers(text):
     with pytest.raises(BadConfig, match="3, 1-10 or 2,5,7-8"):
-        fold_numbers(text)
+        parse_folds(text)
 
 
 def test_the_sets_partition_the_people(view):
     everyone = np.concatenate(view.sets)
     assert len(view.sets) == FOLDS
     assert sorted(everyone) == list(range(len(view.index.people)))
-    assert view.asked(()) == (1, 2, 3, 4)
-    assert view.asked((2, 3)) == (2, 3)
+    assert view.select_folds(()) == (1, 2, 3, 4)
+    assert view.select_folds((2, 3)) == (2, 3)
     with pytest.raises(BadConfig, match="folds 1 to 4"):
-        view.asked((4, 5))
+        view.select_folds((4, 5))
 
 
 @pytest.mark.parametrize("fold", range(1, FOLDS + 1))
-def test_nobody_is_in_two_parts_of_a_fold(view, fold):
+def test_nobody_is_both_trained_on_and_tested_on_in_a_fold(view, fold):
     split = view.split(fold, TrainConfig(test_share=0.0))
     parts = [set(part.tolist()) for part in vars(split).values()]
     assert sum(map(len, parts)) == len(set.union(*parts)) == len(view.index.people)
@@ -69,7 +74,7 @@ def test_every_pair_is_in_one_fold(view):
     assert sum(len(view.pairs_of(fold)) for fold in range(1, FOLDS + 1)) == len(view.pairs)
 
 
-def swapped(path, before, after):
+def replace_text(path, before, after):
     text = path.read_text(encoding="utf-8")
     assert before in text
     path.write_text(text.replace(before, after, 1), encoding="utf-8")
@@ -79,28 +84,28 @@ def test_people_in_two_sets_and_pairs_of_another_set_are_refused(many_faces, tmp
     index = FaceIndex.scan(many_faces)
     write_lists(many_faces, tmp_path)
     first, second = (tmp_path / "people.txt").read_text(encoding="utf-8").splitlines()[2:4]
-    swapped(tmp_path / "people.txt", second + "\n", first + "\n")
+    replace_text(tmp_path / "people.txt", second + "\n", first + "\n")
     with pytest.raises(BadData, match=rf"{first.split(chr(9))[0]} is in set 1 and again in set 1"):
         read_view2(index, tmp_path)
     write_lists(many_faces, tmp_path)
     other = (tmp_path / "people.txt").read_text(encoding="utf-8").splitlines()[-1]
-    swapped(tmp_path / "people.txt", first + "\n", other + "\n")
+    replace_text(tmp_path / "people.txt", first + "\n", other + "\n")
     with pytest.raises(BadData, match="again in set 4"):
         read_view2(index, tmp_path)
     write_lists(many_faces, tmp_path)
     names = [line.split("\t")[0] for line in (first, other)]
-    swapped(tmp_path / "pairs.txt", f"{names[0]}\t1\t2", f"{names[1]}\t1\t2")
+    replace_text(tmp_path / "pairs.txt", f"{names[0]}\t1\t2", f"{names[1]}\t1\t2")
     with pytest.raises(BadData, match=f"fold 1 shows {names[1]}, who is in set 4"):
         read_view2(index, tmp_path)
 
 
-def test_view1_lists_are_no_folds(many_faces, tmp_path):
+def test_lists_with_a_single_fold_are_refused(many_faces, tmp_path):
     write_lists(many_faces, tmp_path, folds=1)
     with pytest.raises(BadData, match="two or more"):
         read_view2(FaceIndex.scan(many_faces), tmp_path)
 
 
-def test_images_that_cannot_be_read_stop_it_by_name(tmp_path):
+def test_images_that_cannot_be_read_are_named(tmp_path):
     from facepairs.data.synth.folder import write_synthetic_faces
 
     write_synthetic_faces(tmp_path / "faces", 24, 3, seed=1)

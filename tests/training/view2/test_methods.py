@@ -1,4 +1,4 @@
-"""Methods and their settings: one TOML file, options first, and no change between folds."""
+"""Methods and their settings: options override the TOML file, and folds share their settings."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def plan(tmp_path, text="", **options):
     return make_plan(**given, file=file)
 
 
-def test_without_a_word_it_is_the_default_model_on_all_folds(tmp_path):
+def test_the_default_plan_is_the_default_model_on_all_folds(tmp_path):
     made = plan(tmp_path)
     assert list(made.configs) == [TrainConfig.model]
     assert made.folds == ()
@@ -34,7 +34,7 @@ def test_every_method_has_its_model_and_recipe(tmp_path):
     assert configs["eigenfaces"].model == "eigenfaces"
 
 
-def test_a_file_speaks_for_each_method_and_options_come_first(tmp_path):
+def test_options_override_the_settings_of_the_file(tmp_path):
     text = """
 seed = 4
 folds = "2,5"
@@ -57,7 +57,7 @@ batch_size = 16
     assert plan(tmp_path, "folds = 3").folds == (3,)
 
 
-def test_minutes_are_for_what_is_trained(tmp_path):
+def test_minutes_per_fold_apply_only_to_trained_methods(tmp_path):
     configs = plan(tmp_path, methods="pixels,difference,eigenfaces", minutes_per_fold=5.0).configs
     assert {name: config.minutes for name, config in configs.items()} == {
         "pixels": 0.0,
@@ -67,7 +67,7 @@ def test_minutes_are_for_what_is_trained(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("epochs = 3", r"view2\.toml: epochs belongs below a method, such as \["),
         ("[resnet]\nepochs = 3", "unknown method or setting 'resnet'"),
@@ -79,39 +79,39 @@ def test_minutes_are_for_what_is_trained(tmp_path):
         ("methods = ['siamese']\n[siamese]\ninit = 'b'", "init is decided by the method"),
         ("methods = ['pixels']\n[pixels]\nskip_bad = true", "skip_bad is decided by the method"),
         ("methods = ['pixels']\n[pixels]\nstore = 'tfrecord'", "use store auto, files or memory"),
-        ("methods = 3", "methods is 3; give a list"),
+        ("methods = 3", "methods is 3; use a list"),
         ("methods = ['resnet']", "method 'resnet' is unknown; use siamese"),
         ("folds = 'x'", "folds is 'x'; use numbers"),
         ("seed = 'x'", "seed is 'x'; use a whole number"),
         ("seed = = 3", "not TOML"),
     ],
 )
-def test_mistakes_in_the_file_are_named(tmp_path, text, why):
-    with pytest.raises(BadConfig, match=why):
+def test_mistakes_in_the_file_are_reported(tmp_path, text, message):
+    with pytest.raises(BadConfig, match=message):
         plan(tmp_path, text)
 
 
 @pytest.mark.parametrize("change", [{"model": "siamese"}, {"store": "tfrecord", "cache": "c"}])
-def test_the_sampler_of_the_comparison_has_its_place(change):
+def test_the_article_sampler_is_only_for_difference_without_a_cache(change):
     assert TrainConfig(model="difference", sampler="article").sampler == "article"
     with pytest.raises(BadConfig, match="sampler article is for comparison only"):
         TrainConfig(**{"model": "difference", "sampler": "article"} | change)
 
 
-def test_places_that_are_taken_or_missing(tmp_path):
+def test_output_folders_that_cannot_be_used_are_refused(tmp_path):
     out, data = tmp_path / "run", tmp_path / "faces"
     check_place(out, data, resume=False)
     with pytest.raises(BadRun, match="nothing to resume"):
         check_place(out, data, resume=True)
     (out / "pixels").mkdir(parents=True)
     check_place(out, data, resume=True)
-    with pytest.raises(BadRun, match="go on with --resume or choose another --out"):
+    with pytest.raises(BadRun, match="continue it with --resume or choose another --out"):
         check_place(out, data, resume=False)
     with pytest.raises(BadConfig, match="lies in the folder of faces"):
         check_place(data / "run", data, resume=False)
 
 
-def test_settings_stay_as_they_were(tmp_path):
+def test_changed_settings_or_data_are_refused(tmp_path):
     config = TrainConfig(test_share=0.0)
     keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
     keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
