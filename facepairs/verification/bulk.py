@@ -206,7 +206,7 @@ class BulkScorer:
 
     Args:
         reader: Reads an image by its name.
-        names: The images' names by number.
+        name_of: Returns an image's name by its number.
         results: Rows are images for an embedding network, pairs for a pair network.
         on_errors: Called with what is wrong with images, by number.
         ordered_map: Where the work is done.
@@ -215,14 +215,14 @@ class BulkScorer:
     def __init__(
         self,
         reader: CropReader,
-        names: Sequence[str],
+        name_of: Callable[[int], str],
         results: Results,
         on_errors: Callable[[dict[int, str]], None],
         ordered_map: OrderedMap = thread_map,
     ) -> None:
         self._reader = reader
         self._embeds = reader.verifier.bundle.kind == "embedding"
-        self._names = names
+        self._name_of = name_of
         self._results = results
         self._on_errors = on_errors
         self._ordered_map = ordered_map
@@ -239,7 +239,7 @@ class BulkScorer:
         done = saved = int(self._results.done.sum())
         total = len(self._results.done)
         for computed in self._work(pairs):
-            self._results.put(np.array(computed.rows, np.int64), computed.values)
+            self._results.put(computed.rows, computed.values)
             if computed.errors:
                 self._on_errors(computed.errors)
             done += computed.tried
@@ -253,7 +253,7 @@ class BulkScorer:
 
     def _work(self, pairs: Iterable[PairRows]) -> Iterator[Computed]:
         if self._embeds:
-            images = ((image, self._names[image]) for image in self._rows_to_do())
+            images = ((image, self._name_of(image)) for image in self._rows_to_do())
             return self._ordered_map(EmbedImages(self._reader), batches(images, BATCH_CROPS))
         return self._ordered_map(ScorePairs(self._reader), self._pair_batches(pairs))
 
@@ -268,7 +268,7 @@ class BulkScorer:
             todo = ~self._results.done[chunk.rows] & (chunk.left >= 0) & (chunk.right >= 0)
             for part in batches(np.flatnonzero(todo).tolist(), max(1, BATCH_CROPS // 2)):
                 rows, left, right = (numbers[part].tolist() for numbers in chunk)
-                names = {image: self._names[image] for image in dict.fromkeys([*left, *right])}
+                names = {image: self._name_of(image) for image in dict.fromkeys([*left, *right])}
                 yield PairBatch(rows, left, right, names)
 
     def scores(self, pairs: PairRows) -> ScoreArray:
@@ -333,8 +333,11 @@ def score_files(
     pairs = PairRows(np.arange(len(left)), numbers[: len(left)], numbers[len(left) :])
     results = Results(len(images) if verifier.bundle.kind == "embedding" else len(left))
     reader = CropReader(verifier, FolderPhotos(Path()), framing)
-    names = [str(paths[image]) for image in images.tolist()]
-    scorer = BulkScorer(reader, names, results, handle_errors, ordered_map)
+
+    def name_of(number: int) -> str:
+        return str(paths[int(images[number])])
+
+    scorer = BulkScorer(reader, name_of, results, handle_errors, ordered_map)
     by_image = np.lexsort((pairs.right, pairs.left))
     scorer.compute(_chunks(pairs, by_image), progress)
     chunks = [scorer.scores(chunk) for chunk in _chunks(pairs, pairs.rows)]

@@ -5,7 +5,6 @@ may hold commas but no line break. Bytes that are not UTF-8 are kept, as file na
 """
 
 import csv
-import hashlib
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,14 +74,6 @@ class PairsFile:
             raise BadData(
                 f"{self.path}: {error.strerror}; give a CSV file with left,right"
             ) from None
-
-    def sha256(self) -> str:
-        """Return the SHA-256 (hex) of the file's bytes."""
-        try:
-            with open(self.path, "rb") as handle:
-                return hashlib.file_digest(handle, "sha256").hexdigest()
-        except OSError as error:
-            raise BadData(f"{self.path}: {error.strerror}; make it readable") from None
 
     def rows(self) -> Iterator[ListedPair]:
         """Yield the pairs in order, malformed lines included; empty lines are skipped."""

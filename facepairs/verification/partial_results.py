@@ -1,31 +1,38 @@
-"""The rows that long work has computed: in memory, or in a folder from which it can be resumed.
+"""The images of a list of pairs and what was computed so far, in a folder beside the output.
 
     OUT.partial/
-      state.json    what the work is: a fingerprint of its inputs, the number and width of rows
       lock          held by the process that works on it
-      values.f32    float32[rows, width]
-      done.u8       one byte per row: 1 where its values are there
+      work.sqlite   the images' names and errors, and the values of the rows that are done
 
-Values reach the disk before the marks that refer to them, so that a kill at any moment loses the
-rows computed since the last `save` and nothing else.
+SQLite commits whole transactions: a kill at any moment loses the rows since the last `save`.
+Memory holds some megabytes of it, so that neither many images nor many errors take more.
 """
 
 import contextlib
-import json
-import mmap
 import os
 import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadRun
-from facepairs.support.atomic import atomic_file
 from facepairs.support.lock import held
-from facepairs.support.platform import reserve_space
+
+CACHE_MB = 32
+TABLES = """
+DROP TABLE IF EXISTS work;
+DROP TABLE IF EXISTS images;
+DROP TABLE IF EXISTS errors;
+DROP TABLE IF EXISTS results;
+CREATE TABLE work (fingerprint TEXT);
+CREATE TABLE images (number INTEGER PRIMARY KEY, name BLOB UNIQUE);
+CREATE TABLE errors (number INTEGER PRIMARY KEY, error BLOB);
+CREATE TABLE results (row INTEGER PRIMARY KEY, vector BLOB);
+"""
 
 Floats = npt.NDArray[np.float32]
 RowNumbers = npt.NDArray[np.integer[Any]]
@@ -42,12 +49,12 @@ class Results:
         self.done = np.zeros(rows, np.bool_)
         self._values: Floats | None = None
 
-    def put(self, rows: RowNumbers, values: Floats) -> None:
+    def put(self, rows: list[int], values: Floats) -> None:
         """Store the values, float32[n, width], of n rows."""
-        if not len(rows):
+        if not rows:
             return
         if self._values is None:
-            self._values = self._allocate(values.shape[1])
+            self._values = np.zeros((len(self.done), values.shape[1]), np.float32)
         self._values[rows] = values
         self.done[rows] = True
 
@@ -58,135 +65,147 @@ class Results:
         return values
 
     def save(self) -> None:
-        """Make what was put so far survive a kill, where there is a disk to keep it."""
-
-    def _allocate(self, width: int) -> Floats:
-        return np.zeros((len(self.done), width), np.float32)
-
-
-class _State(msgspec.Struct):
-    """The content of `state.json`."""
-
-    fingerprint: str
-    rows: int
-    width: int
+        """Make what was put so far survive a kill, where it is on disk."""
 
 
 class PartialResults(Results):
-    """Rows of floats in the folder `OUT.partial`; a context manager that holds the lock.
+    """Images by number from 0 and rows of floats, in the folder OUT.partial; for one thread.
 
-    When the block ends with an exception, the folder stays if any row is done; otherwise it is
-    removed.
+    A context manager that holds the folder's lock. When its block ends with an exception, the
+    folder stays if any row is done; otherwise it is removed.
 
     Args:
         out: The output beside which the folder lies.
         fingerprint: Identifies the inputs of the work.
-        rows: The number of rows.
         resume: Continue with the rows that an interrupted run left.
 
     Raises:
-        BadRun: The folder is in use, exists although `resume` is False, or belongs to other inputs.
+        BadRun: The folder is in use, cannot be written, belongs to other inputs, or holds results
+            although `resume` is False.
     """
 
-    def __init__(self, out: Path, fingerprint: str, rows: int, resume: bool) -> None:
-        super().__init__(rows)
+    def __init__(self, out: Path, fingerprint: str, resume: bool) -> None:
+        super().__init__(0)
         self.folder = out.with_name(f"{out.name}.partial")
         self._fingerprint = fingerprint
         self._resume = resume
-        self._lock = contextlib.ExitStack()
-        self._map: mmap.mmap | None = None
-        self._saved_rows = 0
+        self._exit_stack = contextlib.ExitStack()
 
     def __enter__(self) -> "PartialResults":
-        exists = (self.folder / "state.json").is_file()
-        if exists and not self._resume:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(held(self.folder / "lock", self.folder))
+            with self._sqlite_errors_as_bad_run():
+                self._database = sqlite3.connect(self.folder / "work.sqlite", isolation_level=None)
+                stack.callback(self._database.close)
+                self._open()
+            self._exit_stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        keep = kind is not None and self.done.any()
+        with self._exit_stack:
+            if keep:
+                self.save()
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _open(self) -> None:
+        """Continue with the results in the folder, or begin with none."""
+        self._database.execute(f"PRAGMA cache_size = {-1024 * CACHE_MB}")
+        tables = self._query("SELECT count(*) FROM sqlite_master")
+        if not tables or not self._query("SELECT count(*) FROM results"):
+            self._database.executescript(TABLES)
+            self._write("INSERT INTO work VALUES (?)", [(self._fingerprint,)])
+        elif not self._resume:
             raise BadRun(
                 f"{self.folder} holds the results of an interrupted run; continue with --resume or "
                 "remove it"
             )
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(held(self.folder / "lock", self.folder))
-            try:
-                if exists:
-                    self._read()
-            except OSError as error:
-                raise BadRun(
-                    f"cannot read {self.folder}: {error.strerror}; remove it and start again"
-                ) from None
-            self._lock = stack.pop_all()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self.save()
-        self._values = None
-        if self._map is not None:
-            with contextlib.suppress(BufferError):  # a traceback's frames may hold a view
-                self._map.close()
-        self._lock.close()
-        if kind is None or not self.done.any():
-            shutil.rmtree(self.folder, ignore_errors=True)
-
-    def get(self, rows: RowNumbers) -> Floats:
-        values = super().get(rows)
-        self._release_pages()
-        return values
-
-    def save(self) -> None:
-        """Write all rows that were put since the last call to disk."""
-        done_rows = int(self.done.sum())
-        if self._map is None or done_rows == self._saved_rows:
-            return
-        self._map.flush()
-        with open(self.folder / "done.u8", "r+b") as handle:
-            handle.write(self.done.view(np.uint8).data)
-            handle.flush()
-            os.fsync(handle.fileno())
-        self._saved_rows = done_rows
-        self._release_pages()
-
-    def _read(self) -> None:
-        """Read what an interrupted run left."""
-        try:
-            state = msgspec.json.decode((self.folder / "state.json").read_bytes(), type=_State)
-        except msgspec.DecodeError:
-            raise BadRun(f"{self.folder}/state.json is damaged; remove {self.folder}") from None
-        if (state.fingerprint, state.rows) != (self._fingerprint, len(self.done)):
+        elif self._query("SELECT fingerprint FROM work") != self._fingerprint:
             raise BadRun(
                 f"{self.folder} belongs to other pairs, another model or other options; remove it, "
                 "or give the ones it was started with"
             )
-        marks = np.fromfile(self.folder / "done.u8", np.uint8)
-        size = (self.folder / "values.f32").stat().st_size
-        if len(marks) != state.rows or size != 4 * state.width * state.rows:
-            raise BadRun(f"{self.folder} is damaged (wrong file sizes); remove it")
-        self.done = marks == 1
-        self._saved_rows = int(self.done.sum())
-        self._values = self._open(state.width)
+        # One transaction after the other: a query of its own would lock the file each time.
+        self._database.executescript("DELETE FROM errors; BEGIN;")
 
-    def _allocate(self, width: int) -> Floats:
-        """Create the files once the width of a row is known."""
-        rows = len(self.done)
+    def set_row_count(self, rows: int) -> None:
+        """Set the number of rows once it is known, and mark those that are done."""
+        self.done = np.zeros(rows, np.bool_)
+        done = self._database.execute("SELECT row FROM results")
+        self.done[np.fromiter((row for (row,) in done), np.int64)] = True
+
+    def put(self, rows: list[int], values: Floats) -> None:
+        """Store the values, float32[n, width], of n rows."""
+        vectors = (vector.tobytes() for vector in values)
+        self._write("INSERT INTO results VALUES (?, ?)", zip(rows, vectors, strict=True))
+        self.done[rows] = True
+
+    def get(self, rows: RowNumbers) -> Floats:
+        """Return the values of rows that are done: float32[n, width]."""
+        distinct, places = np.unique(rows, return_inverse=True)
+        query = "SELECT vector FROM results WHERE row = ?"
+        vectors = b"".join(self._query(query, row) for row in distinct.tolist())
+        values: Floats = np.frombuffer(vectors, np.float32).reshape(len(distinct), -1)[places]
+        return values
+
+    def save(self) -> None:
+        """Make what was put so far survive a kill."""
+        with self._sqlite_errors_as_bad_run():
+            self._database.execute("COMMIT")
+            self._database.execute("BEGIN")
+
+    def add_images(self, names: Iterable[str]) -> None:
+        """Number those names that are new."""
+        rows = ((os.fsencode(name),) for name in names)
+        self._write("INSERT OR IGNORE INTO images (name) VALUES (?)", rows)
+
+    @property
+    def image_count(self) -> int:
+        """The number of distinct images."""
+        return self._query("SELECT max(number) FROM images") or 0
+
+    def image_name(self, number: int) -> str:
+        """Return the name of an image."""
+        return os.fsdecode(self._query("SELECT name FROM images WHERE number = ?", number + 1))
+
+    def image_number(self, name: str) -> int:
+        """Return the number of an image; raise KeyError when it was never added."""
+        number = self._query("SELECT number FROM images WHERE name = ?", os.fsencode(name))
+        if number is None:
+            raise KeyError(name)
+        return int(number) - 1
+
+    def add_errors(self, errors: Mapping[int, str]) -> None:
+        """Store what is wrong with some images, by number."""
+        rows = ((number, os.fsencode(error)) for number, error in errors.items())
+        self._write("INSERT OR REPLACE INTO errors VALUES (?, ?)", rows)
+
+    def image_error(self, number: int) -> str:
+        """Return what is wrong with an image, "" when nothing is."""
+        return os.fsdecode(self._query("SELECT error FROM errors WHERE number = ?", number) or b"")
+
+    @property
+    def failed_images(self) -> int:
+        """The number of images that have an error."""
+        return int(self._query("SELECT count(*) FROM errors"))
+
+    def _query(self, query: str, *values: object) -> Any:
+        """Return the first value of the first row, or None."""
+        row = self._database.execute(query, values).fetchone()
+        return row[0] if row else None
+
+    def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        with self._sqlite_errors_as_bad_run():
+            self._database.executemany(statement, rows)
+
+    @contextlib.contextmanager
+    def _sqlite_errors_as_bad_run(self) -> Iterator[None]:
         try:
-            with open(self.folder / "values.f32", "wb") as handle:
-                handle.truncate(4 * width * rows)
-                reserve_space(handle.fileno(), 4 * width * rows)  # a full disk is SIGBUS later
-            (self.folder / "done.u8").write_bytes(bytes(rows))
-            with atomic_file(self.folder / "state.json") as state:
-                json.dump({"fingerprint": self._fingerprint, "rows": rows, "width": width}, state)
-            return self._open(width)
-        except OSError as error:
+            yield
+        except sqlite3.OperationalError as error:
             raise BadRun(
-                f"cannot write {self.folder}: {error.strerror}; choose another --out"
+                f"cannot write {self.folder}: {error}; free space or choose another --out"
             ) from None
-
-    def _open(self, width: int) -> Floats:
-        with open(self.folder / "values.f32", "r+b") as handle:
-            self._map = mmap.mmap(handle.fileno(), 0)
-        values: Floats = np.frombuffer(self._map, np.float32)
-        return values.reshape(len(self.done), width)
-
-    def _release_pages(self) -> None:
-        """Free mapped pages in memory; the system has them on disk or in its own cache."""
-        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
-            self._map.madvise(mmap.MADV_DONTNEED)
+        except sqlite3.DatabaseError as error:
+            raise BadRun(f"{self.folder} is damaged ({error}); remove it") from None

@@ -20,11 +20,10 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.thresholds import OperatingPoint
 from facepairs.errors import BadData
-from facepairs.support.checksum import checksummed_file
+from facepairs.support.checksum import checksummed_file, file_sha256
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
 from facepairs.verification.bulk import BulkScorer, CropReader, FolderPhotos, PairRows, PhotoOpener
-from facepairs.verification.image_table import ImageTable
 from facepairs.verification.pairs_file import SIDES, ListedPair, PairsFile, printable
 from facepairs.verification.partial_results import PartialResults
 from facepairs.verification.scorer import ScoreArray
@@ -92,52 +91,56 @@ def verify_pairs(
     root = pairs.parent if root is None else root
     if photos is None and not root.is_dir():
         raise BadData(f"{root}: not a folder; give the one that the paths in {pairs} count from")
-    images, rows = _number_images(file)
-    if not rows:
-        raise BadData(f"{pairs}: no pairs below the header")
     place = str(root.resolve()) if photos is None else repr(photos)
     fingerprint = _fingerprint(verifier, file, place, framing)
     embeds = verifier.bundle.kind == "embedding"
-    with PartialResults(out, fingerprint, len(images) if embeds else rows, resume) as results:
+    with PartialResults(out, fingerprint, resume) as results:
+        rows = _number_images(file, results)
+        results.set_row_count(results.image_count if embeds else rows)
         reader = CropReader(verifier, photos or FolderPhotos(root), framing)
-        scorer = BulkScorer(reader, images, results, images.add_errors, ordered_map)
-        pair_rows = (pair_rows for _, pair_rows in _read_chunks(file, images, rows))
+        scorer = BulkScorer(reader, results.image_name, results, results.add_errors, ordered_map)
+        pair_rows = (pair_rows for _, pair_rows in _read_chunks(file, results, rows))
         scorer.compute(pair_rows, progress("reading images" if embeds else "comparing images"))
-        writer = _ScoreWriter(file, images, scorer, point, verifier.bundle.calibration)
+        writer = _ScoreWriter(file, results, scorer, point, verifier.bundle.calibration)
         writer.write(out, rows, progress("writing scores"))
-    return PairsReport(
-        pairs=rows,
-        failed=writer.failed,
-        images=len(images),
-        images_failed=images.failed,
-        same=None if point.threshold is None else writer.same,
-        seconds=time.monotonic() - started,
-    )
+        return PairsReport(
+            pairs=rows,
+            failed=writer.failed,
+            images=results.image_count,
+            images_failed=results.failed_images,
+            same=None if point.threshold is None else writer.same,
+            seconds=time.monotonic() - started,
+        )
 
 
-def _number_images(file: PairsFile) -> tuple[ImageTable, int]:
-    """Number the distinct images in their order, and count the rows."""
-    images, count = ImageTable(), 0
+def _number_images(file: PairsFile, results: PartialResults) -> int:
+    """Number the distinct images in their order; return the number of rows."""
+    count = 0
     for rows in batches(file.rows(), CHUNK_ROWS):
-        images.add(name for row in rows if not row.error for name in (row.left, row.right))
+        results.add_images(name for row in rows if not row.error for name in (row.left, row.right))
         count += len(rows)
-    return images, count
+    if not count:
+        raise BadData(f"{file.path}: no pairs below the header")
+    return count
 
 
 def _read_chunks(
-    file: PairsFile, images: ImageTable, total: int
+    file: PairsFile, results: PartialResults, total: int
 ) -> Iterator[tuple[list[ListedPair], PairRows]]:
     """Yield the rows of the file with the numbers of their images; raise BadData if it changed."""
     changed = BadData(f"{file.path}: changed while it was read; run it again")
     start = 0
     for rows in batches(file.rows(), CHUNK_ROWS):
         try:
-            left, right = (
-                np.array([-1 if row.error else images.number(getattr(row, side)) for row in rows])
-                for side in SIDES
-            )
+            sides = [
+                (-1, -1)
+                if row.error
+                else (results.image_number(row.left), results.image_number(row.right))
+                for row in rows
+            ]
         except KeyError:
             raise changed from None
+        left, right = np.array(sides).T
         yield rows, PairRows(np.arange(start, start + len(rows)), left, right)
         start += len(rows)
         if start > total:
@@ -154,7 +157,7 @@ def _fingerprint(verifier: Verifier, file: PairsFile, place: str, framing: bool)
     else:
         status = model.network_path.stat()
         identity = f"{model!r} {status.st_size} {status.st_mtime_ns}"
-    parts = ["pairs-1", file.sha256(), place, framing, identity]
+    parts = ["pairs-1", file_sha256(file.path), place, framing, identity]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -164,14 +167,14 @@ class _ScoreWriter:
     def __init__(
         self,
         file: PairsFile,
-        images: ImageTable,
+        results: PartialResults,
         scorer: BulkScorer,
         point: OperatingPoint,
         calibration: Calibration | None,
     ) -> None:
         self.failed = self.same = 0
         self._file = file
-        self._images = images
+        self._results = results
         self._scorer = scorer
         self._threshold = point.threshold
         self._calibration = calibration
@@ -182,7 +185,7 @@ class _ScoreWriter:
         with checksummed_file(out) as handle:
             writer = csv.writer(handle)
             writer.writerow((*SIDES, *self._file.kept, *RESULT_COLUMNS))
-            for rows, numbers in _read_chunks(self._file, self._images, total):
+            for rows, numbers in _read_chunks(self._file, self._results, total):
                 writer.writerows(self._output_rows(rows, numbers))
                 done += len(rows)
                 progress(done, total)
@@ -198,7 +201,7 @@ class _ScoreWriter:
     def _error(self, row: ListedPair, left: int, right: int) -> str:
         if row.error:
             return row.error
-        errors = [self._images.error(image) for image in dict.fromkeys((left, right))]
+        errors = [self._results.image_error(image) for image in dict.fromkeys((left, right))]
         return "; ".join(filter(None, errors))
 
     def _result_cells(self, scores: ScoreArray) -> Iterator[tuple[object, object, object]]:

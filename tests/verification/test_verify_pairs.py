@@ -1,5 +1,4 @@
 import csv
-import json
 import os
 import threading
 from pathlib import Path
@@ -270,14 +269,11 @@ def test_partial_results_of_other_work_are_refused(stopped, verifier, photos, tm
         pytest.raises(BadRun, match=f"in use by process {os.getpid()}"),
     ):
         run(verifier, stopped, out, photos, resume=True)
-    state = json.loads((partial / "state.json").read_text())
-    (partial / "done.u8").write_bytes(b"\1")
-    with pytest.raises(BadRun, match="damaged"):
-        run(verifier, stopped, out, photos, resume=True)
-    (partial / "state.json").write_text("{")
-    with pytest.raises(BadRun, match="damaged"):
-        run(verifier, stopped, out, photos, resume=True)
-    assert state["rows"] in (IMAGES, IMAGES - 1)
+    whole = (partial / "work.sqlite").read_bytes()
+    for damaged in (b"no database" + whole[11:], whole[:5000]):
+        (partial / "work.sqlite").write_bytes(damaged)
+        with pytest.raises(BadRun, match="damaged"):
+            run(verifier, stopped, out, photos, resume=True)
 
 
 def test_resume_without_partial_results_starts_anew(embedder, photos, tmp_path):

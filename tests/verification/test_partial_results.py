@@ -1,0 +1,78 @@
+"""Images by number, as in a list and a dictionary, and rows of floats, both on disk."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from facepairs.errors import BadRun
+from facepairs.verification.partial_results import PartialResults
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(["\udcff", "a\udc80b"])
+
+
+@pytest.fixture
+def results(tmp_path):
+    with PartialResults(tmp_path / "out.csv", "fingerprint", resume=False) as results:
+        yield results
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(NAMES)))
+def test_images_are_numbered_in_the_order_of_adding(tmp_path, parts):
+    expected = {}
+    with PartialResults(tmp_path / "out.csv", "fingerprint", resume=False) as results:
+        for names in parts:
+            results.add_images(names)
+            for name in names:
+                expected.setdefault(name, len(expected))
+        assert results.image_count == len(expected)
+        assert [results.image_name(number) for number in range(len(expected))] == list(expected)
+        numbers = [results.image_number(name) for name in expected]
+        assert numbers == list(expected.values())
+        with pytest.raises(KeyError):
+            results.image_number("never added: \n")
+
+
+def test_errors_are_stored_by_number(results):
+    results.add_images(["a", "b", "c"])
+    results.add_errors({1: "b: no face", 2: "c: \udcff"})
+    results.add_errors({})
+    results.add_errors({1: "b: gone"})
+    errors = [results.image_error(number) for number in (-1, 0, 1, 2)]
+    assert errors == ["", "", "b: gone", "c: \udcff"]
+    assert results.failed_images == 2
+
+
+def test_rows_are_read_in_any_order_and_number(results):
+    values = np.arange(12, dtype=np.float32).reshape(4, 3)
+    results.set_row_count(6)
+    results.put([5, 0, 2], values[:3])
+    results.put([], np.zeros((0, 0), np.float32))
+    results.put([1], values[3:])
+    assert results.done.tolist() == [True, True, True, False, False, True]
+    got = results.get(np.array([2, 5, 5, 1]))
+    assert np.array_equal(got, values[[2, 0, 0, 3]])
+
+
+def test_saved_rows_survive_and_failed_images_are_tried_again(tmp_path):
+    with (
+        pytest.raises(ZeroDivisionError),
+        PartialResults(tmp_path / "out.csv", "same", resume=False) as results,
+    ):
+        results.set_row_count(3)
+        results.put([1], np.full((1, 2), 0.5, np.float32))
+        results.add_errors({0: "broken"})
+        raise ZeroDivisionError
+    with PartialResults(tmp_path / "out.csv", "same", resume=True) as results:
+        results.set_row_count(3)
+        assert results.done.tolist() == [False, True, False]
+        assert results.get(np.array([1])).tolist() == [[0.5, 0.5]]
+        assert results.image_error(0) == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_reported(results):
+    results._database.execute("PRAGMA max_page_count = 20")
+    with pytest.raises(BadRun, match=r"cannot write .*full; free space or choose another --out"):
+        results.add_images(f"{number:0999}.jpg" for number in range(100))
