@@ -4,15 +4,15 @@ import json
 import unicodedata
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
-from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped, SkipReason
+from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
 from facepairs.images.check import ImageCheck, InspectFiles
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.platform import return_freed_memory
@@ -29,27 +29,57 @@ InspectNames = Callable[[list[str]], list[ImageCheck]]
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-SKIPPED: dict[SkipReason, tuple[Severity, str]] = {
-    "broken_link": ("error", "is a link to nothing; restore its target or remove it"),
-    "symlink_loop": (
+KINDS: dict[str, tuple[Severity, str]] = {
+    "broken_link": ("error", "{paths} is a link to nothing; restore its target or remove it."),
+    "duplicate": (
         "warning",
-        "is a circular link or a link to a folder, and not followed; put the photos there",
+        "{count} files of {people} are the same photo: a genuine pair of them teaches and proves "
+        "nothing; keep one.",
     ),
-    "unsupported": ("error", "is a {format} file, which is not used; convert it to JPEG or PNG"),
-    "no_permission": ("error", "may not be read; grant yourself read permission"),
+    "empty_person": ("warning", "{paths} has no photo that can be used; add some or remove it."),
     "nested_folder": (
         "warning",
-        "is a folder within a person's folder, and not used; move its photos one level up",
+        "{paths} is a folder within a person's folder, and not used; move its photos one level up.",
     ),
-    "empty_person": ("warning", "is a folder without a usable photo; add photos or remove it"),
-    "special_file": ("warning", "is a pipe, socket or device, and was not opened; remove it"),
-    "stray_file": ("note", "is not a photo of a person, and not used"),
-    "not_image": ("note", "is not a photo of a person, and not used"),
+    "no_permission": ("error", "{paths} may not be read; grant yourself read permission."),
+    "not_image": ("note", "{paths} is not a photo of a person, and not used."),
+    "odd_size": (
+        "warning",
+        "Most images are {size}; check that the faces in the others are framed alike ({count}): "
+        "{paths}.",
+    ),
+    "orientation": (
+        "error",
+        "Training would see images with an EXIF orientation rotated; rotate their pixels, as "
+        "`mogrify -auto-orient` does ({count}): {paths}.",
+    ),
+    "same_name": (
+        "warning",
+        "{people} differ only by case or Unicode form: put the photos into one folder if they show "
+        "one person.",
+    ),
+    "same_photo_two_people": (
+        "error",
+        "The same photo has several names ({people}): pairs of its copies would count as "
+        "impostors; keep it under the right name only.",
+    ),
+    "special_file": ("warning", "{paths} is a pipe, socket or device, not opened; remove it."),
+    "stray_file": ("note", "{paths} is not a photo of a person, and not used."),
+    "stray_photo": (
+        "warning",
+        "{paths} is a photo outside any person's folder, and not used; move it into one.",
+    ),
+    "symlink_loop": (
+        "warning",
+        "{paths} is a circular link or a link to a folder, not followed; put the photos there.",
+    ),
+    "tiny": (
+        "warning",
+        f"A short side below {MIN_SIDE_PX} px is too small to tell people apart ({{count}}): "
+        "{paths}.",
+    ),
+    "unsupported": ("error", "{paths} is not JPEG, PNG or BMP, and not used; convert it."),
 }
-STRAY_PHOTO: tuple[Severity, str] = (
-    "warning",
-    "is a photo outside any person's folder, and not used; move it into one",
-)
 
 
 @dataclass(frozen=True)
@@ -256,50 +286,21 @@ class _Survey:
         """Yield groups of images with the same bytes; links to one photo count as such."""
         for first, copies in self._copies.items():
             images = [first, *copies]
-            names = tuple(map(self.index.name, images))
             people = sorted({self.index.people[int(self.index.person_of[i])] for i in images})
-            if len(people) > 1:
-                yield Finding(
-                    "error",
-                    "same_photo_two_people",
-                    names,
-                    f"The same photo has {len(people)} names ({_shorten(people)}): pairs of its "
-                    f"copies would count as impostors; keep it under the right name only.",
-                )
-            else:
-                yield Finding(
-                    "warning",
-                    "duplicate",
-                    names,
-                    f"{len(names)} files of {people[0]} are the same photo: a genuine pair of "
-                    f"them teaches and proves nothing; keep one.",
-                )
+            kind = "duplicate" if len(people) == 1 else "same_photo_two_people"
+            yield self._finding(kind, images, people=_shorten(people))
 
     def unusual_images(self) -> Iterator[Finding]:
         """Yield one finding for all images that are tiny, rotated, or of an unusual size."""
-        tiny = [size for size in self.by_size if min(size) < MIN_SIDE_PX]
-        yield from self._group(
-            "warning",
-            "tiny",
-            self._images_of(tiny),
-            f"a short side below {MIN_SIDE_PX} px: too few pixels to tell people apart",
-        )
-        yield from self._group(
-            "error",
-            "orientation",
-            self._rotated,
-            "an EXIF orientation: training reads pixels as stored and would see them rotated; "
-            "rotate the pixels themselves, as `mogrify -auto-orient` does",
-        )
+        tiny = self._images_of(size for size in self.by_size if min(size) < MIN_SIDE_PX)
+        if tiny:
+            yield self._finding("tiny", tiny)
+        if self._rotated:
+            yield self._finding("orientation", self._rotated)
         common, *others = self.common_sizes() or [SizeCount(0, 0, 0)]
-        if common.images > MAJORITY * sum(map(len, self.by_size.values())):
-            yield from self._group(
-                "warning",
-                "odd_size",
-                self._images_of((size.width_px, size.height_px) for size in others),
-                f"another size than the other {common.images:,} "
-                f"({common.width_px}x{common.height_px}): check that their faces are framed alike",
-            )
+        if others and common.images > MAJORITY * sum(map(len, self.by_size.values())):
+            odd = self._images_of((size.width_px, size.height_px) for size in others)
+            yield self._finding("odd_size", odd, size=f"{common.width_px}x{common.height_px}")
 
     def common_sizes(self) -> list[SizeCount]:
         """Return all sizes, the most common first."""
@@ -309,32 +310,30 @@ class _Survey:
     def _images_of(self, sizes: Iterable[tuple[int, int]]) -> list[int]:
         return sorted(image for size in sizes for image in self.by_size[size])
 
-    def _group(
-        self, severity: Severity, kind: str, images: list[int], what: str
-    ) -> Iterator[Finding]:
-        """Yield one finding for images with the same flaw, if there are any."""
-        if images:
-            have = "image has" if len(images) == 1 else "images have"
-            names = tuple(map(self.index.name, images))
-            text = f"{len(images):,} {have} {what} ({_shorten(names)})."
-            yield Finding(severity, kind, names, text)
+    def _finding(self, kind: str, images: list[int], **values: str) -> Finding:
+        return _finding(kind, map(self.index.name, images), **values)
 
 
-def _shorten(names: Iterable[str], maximum: int = 3) -> str:
+def _finding(kind: str, paths: Iterable[str], **values: str) -> Finding:
+    """Return a finding of one of the KINDS; `values` are what its text has in braces."""
+    severity, text = KINDS[kind]
+    names = tuple(paths)
+    text = text.format(paths=_shorten(names), count=f"{len(names):,}", **values)
+    return Finding(severity, kind, names, text)
+
+
+def _shorten(names: Sequence[str], maximum: int = 3) -> str:
     """List the first names and the number of the others."""
-    shown = list(names)
-    more = f" and {len(shown) - maximum:,} more" if len(shown) > maximum else ""
-    return ", ".join(shown[:maximum]) + more
+    more = f" and {len(names) - maximum:,} more" if len(names) > maximum else ""
+    return ", ".join(names[:maximum]) + more
 
 
 def _skipped_finding(skipped: Skipped) -> Finding:
     """Explain why something in the folder is not in the index."""
-    path, reason = skipped
-    suffix = Path(path).suffix.lower()
-    is_stray_photo = reason == "stray_file" and suffix in (*READABLE, *OTHER_IMAGES)
-    severity, text = STRAY_PHOTO if is_stray_photo else SKIPPED[reason]
-    text = text.format(format=suffix[1:].upper())
-    return Finding(severity, reason, (path,), f"{path} {text}.")
+    is_photo = Path(skipped.path).suffix.lower() in (*READABLE, *OTHER_IMAGES)
+    if skipped.reason == "stray_file" and is_photo:
+        return replace(_finding("stray_photo", [skipped.path]), kind="stray_file")
+    return _finding(skipped.reason, [skipped.path])
 
 
 def _similar_names(index: FaceIndex) -> Iterator[Finding]:
@@ -344,13 +343,7 @@ def _similar_names(index: FaceIndex) -> Iterator[Finding]:
         alike[unicodedata.normalize("NFC", name).casefold()].append(name)
     for people in alike.values():
         if len(people) > 1:
-            yield Finding(
-                "warning",
-                "same_name",
-                tuple(people),
-                f"{_shorten(people)} differ only by case or Unicode form: "
-                f"put the photos into one folder if they show one person.",
-            )
+            yield _finding("same_name", people, people=_shorten(people))
 
 
 def _count(index: FaceIndex, sizes: list[SizeCount]) -> Counts:

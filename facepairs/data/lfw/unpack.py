@@ -6,17 +6,15 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from facepairs.errors import BadTransfer
 
 MAX_MEMBERS = 100_000
 MAX_FILE_BYTES = 64 * 2**20
 MAX_TOTAL_BYTES = 4 * 2**30
-COPY_BYTES = 2**20
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNSAFE_CHARACTERS = '\\:*?"<>|'  # with a special meaning on some platform
 PLAIN_ZIP = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -33,7 +31,7 @@ class DiskFull(BadTransfer):
 class _Member(NamedTuple):
     name: str
     size: int
-    open: Callable[[], IO[bytes] | None] | None  # None for a folder
+    info: tarfile.TarInfo | zipfile.ZipInfo
 
 
 def unpack(archive: Path, into: Path) -> None:
@@ -52,16 +50,18 @@ def unpack(archive: Path, into: Path) -> None:
     free_bytes = shutil.disk_usage(into).free
     total = 0
     try:
-        for count, member in enumerate(_members(archive), 1):
-            parts = _safe_parts(archive, member.name)
-            total += member.size
-            _check_limits(archive, member, count, total)
-            if total > free_bytes:
-                raise DiskFull(into, total)
-            if not any(part.startswith(".") or part == "__MACOSX" for part in parts):
-                _write(archive, member, into.joinpath(*parts))
-    except FileExistsError as error:
-        raise _unsafe(archive, Path(str(error.filename)).name, "occurs twice") from None
+        with _open(archive) as opened:
+            for count, member in enumerate(_members(archive, opened), 1):
+                total += member.size
+                parts = _check_name(archive, member.name)
+                _check_limits(archive, member, count, total)
+                if total > free_bytes:
+                    raise DiskFull(into, total)
+                if any(part.startswith(".") or part == "__MACOSX" for part in parts):
+                    continue
+                if into.joinpath(*parts).is_file():
+                    raise _unsafe(archive, member.name, "occurs twice")
+                opened.extract(member.info, into)  # type: ignore[arg-type]
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
         raise BadTransfer(
             f"{archive.name}: the archive is damaged ({error}); remove it and download it again"
@@ -72,17 +72,31 @@ def unpack(archive: Path, into: Path) -> None:
         raise BadTransfer(f"cannot unpack {archive.name} into {into}: {error}") from None
 
 
-def _write(archive: Path, member: _Member, target: Path) -> None:
-    """Create a member's folder or file."""
-    source = member.open() if member.open else None
-    if source is None:
-        target.mkdir(parents=True, exist_ok=True)
+def _open(archive: Path) -> tarfile.TarFile | zipfile.ZipFile:
+    with open(archive, "rb") as handle:
+        is_gzip = handle.read(2) == b"\x1f\x8b"
+    if not is_gzip:
+        return zipfile.ZipFile(archive)
+    tar = tarfile.open(archive, "r:gz")  # noqa: SIM115  closed by the caller
+    # Python 3.11.0 to 3.11.3 lack the filter; the checks here refuse all that it refuses.
+    tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
+    return tar
+
+
+def _members(archive: Path, opened: tarfile.TarFile | zipfile.ZipFile) -> Iterator[_Member]:
+    """Yield the members; refuse everything but regular files and folders."""
+    if isinstance(opened, tarfile.TarFile):
+        for member in opened:
+            if not (member.isreg() or member.isdir()):
+                raise _unsafe(archive, member.name, "is a link, a device or a pipe")
+            yield _Member(member.name, member.size, member)
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with source, open(target, "xb") as out:  # "x": no member overwrites another
-        shutil.copyfileobj(source, out, COPY_BYTES)
-    if target.stat().st_size != member.size:
-        raise _unsafe(archive, member.name, "does not have the size that the archive states")
+    for info in opened.infolist():
+        if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+            raise _unsafe(archive, info.filename, "is a link, a device or a pipe")
+        if info.flag_bits & 1 or info.compress_type not in PLAIN_ZIP:
+            raise _unsafe(archive, info.filename, "is encrypted or compressed unusually")
+        yield _Member(info.filename, info.file_size, info)
 
 
 def _unsafe(archive: Path, name: str, problem: str) -> BadTransfer:
@@ -91,8 +105,8 @@ def _unsafe(archive: Path, name: str, problem: str) -> BadTransfer:
     )
 
 
-def _safe_parts(archive: Path, name: str) -> tuple[str, ...]:
-    """Split a member's name; refuse one that could lead outside the folder on any platform."""
+def _check_name(archive: Path, name: str) -> tuple[str, ...]:
+    """Return a member's folders and name; refuse those unsafe on any platform."""
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts:
         raise _unsafe(archive, name, "would land outside the folder")
@@ -110,30 +124,3 @@ def _check_limits(archive: Path, member: _Member, count: int, total: int) -> Non
     ):
         if value > limit:
             raise _unsafe(archive, member.name, f"makes {value:,} {unit}, above {limit:,}")
-
-
-def _members(archive: Path) -> Iterator[_Member]:
-    with open(archive, "rb") as handle:
-        gzipped = handle.read(2) == b"\x1f\x8b"
-    return _tar_members(archive) if gzipped else _zip_members(archive)
-
-
-def _tar_members(archive: Path) -> Iterator[_Member]:
-    with tarfile.open(archive, "r:gz") as tar:
-        for member in tar:
-            if not (member.isreg() or member.isdir()):
-                raise _unsafe(archive, member.name, "is a link, a device or a pipe")
-            opener = partial(tar.extractfile, member) if member.isreg() else None
-            yield _Member(member.name, member.size, opener)
-
-
-def _zip_members(archive: Path) -> Iterator[_Member]:
-    with zipfile.ZipFile(archive) as bundle:
-        for info in bundle.infolist():
-            kind = stat.S_IFMT(info.external_attr >> 16)
-            if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise _unsafe(archive, info.filename, "is a link, a device or a pipe")
-            if info.flag_bits & 1 or info.compress_type not in PLAIN_ZIP:
-                raise _unsafe(archive, info.filename, "is encrypted or compressed unusually")
-            opener = None if info.is_dir() else partial(bundle.open, info)
-            yield _Member(info.filename, info.file_size, opener)
