@@ -10,6 +10,7 @@ from facepairs.bench.measurements import RowMeasurement, StepMeasurement
 from facepairs.bench.rows import BASELINE, LIMIT
 from facepairs.bench.run import FRAME_PX, Line, Results
 from facepairs.support.machine import describe
+from facepairs.support.text_table import align_columns
 
 SCHEMA = 1
 S = TypeVar("S", "RowSummary", "StepSummary")
@@ -189,7 +190,7 @@ def row_table(rows: Sequence[RowSummary]) -> list[str]:
         ]
         reason = _reason(row.failed, row.skipped, row.pairs_per_s)
         lines.append([row.name, *([reason] if reason else figures)])
-    return aligned(lines)
+    return align_columns(lines, right=True)
 
 
 def training_table(rows: Sequence[StepSummary]) -> list[str]:
@@ -207,7 +208,7 @@ def training_table(rows: Sequence[StepSummary]) -> list[str]:
         ]
         reason = _reason(row.failed, None, row.steps_per_s)
         lines.append([row.store, *([reason] if reason else figures)])
-    return aligned(lines)
+    return align_columns(lines, right=True)
 
 
 def _reason(failed: str | None, skipped: str | None, figure: float | None) -> str:
@@ -217,20 +218,3 @@ def _reason(failed: str | None, skipped: str | None, figure: float | None) -> st
     if skipped:
         return f"skipped: {skipped}"
     return "not measured" if figure is None else ""
-
-
-def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Align cells in columns: names left, figures right.
-
-    A line with fewer cells than the header (a name and a reason) does not widen the columns.
-    """
-    columns = len(lines[0])
-    complete = [line for line in lines if len(line) == columns]
-    widths = [max(len(line[column]) for line in complete) for column in range(columns)]
-    widths[0] = max(len(line[0]) for line in lines)
-    texts = []
-    for line in lines:
-        cells = [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=False)]
-        rest = cells if len(line) == columns else line[1:]
-        texts.append("  ".join([line[0].ljust(widths[0]), *rest]).rstrip())
-    return texts

@@ -16,7 +16,7 @@ from facepairs.models.network import Network
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import FileStore
 from facepairs.training.loop.schedule import Schedule, TrainingProgress
-from facepairs.training.loop.step import make_step
+from facepairs.training.loop.step import TrainStep
 from facepairs.training.loop.train_loop import TrainLoop
 
 WARM_UP_STEPS, STEPS = 10, 50  # of each of the three parts
@@ -49,7 +49,7 @@ def measure_steps(job: Job) -> StepMeasurement:
 
 
 def _loop(network: Network, store: Store) -> TrainLoop:
-    return TrainLoop(make_step(network, store, SEED))
+    return TrainLoop(TrainStep(network, store, SEED))
 
 
 def _run(loop: TrainLoop, batches: Iterable[Any], peak: float) -> dict[str, Any]:

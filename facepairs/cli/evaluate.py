@@ -42,7 +42,7 @@ def evaluate(
         Option(help="HTML page to write: curves, tables, and photos of the worst errors."),
     ] = None,
     report_dir: Annotated[
-        Path | None, Option(help="Folder to write: plots as PNG and SVG, numbers, tables.")
+        Path | None, Option(help="Folder to write: plots as SVG, numbers as JSON and CSV.")
     ] = None,
     no_images: Annotated[
         bool,

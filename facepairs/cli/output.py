@@ -15,6 +15,7 @@ from facepairs.support.progress import (
     format_duration,
     ignore_phases,
 )
+from facepairs.support.text_table import align_columns
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 LOST_WORKER = 138  # 128 + SIGUSR1: Kubeflow restarts a process that exits with it
@@ -56,10 +57,8 @@ def log(line: str) -> None:
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
     """Print labels and texts in two columns; control characters are escaped."""
-    escaped = [(one_line(label), one_line(text)) for label, text in rows]
-    width = max((len(label) for label, _ in escaped), default=0)
-    for label, text in escaped:
-        print(f"{label:<{width}}  {text}")
+    for line in align_columns([[one_line(label), one_line(text)] for label, text in rows]):
+        print(line)
 
 
 def print_result(as_json: bool, value: dict[str, Any], rows: Iterable[tuple[str, str]]) -> None:

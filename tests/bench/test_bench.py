@@ -20,7 +20,6 @@ from facepairs.bench.measurements import RowMeasurement, StepMeasurement, Worker
 from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES, measure
 from facepairs.bench.processes import run_worker
 from facepairs.bench.report import (
-    aligned,
     row_table,
     summarize_rows,
     summarize_steps,
@@ -267,13 +266,6 @@ def test_tables_line_by_line() -> None:
         "files             7.00  6.00-8.00        1.0%            9.00    80%  60%-100%",
         "memory         failed: ValueError: no",
     ]
-
-
-def test_a_reason_does_not_widen_the_columns() -> None:
-    lines = aligned(
-        [["a", "b", "c"], ["long name", "skipped: a very long reason"], ["x", "1", "2"]]
-    )
-    assert lines == ["a          b  c", "long name  skipped: a very long reason", "x          1  2"]
 
 
 def test_training_steps_are_measured_by_the_loop(

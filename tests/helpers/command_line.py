@@ -6,6 +6,7 @@ import sys
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
+from unittest import mock
 
 
 class Result(NamedTuple):
@@ -39,10 +40,16 @@ def in_process(*arguments: object, check: int | None = None) -> Result:
     from facepairs.cli.main import main
 
     out, err = io.StringIO(), io.StringIO()
+    words = [str(argument) for argument in arguments]
     code: object = None
-    with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
+    with (
+        redirect_stdout(out),
+        redirect_stderr(err),
+        warnings.catch_warnings(),
+        mock.patch.object(sys, "argv", ["facepairs", *words]),
+    ):
         try:
-            main([str(argument) for argument in arguments])
+            main(words)
         except SystemExit as ended:
             code = ended.code
     assert isinstance(code, int)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from facepairs.support.text_table import align_columns
+
 Value = str | int | float | None
 
 
@@ -72,9 +74,4 @@ def percent(value: float) -> str:
 
 def lines_of(table: Table) -> list[str]:
     """Return a table as lines of text with aligned columns."""
-    rows = [list(table.columns), *([cell.text for cell in row] for row in table.rows)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    return align_columns([table.columns, *([cell.text for cell in row] for row in table.rows)])
