@@ -84,15 +84,10 @@ class OperatingPoint:
         """Return a plain dict; it holds the threshold alone when no FMR was asked for."""
         if self.target is None:
             return {"threshold": self.threshold}
-        interval = self.target.fmr_interval
-        return {
-            "threshold": self.threshold,
-            "max_fmr": self.target.fmr,
-            "measured_fmr": self.target.measured_fmr,
-            "fmr_interval": None if interval is None else list(interval),
-            "genuine_pairs": self.target.genuine_pairs,
-            "impostor_pairs": self.target.impostor_pairs,
-        }
+        names = ("measured_fmr", "fmr_interval", "genuine_pairs", "impostor_pairs")
+        row = self.target.to_json()
+        rates = {name: row.get(name) for name in names}
+        return {"threshold": self.threshold, "max_fmr": self.target.fmr, **rates}
 
 
 def operating_point(

@@ -20,6 +20,7 @@ from facepairs.bundles.manifest import (
 )
 from facepairs.errors import BadBundle
 from facepairs.support.atomic import atomic_folder
+from facepairs.support.outputs import check_output_folder
 from facepairs.support.version import __version__
 
 FILLED_IN = ("schema", "created", "versions", "files", DIGEST)  # keys that `write_bundle` sets
@@ -90,13 +91,11 @@ def rewrite_bundle(
 
 def check_replaceable(out: Path) -> None:
     """Raise BadBundle unless `out` is a bundle, an empty folder, or does not exist."""
-    try:
-        free = not out.exists() or (out / MANIFEST).is_file()
-        free = free or (out.is_dir() and not any(out.iterdir()))
-    except OSError as error:
-        raise BadBundle(f"{out}: {error.strerror}; choose another place") from None
-    if not free:
-        raise BadBundle(f"{out}: exists and is no bundle; choose another place or remove it")
+
+    def is_bundle(folder: Path) -> bool:
+        return (folder / MANIFEST).is_file()
+
+    check_output_folder(out, "a bundle", is_bundle, error=BadBundle)
 
 
 def _complete(values: Mapping[str, Any], data: Mapping[str, bytes]) -> dict[str, Any]:

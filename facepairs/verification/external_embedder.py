@@ -92,17 +92,16 @@ class ShareCropSpec(CropSpec):
         return max(1, round(min(width, height) * self.share))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ExternalEmbedder:
     """An external network and how to use it; `verify` and `evaluate` take it in place of a bundle.
 
     Attributes:
         path: The TOML file.
-        network_path: The ONNX file.
+        toml: Its content.
+        framing: The crop that the network takes of a photo.
         scaling: (scale, offset), float32[3] each in the network's order of colours; None for a
             network that takes uint8.
-
-    The other attributes are the TOML's keys.
     """
 
     kind: ClassVar[Literal["embedding"]] = "embedding"
@@ -111,17 +110,9 @@ class ExternalEmbedder:
     thresholds: ClassVar[Sequence[FmrThreshold]] = ()
 
     path: Path
-    network_path: Path
-    model: str
+    toml: EmbedderToml
     framing: ShareCropSpec
-    layout: str
-    colours: str
     scaling: tuple[Floats, Floats] | None
-    distance: str
-    normalise: bool
-    output: str | None
-    threshold: float | None
-    calibration: Calibration | None
 
     @classmethod
     def open(cls, path: Path | str) -> "ExternalEmbedder":
@@ -138,22 +129,29 @@ class ExternalEmbedder:
             _check_threshold(toml)
             share = _crop_share(toml)
             frame_px = max(toml.size_px, round(toml.size_px / share))
-            return cls(
-                path=path,
-                network_path=path.parent / toml.file,
-                model=toml.name or path.stem,
-                framing=ShareCropSpec(frame_px, toml.size_px, share),
-                layout=toml.layout,
-                colours=toml.colours,
-                scaling=_scaling(toml),
-                distance=toml.distance,
-                normalise=toml.normalise,
-                output=toml.output,
-                threshold=toml.threshold,
-                calibration=toml.calibration,
-            )
+            return cls(path, toml, ShareCropSpec(frame_px, toml.size_px, share), _scaling(toml))
         except (ValueError, BadBundle) as error:
             raise BadBundle(f"{path}: {error}") from None
+
+    @property
+    def model(self) -> str:
+        """The embedder's name."""
+        return self.toml.name or self.path.stem
+
+    @property
+    def threshold(self) -> float | None:
+        """Accept scores from here on; None when the TOML has no threshold."""
+        return self.toml.threshold
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """From a score to a probability; None when the TOML has no calibration."""
+        return self.toml.calibration
+
+    @property
+    def network_path(self) -> Path:
+        """The ONNX file."""
+        return self.folder / self.toml.file
 
     @property
     def folder(self) -> Path:

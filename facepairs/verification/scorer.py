@@ -286,7 +286,7 @@ class ExternalScorer(Scorer):
             if self._model.scaling:
                 advice = "leave mean, std, scale and offset out"
             raise self._misfit(f"its input is {node.type}; {advice}")
-        sizes = [3, side, side] if self._model.layout == "nchw" else [side, side, 3]
+        sizes = [3, side, side] if self._model.toml.layout == "nchw" else [side, side, 3]
         if not _fits(node, sizes) or (isinstance(node.shape[0], int) and node.shape[0] != 1):
             raise self._misfit(
                 f"its input is {node.shape}, not [N, {', '.join(map(str, sizes))}] with N free or "
@@ -295,7 +295,7 @@ class ExternalScorer(Scorer):
         return node
 
     def _checked_output(self) -> str:
-        names, wanted = list(self._session.outputs), self._model.output
+        names, wanted = list(self._session.outputs), self._model.toml.output
         if wanted is None and len(names) == 1:
             return str(names[0])
         if wanted is None or wanted not in names:
@@ -307,14 +307,14 @@ class ExternalScorer(Scorer):
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row; distances count negatively: float32[N, D] twice → [N]."""
-        if self._model.distance == "cosine":
+        if self._model.toml.distance == "cosine":
             return pair_scores(left, right)
         gap = np.abs(left - right)
-        if self._model.distance == "manhattan":
+        if self._model.toml.distance == "manhattan":
             distance = gap.sum(axis=1, dtype=np.float32)
         else:
             distance = (gap * gap).sum(axis=1, dtype=np.float32)
-        if self._model.distance == "euclidean":
+        if self._model.toml.distance == "euclidean":
             distance = np.sqrt(distance)
         scores: ScoreArray = -distance
         return scores
@@ -324,7 +324,7 @@ class ExternalScorer(Scorer):
         if len(rows) != len(crops) or rows.ndim < 2:
             raise self._misfit(f"its output has shape {list(rows.shape)}, not [N, D]")
         rows = rows.reshape(len(rows), -1)
-        if self._model.distance == "cosine" or self._model.normalise:
+        if self._model.toml.distance == "cosine" or self._model.toml.normalise:
             lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
             if not lengths.all():
                 raise self._misfit("it returned an embedding of length 0")
@@ -333,11 +333,11 @@ class ExternalScorer(Scorer):
 
     def _network_input(self, crops: Crop) -> Any:
         """Bring crops to the colour order, scale and layout that the network takes."""
-        images: Any = crops[..., ::-1] if self._model.colours == "bgr" else crops
+        images: Any = crops[..., ::-1] if self._model.toml.colours == "bgr" else crops
         if self._model.scaling:
             scale, offset = self._model.scaling
             images = images.astype(np.float32) * scale + offset
-        if self._model.layout == "nchw":
+        if self._model.toml.layout == "nchw":
             images = images.transpose(0, 3, 1, 2)
         return np.ascontiguousarray(images, _INPUT_TYPES[self._input.type])
 

@@ -306,6 +306,6 @@ def test_nothing_but_a_bundle_is_replaced(make_bundle, tmp_path):
     other.mkdir()
     (other / "a.jpg").write_bytes(b"dear")
     for out in (other, other / "a.jpg"):
-        with pytest.raises(BadBundle, match="exists and is no bundle"):
+        with pytest.raises(BadBundle, match="exists and is neither a bundle nor an empty folder"):
             write_bundle(out, bundle.raw, files)
     assert (other / "a.jpg").read_bytes() == b"dear"
