@@ -12,7 +12,7 @@ import stat
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
@@ -206,10 +206,10 @@ class FaceIndex:
             skipped: What is not in the index; read after `files`.
         """
         # NUL sorts before every character of a name: by person, then by file, without key objects.
-        rows = _sorted("\0".join((*name.rsplit("/", 1), str(size))) for name, size in files)
-        cells = (row.split("\0") for row in rows)
-        index = _build(root, ((person, file, int(size)) for person, file, size in cells))
-        return replace(index, skipped=tuple(skipped))
+        joined = _sorted("\0".join((*name.rsplit("/", 1), str(size))) for name, size in files)
+        cells = (row.split("\0") for row in joined)
+        rows = ((person, file, int(size)) for person, file, size in cells)
+        return _build(root, rows, skipped)
 
     @classmethod
     def scan(cls, root: Path | str) -> "FaceIndex":
@@ -220,12 +220,12 @@ class FaceIndex:
         """
         root = Path(root)
         skipped: list[Skipped] = []
-        index = _build(root, _walk(root, skipped))
+        index = _build(root, _walk(root, skipped), skipped)
         if not len(index):
             raise BadData(
                 f"{root}: no images; expected {root}/Person_Name/photo.jpg ({', '.join(READABLE)})"
             )
-        return replace(index, skipped=tuple(skipped))
+        return index
 
 
 class _Paths(_LazySequence[Path]):
@@ -248,9 +248,9 @@ def _find(table: StringTable, string: str, start: int, stop: int) -> int | None:
 
 
 def _build(
-    root: Path, rows: Iterable[tuple[str, str, int]], skipped: tuple[Skipped, ...] = ()
+    root: Path, rows: Iterable[tuple[str, str, int]], skipped: Iterable[Skipped]
 ) -> FaceIndex:
-    """Return the index of sorted rows (person, file, size)."""
+    """Return the index of sorted rows (person, file, size); `skipped` is read after them."""
     people, files = StringTable(), StringTable()
     first, sizes = array("q"), array("q")
     last = None
@@ -264,9 +264,8 @@ def _build(
     first.append(len(files))
     begins = np.frombuffer(first, np.int64)
     person_of = np.repeat(np.arange(len(people), dtype=np.int32), np.diff(begins))
-    return FaceIndex(
-        root, people, files, person_of, begins, np.frombuffer(sizes, np.int64), skipped
-    )
+    sizes_bytes = np.frombuffer(sizes, np.int64)
+    return FaceIndex(root, people, files, person_of, begins, sizes_bytes, tuple(skipped))
 
 
 def _sorted(rows: Iterable[str]) -> Iterator[str]:

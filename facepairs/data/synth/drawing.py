@@ -207,14 +207,10 @@ def _eyeball(canvas: Canvas, almond: Points, gaze: Points, iris: Colour) -> None
     ImageDraw.Draw(opening).polygon((almond - corner).ravel().tolist(), fill=255)
     pen = ImageDraw.Draw(ball, "RGBA")
     x, y = ((gaze - corner) / canvas.px).tolist()
-    glint = (1.0, (255, 255, 255), -1.5)
-    for radius, colour, off in (
-        (4.9, shade(iris, 0.55), 0),
-        (4.2, iris, 0),
-        (2.1, PUPIL, 0),
-        glint,
-    ):
-        box = (x + off - radius, y + off - radius, x + off + radius, y + off + radius)
+    discs = [(4.9, shade(iris, 0.55), 0), (4.2, iris, 0), (2.1, PUPIL, 0)]
+    discs += [(1.0, (255, 255, 255), -1.5)]  # the highlight
+    for radius, colour, offset in discs:
+        box = (x + offset - radius, y + offset - radius, x + offset + radius, y + offset + radius)
         pen.ellipse([edge * canvas.px for edge in box], fill=colour)
     lid = (almond[: len(almond) // 2] - corner).ravel().tolist()
     pen.line(lid, fill=(*LASHES, 100), width=round(3.4 * canvas.px))  # the upper lid's shadow
