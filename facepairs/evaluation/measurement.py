@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
@@ -33,8 +32,6 @@ LFW_CROP = CropSpec(frame_px=250, crop_px=128)
 OWN_PROBABILITY = "the verifier's own"
 REFITTED = "fitted here, for each part of the pairs on the other parts"
 OWN_THRESHOLD = "the bundle's own"
-
-History = dict[str, list[dict[str, float]]]
 
 
 class FoldTraining(msgspec.Struct, frozen=True):
@@ -114,7 +111,6 @@ class Measurement:
         crop: What of a photo the verifier sees.
         bundle_thresholds: Thresholds by target FMR that the bundle brings.
         origin: How the verifier was made.
-        history: Rows of a training, one an epoch, by name of the run.
     """
 
     name: str
@@ -127,7 +123,6 @@ class Measurement:
     crop: CropSpec = LFW_CROP
     bundle_thresholds: Sequence[FmrThreshold] = ()
     origin: Origin = Origin()
-    history: History = field(default_factory=dict)
 
     @property
     def accepted(self) -> Bools:
@@ -187,7 +182,6 @@ def measure_model(
             versions=model.versions,
             created=model.created,
         )
-    run = Path(source.path).parent
     measured = _measure(
         source,
         scores,
@@ -203,7 +197,6 @@ def measure_model(
         crop=model.framing,
         bundle_thresholds=model.thresholds,
         origin=origin,
-        history=_read_histories({run.absolute().name: run}),
     )
 
 
@@ -239,7 +232,6 @@ def measure_view2(source: ScoreSource) -> Measurement:
             folds=[fold for fold in record.folds if fold.fold in numbers],
             machines=record.machines,
         ),
-        history=_read_histories({f"fold {k}": folder / f"fold-{k:02}" for k in numbers}),
     )
 
 
@@ -296,23 +288,3 @@ def _read_crop(folder: Path) -> CropSpec:
         return CropSpec(train["frame_px"], train["crop_px"])
     except (FacepairsError, KeyError, TypeError, ValueError):
         return LFW_CROP
-
-
-def _read_histories(runs: Mapping[str, Path]) -> History:
-    """Read the history of each run folder, finite numbers by epoch; unreadable ones are left out.
-
-    A history is additional information: a damaged one must not stop a measurement.
-    """
-    histories = {}
-    for name, folder in runs.items():
-        try:
-            rows = json.loads((folder / "history.json").read_text(encoding="utf-8"))
-            finite = [
-                {key: float(value) for key, value in row.items() if np.isfinite(float(value))}
-                for row in rows
-            ]
-        except (OSError, ValueError, TypeError, AttributeError, RecursionError):
-            continue
-        if finite and all("epoch" in row for row in finite):
-            histories[name] = finite
-    return histories

@@ -56,12 +56,12 @@ def browser(tmp_path_factory) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Path:
-    """One page with everything: two verifiers, pictures, folds, training, long names."""
+    """One page with everything: two verifiers, pictures, folds, long names."""
     root = tmp_path_factory.mktemp("world")
     photos = draw_photos(root / "photos")
     long_name = "a_very_long_name_without_any_space_in_it_that_no_phone_has_room_for"
     methods = [
-        write_method(root / "run" / name, invented(seed=seed, apart=apart), history=True)
+        write_method(root / "run" / name, invented(seed=seed, apart=apart))
         for name, seed, apart in ((long_name, 0, 2.0), ("pixels", 1, 0.8))
     ]
     found = evaluate([*map(str, methods), str(photos)])
@@ -99,7 +99,7 @@ def test_every_figure_is_drawn_and_nothing_complains(browser, page, screen, sche
     figures = browser.execute_script(FIGURES)
     names = {name for name, *_ in figures}
     shared = {"figure-roc", "figure-det", "figure-differences"}
-    each = {"scores", "reliability", "folds", "quality", "training"}
+    each = {"scores", "reliability", "folds", "quality"}
     assert names == shared | {f"figure-{key}-{number}" for key in each for number in (1, 2)}
     for name, width, height, drawn in figures:
         assert width > 250, name

@@ -151,7 +151,7 @@ def test_pairs_line_up_by_their_images():
 
 def test_view2_uses_the_thresholds_of_its_result(tmp_path):
     scores = invented()
-    folder = write_method(tmp_path / "siamese", scores, history=True)
+    folder = write_method(tmp_path / "siamese", scores)
     found = measure_view2(ScoreSource("view2", str(folder), "siamese"))
     np.testing.assert_allclose(found.threshold, 0.9 + 0.1 * scores.fold)
     right = (scores.score >= found.threshold) == scores.genuine
@@ -159,7 +159,6 @@ def test_view2_uses_the_thresholds_of_its_result(tmp_path):
     low, high = found.summary.accuracy_interval
     assert low < found.summary.accuracy < high
     assert found.summary.ece == 0.0123  # as crossval noted it
-    assert list(found.history) == ["fold 1", "fold 2", "fold 3", "fold 4"]
     json.dumps(to_plain(found.summary), allow_nan=False)
     (folder / "result.json").write_text('{"folds": [{"fold": 1}]}')
     with pytest.raises(BadData, match=r"result.json: folds\[0\].threshold is missing"):

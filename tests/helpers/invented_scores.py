@@ -42,7 +42,7 @@ def draw_photos(root: Path) -> Path:
     return root
 
 
-def write_method(folder: Path, scores: ScoreTable, history: bool = False) -> Path:
+def write_method(folder: Path, scores: ScoreTable) -> Path:
     """Write a method's folder as `crossval` leaves it."""
     folder.mkdir(parents=True)
     write_scores(folder / "scores.csv", scores)
@@ -53,8 +53,4 @@ def write_method(folder: Path, scores: ScoreTable, history: bool = False) -> Pat
     ]
     result = {"method": folder.name, "folds": rows, "folds_in_all": len(numbers), "ece": 0.0123}
     (folder / "result.json").write_text(json.dumps(result))
-    for k in numbers if history else []:
-        (folder / f"fold-{k:02}").mkdir()
-        epochs = [{"epoch": e, "loss": 2.0 / e, "val_auc": 0.9 + e / 100} for e in (1, 2, 3)]
-        (folder / f"fold-{k:02}" / "history.json").write_text(json.dumps(epochs))
     return folder

@@ -12,7 +12,7 @@ import numpy as np
 import facepairs
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.evaluate import Evaluation
-from facepairs.evaluation.measurement import EvaluationSummary, History, Measurement, Origin
+from facepairs.evaluation.measurement import EvaluationSummary, Measurement, Origin
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.calibration import Reliability, reliability_curve
 from facepairs.evaluation.metrics.comparison import Comparison
@@ -92,7 +92,6 @@ class ModelData:
     people: ErrorsByPerson | None
     worst: dict[str, list[WrongPair]] | None
     origin: Origin
-    history: History
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +215,6 @@ def _model_data(
         people=people,
         worst=worst,
         origin=one.origin,
-        history=one.history,
     )
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from facepairs.evaluation.report.data import ModelData
 from facepairs.evaluation.report.plots import style
-from facepairs.evaluation.report.plots.style import Plot, new_figure, shorten_name
+from facepairs.evaluation.report.plots.style import Plot, new_figure
 
 if TYPE_CHECKING:
     pass
@@ -20,13 +20,11 @@ def model_plots(model: ModelData, number: int) -> list[Plot]:
             plots.append(_folds(model))
         if model.quality:
             plots.append(_quality(model))
-        if any("loss" in row for rows in model.history.values() for row in rows):
-            plots.append(_training(model))
     return [plot._replace(key=f"{plot.key}-{number}") for plot in plots]
 
 
 def _histogram(model: ModelData) -> Plot:
-    figure, (axes,) = new_figure()
+    figure, axes = new_figure()
     data = model.histogram
     for label, shares, colour, dash in (
         ("impostor", data.impostor, style.IMPOSTOR, "--"),
@@ -55,7 +53,7 @@ def _percent_tick(value: float, _: object) -> str:
 
 
 def _reliability(model: ModelData) -> Plot:
-    figure, (axes,) = new_figure()
+    figure, axes = new_figure()
     bins = model.reliability
     assert bins is not None
     x, y, sizes = bins.probability, bins.genuine_share, 18 + 60 * bins.weight / bins.weight.max()
@@ -75,7 +73,7 @@ def _reliability(model: ModelData) -> Plot:
 
 def _folds(model: ModelData) -> Plot:
     folds = model.summary.true_folds
-    figure, (axes,) = new_figure()
+    figure, axes = new_figure()
     places = range(len(folds))
     accepts = [fold.false_accepts / fold.pairs for fold in folds]
     rejects = [fold.false_rejects / fold.pairs for fold in folds]
@@ -108,7 +106,7 @@ def _folds(model: ModelData) -> Plot:
 def _quality(model: ModelData) -> Plot:
     rows = model.quality or []
     measures = {row.measure for row in rows}
-    figure, (axes,) = new_figure(height_in=1.2 + 0.27 * (len(rows) + len(measures)))
+    figure, axes = new_figure(height_in=1.2 + 0.27 * (len(rows) + len(measures)))
     place, places, labels, previous = -1.0, [], [], None
     for row in rows:
         place += 1 if row.measure in (previous, None) or previous is None else 1.6
@@ -131,31 +129,3 @@ def _quality(model: ModelData) -> Plot:
     axes.set_xlabel("error rate")
     caption = "Pairs in thirds by their worse photo, with 95 % intervals."
     return Plot("quality", "Errors by image quality", caption, figure)
-
-
-def _training(model: ModelData) -> Plot:
-    from matplotlib.ticker import MaxNLocator
-
-    figure, (loss, area) = new_figure(2, 4.6)
-    for place, (name, rows) in enumerate(model.history.items()):
-        for axes, key in ((loss, "loss"), (area, "val_auc")):
-            points = [(row["epoch"], row[key]) for row in rows if key in row]
-            axes.plot(
-                [x for x, _ in points],
-                [y for _, y in points],
-                linewidth=1.5,
-                marker="o" if len(points) < 3 else "",
-                label=shorten_name(name),
-                **style.series(place),
-            )
-    loss.set_ylabel("loss")
-    area.set_ylabel("AUC, held-out people")
-    area.set_xlabel("epoch")
-    area.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if len(model.history) > 1:
-        figure.legend(*loss.get_legend_handles_labels(), loc="outside upper center", ncols=5)
-    caption = (
-        "Above, the loss on training pairs; below, the AUC on held-out people; one line for each "
-        "run."
-    )
-    return Plot("training", "Training", caption, figure)

@@ -90,7 +90,7 @@ def _draw_baselines(axes: "Axes", report: ReportData, det: bool) -> None:
 
 
 def _roc(report: ReportData) -> Plot:
-    figure, (axes,) = new_figure()
+    figure, axes = new_figure()
     axes.plot([0, 1], [0, 1], **style.DOTTED)
     _draw_curves(axes, report, 0.0)
     _draw_baselines(axes, report, det=False)
@@ -109,7 +109,7 @@ def _det(report: ReportData) -> Plot:
     from matplotlib.ticker import NullLocator
     from scipy.special import ndtr, ndtri
 
-    figure, (axes,) = new_figure()
+    figure, axes = new_figure()
     low, high = min(0.01, max(1e-6, 0.5 / report.data.impostor_pairs)), 0.9
     axes.set_xscale("function", functions=(ndtri, ndtr))
     axes.set_yscale("function", functions=(ndtri, ndtr))
@@ -134,7 +134,7 @@ def _det(report: ReportData) -> Plot:
 
 def _differences(comparison: Comparison) -> Plot:
     tests = comparison.tests
-    figure, (axes,) = new_figure(height_in=1.3 + 0.42 * len(tests))
+    figure, axes = new_figure(height_in=1.3 + 0.42 * len(tests))
     axes.axvline(0, color=style.SOFT, linestyle=":", linewidth=1.4)
     for place, test in enumerate(tests):
         axes.plot(test.auc.interval, [place, place], color=style.SERIES[0], linewidth=2.2)

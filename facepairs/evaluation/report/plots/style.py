@@ -28,7 +28,6 @@ INK, SOFT, LINE, PAPER, *SERIES = COLOURS
 GENUINE, IMPOSTOR = SERIES[0], SERIES[1]
 DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
 WIDTH_IN, HEIGHT_IN = 5.0, 3.9  # 360 points: on a phone a point is about a pixel
-PNG_DPI = 200
 LONGEST_NAME = 22
 DASHED: dict[str, Any] = {"color": INK, "linestyle": (0, (4, 3)), "linewidth": 1.1}
 DOTTED: dict[str, Any] = {"color": SOFT, "linestyle": ":", "linewidth": 1.2}
@@ -79,13 +78,12 @@ def plot_style() -> Iterator[None]:
         yield
 
 
-def new_figure(rows: int = 1, height_in: float = HEIGHT_IN) -> "tuple[Figure, list[Axes]]":
-    """Return a new figure with `rows` axes below each other that share their x axis."""
+def new_figure(height_in: float = HEIGHT_IN) -> "tuple[Figure, Axes]":
+    """Return a new figure and its axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
-    axes = figure.subplots(rows, 1, sharex=rows > 1, squeeze=False)[:, 0]
-    return figure, list(axes)
+    return figure, figure.subplots()
 
 
 def svg(figure: "Figure") -> str:
@@ -94,14 +92,6 @@ def svg(figure: "Figure") -> str:
         out = BytesIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     return out.getvalue().decode("utf-8")
-
-
-def png(figure: "Figure") -> bytes:
-    """Return a figure as PNG on white."""
-    with plot_style():
-        out = BytesIO()
-        figure.savefig(out, format="png", dpi=PNG_DPI, facecolor="white")
-    return out.getvalue()
 
 
 def inline_svg(figure: "Figure", key: str, label: str) -> str:
