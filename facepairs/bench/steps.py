@@ -29,8 +29,8 @@ def measure_steps(job: Job) -> StepMeasurement:
     and end before the last, so that neither part prefetches for the other.
     """
     keras.utils.set_random_seed(SEED)
-    config = TrainConfig().replace(model=job.spec.model)
-    network = build_network(job.spec.model, job.crop_px, config.image_size, config.augment)
+    config = TrainConfig().replace(model=job.spec.settings.model)
+    network = build_network(job.spec.settings.model, job.crop_px, config.image_size, config.augment)
     store, batches = open_store(job, SEED)
     first = next(iter(batches))
     pixels = store.gather(first["images"])

@@ -23,7 +23,7 @@ from facepairs.training.loop.callbacks import (
     ProgressReport,
 )
 from facepairs.training.loop.schedule import Schedule, plan_epochs
-from facepairs.training.loop.step import make_step
+from facepairs.training.loop.step import TrainStep
 from facepairs.training.loop.train_loop import TrainingInterrupted, TrainLoop
 from facepairs.training.loop.validation import Validator
 from facepairs.training.session import Session
@@ -109,7 +109,7 @@ def train_epochs(
     if state.progress.step >= state.schedule.steps:
         return
     config, options, sampler = data.config, session.options, data.sampler()
-    alarm = CollapseAlarm(lambda line: _warn(session, line))
+    alarm = CollapseAlarm(session.warn)
     profiler = ProfileSteps(str(session.run.tensorboard_path), options.log)
     callbacks: list[keras.callbacks.Callback] = []
     if context.is_chief:
@@ -125,9 +125,9 @@ def train_epochs(
             alarm,
             TensorBoardLog(session.run.tensorboard_path, monitor, grid, portable_settings(data)),
             *([profiler] if options.profile else []),
-            PeriodicCheckpoint(config.checkpoint_minutes, session.checkpointer.save),
+            PeriodicCheckpoint(config.checkpoint_minutes, session.save),
         ]
-    step = make_step(
+    step = TrainStep(
         model,
         source,
         config.seed,
@@ -146,7 +146,7 @@ def train_epochs(
             lambda schedule: _end_epoch(session, schedule),
         )
     except TrainingInterrupted:
-        session.checkpointer.save()
+        session.save()
         raise
     finally:
         profiler.close()
@@ -160,15 +160,10 @@ def _end_epoch(session: Session, schedule: Schedule) -> Schedule:
         epochs = plan_epochs(schedule, state.progress, config.minutes, config.max_epochs)
         schedule = replace(schedule, epochs=int(session.context.broadcast(epochs)))
     state.schedule = schedule
-    session.checkpointer.save()
+    session.save()
     row = state.progress.history[-1]
     session.run.log(" ".join(f"{key}={value:.6g}" for key, value in row.items()))
     return schedule
-
-
-def _warn(session: Session, line: str) -> None:
-    session.options.log(f"warning: {line}")
-    session.run.log(line)
 
 
 def portable_settings(data: TrainingData) -> dict[str, object]:

@@ -26,9 +26,8 @@ from facepairs.training.loop.interrupt import stop_on_signal
 from facepairs.training.loop.train_loop import TrainingInterrupted
 from facepairs.training.loop.validation import Validator, validation_pairs
 from facepairs.training.run_folder.folder import RunFolder
-from facepairs.training.session import Session, TrainOptions
+from facepairs.training.session import Session, TrainOptions, create_state
 from facepairs.training.stages import portable_settings, prepare_model, train_epochs
-from facepairs.training.state import Checkpointer, create_state, network_on_one_device
 
 __all__ = ["TrainOptions", "TrainReport", "train"]
 
@@ -106,9 +105,8 @@ def train(
         data = _open_data(index, split, config, run, options, context)
         run.write_config(config)
         state = create_state(data, context)
-        checkpointer = Checkpointer(run, data, state, context)
-        checkpointer.restore(log)
-        session = Session(run, data, state, checkpointer, context, should_stop, options)
+        session = Session(run, data, state, context, should_stop, options)
+        session.restore()
         bundle = None
         try:
             model, source = prepare_model(session)
@@ -171,13 +169,13 @@ def _write_bundle(session: Session, validator: Validator) -> Path:
     figures = validator()
     state.warning = state.warning or describe_collapse(**figures)
     state.progress.history = state.progress.history or [{"epoch": 0, **figures}]
-    session.checkpointer.save()  # export rounds the weights; a longer run continues from these
+    session.save()  # export rounds the weights; a longer run continues from these
     progress = options.progress("calibrating")
     calibration = options.calibration
     fit_calibration = calibrate_on_pairs(data.index, data.calibration_pairs(), progress)
     write_trained_bundle(
         session.run.bundle_path,
-        network_on_one_device(state, data, session.context),
+        session.network_on_one_device(),
         data.config.frame_px,
         _identities(session),
         _manifest_entry(session, figures["val_auc"]),

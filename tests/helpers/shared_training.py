@@ -22,7 +22,7 @@ from facepairs.training.distributed.cluster import read_cluster
 from facepairs.training.distributed.context import DistributedContext
 from facepairs.training.distributed.startup import connect_devices
 from facepairs.training.loop.schedule import Schedule, training_blocks
-from facepairs.training.loop.step import make_step
+from facepairs.training.loop.step import TrainStep
 from facepairs.training.loop.train_loop import TrainLoop
 
 BATCH, STEPS, EPOCHS = 10, 3, 2
@@ -40,7 +40,7 @@ def train(
     with context.scope():
         optimizer = keras.optimizers.SGD()
         optimizer.build(network.trainable_variables)
-    loop = TrainLoop(make_step(network, store, 3, optimizer=optimizer, context=context))
+    loop = TrainLoop(TrainStep(network, store, 3, optimizer=optimizer, context=context))
     start = {f"start-v{i:02d}": np.asarray(v) for i, v in enumerate(network.variables)}
     sampler = (
         DistinctPeopleSampler(index.first, everyone, 3, BATCH)

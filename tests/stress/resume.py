@@ -109,7 +109,7 @@ LOOP = (
     _step(STEPS, "an epoch's last"),
     StopPoint("validating", "facepairs.training.loop.validation:auc"),
     StopPoint("writing a checkpoint", "numpy:savez", after=True),
-    StopPoint("a checkpoint is written", "facepairs.training.state:save_checkpoint", after=True),
+    StopPoint("a checkpoint is written", "facepairs.training.session:save_checkpoint", after=True),
     _step(STEPS + 3, "in mid-epoch"),
     _step(STEPS * EPOCHS, "the last of all"),
     StopPoint("writing the last checkpoint", "numpy:savez", EPOCHS + 1, after=True),

@@ -25,9 +25,9 @@ from facepairs.data.minimums import (
 )
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadBundle, BadConfig, NotEnough
-from facepairs.evaluation.metrics.rates import clopper_pearson
 from facepairs.evaluation.metrics.calibration import calibrate
 from facepairs.evaluation.metrics.parts import halves
+from facepairs.evaluation.metrics.rates import clopper_pearson
 from facepairs.evaluation.serialize import to_plain
 from facepairs.training.recalibrate import recalibrate
 from facepairs.verification.verifier import Verifier

@@ -133,10 +133,6 @@ def _is_export(folder: Path) -> bool:
     return (folder / RECORD).is_file()
 
 
-def _is_export(folder: Path) -> bool:
-    return (folder / RECORD).is_file()
-
-
 def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     """Copy the ONNX file; return its name, its output's name and a function that runs it."""
     (folder / NETWORK).write_bytes(bundle.read(bundle.network.file))

@@ -16,12 +16,7 @@ from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
 from facepairs.support.parallel import OrderedMap, thread_map
-from facepairs.support.progress import (
-    MessageCallback,
-    ProgressCallback,
-    ignore_message,
-    ignore_progress,
-)
+from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
 
 UNREADABLE = (
     "broken_link",
@@ -36,7 +31,7 @@ UNREADABLE = (
 def readable_index(
     data: Path,
     skip_bad: bool,
-    log: MessageCallback = ignore_message,
+    log: MessageCallback,
     progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
 ) -> FaceIndex:
@@ -58,7 +53,7 @@ def readable_index(
 def keep_readable(
     index: FaceIndex,
     skip_bad: bool,
-    log: MessageCallback = ignore_message,
+    log: MessageCallback,
     progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
     inspect: InspectNames | None = None,
@@ -99,7 +94,7 @@ def keep_readable(
 def prepare(
     data: Path,
     config: TrainConfig,
-    log: MessageCallback = ignore_message,
+    log: MessageCallback,
     progress: ProgressCallback = ignore_progress,
 ) -> tuple[FaceIndex, PeopleSplit]:
     """Index and check a folder, and split its people as the settings ask.

@@ -21,12 +21,7 @@ from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, BadRun
 from facepairs.support.checksum import file_sha256
-from facepairs.support.progress import (
-    MessageCallback,
-    ProgressCallback,
-    ignore_message,
-    ignore_progress,
-)
+from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
 from facepairs.training.inputs.people import readable_index
 
 PEOPLE_LIST, PAIRS_LIST = "people.txt", "pairs.txt"
@@ -81,7 +76,7 @@ def prepare_view2(
     data: Path,
     lists: Path,
     folds: tuple[int, ...],
-    log: MessageCallback = ignore_message,
+    log: MessageCallback,
     progress: ProgressCallback = ignore_progress,
 ) -> View2:
     """Index a folder, check every image, and read the two lists.

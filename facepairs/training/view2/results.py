@@ -82,7 +82,9 @@ def write_results(out: Path, folds: int, digests: Mapping[str, str]) -> Crossval
     return results
 
 
-def _method_result(folder: Path, method: str, done: list[FinishedFold], folds: int) -> MethodFigures:
+def _method_result(
+    folder: Path, method: str, done: list[FinishedFold], folds: int
+) -> MethodFigures:
     scores = _join_scores(done)
     write_scores(folder / SCORES, scores)
     by_fold = {fold.record.fold: fold for fold in done}

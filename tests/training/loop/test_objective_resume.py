@@ -14,7 +14,7 @@ from facepairs.models.build import build_network
 from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training.loop.schedule import Schedule, training_blocks
-from facepairs.training.loop.step import make_step, never_stop
+from facepairs.training.loop.step import TrainStep, never_stop
 from facepairs.training.loop.train_loop import TrainingInterrupted, TrainLoop
 from facepairs.training.run_folder.checkpoint import load_checkpoint, save_checkpoint
 
@@ -35,7 +35,7 @@ def new_loop(data, seed, loss="cosface", stop_after=None):
     should_stop = never_stop
     if stop_after:
         should_stop = lambda: loop.progress.step == stop_after  # noqa: E731
-    loop = TrainLoop(make_step(network, store, 3, should_stop=should_stop))
+    loop = TrainLoop(TrainStep(network, store, 3, should_stop=should_stop))
     return loop
 
 

@@ -13,7 +13,7 @@ from facepairs.models.build import build_network
 from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training.loop.schedule import Schedule, TrainingProgress, training_blocks
-from facepairs.training.loop.step import make_step
+from facepairs.training.loop.step import TrainStep
 from facepairs.training.loop.train_loop import TrainLoop
 
 BATCH, STEPS, LAST = 2, 5, 70_005  # numbers that occur nowhere else
@@ -50,7 +50,7 @@ def trained(faces):
     store = MemoryStore.build(index, 250, 64)
     sampler = PairSampler(index.first, np.arange(len(index.people)), 3)
     batches = make_dataset(store, lambda: training_blocks(sampler, BATCH, STEPS, 0), BATCH)
-    step = make_step(build_network("difference", 64, 64, 0.0), store, 3)
+    step = TrainStep(build_network("difference", 64, 64, 0.0), store, 3)
     loop = TrainLoop(step, progress=TrainingProgress(Step(LAST - STEPS)))
     schedule = RecordingSchedule(1, LAST, 1e-3)
     callbacks = keras.callbacks.CallbackList([], model=None)

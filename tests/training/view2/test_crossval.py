@@ -15,7 +15,7 @@ from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.scores import read_scores
 from facepairs.evaluation.serialize import to_plain
-from facepairs.training import state as training_state
+from facepairs.training import session as training_session
 from facepairs.training.view2.crossval import crossval, run_fold
 from facepairs.training.view2.fold_record import read_fold
 from facepairs.training.view2.folds import check_unknown, read_view2
@@ -105,7 +105,7 @@ def test_a_finished_fold_leaves_no_images_or_state_in_memory(view, trained):
     gc.collect()
     held = [o for o in gc.get_objects() if type(o).__name__ == "EagerTensor" and o.ndim == 4]
     assert not [tensor.shape for tensor in held if tensor.shape[0] == len(view.index)]
-    assert not [o for o in gc.get_objects() if type(o) is training_state.TrainingState]
+    assert not [o for o in gc.get_objects() if type(o) is training_session.TrainingState]
 
 
 def test_scores_equal_those_of_verify(view, done):
@@ -207,14 +207,14 @@ def test_a_checkpoint_from_another_fold_is_refused(view, trained, tmp_path):
 def test_an_interrupted_fold_ends_at_the_same_weights(view, trained, tmp_path, monkeypatch):
     """A kill after the first epoch's checkpoint, as seen by the next run."""
     made, cut = plan(tmp_path, "difference", "1"), tmp_path / "cut"
-    save = training_state.save_checkpoint
+    save = training_session.save_checkpoint
 
     def save_and_die(path, variables, state):
         save(path, variables, state)
         raise SystemExit
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(training_state, "save_checkpoint", save_and_die)
+        patch.setattr(training_session, "save_checkpoint", save_and_die)
         crossval(view, made, cut)
     assert not (cut / "difference" / "fold-01" / "bundle").exists()
     report = crossval(view, made, cut, resume=True)
