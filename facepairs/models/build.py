@@ -11,7 +11,8 @@ from facepairs.models.difference import difference_head
 from facepairs.models.eigenfaces import eigenface_head
 from facepairs.models.fisher.tower import fisher_tower
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
-from facepairs.models.losses import BinaryLogit, build_loss
+from facepairs.models.losses.binary import BinaryLogit
+from facepairs.models.losses.build import build_loss
 from facepairs.models.network import EmbeddingNetwork, Network, PairNetwork
 from facepairs.models.pixels import pixel_head
 from facepairs.models.tower import face_tower

@@ -1,4 +1,4 @@
-"""The objective of the difference network."""
+"""The objective of pair networks."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from keras import ops
 class BinaryLogit(keras.Layer):  # type: ignore[misc]
     """Binary cross-entropy: logits float32[B], genuine float32[B] of 0 and 1 → scalar.
 
-    The one objective on scores rather than embeddings.
+    The only objective on scores rather than embeddings.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -21,5 +21,5 @@ class BinaryLogit(keras.Layer):  # type: ignore[misc]
 
 
 def binary_cross_entropy(logits: Any, labels: Any) -> Any:
-    """Give each logit's cost: max(x, 0) - x·y + log(1 + exp(-|x|)), which never overflows."""
+    """Return each logit's cost, max(x, 0) - x·y + log(1 + exp(-|x|)), which never overflows."""
     return ops.relu(logits) - logits * labels + ops.log1p(ops.exp(-ops.abs(logits)))

@@ -1,4 +1,4 @@
-"""What objectives over identities share: a direction for each person, learned with the tower."""
+"""Base of the objectives over identities: each person has a direction, learned with the network."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,21 +7,31 @@ import keras
 import numpy as np
 from keras import ops
 
-from facepairs.models.losses.base import NEVER, PairLoss, cosines, mean_where
+from facepairs.models.losses.base import EXCLUDED, TemperatureLoss, cosines, masked_mean
 
 SINGLETONS = ("classes", "negatives", "left-out")
 
 
-class IdentityLoss(PairLoss):
-    """Every image must be classified as its person among all people trained on.
+class IdentityLoss(TemperatureLoss):
+    """Classify every image as its person among all training people, by cosines.
 
-    `photos` int[P]: how many photos each of them has. `dimensions`: of an embedding. Cosines with
-    the people's directions are divided by `temperature` > 0 after `with_margin` made those with an
-    image's own person harder. `singletons`, people with one photo, are "classes" like the others,
-    or have no direction: then their images are "negatives" that the other images of the batch must
-    keep away from, or are "left-out". A step takes 2·B·P cosines: for thousands of people, not for
-    millions. Raises ValueError where nobody is left to be a class.
+    A step computes 2·B·P cosines: suited to thousands of people, not to millions.
+
+    Args:
+        photos: int[P], how many photos each training person has.
+        dimensions: Length of an embedding.
+        temperature: Divides cosines.
+        margin: How much harder `with_margin` makes the own person's cosine.
+        singletons: The use of people with a single photo. "classes": like the others. "negatives":
+            without a direction; the other images of the batch must stay away from theirs.
+            "left-out": not at all.
+        **kwargs: Those of `keras.Layer`.
+
+    Raises:
+        ValueError: For an unknown `singletons`, or when no person is a class.
     """
+
+    settings = ("photos", "dimensions", "temperature", "margin", "singletons")
 
     def __init__(
         self,
@@ -32,28 +42,23 @@ class IdentityLoss(PairLoss):
         singletons: str = "classes",
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(temperature, **kwargs)
         if singletons not in SINGLETONS:
             raise ValueError(f"singletons is {singletons!r}; known: {', '.join(SINGLETONS)}")
-        self.photos, self.dimensions = np.asarray(photos, np.int64), dimensions
-        self.temperature, self.margin, self.singletons = temperature, margin, singletons
-        kept = (self.photos > 1) | (singletons == "classes")
-        if not kept.any():
+        self.photos, self.dimensions = np.asarray(photos, np.int64).tolist(), dimensions
+        self.margin, self.singletons = margin, singletons
+        is_class = (np.asarray(photos) > 1) | (singletons == "classes")
+        if not is_class.any():
             raise ValueError("an identity loss needs a person with 2 photos, or singletons=classes")
-        self.rows = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+        self.rows = np.where(is_class, np.cumsum(is_class) - 1, -1).astype(np.int32)
         self.directions = self.add_weight(
-            (int(kept.sum()), dimensions),
+            (int(is_class.sum()), dimensions),
             keras.initializers.RandomNormal(stddev=dimensions**-0.5),
             name="directions",
         )
 
-    def get_config(self) -> dict[str, Any]:
-        names = ("dimensions", "temperature", "margin", "singletons")
-        own = {name: getattr(self, name) for name in names}
-        return {**super().get_config(), "photos": self.photos.tolist(), **own}
-
     def with_margin(self, cosine: Any) -> Any:
-        """Lower the cosines with an image's own person: float32[N] → float32[N]."""
+        """Lower the cosines of images with their own person: float32[N] → float32[N]."""
         raise NotImplementedError
 
     def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
@@ -64,7 +69,8 @@ class IdentityLoss(PairLoss):
         target = self.with_margin(ops.sum(ops.where(own, cosine, 0.0), axis=1))
         logits = ops.where(own, target[:, None], cosine) / self.temperature
         if self.singletons == "negatives":
-            strangers = cosines(images, images) / self.temperature
-            logits = ops.concatenate([logits, ops.where(row < 0, strangers, NEVER)], axis=1)
-        missed = ops.logsumexp(logits, axis=1) - target / self.temperature
-        return mean_where(missed, row >= 0)
+            between_images = cosines(images, images) / self.temperature
+            negatives = ops.where(row < 0, between_images, EXCLUDED)
+            logits = ops.concatenate([logits, negatives], axis=1)
+        cost = ops.logsumexp(logits, axis=1) - target / self.temperature
+        return masked_mean(cost, row >= 0)

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from circle import batch, cosine, distance
 
-from facepairs.models.losses import (
-    BinaryLogit,
-    DifferenceCrossEntropy,
-    InBatchContrastive,
-    MarginContrastive,
-    SupervisedContrastive,
-    TripletInBatch,
-)
+from facepairs.models.losses.binary import BinaryLogit
+from facepairs.models.losses.cross_entropy import DifferenceCrossEntropy
+from facepairs.models.losses.in_batch import InBatchContrastive
+from facepairs.models.losses.margin import MarginContrastive
+from facepairs.models.losses.supervised import SupervisedContrastive
+from facepairs.models.losses.triplet import TripletInBatch
 
 LEFT, RIGHT = [0, 90, 200], [20, 100, 120]
 

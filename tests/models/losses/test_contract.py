@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs import config
-from facepairs.models.losses import SINGLETONS, build_loss
+from facepairs.models.losses.build import build_loss
+from facepairs.models.losses.identity import SINGLETONS
 
 PEOPLE = 6
 ANGLES = st.lists(st.floats(0, 360), min_size=2 * PEOPLE, max_size=2 * PEOPLE)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from circle import batch, cosine, on_circle
 
-from facepairs.models.losses import ArcFace, CosFace
+from facepairs.models.losses.arcface import ArcFace
+from facepairs.models.losses.cosface import CosFace
 
 MARGIN, TEMPERATURE = 0.3, 0.25
 both = pytest.mark.parametrize("kind", [CosFace, ArcFace])
