@@ -15,8 +15,28 @@ from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 
 SEED = 0
+FRAME_PX = 250
 BLOCK_PAIRS, BLOCKS = 1024, 8
 Task = Literal["build", "row", "training"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all measurements of a bench have in common.
+
+    Attributes:
+        data: Folder of Person_Name/photo.jpg.
+        batch_size: Pairs per batch.
+        crop_px: Side of the crops, in pixels of a 250-pixel frame.
+        seconds: Least time to measure a row in a round.
+        model: Network of the training table.
+    """
+
+    data: str
+    batch_size: int = 64
+    crop_px: int = 112
+    seconds: float = 5.0
+    model: str = "difference"
 
 
 @dataclass(frozen=True)
@@ -24,30 +44,20 @@ class Spec:
     """One measurement, sent to its worker process as JSON.
 
     Attributes:
+        settings: What all measurements have in common.
         task: Build a row's cache, measure a row, or measure training from a row's store.
         name: Name of the row.
-        data: Folder of Person_Name/photo.jpg.
-        batch_size: Pairs per batch.
-        frame_px: Side of the frame that `crop_px` is measured in.
-        crop_px: Side of the crop, in pixels.
         function: The row's function as "module:name"; see `rows.Row`.
         module_folder: Folder to import the function's module from; "" inside this package.
         cache: Path of the row's cache on disk; "" for rows without one.
-        seconds: Least time to measure.
-        model: Network of the training table.
     """
 
-    task: Task
-    name: str
-    data: str
-    batch_size: int
-    frame_px: int
-    crop_px: int
+    settings: Settings
+    task: Task = "row"
+    name: str = ""
     function: str = ""
     module_folder: str = ""
     cache: str = ""
-    seconds: float = 5.0
-    model: str = ""
 
 
 class Skip(Exception):
@@ -92,8 +102,9 @@ class Job:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        self.batch_size, self.frame_px, self.crop_px = spec.batch_size, spec.frame_px, spec.crop_px
-        self.index = FaceIndex.scan(spec.data)
+        self.batch_size, self.crop_px = spec.settings.batch_size, spec.settings.crop_px
+        self.frame_px = FRAME_PX
+        self.index = FaceIndex.scan(spec.settings.data)
         self.people = np.arange(len(self.index.people))
         self._sampler = PairSampler(self.index.first, self.people, SEED)
         self.setup_s = 0.0

@@ -1,10 +1,10 @@
 """Start one worker process per measurement, and kill it with all its children at the end."""
 
-import dataclasses
-import json
 import os
 import subprocess
 import sys
+
+import msgspec
 
 from facepairs.bench.job import Spec
 from facepairs.bench.measurements import WorkerResult
@@ -33,14 +33,14 @@ def run_worker(spec: Spec, timeout_s: float) -> WorkerResult:
         start_new_session=True,  # Ctrl-C then reaches only this process, which kills the worker
     )
     try:
-        out, err = process.communicate(json.dumps(dataclasses.asdict(spec)), timeout=timeout_s)
+        out, err = process.communicate(msgspec.json.encode(spec).decode(), timeout=timeout_s)
     except subprocess.TimeoutExpired:
         return WorkerResult(failed=f"no result after {timeout_s:.0f} s")
     finally:
         _kill(process)
     try:
-        return WorkerResult(**json.loads(out.splitlines()[-1]))
-    except (IndexError, ValueError, TypeError):
+        return msgspec.json.decode(out.splitlines()[-1], type=WorkerResult)
+    except (IndexError, msgspec.DecodeError):
         last = next((line for line in reversed(err.splitlines()) if line.strip()), "no message")
         return WorkerResult(failed=f"exit code {process.returncode}: {last.strip()}")
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
-from facepairs.bench.job import SEED, pair_count
+from facepairs.bench.job import FRAME_PX, SEED, pair_count
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement
 from facepairs.bench.rows import BASELINE, LIMIT
-from facepairs.bench.run import FRAME_PX, Line, Results
+from facepairs.bench.run import Line, Results
 from facepairs.support.machine import describe
 from facepairs.support.text_table import align_columns
 
@@ -70,14 +70,11 @@ def to_json(results: Results, command: str) -> dict[str, Any]:
         "settings": {
             "command": command,
             "repeats": options.repeats,
-            "seconds": options.seconds,
-            "batch_size": options.batch_size,
+            **asdict(options.settings),
             "frame_px": FRAME_PX,
-            "crop_px": options.crop_px,
-            "model": options.model,
             "images": results.images,
             "people": results.people,
-            "pairs": pair_count(options.batch_size),
+            "pairs": pair_count(options.settings.batch_size),
             "seed": SEED,
             "page_cache": results.page_cache,
             "load_average_before": results.load_average,

@@ -4,11 +4,11 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import psutil
 
-from facepairs.bench.job import Job, Spec, Task
+from facepairs.bench.job import Job, Settings, Spec, Task
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
 from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
@@ -24,7 +24,6 @@ from facepairs.support.progress import (
     ignore_progress,
 )
 
-FRAME_PX = 250
 TRAINABLE = ("difference", "siamese-conv")  # these learn from the images of each step
 BUSY_LOAD = 0.5  # per core
 M = TypeVar("M", RowMeasurement, StepMeasurement)
@@ -35,23 +34,15 @@ class Options:
     """What to measure.
 
     Attributes:
-        data: Folder of Person_Name/photo.jpg.
+        settings: What all measurements have in common.
         rows: The pipelines by name: `rows.ROWS`, a part of them, or rows of your own as well.
         repeats: Rounds; every row runs once per round.
-        seconds: Least time to measure a row in a round.
-        batch_size: Pairs per batch.
-        crop_px: Side of the crops, in pixels of a 250-pixel frame.
-        model: Network of the training table, one of `TRAINABLE`.
         training: Whether to measure the training loop as well.
     """
 
-    data: Path
+    settings: Settings
     rows: Mapping[str, Row]
     repeats: int = 3
-    seconds: float = 5.0
-    batch_size: int = 64
-    crop_px: int = 112
-    model: str = "difference"
     training: bool = True
 
 
@@ -143,11 +134,11 @@ def run_bench(
         NotEnough: If no pairs can be drawn from the folder.
     """
     if options.training:
-        check_model(options.model)
+        check_model(options.settings.model)
     load = psutil.getloadavg()[0]
     if load > BUSY_LOAD * cores():
         log(f"warning: this machine is busy (load {load:.1f} on {cores()} cores); expect noise")
-    index = Job(_spec(options, "row", "")).index
+    index = Job(Spec(options.settings)).index
     stores = [name for name in STORES if name in options.rows] if options.training else []
     results = Results(
         options,
@@ -169,20 +160,6 @@ def run_bench(
     return results
 
 
-def _spec(options: Options, task: Task, name: str, **settings: Any) -> Spec:
-    return Spec(
-        task=task,
-        name=name,
-        data=str(options.data),
-        batch_size=options.batch_size,
-        frame_px=FRAME_PX,
-        crop_px=options.crop_px,
-        seconds=options.seconds,
-        model=options.model,
-        **settings,
-    )
-
-
 def _warm_page_cache(index: FaceIndex, progress: ProgressCallback) -> str:
     """Read every file once, so that no row waits for the disk; return whether memory holds them."""
     free = psutil.virtual_memory().available
@@ -199,10 +176,10 @@ class _Runner:
     def __init__(self, options: Options, folder: Path, images: int, log: MessageCallback) -> None:
         self._options, self._folder, self._log = options, folder, log
         # A worker may hang, for example where a library waits for a process that it forked.
-        pairs = (WARM_UP_BATCHES + MIN_BATCHES) * options.batch_size
+        pairs = (WARM_UP_BATCHES + MIN_BATCHES) * options.settings.batch_size
         self._timeout_s: dict[Task, float] = {
             "build": 600 + images / 20,
-            "row": 90 + 12 * options.seconds + pairs / 50 + images / 1000,
+            "row": 90 + 12 * options.settings.seconds + pairs / 50 + images / 1000,
             "training": 900 + pairs / 20 + images / 1000,
         }
 
@@ -211,14 +188,9 @@ class _Runner:
 
     def _run(self, task: Task, name: str) -> WorkerResult:
         row = self._options.rows[name]
-        spec = _spec(
-            self._options,
-            task,
-            name,
-            function=row.function,
-            module_folder=row.module_folder,
-            cache=str(self._cache(name)) if row.has_cache else "",
-        )
+        cache = str(self._cache(name)) if row.has_cache else ""
+        settings = self._options.settings
+        spec = Spec(settings, task, name, row.function, row.module_folder, cache)
         return run_worker(spec, self._timeout_s[task])
 
     def build_caches(self, results: Results) -> None:

@@ -5,10 +5,11 @@ Reads a `Spec` as JSON from stdin and prints a `WorkerResult` as JSON on the las
 
 import dataclasses
 import importlib
-import json
 import sys
 import time
 from typing import Any
+
+import msgspec
 
 from facepairs.bench.job import Job, Skip, Spec
 from facepairs.bench.measurements import WorkerResult
@@ -34,12 +35,12 @@ def work(spec: Spec) -> dict[str, Any]:
 
     module, _, name = spec.function.partition(":")
     row = getattr(importlib.import_module(module), name)
-    return dataclasses.asdict(measure(row, Job(spec), spec.seconds))
+    return dataclasses.asdict(measure(row, Job(spec), spec.settings.seconds))
 
 
 def main() -> None:
     """Read the task, run it, print the result."""
-    spec = Spec(**json.load(sys.stdin))
+    spec = msgspec.json.decode(sys.stdin.buffer.read(), type=Spec)
     try:
         result = WorkerResult(work(spec))
     except Skip as reason:
@@ -49,7 +50,7 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - a row that breaks is a result of its own
         first_line = next(iter(str(error).splitlines()), "")
         result = WorkerResult(failed=f"{type(error).__name__}: {first_line}")
-    print("\n" + json.dumps(dataclasses.asdict(result)), flush=True)
+    print("\n" + msgspec.json.encode(result).decode(), flush=True)
 
 
 if __name__ == "__main__":

@@ -48,13 +48,15 @@ def bench(
     All files are read once beforehand, so the disk does not matter; caches are written to the
     folder for temporary files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
     """
+    from facepairs.bench.job import Settings
     from facepairs.bench.report import to_json
     from facepairs.bench.rows import select_rows
     from facepairs.bench.run import Options, run_bench
     from facepairs.support.atomic import atomic_file
 
     selected = select_rows(rows)
-    options = Options(data, selected, repeats, seconds, batch_size, image_size, model, training)
+    settings = Settings(str(data), batch_size, image_size, seconds, model)
+    options = Options(settings, selected, repeats, training)
     results = run_bench(options, log, progress_display(json)("reading images"))
     report = to_json(results, typed_command())
     if json:
@@ -73,14 +75,14 @@ def _print_results(results: "Results") -> None:
     from facepairs.bench.report import row_table, summarize_rows, summarize_steps, training_table
     from facepairs.support.machine import describe
 
-    machine, options = describe(), results.options
+    machine, settings = describe(), results.options.settings
     print_rows(
         [
             ("machine", f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB"),
             ("images", f"{results.images:,} of {results.people:,} people"),
             (
                 "crop",
-                f"centre {options.crop_px} of 250 pixels; batch of {options.batch_size}",
+                f"centre {settings.crop_px} of 250 pixels; batch of {settings.batch_size}",
             ),
             ("page cache", results.page_cache),
         ]
@@ -89,4 +91,4 @@ def _print_results(results: "Results") -> None:
         if len(table) > 1:
             print("\n" + "\n".join(table))
     print()
-    print_rows((name, row.note) for name, row in options.rows.items())
+    print_rows((name, row.note) for name, row in results.options.rows.items())

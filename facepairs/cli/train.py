@@ -105,7 +105,6 @@ def train(
         progress=progress,
         images_in_tensorboard=tensorboard_images,
         profile=profile,
-        config_file=config,
         devices=devices,
     )
     try:

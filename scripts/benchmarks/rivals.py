@@ -12,6 +12,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from facepairs.bench.job import Settings
 from facepairs.bench.report import (
     row_table,
     summarize_rows,
@@ -66,11 +67,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     words = parser.parse_args()
     options = Options(
-        words.data,
+        Settings(str(words.data), seconds=words.seconds),
         select_rows(words.rows, known),
-        repeats=words.repeats,
-        seconds=words.seconds,
-        training=words.training,
+        words.repeats,
+        words.training,
     )
     results = run_bench(options, lambda line: print(line, file=sys.stderr))
     for table in (row_table(summarize_rows(results)), training_table(summarize_steps(results))):

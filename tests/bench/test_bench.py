@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from facepairs.bench import steps
-from facepairs.bench.job import SEED, Batch, Job, Skip, Spec, pair_count
+from facepairs.bench.job import SEED, Batch, Job, Settings, Skip, Spec, pair_count
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
 from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES, measure
 from facepairs.bench.processes import run_worker
@@ -56,10 +56,13 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def spec(faces: Path, tmp_path: Path) -> Spec:
-    return Spec(
-        "row", "pil", str(faces), BATCH, 250, 112,
-        function=ROWS["pil"].function, cache=str(tmp_path / "store"),
-    )  # fmt: skip
+    settings = Settings(str(faces), BATCH)
+    cache = str(tmp_path / "store")
+    return Spec(settings, "row", "pil", ROWS["pil"].function, cache=cache)
+
+
+def changed(spec: Spec, **settings: Any) -> Spec:
+    return replace(spec, settings=replace(spec.settings, **settings))
 
 
 def function_of(row: Row) -> Callable[[Job], Iterator[Batch]]:
@@ -122,12 +125,12 @@ def test_limit_is_skipped_for_images_that_are_not_jpegs(spec: Spec, tmp_path: Pa
         folder.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (50, 50)).save(folder / f"{image}.png")
     with pytest.raises(Skip, match="JPEG"):
-        next(function_of(ROWS["limit"])(Job(replace(spec, data=str(tmp_path / "png")))))
+        next(function_of(ROWS["limit"])(Job(changed(spec, data=str(tmp_path / "png")))))
 
 
 @pytest.mark.parametrize("batch_size", [2, 64, 100, 1000, 4096])
 def test_pairs_are_the_samplers_for_any_batch_size(spec: Spec, batch_size: int) -> None:
-    job = Job(replace(spec, batch_size=batch_size))
+    job = Job(changed(spec, batch_size=batch_size))
     sampler = PairSampler(job.index.first, job.people, SEED)
     drawn = np.concatenate([sampler.block(0, number, 1024).left for number in range(8)])
     count = pair_count(batch_size)
@@ -180,7 +183,7 @@ def test_select_rows() -> None:
 
 
 def test_a_worker_reports_what_failed(spec: Spec) -> None:
-    missing = run_worker(replace(spec, data=spec.data + "/none"), 60)
+    missing = run_worker(changed(spec, data=spec.settings.data + "/none"), 60)
     assert missing == WorkerResult(failed=missing.failed)
     assert "No such file" in missing.failed
     broken = run_worker(replace(spec, function="facepairs.bench.pillow_rows:zz"), 60)
@@ -188,7 +191,7 @@ def test_a_worker_reports_what_failed(spec: Spec) -> None:
 
 
 def test_a_worker_that_runs_out_of_time_is_killed(spec: Spec) -> None:
-    assert run_worker(replace(spec, seconds=60), 2.0).failed == "no result after 2 s"
+    assert run_worker(changed(spec, seconds=60), 2.0).failed == "no result after 2 s"
 
 
 def run(rate: float) -> RowMeasurement:
@@ -208,7 +211,7 @@ def test_a_row_that_fails_once_has_failed() -> None:
 
 def results() -> Results:
     torch = Row("torch_rows:two_workers", "PyTorch", needs="torch", module_folder="/rivals")
-    options = Options(Path("x"), {**ROWS, "torch-2": torch})
+    options = Options(Settings("x"), {**ROWS, "torch-2": torch})
     rows = [
         Line("pil", measurements=[run(100.0), run(90.0), run(120.0)]),
         Line("torch-2", skipped="torch is not installed"),
@@ -273,7 +276,7 @@ def test_training_steps_are_measured_by_the_loop(
 ) -> None:
     monkeypatch.setattr(steps, "WARM_UP_STEPS", 2)
     monkeypatch.setattr(steps, "STEPS", 3)
-    job = Job(replace(spec, task="training", name="files", model="difference"))
+    job = Job(replace(spec, task="training", name="files"))
     result = steps.measure_steps(job)
     assert result.steps_per_s > 0
     assert 0 <= result.input_wait_share < 1
