@@ -1,12 +1,11 @@
 """`evaluate`: measure verifiers, scores files and `crossval` folders, and compare several."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from facepairs.data.index import StringTable
 from facepairs.errors import BadConfig
@@ -22,7 +21,7 @@ from facepairs.evaluation.protocols import PairSelection, choose_pairs, count_kn
 from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources import Kind, ScoreSource, find_sources
-from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
+from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.verification.loading import Model, open_model
 from facepairs.verification.verifier import Verifier
 
@@ -35,17 +34,20 @@ class Evaluation:
 
     Attributes:
         measurements: All on the same pairs in the same order.
-        warnings: What limits the figures, one line each.
         comparison: None for one verifier.
         data: The folder of photos, if one was given.
         selection: The pairs that were scored here, if any were.
     """
 
     measurements: tuple[Measurement, ...]
-    warnings: list[str]
     comparison: Comparison | None
     data: Path | None
     selection: PairSelection | None
+
+    @property
+    def warnings(self) -> list[str]:
+        """What limits the figures, one line each."""
+        return [line for one in self.measurements for line in one.warnings]
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary of one verifier, or those of all with their comparison."""
@@ -96,21 +98,31 @@ def evaluate(
     selection = None
     if models and data is not None:
         selection = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv)
-    measurements, warnings = [], []
+    measurements: list[Measurement] = []
     for source in sources:
         if selection is not None and source in models:
-            one, lines = _measure_model(source, models[source], selection, scores_out, progress)
+            one = _measure_model(source, models[source], selection, scores_out, progress)
         elif source.kind == "view2":
             one = measure_view2(source)
-            lines = _warn_unfinished(one)
         else:
             one = measure_scores(source, threshold)
-            lines = _warn_unscored(one)
+        if measurements:
+            first = measurements[0]
+            names = (first.source, one.source)
+            one = one.take(match_pairs(first.scores, one.scores, names))
         measurements.append(one)
-        warnings += lines
-    matched = tuple(_match_to_first(measurements))
-    comparison = _compare(matched, progress("comparing")) if len(matched) > 1 else None
-    return Evaluation(matched, warnings, comparison, data, selection)
+    comparison = None
+    if len(measurements) > 1:
+        genuine = measurements[0].scores.genuine
+        comparison = compare(
+            [one.name for one in measurements],
+            genuine,
+            [one.scores.score for one in measurements],
+            [one.accepted == genuine for one in measurements],
+            FARS,
+            progress=progress("comparing"),
+        )
+    return Evaluation(tuple(measurements), comparison, data, selection)
 
 
 def _check_options(
@@ -135,17 +147,16 @@ def _measure_model(
     selection: PairSelection,
     scores_out: Path | None,
     progress: ProgressFactory,
-) -> tuple[Measurement, list[str]]:
-    """Score the pairs with a model; write the scores if wanted; return figures and warnings."""
+) -> Measurement:
+    """Score the pairs with a model, write the scores if wanted, and measure them."""
     known, warnings = count_known_pairs(model, source.path, selection)
-    pairs = selection.pairs
-    score = Verifier(model).score_images(
-        selection.index.paths,
-        pairs.left,
-        pairs.right,
-        progress(f"scoring pairs with {source.name}"),
+    index, pairs = selection.index, selection.pairs
+    display = progress(f"scoring pairs with {source.name}")
+    score = Verifier(model).score_images(index.paths, pairs.left, pairs.right, display)
+    left, right = (
+        StringTable(index.name(int(i)) for i in side) for side in (pairs.left, pairs.right)
     )
-    scores = _score_table(selection, score)
+    scores = ScoreTable(left, right, pairs.genuine, pairs.fold, score.astype(np.float64))
     if scores_out is not None:
         write_scores(scores_out, scores)
     measured = measure_model(
@@ -157,46 +168,4 @@ def _measure_model(
         people=selection.people,
         pairs_with_known_people=known,
     )
-    return measured, warnings
-
-
-def _score_table(selection: PairSelection, score: npt.NDArray[np.float32]) -> ScoreTable:
-    index, pairs = selection.index, selection.pairs
-    left, right = (
-        StringTable(index.name(int(i)) for i in side) for side in (pairs.left, pairs.right)
-    )
-    return ScoreTable(left, right, pairs.genuine, pairs.fold, score.astype(np.float64))
-
-
-def _warn_unscored(one: Measurement) -> list[str]:
-    count = one.scores.unscored
-    return [f"{one.source}: {count:,} pairs have no score and are left out"] if count else []
-
-
-def _warn_unfinished(one: Measurement) -> list[str]:
-    done, total = one.origin.folds_done, one.origin.folds_in_all
-    if done == total:
-        return []
-    return [f"{one.source}: {done} of {total} folds are done; these are not yet View 2's figures"]
-
-
-def _match_to_first(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Return all measurements with their pairs in the order of the first."""
-    first = measurements[0]
-    others = [
-        other.take(match_pairs(first.scores, other.scores, (first.source, other.source)))
-        for other in measurements[1:]
-    ]
-    return [first, *others]
-
-
-def _compare(measurements: Sequence[Measurement], progress: ProgressCallback) -> Comparison:
-    genuine = measurements[0].scores.genuine
-    return compare(
-        [one.name for one in measurements],
-        genuine,
-        [one.scores.score for one in measurements],
-        [one.accepted == genuine for one in measurements],
-        FARS,
-        progress=progress,
-    )
+    return replace(measured, warnings=warnings)

@@ -47,28 +47,23 @@ class FoldTraining(msgspec.Struct, frozen=True):
     calibration: Calibration | None = None
 
 
-class CrossvalRecord(msgspec.Struct, frozen=True):
-    """What is read of a method's result.json; figures are computed again from the scores."""
+class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a verifier was made, as far as is known.
 
-    folds: list[FoldTraining]
+    Attributes:
+        method: The architecture, or the method of a cross-validation.
+        training, versions, created: As in the bundle's manifest.
+        folds, folds_in_all, machines, ece: As in the result.json of a cross-validation.
+    """
+
     method: str | None = None
+    training: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    created: str = ""
+    folds: list[FoldTraining] = []
     folds_in_all: int | None = None
     machines: list[dict[str, Any]] = []
     ece: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """How a verifier was made, as far as is known; `folds` only for cross-validations."""
-
-    model: str | None = None
-    training: dict[str, Any] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
-    created: str = ""
-    folds_done: int | None = None
-    folds_in_all: int | None = None
-    folds: list[FoldTraining] = field(default_factory=list)
-    machines: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def seeds(self) -> list[int]:
@@ -111,6 +106,7 @@ class Measurement:
         crop: What of a photo the verifier sees.
         bundle_thresholds: Thresholds by target FMR that the bundle brings.
         origin: How the verifier was made.
+        warnings: What limits the figures, one line each.
     """
 
     name: str
@@ -122,7 +118,8 @@ class Measurement:
     probability_source: str
     crop: CropSpec = LFW_CROP
     bundle_thresholds: Sequence[FmrThreshold] = ()
-    origin: Origin = Origin()
+    origin: Origin = field(default_factory=Origin)
+    warnings: Sequence[str] = ()
 
     @property
     def accepted(self) -> Bools:
@@ -148,7 +145,12 @@ def measure_scores(source: ScoreSource, threshold: float | None = None) -> Measu
         BadData: The file cannot be read.
         NotEnough: A class is missing or too rare.
     """
-    return _measure(source, read_scores(Path(source.path)), threshold, None, source.path)
+    scores = read_scores(Path(source.path))
+    measured = _measure(source, scores, source.path, threshold)
+    if not scores.unscored:
+        return measured
+    warning = f"{source.path}: {scores.unscored:,} pairs have no score and are left out"
+    return replace(measured, warnings=[warning])
 
 
 def measure_model(
@@ -157,7 +159,7 @@ def measure_model(
     scores: ScoreTable,
     pairs: str,
     own_threshold: bool = True,
-    **facts: int,
+    **facts: Any,
 ) -> Measurement:
     """Measure the scores that a bundle or an external embedder gave its pairs.
 
@@ -173,31 +175,19 @@ def measure_model(
     Raises:
         NotEnough: A class is missing or too rare.
     """
-    origin = Origin(model=model.model)
+    origin = Origin(method=model.model)
     if isinstance(model, Bundle):
         training = msgspec.to_builtins(model.training)
         origin = Origin(
-            model=model.model,
+            method=model.model,
             training={name: value for name, value in training.items() if value not in (None, "")},
             versions=model.versions,
             created=model.created,
         )
-    measured = _measure(
-        source,
-        scores,
-        model.threshold if own_threshold else None,
-        model.calibration,
-        pairs,
-        model=model.model,
-        bundle=source.path,
-        **facts,
-    )
-    return replace(
-        measured,
-        crop=model.framing,
-        bundle_thresholds=model.thresholds,
-        origin=origin,
-    )
+    threshold = model.threshold if own_threshold else None
+    facts = {**facts, "model": model.model, "bundle": source.path}
+    measured = _measure(source, scores, pairs, threshold, model.calibration, OWN_THRESHOLD, **facts)
+    return replace(measured, crop=model.framing, bundle_thresholds=model.thresholds, origin=origin)
 
 
 def measure_view2(source: ScoreSource) -> Measurement:
@@ -211,41 +201,33 @@ def measure_view2(source: ScoreSource) -> Measurement:
         NotEnough: A class is missing in a fold.
     """
     folder = Path(source.path)
-    scores, record = read_scores(folder / SCORES), read_crossval_record(folder / RESULT)
-    numbers = sorted(set(scores.fold.tolist()))
-    thresholds = {fold.fold: fold.threshold for fold in record.folds}
-    curves = {fold.fold: fold.calibration for fold in record.folds if fold.calibration}
-    calibrations = curves if len(curves) == len(record.folds) else None
+    scores, origin = read_scores(folder / SCORES), _read_result(folder / RESULT)
+    thresholds = {fold.fold: fold.threshold for fold in origin.folds}
+    curves = {fold.fold: fold.calibration for fold in origin.folds if fold.calibration}
+    calibrations = curves if len(curves) == len(origin.folds) else None
     try:
-        measured = _measure(source, scores, thresholds, calibrations, str(folder / SCORES))
+        measured = _measure(source, scores, str(folder / SCORES), thresholds, calibrations)
     except BadData as error:
         raise BadData(f"{folder}: {error}; run crossval again") from None
     if calibrations is None:  # a record of an older version has the error, not the calibrations
-        measured = replace(measured, summary=replace(measured.summary, ece=record.ece))
-    return replace(
-        measured,
-        crop=_read_crop(folder),
-        origin=Origin(
-            model=record.method,
-            folds_done=len(numbers),
-            folds_in_all=record.folds_in_all or len(numbers),
-            folds=[fold for fold in record.folds if fold.fold in numbers],
-            machines=record.machines,
-        ),
-    )
+        measured = replace(measured, summary=replace(measured.summary, ece=origin.ece))
+    done, total, warnings = len(measured.summary.folds), origin.folds_in_all, []
+    if total not in (None, done):
+        warnings = [f"{folder}: {done} of {total} folds are done; View 2's figures need all"]
+    return replace(measured, crop=_read_crop(folder), origin=origin, warnings=warnings)
 
 
 def _measure(
     source: ScoreSource,
     scores: ScoreTable,
-    threshold: float | Mapping[int, float] | None,
-    calibration: Calibration | Mapping[int, Calibration] | None,
     pairs: str,
+    threshold: float | Mapping[int, float] | None,
+    calibration: Calibration | Mapping[int, Calibration] | None = None,
+    threshold_source: str = FROM_CALLER,
     **facts: Any,
 ) -> Measurement:
     """Decide the pairs and compute their figures; without a calibration, one is fitted here."""
     genuine, score, fold = scores.genuine, scores.score, scores.fold
-    threshold_source = OWN_THRESHOLD if "bundle" in facts else FROM_CALLER
     thresholds = choose_thresholds(genuine, score, threshold, fold, threshold_source)
     probability = calibrated_probability(score, fold, calibration)
     summary = summarise_decisions(genuine, score, thresholds, probability)
@@ -267,18 +249,14 @@ def _measure(
     )
 
 
-def read_crossval_record(path: Path) -> CrossvalRecord:
-    """Read a method's result.json.
-
-    Raises:
-        BadData: It cannot be read or has no threshold for every fold.
-    """
+def _read_result(path: Path) -> Origin:
+    """Read a method's result.json; raises BadData unless it has a threshold for every fold."""
     advice = "run crossval again"
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise BadData(f"{path}: cannot be read ({error}); {advice}") from None
-    return validate(values, CrossvalRecord, str(path), BadData, advice)
+    return validate(values, Origin, str(path), BadData, advice)
 
 
 def _read_crop(folder: Path) -> CropSpec:

@@ -182,7 +182,7 @@ def test_names_are_text_wherever_they_come_from(world):
     scores = one.scores
     evil = [f"{EVIL}/{EVIL}.png"] * len(scores)
     named = ScoreTable(evil, evil, scores.genuine, scores.fold, scores.score)
-    changed = replace(one, scores=named, name=EVIL, origin=Origin(model=EVIL))
+    changed = replace(one, scores=named, name=EVIL, origin=Origin(method=EVIL), warnings=[EVIL])
     hostile = replace(
         found, measurements=(changed, replace(changed, name="_second")), warnings=[EVIL]
     )

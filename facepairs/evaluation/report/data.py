@@ -162,7 +162,7 @@ def report_data(
         version=facepairs.__version__,
         machine=describe(),
         seeds=_seeds(evaluation),
-        warnings=list(evaluation.warnings),
+        warnings=evaluation.warnings,
         data=_pair_data(evaluation, photos),
         models=[
             _model_data(one, *_errors_by_quality(one, photos, measure))

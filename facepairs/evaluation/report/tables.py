@@ -176,7 +176,7 @@ def origin_table(report: ReportData) -> Table:
         rows += [
             [word(f"{model.name}: {name.replace('_', ' ')}"), word(_flatten(value))]
             for name, value in to_plain(model.origin).items()
-            if value and name != "folds"
+            if value and name not in ("folds", "ece")
         ]
     return Table("origin", "How this was made", "", FACTS, rows)
 
