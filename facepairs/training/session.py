@@ -40,7 +40,6 @@ class TrainOptions:
         progress: Shows the progress of each phase.
         images_in_tensorboard: Whether the TensorBoard log may show faces and names.
         profile: Add a profile of five steps to the TensorBoard log.
-        config_file: The TOML file of the settings, for error messages.
         store_folder: Where the memory store's array is kept; by default beside the run folder.
         calibration: Replaces the calibration on people set aside; nobody need then be set aside.
         devices: `one`, `all` or `auto`, as for `connect_devices`.
@@ -51,7 +50,6 @@ class TrainOptions:
     progress: ProgressFactory = ignore_phases
     images_in_tensorboard: bool = True
     profile: bool = False
-    config_file: Path | None = None
     store_folder: Path | None = None
     calibration: FittedCalibration | None = None
     devices: str = "one"

@@ -15,9 +15,9 @@ from facepairs.models.fisher.tower import (
     BACKBONE,
     DIMENSIONS,
     FisherVector,
-    folded,
+    fold_descriptors,
     set_projection,
-    signs,
+    mirror_signs,
 )
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
@@ -54,13 +54,13 @@ def fit_mixture(network: FrozenBackboneNetwork, store: Store, images: Images, se
     layer = _fisher_layer(network)
     images = sample_images(images, SAMPLE_IMAGES, seed, Stream.FISHER_SAMPLE)
     sample, positions = _sample_descriptors(network, store, images, seed)
-    both = folded(sample)
+    both = fold_descriptors(sample)
     bases, offset = _components(both, layer.components // 2)
     projected = np.einsum("nsj,sjc->nsc", both, bases)
     projected[:, 0] -= offset
     flat = projected.reshape(len(sample), -1)
     points = np.concatenate([flat, positions], axis=1, dtype=np.float32)
-    mixture = _mirrored_mixture(points, signs(layer.components), layer.gaussians // 2, seed)
+    mixture = _mirrored_mixture(points, mirror_signs(layer.components), layer.gaussians // 2, seed)
     layer.set_mixture(bases, offset, *mixture)
 
 
@@ -209,14 +209,14 @@ def _sample_descriptors(
     describe = Model(backbone.input, layer.input)
     compiled = tf.function(lambda pixels: describe(network.preprocess(pixels)), autograph=False)
     per_image = DESCRIPTORS_PER_IMAGE * max(1, SAMPLE_IMAGES // len(images))
-    per_image = min(per_image, len(layer.places))
+    per_image = min(per_image, len(layer.positions))
     descriptors: list[Floats] = []
     positions: list[Floats] = []
     for batch in image_batches(store, images, BATCH_SIZE):
         for of_image in compiled(store.gather(batch)).numpy():
-            image, count = len(descriptors), len(layer.places)
+            image, count = len(descriptors), len(layer.positions)
             words = raw_words(seed, Stream.FISHER_SAMPLE, 1, image, count)
             drawn = np.argsort(words)[:per_image]
             descriptors.append(of_image[drawn])
-            positions.append(layer.places[drawn])
+            positions.append(layer.positions[drawn])
     return np.concatenate(descriptors), np.concatenate(positions)

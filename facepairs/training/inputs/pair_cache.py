@@ -23,13 +23,10 @@ from facepairs.support.progress import (
     ProgressFactory,
     ignore_message,
     ignore_phases,
-    ignore_progress,
 )
 from facepairs.training.inputs.people import choose_people, readable_index
 
 DEFAULT_MODEL = "difference"  # TrainConfig's default model does not train from a cache
-# Settings that decide the pairs but are not options of `cache build`: only a TOML file sets them.
-ONLY_IN_FILE = ("genuine_share", "frame_px", "crop_px", "calibration_share", "test_share")
 
 
 def build_training_cache(
@@ -83,7 +80,7 @@ def cache_index(
     encoding: str,
     shards: int | None,
     config: TrainConfig,
-    progress: ProgressCallback = ignore_progress,
+    progress: ProgressCallback,
     ordered_map: OrderedMap = thread_map,
     read_file: ReadFile | None = None,
 ) -> CacheManifest:
@@ -125,11 +122,7 @@ def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConf
 
 
 def open_training_cache(
-    folder: Path,
-    index: FaceIndex,
-    split: PeopleSplit,
-    config: TrainConfig,
-    config_file: Path | None = None,
+    folder: Path, index: FaceIndex, split: PeopleSplit, config: TrainConfig
 ) -> RecordStore:
     """Open the cache for a training on `split.training`.
 
@@ -138,13 +131,14 @@ def open_training_cache(
         index: The images of the training.
         split: Its people.
         config: Its settings.
-        config_file: The TOML file that `config` was read from, for the command in the message.
 
     Raises:
         BadData: The cache is incomplete or damaged, or holds other pairs than `config` asks for;
-            the message then has the command that rebuilds it.
+            the message then names the differences and the command that builds the cache.
     """
     store = RecordStore.open(folder)
+    words = ["facepairs", "cache", "build", str(index.root), "--out", str(folder)]
+    words += ["--pair-count", str(store.pairs)]
     store.check_matches(
         index.fingerprint,
         people_digest(index, split.training),
@@ -152,32 +146,9 @@ def open_training_cache(
         config.genuine_share,
         config.frame_px,
         config.crop_px,
-        rebuild=rebuild_command(store, index.root, config, config_file),
+        rebuild=f"{shlex.join(words)}, and the settings of this training",
     )
     return store
-
-
-def rebuild_command(
-    store: RecordStore, data: Path, config: TrainConfig, config_file: Path | None
-) -> str:
-    """Return the command that replaces a cache by one for `config`."""
-    manifest = store.manifest
-    words = ["facepairs", "cache", "build", str(data), "--out", str(store.folder)]
-    words += ["--pair-count", str(manifest.pairs), "--encoding", manifest.encoding]
-    words += ["--shards", str(len(manifest.shards)), "--seed", str(config.seed)]
-    words += ["--model", config.model, "--protocol", config.protocol]
-    words += ["--lists", config.lists] if config.lists else []
-    words += ["--skip-bad"] if config.skip_bad else []
-    words += ["--config", str(config_file)] if config_file else []
-    default = TrainConfig().replace(model=config.model)
-    changed = [
-        f"{name} = {getattr(config, name)}"
-        for name in ONLY_IN_FILE
-        if getattr(config, name) != getattr(default, name)
-    ]
-    if not changed or config_file:
-        return shlex.join(words)
-    return f"{shlex.join([*words, '--config', 'FILE.toml'])} with {', '.join(changed)} in the file"
 
 
 def cached_batches(
