@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from facepairs.beam.paths import BeamPath, copy_from, files_below, parse_place
-from facepairs.beam.remote_index import index_place
+from facepairs.beam.remote_index import index_place, remote_errors
 from facepairs.beam.runner import choose_map
 from facepairs.data.doctor import DatasetReport, check_dataset, check_index
 from facepairs.errors import BadData
@@ -61,7 +61,9 @@ def check_dataset_at(
     if isinstance(root, Path):
         return check_dataset(root, progress, ordered_map)
     inspect = InspectRemoteFiles(root, thorough=True)
-    return replace(check_index(index_place(root), progress, ordered_map, inspect), root=data)
+    with remote_errors(root):
+        report = check_index(index_place(root), progress, ordered_map, inspect)
+    return replace(report, root=data)
 
 
 def check_cache_at(cache: str, progress: ProgressCallback = ignore_progress) -> list[str]:

@@ -63,6 +63,10 @@ class BeamPath:
         with reading(self) as handle, _as_os_error(self):
             return bytes(handle.read())
 
+    def read_file(self, name: str) -> bytes:
+        """Read a file below this folder; as a bound method it can be pickled."""
+        return (self / name).read_bytes()
+
 
 Place = Path | BeamPath
 

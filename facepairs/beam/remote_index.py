@@ -1,7 +1,7 @@
 """The index of a folder of faces on remote storage, made from the listing of its files alone.
 
 A FaceIndex has a local root. That of a remote folder is a stand-in, which exists nowhere and only
-serves to name the folder; `remote_names` puts the real name into error messages.
+serves to name the folder; `remote_errors` puts the real name into error messages.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,8 @@ def index_place(root: Place) -> FaceIndex:
     """Index a folder of faces; the same files give the same index wherever they are stored.
 
     Raises:
-        BadData: The folder is missing, not readable, or has no image in a person's folder.
+        BadData: The folder has no image in a person's folder, or a local one cannot be read.
+        OSError: A remote folder cannot be read.
     """
     if isinstance(root, Path):
         return FaceIndex.scan(root)
@@ -36,10 +37,14 @@ def stand_in(place: Place) -> Path:
 
 
 @contextmanager
-def remote_names(*places: Place) -> Iterator[None]:
-    """Replace the stand-ins of these places by their real names in error messages."""
+def remote_errors(*places: Place) -> Iterator[None]:
+    """Raise OSError as BadData; name these places, not their stand-ins, in error messages."""
     try:
         yield
+    except OSError as error:
+        raise BadData(
+            f"{error.filename}: {error.strerror}; check the place and its access"
+        ) from None
     except FacepairsError as error:
         text = str(error)
         for place in places:
@@ -49,14 +54,8 @@ def remote_names(*places: Place) -> Iterator[None]:
 
 def _photos(root: BeamPath, skipped: set[Skipped]) -> Iterator[tuple[str, int]]:
     """Yield path and size of each file that is a photo by its name; add the others to `skipped`."""
-    try:
-        entries = files_below(root)
-    except OSError as error:
-        raise BadData(
-            f"{root}: {error.strerror}; give a folder of Person_Name folders with photos"
-        ) from None
     people, people_with_photos = set(), set()
-    for name, size in entries:
+    for name, size in files_below(root):
         parts = name.split("/")
         if any(part.startswith(".") for part in parts):
             continue

@@ -5,10 +5,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from facepairs.beam.paths import BeamPath, Place, copy_from, copy_to, parse_place, remove
+from facepairs.beam.paths import BeamPath, copy_from, copy_to, parse_place, remove
+from facepairs.beam.remote_index import remote_errors
 from facepairs.beam.runner import choose_map
 from facepairs.bundles.thresholds import OperatingPoint
-from facepairs.errors import BadConfig, BadData, BadImage
+from facepairs.errors import BadConfig, BadImage
 from facepairs.support.atomic import scratch_folder
 from facepairs.support.checksum import checksum_path
 from facepairs.support.progress import ProgressFactory, ignore_phases
@@ -28,7 +29,7 @@ class RemotePhotos:
         try:
             return path.read_bytes()
         except OSError as error:
-            raise BadImage(f"{path}: {error.strerror}; give a readable image file") from None
+            raise BadImage(f"{path}: {error.strerror}; choose a readable image file") from None
 
     def describe(self, name: str) -> str:
         """Return the whole path of an image."""
@@ -69,27 +70,18 @@ def verify_pairs_at(
     if resume and isinstance(target, BeamPath):
         raise BadConfig(f"{out}: --resume needs an --out on this machine, where work is kept")
     local = isinstance(source, Path) and isinstance(target, Path)
-    with nullcontext(Path()) if local else scratch_folder("facepairs-pairs") as scratch:
-        local_pairs = _download(source, scratch / "pairs.csv")
-        local_out = target if isinstance(target, Path) else scratch / "out" / target.name
-        photos = None if isinstance(folder, Path) else RemotePhotos(folder)
-        report = verify_pairs(
-            verifier,
-            local_pairs,
-            local_out,
-            point,
-            folder if isinstance(folder, Path) else None,
-            resume,
-            progress,
-            framing,
-            ordered_map,
-            photos,
-        )
+    local_root = folder if isinstance(folder, Path) else None
+    photos = RemotePhotos(folder) if isinstance(folder, BeamPath) else None
+    settings = (point, local_root, resume, progress, framing, ordered_map, photos)
+    folders = nullcontext(Path()) if local else scratch_folder("facepairs-pairs")
+    with remote_errors(), folders as scratch:
+        list_file = source if isinstance(source, Path) else scratch / "pairs.csv"
+        scores = target if isinstance(target, Path) else scratch / "out" / target.name
+        if isinstance(source, BeamPath):
+            copy_from(source, list_file)
+        report = verify_pairs(verifier, list_file, scores, *settings)
         if isinstance(target, BeamPath):
-            try:
-                _upload(local_out, target)
-            except OSError as error:
-                raise BadData(f"{out}: {error.strerror}; choose another --out") from None
+            _upload(scores, target)
     return report
 
 
@@ -99,13 +91,3 @@ def _upload(scores: Path, target: BeamPath) -> None:
     remove(target.parent / checksum.name)
     copy_to(scores, target)
     copy_to(checksum, target.parent / checksum.name)
-
-
-def _download(source: Place, target: Path) -> Path:
-    if isinstance(source, Path):
-        return source
-    try:
-        copy_from(source, target)
-    except OSError as error:
-        raise BadData(f"{source}: {error.strerror}; give a CSV file with left,right") from None
-    return target

@@ -51,7 +51,7 @@ def measure_worker(options: argparse.Namespace) -> Row:
     from facepairs.pipeline.files import FileStore
     from facepairs.pipeline.memory import MemoryStore
     from facepairs.training.distributed.startup import connect_devices
-    from facepairs.training.loop.step import make_step
+    from facepairs.training.loop.step import TrainStep
 
     context = connect_devices("auto")
     config = TrainConfig().replace(model=options.model)
@@ -72,7 +72,7 @@ def measure_worker(options: argparse.Namespace) -> Row:
             features = precompute(network, store, len(index), Path(folder) / "features.npy")
             row["precompute_s_per_image"] = (time.perf_counter() - started) / len(index)
             source, model = features, network.feature_head()
-        step = make_step(model, source, 0, context=context)
+        step = TrainStep(model, source, 0, context=context)
         batch = options.pairs * context.workers
         batches = _batches(index, source, context, batch, network.kind == "embedding")
         row |= _time_steps(step, batches, options.steps)

@@ -60,7 +60,7 @@ def measure(
     from facepairs.pipeline.dataset import make_dataset
     from facepairs.pipeline.memory import MemoryStore
     from facepairs.training.loop.schedule import training_blocks
-    from facepairs.training.loop.step import make_step
+    from facepairs.training.loop.step import TrainStep
 
     tf.config.threading.set_intra_op_parallelism_threads(intra)
     tf.config.threading.set_inter_op_parallelism_threads(inter)
@@ -79,7 +79,7 @@ def measure(
         threads.threading.private_threadpool_size = private
         dataset = dataset.with_options(threads)
     network = build_network(model, 112, px, 0.0 if plain else 1.0)
-    train_step = make_step(network, store, 0)
+    train_step = TrainStep(network, store, 0)
     if steps > 1:
         dataset = dataset.batch(steps)
 

@@ -25,7 +25,7 @@ from facepairs.cli.output import ERROR, INTERRUPTED, log, print_error, progress_
 from facepairs.config import TrainConfig, from_table, load_config
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData, FacepairsError
-from facepairs.evaluation.metrics.calibration import calibrate
+from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
 from facepairs.evaluation.scores import read_scores
 from facepairs.training.inputs.people import readable_index
 
@@ -101,7 +101,7 @@ def check_same_recipe(config: TrainConfig, folder: Path) -> str:
     return str(table.get("data", {}).get("index", ""))
 
 
-def calibration_of(folder: Path, figures: dict[str, Any]) -> dict[str, Any]:
+def calibration_of(folder: Path, figures: dict[str, Any]) -> FittedCalibration:
     """Fit threshold and probability to the scores of all folds; raises BadData, NotEnough."""
     path = folder / "scores.csv"
     scores = read_scores(path)
@@ -120,7 +120,7 @@ def build(data: Path, view2: Path, config_file: Path, out: Path, run: Path, fail
     check_replaceable(out)
     measured_on = check_same_recipe(config, view2)
     figures = view2_figures(view2)
-    fields = calibration_of(view2, figures)
+    calibration = calibration_of(view2, figures)
     index = readable_index(data, config.skip_bad, log, progress_display()("checking images"))
     if measured_on not in ("", index.fingerprint):
         raise BadData(f"{view2}: was run on other images than {data} holds; give the same folder")
@@ -131,11 +131,21 @@ def build(data: Path, view2: Path, config_file: Path, out: Path, run: Path, fail
 
     silence_libraries()
     quiet_tensorflow()
-    from facepairs.training.train import train
+    from facepairs.training.train import TrainOptions, train
 
     resume = (run / "config.toml").exists()
     report = train(
-        index, split, run, config, resume, log, progress_display(), False, manifest=fields
+        index,
+        split,
+        config,
+        run,
+        TrainOptions(
+            resume=resume,
+            log=log,
+            progress=progress_display(),
+            images_in_tensorboard=False,
+            calibration=calibration,
+        ),
     )
     if report.bundle is None:
         return False

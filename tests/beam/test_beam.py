@@ -15,9 +15,9 @@ from PIL import Image
 from tiny_bundles import FRAME_PX, tiny_bundle
 
 from facepairs.beam import runner as runner_module
-from facepairs.beam.paths import parse_place
+from facepairs.beam.checks import check_dataset_at
 from facepairs.beam.runner import choose_map
-from facepairs.beam.verify_pairs import verify_pairs_anywhere
+from facepairs.beam.verify_pairs import verify_pairs_at
 from facepairs.bundles.thresholds import operating_point
 from facepairs.cli.main import main
 from facepairs.data.doctor import check_dataset
@@ -50,7 +50,7 @@ def remote(photos):
     FILES.clear()
     for path in photos.rglob("*.*"):
         FILES[f"mem://bucket/photos/{path.relative_to(photos)}"] = path.read_bytes()
-    yield parse_place("mem://bucket/photos")
+    yield "mem://bucket/photos"
     FILES.clear()
 
 
@@ -101,7 +101,7 @@ def test_scratch_files_are_in_temp_location_and_are_removed():
         (DIRECT, ["--direct_num_workers", "x"], "direct_num_workers: invalid int value: 'x'"),
         (DIRECT, ["--help"], "--help"),
         (DIRECT, ["photos"], "photos: Beam knows no such option"),
-        ("FlinkRunner", [], "need a folder that this machine sees, too.*--temp_location"),
+        ("FlinkRunner", [], "need a folder that this machine can read, too.*--temp_location"),
         (None, ["--direct_num_workers", "2"], "unexpected, unless --runner names"),
     ],
 )
@@ -130,9 +130,10 @@ def test_the_report_is_the_same_on_beam_and_for_remote_photos(photos, remote):
     here = check_dataset(photos).to_json()
     assert not here["ok"]
     assert {finding["kind"] for finding in here["findings"]} >= {"same_photo_two_people"}
-    assert check_dataset(photos, ordered_map=choose_map(DIRECT, ())).to_json() == here
-    for run in (thread_map, choose_map(DIRECT, ())):
-        there = check_dataset(remote, ordered_map=run).to_json()
+    assert check_dataset_at(str(photos), runner=DIRECT).to_json() == here
+    for runner in (None, DIRECT):
+        there = check_dataset_at(remote, runner=runner).to_json()
+        assert there["root"] == remote
         assert {**there, "root": here["root"]} == here
 
 
@@ -145,33 +146,36 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
     pairs.write_text("left,right\n" + "".join(rows) + "malformed\n")
     FILES["mem://bucket/pairs.csv"] = pairs.read_bytes()
     point = operating_point(verifier.bundle)
-    outs = tmp_path / "a.csv", tmp_path / "b.csv", parse_place("mem://bucket/scores.csv")
-    runs = thread_map, choose_map(DIRECT, ()), choose_map(DIRECT, ())
-    froms = pairs, pairs, parse_place("mem://bucket/pairs.csv")
-    roots = photos, photos, remote
+    outs = tmp_path / "a.csv", tmp_path / "b.csv"
     reports = [
-        verify_pairs_anywhere(verifier, listed, out, point, root, ordered_map=run, framing=False)
-        for listed, out, root, run in zip(froms, outs, roots, runs, strict=True)
+        verify_pairs_at(
+            verifier, str(listed), str(out), point, str(root), framing=False, runner=runner
+        )
+        for listed, out, root, runner in (
+            (pairs, outs[0], photos, None),
+            (pairs, outs[1], photos, DIRECT),
+            ("mem://bucket/pairs.csv", "mem://bucket/scores.csv", remote, DIRECT),
+        )
     ]
-    wanted = outs[0].read_bytes()
-    assert outs[1].read_bytes() == wanted
-    assert outs[2].read_bytes() == wanted.replace(str(photos).encode(), b"mem://bucket/photos")
+    expected, remote_scores = outs[0].read_bytes(), FILES["mem://bucket/scores.csv"]
+    assert outs[1].read_bytes() == expected
+    assert remote_scores == expected.replace(str(photos).encode(), remote.encode())
     for report in reports:
         assert (report.pairs, report.images) == (len(rows) + 1, len(names) + 1)
         assert report.failed == reports[0].failed > 0
         assert report.images_failed == 3
     assert not list(tmp_path.glob("*.partial"))
-    summed = FILES["mem://bucket/scores.csv.sha256"].decode()
-    assert summed == f"{hashlib.sha256(outs[2].read_bytes()).hexdigest()}  scores.csv\n"
+    checksum = FILES["mem://bucket/scores.csv.sha256"].decode()
+    assert checksum == f"{hashlib.sha256(remote_scores).hexdigest()}  scores.csv\n"
 
 
 def test_resume_needs_a_local_output(photos, tmp_path):
     verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", "embedding").folder, threads=1)
     with pytest.raises(BadConfig, match="--resume needs an --out on this machine"):
-        verify_pairs_anywhere(
+        verify_pairs_at(
             verifier,
-            tmp_path / "pairs.csv",
-            parse_place("mem://bucket/scores.csv"),
+            str(tmp_path / "pairs.csv"),
+            "mem://bucket/scores.csv",
             operating_point(verifier.bundle),
             resume=True,
         )

@@ -9,7 +9,7 @@ pytest.importorskip("apache_beam")
 from memory_files import FILES
 
 from facepairs.beam.paths import BeamPath, files_below, parse_place, reading, remove, writing
-from facepairs.beam.remote_index import index_place, remote_names
+from facepairs.beam.remote_index import index_place, remote_errors
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData
 
@@ -74,7 +74,7 @@ def test_the_same_files_give_the_same_index_locally_and_remotely(faces, tmp_path
 
 def test_errors_name_the_remote_folder_instead_of_its_local_stand_in(faces):
     index = index_place(faces)
-    with pytest.raises(BadData, match=f"^{faces}/Ann/1.jpg: damaged$"), remote_names(faces):
+    with pytest.raises(BadData, match=f"^{faces}/Ann/1.jpg: damaged$"), remote_errors(faces):
         raise BadData(f"{index.path(0)}: damaged")
 
 

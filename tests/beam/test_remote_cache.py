@@ -9,9 +9,9 @@ pytest.importorskip("apache_beam")
 from drawn_caches import draw
 from memory_files import FILES
 
-from facepairs.beam.checks import check_remote_cache
-from facepairs.beam.pair_cache import build_remote_cache
-from facepairs.beam.paths import parse_place
+from facepairs.beam import pair_cache
+from facepairs.beam.checks import check_cache_at
+from facepairs.beam.pair_cache import build_cache_at
 from facepairs.errors import BadData
 from facepairs.pipeline.records.manifest import MANIFEST
 from facepairs.pipeline.records.shard import ShardWriter
@@ -23,18 +23,22 @@ SETTINGS = {"model": "difference"}
 @pytest.fixture
 def photos(tmp_path: Path):
     for person in range(16):
-        for photo in range(2):
-            draw(tmp_path / f"Person_{person:02}" / f"{photo}.jpg", 2 * person + photo, (250, 250))
+        for photo in range(3):
+            draw(tmp_path / f"Person_{person:02}" / f"{photo}.jpg", 3 * person + photo, (250, 250))
     FILES.clear()
     yield tmp_path
     FILES.clear()
 
 
-def test_a_failed_build_removes_the_remote_cache(photos):
-    out = parse_place("mem://bucket/cache")
-    build_remote_cache(photos, out, 40, "jpeg", 2, SETTINGS, None)
+def build(data, out):
+    build_cache_at(str(data), str(out), 40, "jpeg", 2, SETTINGS, None)
+
+
+def test_a_failed_build_removes_the_remote_cache(photos, monkeypatch):
+    out = "mem://bucket/cache"
+    build(photos, out)
     assert f"{out}/{MANIFEST}" in FILES
-    assert check_remote_cache(out) == []
+    assert check_cache_at(out) == []
 
     def damaging_map(work, items):
         if isinstance(work, ShardWriter):
@@ -42,22 +46,20 @@ def test_a_failed_build_removes_the_remote_cache(photos):
                 photo.write_bytes(b"another photo")
         return thread_map(work, items)
 
+    monkeypatch.setattr(pair_cache, "choose_map", lambda runner, options: damaging_map)
     with pytest.raises(BadData, match="changed since the folder was read"):
-        build_remote_cache(photos, out, 40, "jpeg", 2, SETTINGS, None, ordered_map=damaging_map)
+        build(photos, out)
     assert dict(FILES) == {}
 
 
 def test_errors_name_the_remote_folders(photos):
     with pytest.raises(BadData, match=r"^mem://bucket/none: no images"):
-        build_remote_cache(
-            parse_place("mem://bucket/none"), photos / "cache", 40, "jpeg", 2, SETTINGS, None
-        )
-    (photos / "Person_03" / "0.jpg").write_bytes(b"no photo")
+        build("mem://bucket/none", photos / "cache")
     for path in photos.rglob("*.jpg"):
         FILES[f"mem://bucket/photos/{path.relative_to(photos)}"] = path.read_bytes()
-    remote = parse_place("mem://bucket/photos")
+    FILES["mem://bucket/photos/Person_03/0.jpg"] = b"no photo"
     with pytest.raises(BadData, match=r"^mem://bucket/photos/Person_03/0.jpg: is not an image"):
-        build_remote_cache(remote, parse_place("mem://bucket/c"), 40, "jpeg", 2, SETTINGS, None)
+        build("mem://bucket/photos", "mem://bucket/cache")
     FILES["mem://bucket/taken/notes.txt"] = b""
     with pytest.raises(BadData, match=r"^mem://bucket/taken: exists and is no pair cache"):
-        build_remote_cache(remote, parse_place("mem://bucket/taken"), 40, "jpeg", 2, SETTINGS, None)
+        build("mem://bucket/photos", "mem://bucket/taken")

@@ -145,7 +145,7 @@ def main() -> int:
                 tick(len(outcomes), 4 * len(paths))
         print(*table([o for o in outcomes if o.way != "train"]), sep="\n")
         trained = [outcome for outcome in outcomes if outcome.way == "train"]
-        decoded = sum(outcome.told == "decoded" for outcome in trained)
+        decoded = sum(outcome.message == "decoded" for outcome in trained)
         print(f"data check accepts {decoded:,} of {len(trained):,}, and training decodes them all")
         bad += whole_commands(place, photo, paths)
     print("clean" if not bad else f"{bad} BAD")
