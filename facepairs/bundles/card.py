@@ -15,4 +15,5 @@ def model_card(manifest: Manifest) -> str:
 
     text = Path(__file__).with_name("model_card.md.jinja").read_text(encoding="utf-8")
     template = jinja2.Template(text, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    return template.render(m=manifest)
+    card: str = template.render(m=manifest)
+    return card

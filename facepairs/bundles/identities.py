@@ -1,4 +1,4 @@
-"""Hashes of the people whom a bundle has seen, so that nobody measures it on them unawares."""
+"""Hashes of the people a bundle has seen, so that evaluation can exclude or report them."""
 
 import hashlib
 import json

@@ -107,7 +107,7 @@ class Results(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """What a bundle says of itself; keys that are not listed here are ignored.
+    """The fields of a bundle's manifest; unknown keys are ignored.
 
     Attributes:
         kind: "pair": the network scores two crops; "embedding": it embeds one.

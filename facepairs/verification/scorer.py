@@ -212,7 +212,7 @@ class BundleScorer(Scorer):
 
     def _misfit(self, problem: str) -> BadBundle:
         return BadBundle(
-            f"{self._session.path}: {problem}, as the manifest says; export the bundle again"
+            f"{self._session.path}: {problem}, unlike the manifest; export the bundle again"
         )
 
     def _score_crops(self, left: Crop, right: Crop) -> ScoreArray:

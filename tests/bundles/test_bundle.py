@@ -70,7 +70,7 @@ def test_a_bundle_can_be_moved(make_bundle, tmp_path):
     Bundle.open(moved).check_all()
 
 
-def test_unknown_keys_are_tolerated_and_optional_ones_may_be_absent(make_bundle):
+def test_unknown_keys_are_ignored_and_optional_keys_may_be_missing(make_bundle):
     bundle = make_bundle()
     edit(bundle, extra={"a": 1}, thresholds=..., training=..., results=..., note=..., versions=...)
     again = Bundle.open(bundle.folder)
@@ -79,7 +79,7 @@ def test_unknown_keys_are_tolerated_and_optional_ones_may_be_absent(make_bundle)
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
         ({"schema": 2}, "made by a newer facepairs .* .schema 2, this one reads 1.; upgrade"),
         ({"schema": 0}, "an older facepairs .* .schema 0, this one reads 1.; train or export"),
@@ -118,10 +118,10 @@ def test_unknown_keys_are_tolerated_and_optional_ones_may_be_absent(make_bundle)
         ({"files": {}}, "lists no 'network.onnx'"),
     ],
 )
-def test_bad_fields_are_named(make_bundle, changes, says):
+def test_bad_fields_are_refused_by_name(make_bundle, changes, message):
     bundle = make_bundle()
     edit(bundle, **changes)
-    with pytest.raises(BadBundle, match=says) as caught:
+    with pytest.raises(BadBundle, match=message) as caught:
         Bundle.open(bundle.folder)
     assert str(caught.value).startswith(f"{bundle.folder / MANIFEST}: ")
     assert "\n" not in str(caught.value)
@@ -140,7 +140,7 @@ def test_bad_fields_are_named(make_bundle, changes, says):
         b'{"schema": ' + b"9" * 5000 + b"}",
     ],
 )
-def test_what_is_not_a_json_object(make_bundle, text):
+def test_a_manifest_that_is_no_json_object_is_refused(make_bundle, text):
     bundle = make_bundle()
     (bundle.folder / MANIFEST).write_bytes(text)
     with pytest.raises(BadBundle, match=r"manifest\.json: (not JSON|a JSON object)"):
@@ -161,7 +161,7 @@ GOOD = manifest_of("pair") | {"schema": 1, "files": {NETWORK: ENTRY, IDENTITIES:
         max_leaves=4,
     ),
 )
-def test_any_value_is_used_or_refused_in_words(name, value):
+def test_any_value_is_read_or_refused_with_a_message(name, value):
     try:
         parsed = parse_manifest(GOOD | {name: value})
     except BadBundle as error:
@@ -173,7 +173,7 @@ def test_any_value_is_used_or_refused_in_words(name, value):
     assert message.isprintable()
 
 
-def test_missing_folder_files_and_other_things(make_bundle, tmp_path):
+def test_missing_folders_and_files_are_refused(make_bundle, tmp_path):
     bundle = make_bundle()
     with pytest.raises(BadBundle, match="no such folder"):
         Bundle.open(tmp_path / "nowhere")
@@ -200,14 +200,14 @@ def test_a_pipe_is_never_opened(make_bundle):
 
 
 @pytest.mark.parametrize("name", [NETWORK, IDENTITIES, MODEL, CARD])
-def test_damage_is_found(make_bundle, name):
+def test_damaged_files_are_refused(make_bundle, name):
     bundle = make_bundle()
     path = bundle.folder / name
     good = path.read_bytes()
     flipped = bytes([good[0] ^ 1]) + good[1:]
-    for bad, says in ((flipped, "SHA-256"), (good[:-1], "size"), (good + b" ", "size")):
+    for bad, message in ((flipped, "SHA-256"), (good[:-1], "size"), (good + b" ", "size")):
         path.write_bytes(bad)
-        with pytest.raises(BadBundle, match=rf"{name}: its .*{says}"):
+        with pytest.raises(BadBundle, match=rf"{name}: its .*{message}"):
             Bundle.open(bundle.folder).check_all()
     if name in (MODEL, CARD):
         Bundle.open(bundle.folder)  # what verification does not need is checked on demand
@@ -215,12 +215,12 @@ def test_damage_is_found(make_bundle, name):
     Bundle.open(bundle.folder).check_all()
 
 
-def test_reading_a_file_that_is_not_listed(make_bundle):
+def test_a_file_that_is_not_listed_is_refused(make_bundle):
     with pytest.raises(BadBundle, match="lists no other"):
         make_bundle().read("other")
 
 
-def test_identities(make_bundle):
+def test_a_bundle_knows_its_people(make_bundle):
     bundle = make_bundle()
     decomposed = unicodedata.normalize("NFD", "Bé")
     assert decomposed != "Bé"
@@ -232,8 +232,8 @@ def test_identities(make_bundle):
     assert "Ann" not in text
 
 
-def test_identity_hash_is_pinned():
-    # A change would make every older bundle forget whom it was trained on.
+def test_the_identity_hash_never_changes():
+    # A change would make every older bundle forget its training people.
     assert identity_hash("Ann_Example") == GOLDEN
     assert identity_hash(os.fsdecode(b"caf\xe9")) != identity_hash("café")
 
@@ -259,7 +259,7 @@ def test_identities_ignore_order_and_repeats(names, random):
 
 
 @pytest.mark.parametrize("content", [{}, {"training": 1, "calibration": []}, {"training": [1]}])
-def test_identities_of_another_shape(make_bundle, content):
+def test_malformed_identities_are_refused(make_bundle, content):
     bundle = make_bundle()
     files = {name: bundle.read(name) for name in bundle.files}
     files[IDENTITIES] = json.dumps({"calibration": []} | content).encode()
@@ -268,7 +268,7 @@ def test_identities_of_another_shape(make_bundle, content):
         again.knows(["Ann"])
 
 
-def test_writing_from_paths_and_replacing(make_bundle, tmp_path):
+def test_files_may_be_paths_and_a_bundle_is_replaced(make_bundle, tmp_path):
     bundle = make_bundle()
     card = tmp_path / "card"
     card.write_bytes(b"new")
@@ -278,11 +278,11 @@ def test_writing_from_paths_and_replacing(make_bundle, tmp_path):
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
-def test_unusable_bundles_are_not_written(tmp_path):
+def test_an_unusable_bundle_is_not_written(tmp_path):
     files = {NETWORK: b"n", IDENTITIES: Identities().to_bytes()}
     out = tmp_path / "b"
     good = manifest_of("pair")
-    for manifest, contents, says in (
+    for manifest, contents, message in (
         (good | {"kind": "x"}, files, "kind"),
         (good | {"results": {"auc": float("nan")}}, files, "JSON|nan|range"),
         (good | {"results": {"auc": np.float32(1)}}, files, "float32"),
@@ -291,7 +291,7 @@ def test_unusable_bundles_are_not_written(tmp_path):
         (good, files | {MANIFEST: b"{}"}, "written here"),
         (good, files | {CARD: tmp_path / "none"}, "none: No such file"),
     ):
-        with pytest.raises(BadBundle, match=says):
+        with pytest.raises(BadBundle, match=message):
             write_bundle(out, manifest, contents)
         assert list(tmp_path.iterdir()) == []
 
@@ -304,8 +304,8 @@ def test_nothing_but_a_bundle_is_replaced(make_bundle, tmp_path):
     write_bundle(photos, bundle.raw, files)  # an empty folder may become a bundle
     other = tmp_path / "other"
     other.mkdir()
-    (other / "a.jpg").write_bytes(b"dear")
+    (other / "a.jpg").write_bytes(b"photo")
     for out in (other, other / "a.jpg"):
         with pytest.raises(BadBundle, match="exists and is neither a bundle nor an empty folder"):
             write_bundle(out, bundle.raw, files)
-    assert (other / "a.jpg").read_bytes() == b"dear"
+    assert (other / "a.jpg").read_bytes() == b"photo"

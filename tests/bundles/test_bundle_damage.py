@@ -22,15 +22,15 @@ def opened(folder):
 
 
 def refused(folder, name):
-    """Whether it is refused, in one line with the file's name."""
+    """Whether the bundle is refused, in one line with the file's name."""
     try:
         opened(folder)
     except BadBundle as error:
-        told = str(error)
+        message = str(error)
     else:
         return False
-    assert name in told
-    assert "\n" not in told
+    assert name in message
+    assert "\n" not in message
     return True
 
 
@@ -47,18 +47,18 @@ def test_every_changed_byte_of_a_file_is_found(tmp_path, name, kind):
 
 
 def flips(folder, masks):
-    """Change every byte of the manifest with each mask; give the places that nobody noticed."""
+    """Change every byte of the manifest with each mask; return where no change was found."""
     path = folder / MANIFEST
-    whole, meant = path.read_bytes(), dict(opened(folder).raw)
+    whole, expected = path.read_bytes(), dict(opened(folder).raw)
     unseen = []
     for at in range(len(whole)):
         for mask in masks:
             path.write_bytes(whole[:at] + bytes([whole[at] ^ mask]) + whole[at + 1 :])
             if not refused(folder, ""):
-                means = dict(opened(folder).raw)
+                meaning = dict(opened(folder).raw)
                 # The sum's own name: it is then missing, as in older bundles. White space.
-                assert {k: v for k, v in means.items() if k in meant and k != DIGEST} == {
-                    k: v for k, v in meant.items() if k != DIGEST
+                assert {k: v for k, v in meaning.items() if k in expected and k != DIGEST} == {
+                    k: v for k, v in expected.items() if k != DIGEST
                 }, at
                 unseen.append(at)
     path.write_bytes(whole)
@@ -78,14 +78,14 @@ def test_every_changed_bit_of_the_manifest_is_found(tmp_path):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_cuts_are_found(tmp_path, name):
+def test_truncated_and_missing_files_are_found(tmp_path, name):
     folder = tiny_bundle(tmp_path / "bundle").folder
     path = folder / name
     whole = path.read_bytes()
     for size in {*range(0, len(whole), 7), len(whole) - 1}:
         path.write_bytes(whole[:size])
         missed = not refused(folder, name)
-        # Without its last line feed a manifest says all that it said.
+        # Without its last line feed a manifest means the same.
         assert not missed or (name == MANIFEST and size == len(whole) - 1), size
     path.unlink()
     assert refused(folder, name)
@@ -99,7 +99,7 @@ def test_an_edited_threshold_is_refused(tmp_path):
         Bundle.open(folder)
 
 
-def test_another_spelling_is_no_damage(tmp_path):
+def test_another_order_of_keys_is_no_damage(tmp_path):
     folder = tiny_bundle(tmp_path / "bundle").folder
     table = json.loads((folder / MANIFEST).read_text())
     (folder / MANIFEST).write_text(json.dumps(dict(reversed(table.items()))))

@@ -1,4 +1,4 @@
-"""Bundles of the last release load in this one and say what they said then.
+"""Older bundles open in this version and give the same verdicts.
 
 `golden/pair` was made by `data synth faces --people 20 --images 4 --seed 11` and `train --model
 pixels`, `golden/embedding` by `tiny_bundles`, both with schema 1; the photos are drawn. When the
@@ -21,7 +21,7 @@ SCORES = json.loads((GOLDEN / "scores.json").read_text())
 
 
 @pytest.mark.parametrize("kind", ["pair", "embedding"])
-def test_a_golden_bundle_says_what_it_said(kind):
+def test_a_golden_bundle_gives_the_same_verdicts(kind):
     verifier = Verifier.load(GOLDEN / kind)
     verifier.bundle.check_all()
     for other, wanted in SCORES[kind].items():
@@ -31,7 +31,7 @@ def test_a_golden_bundle_says_what_it_said(kind):
         assert verdict.same == wanted["same"]
 
 
-def test_what_a_golden_manifest_says_is_understood():
+def test_a_golden_manifest_is_understood():
     bundle = Bundle.open(GOLDEN / "pair")
     assert bundle.raw["schema"] == 1
     assert (bundle.kind, bundle.model, bundle.network.inputs) == (
@@ -49,7 +49,7 @@ def test_what_a_golden_manifest_says_is_understood():
 
 
 @pytest.mark.parametrize(
-    ("schema", "says"),
+    ("schema", "message"),
     [
         (SCHEMA + 1, f"made by a newer facepairs 9.8 (schema {SCHEMA + 1}, this one reads "
          f"{SCHEMA}); upgrade facepairs"),
@@ -57,11 +57,11 @@ def test_what_a_golden_manifest_says_is_understood():
          f"{SCHEMA}); train or export it again with this version, or install that one"),
     ],
 )  # fmt: skip
-def test_another_schema_gets_one_clear_line(tmp_path, schema, says):
+def test_another_schema_is_refused_in_one_line(tmp_path, schema, message):
     folder = tmp_path / "bundle"
     shutil.copytree(GOLDEN / "pair", folder)
     table = json.loads((folder / MANIFEST).read_text())
     table = table | {"schema": schema, "versions": {"facepairs": "9.8"}}
     (folder / MANIFEST).write_text(json.dumps(table))
     done = facepairs("verify", GOLDEN / "one.jpg", GOLDEN / "same.jpg", "--bundle", folder, check=2)
-    assert done.stderr == f"facepairs: error: {folder / MANIFEST}: {says}\n"
+    assert done.stderr == f"facepairs: error: {folder / MANIFEST}: {message}\n"

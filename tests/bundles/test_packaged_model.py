@@ -1,4 +1,4 @@
-"""The model in the package is what its card and the published results say."""
+"""The model in the package agrees with its card and the published results."""
 
 import csv
 import json
@@ -27,7 +27,7 @@ def photos():
     return [draw_face(3, person, photo) for person in range(6) for photo in range(2)]
 
 
-def test_it_is_small_and_whole():
+def test_it_is_small_and_complete():
     sizes = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
     training = sizes.pop(MODEL)  # for `--init default` and `export` alone
     assert sum(sizes.values()) <= 8_000_000  # network, manifest, identities, card
@@ -45,7 +45,7 @@ def test_order_and_mirroring_do_not_matter(verifier, photos):
     assert np.median(changes) < 0.05
 
 
-def test_its_figures_follow_from_the_published_scores():
+def test_its_figures_equal_those_of_the_published_scores():
     result = json.loads((RESULTS / "result.json").read_text())
     folds = {row["fold"]: row for row in result["folds"]}
     right: dict[int, list[bool]] = {fold: [] for fold in folds}

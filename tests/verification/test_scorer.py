@@ -32,7 +32,7 @@ def test_the_order_of_two_images_does_not_matter(scorer, count, seed):
     assert there.tobytes() == back.tobytes()
 
 
-def test_a_pair_network_scores_what_it_computes(make_bundle):
+def test_a_pair_network_returns_its_own_scores(make_bundle):
     left, right = crops(5), crops(5, 1)
     expected = -np.abs(left.astype(float) - right).mean(axis=(1, 2, 3)) / 255
     for column in (False, True):
@@ -41,7 +41,7 @@ def test_a_pair_network_scores_what_it_computes(make_bundle):
         assert scorer.score_pairs(left, left).tolist() == [0] * 5
 
 
-def test_an_embedding_network_scores_the_cosine(make_bundle):
+def test_an_embedding_network_scores_by_the_cosine(make_bundle):
     scorer = BundleScorer(make_bundle("embedding"))
     left, right = crops(5), crops(5, 1)
     rows = scorer.embed(left)
@@ -82,7 +82,7 @@ def test_threads_may_share_a_scorer(scorer):
     assert all(np.array_equal(a, b) for a, b in zip(got, expected, strict=True))
 
 
-def test_bad_crops(scorer):
+def test_crops_of_another_shape_or_type_are_refused(scorer):
     for bad in (
         crops(2).astype(np.float32),
         crops(2)[0],
@@ -100,7 +100,7 @@ def test_a_pair_network_has_no_embeddings(make_bundle):
         BundleScorer(make_bundle("pair")).embed(crops(1))
 
 
-def test_networks_that_onnx_runtime_refuses(make_bundle, capfd):
+def test_networks_that_onnx_runtime_rejects_are_refused(make_bundle, capfd):
     for network in (b"", b"no network", pair_network()[:100]):
         with pytest.raises(BadBundle, match=r"network\.onnx: ONNX Runtime .* refuses it") as caught:
             BundleScorer(make_bundle("pair", network))
@@ -123,7 +123,7 @@ FRAME = [CROP_PX, CROP_PX, 3]
 
 
 @pytest.mark.parametrize(
-    ("network", "says"),
+    ("network", "message"),
     [
         (lambda: one_node({"other": ["N", *FRAME]}, {"embedding": ["N"]}), "inputs are"),
         (lambda: one_node({"image": [1, *FRAME]}, {"embedding": ["N"]}), "with N free"),
@@ -133,12 +133,12 @@ FRAME = [CROP_PX, CROP_PX, 3]
         (pair_network, "inputs are"),
     ],
 )
-def test_networks_that_do_not_fit_the_manifest(make_bundle, network, says):
-    with pytest.raises(BadBundle, match=says):
+def test_networks_that_do_not_fit_the_manifest_are_refused(make_bundle, network, message):
+    with pytest.raises(BadBundle, match=message):
         BundleScorer(make_bundle("embedding", network()))
 
 
-def test_outputs_of_the_wrong_kind(make_bundle):
+def test_outputs_of_another_shape_are_refused(make_bundle):
     flat = one_node({"image": ["N", *FRAME]}, {"embedding": ["N"]})
     with pytest.raises(BadBundle, match=r"shape \[2\], not \[N, D\]"):
         BundleScorer(make_bundle("embedding", flat)).embed(crops(2))
@@ -150,7 +150,7 @@ def test_outputs_of_the_wrong_kind(make_bundle):
         )
 
 
-def outside_tensors(location: str, offset: int = 0) -> bytes:
+def external_tensors(location: str, offset: int = 0) -> bytes:
     from onnx import TensorProto, load_from_string
 
     model = load_from_string(embedding_network(width=4))
@@ -163,28 +163,28 @@ def outside_tensors(location: str, offset: int = 0) -> bytes:
     return model.SerializeToString()
 
 
-def test_tensors_in_other_files_are_never_read(make_bundle, tmp_path, monkeypatch):
+def test_external_tensors_are_never_read(make_bundle, tmp_path, monkeypatch):
     weights = np.ones(CROP_PX * CROP_PX * 3 * 4, np.float32)
     monkeypatch.chdir(tmp_path)
     for place in (tmp_path / "w.bin", tmp_path / "bundle" / "w.bin"):
         place.parent.mkdir(exist_ok=True)
     absolute = str(tmp_path / "w.bin")
     for location in ("w.bin", absolute, "../w.bin", "*/_ORT_MEM_ADDR_/*"):
-        bundle = make_bundle("embedding", outside_tensors(location, weights.ctypes.data))
+        bundle = make_bundle("embedding", external_tensors(location, weights.ctypes.data))
         for place in (tmp_path / "w.bin", bundle.folder / "w.bin"):
             weights.tofile(place)
         with pytest.raises(BadBundle, match="keeps tensors outside"):
             BundleScorer(bundle)
 
 
-def test_an_unusual_encoding_hides_no_outside_tensor(make_bundle):
+def test_external_tensors_in_an_unusual_encoding_are_found(make_bundle):
     # Protobuf readers take an overlong length too: 8 as 0x88 0x00.
-    network = outside_tensors("w.bin").replace(b"\x08location", b"\x88\x00location")
+    network = external_tensors("w.bin").replace(b"\x08location", b"\x88\x00location")
     with pytest.raises(BadBundle, match="keeps tensors outside"):
         BundleScorer(make_bundle("embedding", network))
 
 
-def test_a_network_opened_quickly_scores_alike():
+def test_a_quickly_opened_network_gives_the_same_scores():
     crops = np.random.default_rng(4).integers(0, 256, (6, 128, 128, 3), dtype=np.uint8)
     bundle = Bundle.open(None)
     slow, quick = (BundleScorer(bundle, quick=quick) for quick in (False, True))

@@ -32,7 +32,7 @@ def saved(seed: int, path: Path) -> Path:
     return path
 
 
-def test_types(folder: Path) -> None:
+def test_results_have_the_declared_types(folder: Path) -> None:
     verifier = Verifier.load(folder)
     assert_type(verifier, Verifier)
     verdict = verifier.verify(face(0), face(1), max_fmr=0.1)
@@ -45,7 +45,7 @@ def test_types(folder: Path) -> None:
     assert isinstance(verdict.score, float)
 
 
-def test_every_source_gives_the_same_row(folder: Path, tmp_path: Path) -> None:
+def test_every_kind_of_image_source_gives_the_same_embedding(folder: Path, tmp_path: Path) -> None:
     verifier = Verifier.load(folder)
     path = saved(3, tmp_path / "a.png")
     data = path.read_bytes()
@@ -57,7 +57,7 @@ def test_every_source_gives_the_same_row(folder: Path, tmp_path: Path) -> None:
     assert np.allclose((rows * rows).sum(axis=1), 1)
 
 
-def test_rows_come_in_order_and_give_the_scores(folder: Path) -> None:
+def test_embeddings_are_in_order_and_give_the_scores(folder: Path) -> None:
     verifier = Verifier.load(folder)
     images = np.stack([face(seed) for seed in range(40)])
     rows = verifier.embed(images)
@@ -68,7 +68,7 @@ def test_rows_come_in_order_and_give_the_scores(folder: Path) -> None:
     assert len(verifier.embed([])) == 0
 
 
-def test_what_embed_refuses(folder: Path, tmp_path: Path) -> None:
+def test_embed_refuses_single_and_unreadable_images(folder: Path, tmp_path: Path) -> None:
     verifier = Verifier.load(folder)
     for one in ("a.png", b"bytes", tmp_path, face(0), io.BytesIO(b""), Image.new("RGB", (8, 8)), 3):
         with pytest.raises(BadData, match="several images"):
@@ -92,7 +92,7 @@ def test_threads_may_share_a_verifier(folder: Path) -> None:
                 assert np.array_equal(rows, wanted)
 
 
-def test_no_tensorflow(folder: Path, tmp_path: Path) -> None:
+def test_verification_does_not_import_tensorflow(folder: Path, tmp_path: Path) -> None:
     saved(0, tmp_path / "a.png")
     (tmp_path / "p.csv").write_text("left,right\na.png,a.png\n")
     code = f"""

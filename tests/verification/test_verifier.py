@@ -37,7 +37,7 @@ def verifier(request, tmp_path_factory):
     return Verifier.load(bundle.folder, threads=1)
 
 
-def test_verify(verifier, photos):
+def test_verify_returns_score_probability_and_decision(verifier, photos):
     verdict = verifier.verify(photos[0], photos[1])
     calibration = verifier.bundle.calibration
     assert verdict.threshold == verifier.bundle.threshold == -0.1
@@ -49,12 +49,12 @@ def test_verify(verifier, photos):
     assert verdict.score == verifier.scorer.score_pairs(left, right)[0]
 
 
-def test_a_verdict_is_true_where_the_two_are_the_same():
+def test_a_verdict_is_true_when_both_are_the_same_person():
     assert Verdict(True, 0.9, 1.0, 0.5)
     assert not Verdict(False, 0.1, 0.0, 0.5)
 
 
-def test_the_threshold_can_be_given_and_zero_is_one(make_bundle, photos):
+def test_a_given_threshold_decides_even_when_it_is_zero(make_bundle, photos):
     verifier = Verifier.load(make_bundle("pair").folder)
     score = verifier.verify(photos[0], photos[1]).score
     assert score < -0.1
@@ -67,7 +67,7 @@ def test_the_threshold_can_be_given_and_zero_is_one(make_bundle, photos):
             verifier.verify(photos[0], photos[1], threshold)
 
 
-def test_any_source_serves(verifier, photos):
+def test_every_kind_of_image_source_works(verifier, photos):
     data = photos[1].read_bytes()
     expected = verifier.verify(photos[0], photos[1])
     with Image.open(photos[1]) as image:
@@ -84,7 +84,7 @@ def test_bad_images_are_named(verifier, photos, tmp_path):
         verifier.verify(b"", photos[0])
 
 
-def test_a_damaged_network_is_found(make_bundle):
+def test_a_damaged_network_is_refused(make_bundle):
     bundle = make_bundle()
     path = bundle.folder / bundle.network.file
     path.write_bytes(path.read_bytes()[:-1] + b"x")
@@ -103,7 +103,7 @@ def expected_scores(verifier, photos, left, right):
     st.integers(1, 20),
     st.integers(2, 14),
 )
-def test_scores_come_in_the_order_of_the_pairs(verifier, photos, pairs, chunk, capacity):
+def test_scores_are_in_the_order_of_the_pairs(verifier, photos, pairs, chunk, capacity):
     left, right = np.array(pairs, np.int32).reshape(-1, 2).T
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bulk, "CHUNK_PAIRS", chunk)
@@ -161,7 +161,7 @@ def test_a_bad_image_among_many_is_named(verifier, photos, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "says"),
+    ("left", "right", "message"),
     [
         ([0, -1], [1, 1], "images -1 to 0; there are 12"),
         ([0, 1], [1, 12], "images 1 to 12; there are 12"),
@@ -170,8 +170,8 @@ def test_a_bad_image_among_many_is_named(verifier, photos, tmp_path):
         ([[0]], [[1]], "not whole numbers"),
     ],
 )
-def test_bad_positions(verifier, photos, left, right, says):
-    with pytest.raises(BadData, match=says):
+def test_bad_positions_are_refused(verifier, photos, left, right, message):
+    with pytest.raises(BadData, match=message):
         verifier.score_images(photos, np.array(left), np.array(right))
 
 
@@ -182,8 +182,10 @@ def test_threads_may_share_a_verifier(verifier, photos):
         assert list(pool.map(lambda pair: verifier.verify(*pair), pairs)) == expected
 
 
-def test_facepairs_exports_the_verifier_lazily():
+def test_the_package_exports_its_public_names_lazily():
     assert facepairs.Verifier is Verifier
+    assert facepairs.Verdict is Verdict
+    assert all(hasattr(facepairs, name) for name in facepairs.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         facepairs.nothing  # noqa: B018
 

@@ -44,7 +44,7 @@ def embedder(tmp_path_factory):
     return Verifier.load(tiny_bundle(tmp_path_factory.mktemp("e") / "b", "embedding").folder, 1)
 
 
-def listed(path, text):
+def write_list(path, text):
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -59,10 +59,10 @@ def run(verifier, pairs, out, root=None, **options):
     return verify_pairs(verifier, pairs, out, point, root, **options)
 
 
-def test_batch_agrees_with_single_verify(verifier, photos, tmp_path):
+def test_the_output_agrees_with_single_verdicts(verifier, photos, tmp_path):
     chosen = [(a, b) for a in range(IMAGES) for b in range(a)]
     text = "left,right\n" + "".join(f"{a}.png,{b}.png\n" for a, b in chosen)
-    report = run(verifier, listed(photos / "all.csv", text), tmp_path / "out.csv")
+    report = run(verifier, write_list(photos / "all.csv", text), tmp_path / "out.csv")
     rows = rows_of(tmp_path / "out.csv")
     assert list(rows[0]) == ["left", "right", "score", "probability", "same", "error"]
     for (a, b), row in zip(chosen, rows, strict=True):
@@ -90,7 +90,7 @@ def test_scores_do_not_depend_on_chunk_sizes(verifier, photos, tmp_path, pairs, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "CHUNK_ROWS", chunk)
         patch.setattr(bulk, "CACHE_BYTES", kept * 3 * 16**2)
-        report = run(verifier, listed(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
+        report = run(verifier, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
     rows = rows_of(tmp_path / "out.csv")
     crops = [verifier.crop(photos / name)[None] for name in names[:IMAGES]]
     for (a, b), row in zip(pairs, rows, strict=True):
@@ -120,7 +120,7 @@ def test_bad_rows_are_reported_and_the_others_are_scored(verifier, photos, tmp_p
         "bad\0name.png,1.png,1,1\n"
         f'"{photos}/4.png",5.png,0,\n'
     )
-    report = run(verifier, listed(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
+    report = run(verifier, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
     rows = rows_of(tmp_path / "out.csv")
     errors = [row["error"] for row in rows]
     for error, part in zip(
@@ -173,7 +173,7 @@ def test_names_that_are_not_utf8_are_read_and_written_escaped(embedder, photos, 
 )
 def test_a_file_without_pairs_is_refused(embedder, tmp_path, text, message):
     with pytest.raises(BadData, match=message):
-        run(embedder, listed(tmp_path / "p.csv", text), tmp_path / "out.csv")
+        run(embedder, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
 
 
@@ -182,7 +182,7 @@ def test_unusable_paths_are_refused(embedder, tmp_path):
         PairsFile(tmp_path / "none.csv")
     with pytest.raises(BadData, match="not a regular file"):
         PairsFile(tmp_path)
-    pairs = listed(tmp_path / "p.csv", "left,right\na,b\n")
+    pairs = write_list(tmp_path / "p.csv", "left,right\na,b\n")
     with pytest.raises(BadData, match="not a folder; give the one that the paths"):
         run(embedder, pairs, tmp_path / "out.csv", tmp_path / "none")
     (tmp_path / "file").touch()
@@ -204,7 +204,7 @@ def test_each_image_is_read_once_and_in_several_threads(embedder, photos, tmp_pa
     text = "left,right\n" + "".join(
         f"{a}.png,{b}.png\n" for a in range(IMAGES) for b in range(IMAGES)
     )
-    run(embedder, listed(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
+    run(embedder, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
     assert sorted(path for path, _ in seen) == [photos / f"{k}.png" for k in range(IMAGES)]
     assert threading.get_ident() not in {thread for _, thread in seen}
 
@@ -215,8 +215,8 @@ class Stop(Exception):
 
 @pytest.fixture
 def stopped(verifier, photos, tmp_path, monkeypatch):
-    """A run that was stopped in its middle, and how often an image was read by then."""
-    pairs = listed(
+    """A run over a list of pairs that was stopped half-way; returns the list."""
+    pairs = write_list(
         tmp_path / "p.csv",
         "left,right\n" + "".join(f"{a}.png,{a + 1}.png\n" for a in range(IMAGES - 1)),
     )
@@ -258,7 +258,7 @@ def test_partial_results_of_other_work_are_refused(stopped, verifier, photos, tm
     out, partial = tmp_path / "out.csv", tmp_path / "out.csv.partial"
     with pytest.raises(BadRun, match="continue with --resume or remove it"):
         run(verifier, stopped, out, photos)
-    other = listed(tmp_path / "q.csv", stopped.read_text() + "0.png,5.png\n")
+    other = write_list(tmp_path / "q.csv", stopped.read_text() + "0.png,5.png\n")
     with pytest.raises(BadRun, match="other pairs, another model"):
         run(verifier, other, out, photos, resume=True)
     moved = tiny_bundle(tmp_path / "other", verifier.bundle.kind, note="another")
@@ -277,7 +277,7 @@ def test_partial_results_of_other_work_are_refused(stopped, verifier, photos, tm
 
 
 def test_resume_without_partial_results_starts_anew(embedder, photos, tmp_path):
-    pairs = listed(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
+    pairs = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
     assert run(embedder, pairs, tmp_path / "out.csv", photos, resume=True).pairs == 1
 
 
@@ -285,15 +285,15 @@ def test_work_without_any_result_leaves_no_files(photos, tmp_path):
     from tiny_bundles import embedding_network
 
     bundle = tiny_bundle(tmp_path / "b", "embedding", embedding_network(normalised=False))
-    pairs = listed(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
+    pairs = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
     with pytest.raises(BadBundle, match="not L2-normalised"):
         run(Verifier.load(bundle.folder), pairs, tmp_path / "out.csv", photos)
     assert {path.name for path in tmp_path.iterdir()} == {"b", "p.csv"}
 
 
-def test_an_old_output_stands_until_the_new_one_is_whole(embedder, photos, tmp_path):
-    out = listed(tmp_path / "out.csv", "old")
-    pairs = listed(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
+def test_an_old_output_stays_until_the_new_one_is_complete(embedder, photos, tmp_path):
+    out = write_list(tmp_path / "out.csv", "old")
+    pairs = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
 
     def display(label):
         assert out.read_text() == "old"
@@ -304,17 +304,17 @@ def test_an_old_output_stands_until_the_new_one_is_whole(embedder, photos, tmp_p
 
 
 def test_without_a_threshold_no_pair_is_accepted(embedder, photos, tmp_path):
-    pairs = listed(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
+    pairs = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
     report = run(embedder, pairs, tmp_path / "out.csv", photos, point=OperatingPoint(None))
     assert report.same is None
     assert rows_of(tmp_path / "out.csv")[0]["same"] == ""
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(embedder, photos, tmp_path):
-    pairs = listed(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
+    pairs = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
 
     def display(label):
-        listed(pairs, "left,right\n0.png,1.png\n0.png,7.png\n")
+        write_list(pairs, "left,right\n0.png,1.png\n0.png,7.png\n")
         return lambda done, total: None
 
     with pytest.raises(BadData, match="changed while it was read"):
