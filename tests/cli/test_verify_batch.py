@@ -1,4 +1,4 @@
-"""`facepairs verify` through a subprocess: pairs, one against many, thresholds, misuse."""
+"""`facepairs verify`: pairs, one against many, thresholds, misuse."""
 
 import contextlib
 import csv
@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from command_line import command, facepairs
+from command_line import command, in_process
 from PIL import Image
 from tiny_bundles import FRAME_PX, tiny_bundle
 
@@ -28,7 +28,7 @@ RATE = {
 
 
 def verify(*arguments):
-    return facepairs("verify", *arguments)
+    return in_process("verify", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -194,11 +194,9 @@ def test_thresholds_on_demand(bundle, photos):
         (["a.png", "b.png", "--resume"], "--resume does not go with two photos"),
     ],
 )
-def test_misuse_is_one_line_and_exit_2(bundle, tmp_path, arguments, message):
-    done = subprocess.run(
-        command("verify", *arguments, "--bundle", bundle), cwd=tmp_path,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+def test_misuse_is_one_line_and_exit_2(bundle, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    done = verify(*arguments, "--bundle", bundle)
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
