@@ -77,14 +77,14 @@ def test_tensorboard_has_scalars_curves_pairs_and_embeddings(run, faces):
     scalars = {"loss", "val_auc", "learning_rate", "pairs_per_s", "input_wait"}
     assert {tag for tag, plugin in shown.items() if plugin == "scalars"} > scalars
     assert {tag for tag, plugin in shown.items() if plugin == "images"} == {
-        "training pairs", "validation ROC", "hardest pairs",
+        "training pairs", "hardest pairs",
     }  # fmt: skip
     assert {"pr_curves", "hparams"} <= set(shown.values())
     assert len(events.Tensors("loss")) == 2
     from tensorboard.util.tensor_util import make_ndarray
 
     tp, fp, tn, fn, precision, recall = make_ndarray(
-        events.Tensors("validation PR")[-1].tensor_proto
+        events.Tensors("validation PR/pr_curves")[-1].tensor_proto
     )
     history = json.loads((run.folder / "history.json").read_text())
     assert (tp[0], fp[0]) == (tp[0] + fn[0], fp[0] + tn[0])  # all accepted at the lowest score

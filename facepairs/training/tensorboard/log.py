@@ -1,7 +1,7 @@
 """The TensorBoard log of a run, limited in size.
 
 Each epoch: scalars. At epochs 1 to 8, then 10, 12, 14, 16, 20, … (four per doubling) and the last
-one: precision and recall, the ROC curve and the hardest validation pairs. At the end: up to 500
+one: precision and recall, and the hardest validation pairs. At the end: up to 500
 embeddings of validation people for the projector. At the start: the settings, for the comparison of
 runs (HParams), and a grid of training pairs as the network sees them. A log that may not show
 images has no face and no name: image numbers replace them.
@@ -16,9 +16,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.pairs import PairList
-from facepairs.evaluation.metrics.curves import roc
 from facepairs.training.tensorboard.monitor import Ints, Monitor, Pixels
-from facepairs.training.tensorboard.pictures import pair_grid, roc_picture
+from facepairs.training.tensorboard.pictures import pair_grid
 from facepairs.training.tensorboard.projector import write_projector
 
 SCALARS = ("loss", "val_auc", "val_score_spread", "learning_rate", "pairs_per_s", "input_wait")
@@ -78,9 +77,6 @@ class TensorBoardLog(keras.callbacks.Callback):  # type: ignore[misc]
         pairs, score = self._monitor.validator.pairs, self._monitor.validator.scores
         with self._writer.as_default():
             _write_pr_curve(pairs.genuine, score, self._epoch)
-            curve = roc(pairs.genuine, score)
-            picture = roc_picture(curve.fmr, curve.tmr)
-            tf.summary.image("validation ROC", picture[None], step=self._epoch)
             self._write_hardest(pairs, score)
 
     def _write_hardest(self, pairs: PairList, score: npt.NDArray[np.float64]) -> None:
@@ -129,23 +125,15 @@ def hardest_pairs(genuine: npt.NDArray[np.bool_], score: npt.NDArray[np.float64]
 def _write_pr_curve(
     genuine: npt.NDArray[np.bool_], score: npt.NDArray[np.float64], epoch: int
 ) -> None:
-    """Write the counts at thresholds from the lowest to the highest score for the PR plugin."""
-    from tensorboard.plugins.pr_curve import metadata
+    """Write precision and recall at thresholds from the lowest to the highest score."""
+    from tensorboard.plugins.pr_curve import summary
 
-    thresholds = np.linspace(score.min(), score.max(), THRESHOLDS)
-    positive, negative = np.sort(score[genuine]), np.sort(score[~genuine])
-    tp, fp = (len(kind) - np.searchsorted(kind, thresholds) for kind in (positive, negative))
-    tn, fn = len(negative) - fp, len(positive) - tp
-    precision, recall = tp / np.maximum(tp + fp, 1), tp / max(len(positive), 1)
-    tf.summary.write(
+    curve = summary.pb(
         "validation PR",
-        tf.constant(np.stack([tp, fp, tn, fn, precision, recall]), tf.float32),
-        step=epoch,
-        metadata=tf.compat.v1.SummaryMetadata.FromString(
-            metadata.create_summary_metadata(
-                "validation pairs",
-                "genuine pairs are the positives; threshold 0 is the lowest score, 1 the highest",
-                THRESHOLDS,
-            ).SerializeToString()
-        ),
+        genuine,
+        (score - score.min()) / max(float(np.ptp(score)), 1e-9),
+        THRESHOLDS,
+        display_name="validation pairs",
+        description="genuine pairs are positive; threshold 0 is the lowest score, 1 the highest",
     )
+    tf.summary.experimental.write_raw_pb(curve.SerializeToString(), step=epoch)
