@@ -1,6 +1,6 @@
-"""Hostile files through every way in: a verdict or a one-line error, soon and in bounded memory.
+"""Hostile files give a verdict or a one-line error everywhere, quickly and in bounded memory.
 
-A sample; `make hostile` takes the whole corpus.
+A sample; `make hostile` uses the whole corpus.
 """
 
 import csv
@@ -29,13 +29,12 @@ def odd(tmp_path: Path, photo: Path) -> list[tuple[str, Path]]:
     return list(hostile.odd_places(tmp_path / "faces" / "Ann", photo.read_bytes()))
 
 
-def told_well(outcomes: list[hostile_run.Outcome]) -> bool:
-    """Every outcome is a verdict or an error of one line; the worst is shown where one is not."""
+def check_outcomes(outcomes: list[hostile_run.Outcome]) -> None:
+    """Assert that every outcome is a verdict or a one-line error, within time and memory."""
     worst = [outcome for outcome in outcomes if outcome.result not in ("verdict", "error")]
     slow = [outcome for outcome in outcomes if outcome.seconds > 5 or outcome.megabytes > 1024]
     assert not worst, worst[:3]
     assert not slow, slow[:3]
-    return True
 
 
 def test_the_corpus_is_large_and_the_same_each_time() -> None:
@@ -55,33 +54,33 @@ def test_a_sample_ends_in_verdicts_and_one_line_errors(tmp_path: Path, photo: Pa
         paths.append(path)
     outcomes = list(hostile_run.run(paths, photo))
     assert len(outcomes) == SAMPLE * len(hostile_run.WAYS)
-    assert told_well(outcomes)
+    check_outcomes(outcomes)
     results = [outcome.result for outcome in outcomes]
     assert results.count("verdict") > SAMPLE
     assert results.count("error") > 20
 
 
-def test_what_is_no_file_and_odd_names_end_in_one_line(
+def test_special_files_and_odd_names_end_in_one_line(
     odd: list[tuple[str, Path]], photo: Path
 ) -> None:
     outcomes = list(hostile_run.run([path for _, path in odd], photo))
     assert len(outcomes) == len(odd) * len(hostile_run.WAYS)
-    assert told_well(outcomes)
+    check_outcomes(outcomes)
     framed = [outcome for outcome in outcomes if outcome.way == "framed"]
     for (what, _), outcome in zip(odd, framed, strict=True):
         assert (outcome.result == "verdict") == (what == "name"), outcome
 
 
 @pytest.mark.usefixtures("odd")
-def test_the_commands_bear_names_that_are_no_unicode(tmp_path: Path, photo: Path) -> None:
+def test_the_commands_handle_names_that_are_not_unicode(tmp_path: Path, photo: Path) -> None:
     faces, out = tmp_path / "faces", tmp_path / "out.csv"
     strict = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
     done = facepairs("data", "check", faces, check=1, env=strict)
     assert "\x1b" not in done.stdout
     assert r"dew\nline.jpg" in done.stdout
     report = json.loads(facepairs("data", "check", faces, "--json", check=1, env=strict).stdout)
-    told = {os.fsencode(path) for finding in report["findings"] for path in finding["paths"]}
-    assert b"Ann/dot-utf8-\xff\xfe.jpg" in told
+    named = {os.fsencode(path) for finding in report["findings"] for path in finding["paths"]}
+    assert b"Ann/dot-utf8-\xff\xfe.jpg" in named
     done = facepairs(
         "verify", photo, "--against", faces, "--out", out, "--top", 99, check=1, env=strict
     )
@@ -89,13 +88,13 @@ def test_the_commands_bear_names_that_are_no_unicode(tmp_path: Path, photo: Path
     assert r"new\nline.jpg" in done.stdout
     with open(out, newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
-    # One name is hidden, as it begins with a dot; four links and a pipe are no photos.
+    # One name begins with a dot and is hidden; four links and a pipe are not photos.
     assert len(rows) == 2 * len(hostile.NAMES) - 1 + 5
     assert sum(not row["error"] for row in rows) == len(hostile.NAMES) - 1
 
 
 @pytest.mark.usefixtures("odd")
-def test_paths_in_a_list_of_pairs_may_lead_anywhere(tmp_path: Path, photo: Path) -> None:
+def test_paths_in_a_list_of_pairs_may_point_anywhere(tmp_path: Path, photo: Path) -> None:
     pairs, out = tmp_path / "faces" / "pairs.csv", tmp_path / "out.csv"
     names = ["../faces/Ann/tab\tx", "Ann/device.jpg", "Ann/fifo.jpg", "Ann", "..", "/dev/zero"]
     names += ["Ann/looping.jpg", "a" * 4000, "nul\0", str(photo)]

@@ -1,4 +1,4 @@
-"""The default model travels in the wheel and the sdist, and an installed package finds it."""
+"""The wheel and the sdist contain the default model, and an installed package finds it."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def built(tmp_path_factory):
     return tree / "dist" / wheel, tree / "dist" / sdist
 
 
-def test_both_hold_the_whole_bundle(built):
+def test_wheel_and_sdist_hold_the_whole_bundle(built):
     wheel, sdist = built
     inside = [Path(name) for name in zipfile.ZipFile(wheel).namelist()]
     assert {p.name for p in inside if p.parent.name == "default_model"} == BUNDLE
@@ -76,8 +76,8 @@ def test_an_installed_package_verifies_without_a_model(built, tmp_path):
     assert shown.split() == [str(tmp_path / "site" / "facepairs" / "__init__.py"), "tiny"]
 
 
-def test_the_runtime_tells_nobody_anything(tmp_path):
-    """ONNX Runtime's telemetry begins with a `.ses` file in the folder for temporary files."""
+def test_the_runtime_sends_no_telemetry(tmp_path):
+    """ONNX Runtime's telemetry creates a `.ses` file in the folder for temporary files."""
     code = (
         "import os; from facepairs import Verifier; Verifier.load(); "
         "print(os.environ['ORT_DISABLE_TELEMETRY'])"

@@ -1,7 +1,7 @@
-"""Feeds files to every way into the package, in a child process that a clock and a limit guard.
+"""Feeds files to every entry point of the package, in a child process with time and memory limits.
 
-A file's cost is the processor time it takes and the most memory that the process holds meanwhile.
-A child that a file kills, by whatever signal, is told as that file's crash, and another goes on.
+A file's cost is its processor time and the peak memory of the process. When a file kills the child
+by a signal, this is reported as a crash of that file, and another child continues.
 """
 
 import json
@@ -17,20 +17,20 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-HANG_S = 60  # busy or waiting; much more than is allowed, so that slowness is told as such
-ADDRESS_SPACE = 6 << 30  # an end to what a file can take, should it come to that
+HANG_S = 60  # busy or waiting; far above the limit of the tests, which report slowness
+ADDRESS_SPACE = 6 << 30  # bytes that a file may make the process take
 
 
 class Outcome(NamedTuple):
-    """What came of one file on one way: `verdict`, `error`, `traceback` or `crash`, and in words.
+    """The result of one file at one entry point: `verdict`, `error`, `traceback` or `crash`.
 
-    `seconds` are of processor time, `megabytes` the most that the process held (VmHWM).
+    `message` is the result in words, `seconds` processor time, `megabytes` peak memory (VmHWM).
     """
 
     path: str
     way: str
     result: str
-    told: str
+    message: str
     seconds: float
     megabytes: float
 
@@ -63,8 +63,8 @@ def run(paths: Iterable[Path], good: Path, ways: tuple[str, ...] = ()) -> Iterat
 
 
 def _ways(good: str) -> dict[str, Callable[[Path], str]]:
-    """Give each way by its name: a function that says what it makes of a file."""
-    from facepairs.images.check import examine
+    """Return the entry points by name; each one returns its result for a file in words."""
+    from facepairs.images.check import inspect_image
     from facepairs.verification.verifier import Verifier
 
     verifier = Verifier.load(threads=1, quick=True)
@@ -75,13 +75,13 @@ def _ways(good: str) -> dict[str, Callable[[Path], str]]:
         return str(verdict.same)
 
     def check(path: Path) -> str:
-        look = examine(path)
-        assert bool(look.problem) == bool(look.reason)
-        return look.problem or "sound"
+        result = inspect_image(path)
+        assert bool(result.problem) == bool(result.reason)
+        return result.problem or "good"
 
     def train(path: Path) -> str:
-        """Decode as training does what `data check` accepts."""
-        if examine(path).problem:
+        """Decode a file that `data check` accepts, as training does."""
+        if inspect_image(path).problem:
             return "not accepted"
         from facepairs.pipeline.decode import crop_decoder
 
@@ -91,30 +91,29 @@ def _ways(good: str) -> dict[str, Callable[[Path], str]]:
     decoders: dict[str, Any] = {}
     return {
         "framed": lambda path: verify(path, True),
-        "as it came": lambda path: verify(path, False),
+        "not framed": lambda path: verify(path, False),
         "data check": check,
         "train": train,
     }
 
 
-WAYS = ("framed", "as it came", "data check")
+WAYS = ("framed", "not framed", "data check")
 
 
 def _try(way: Callable[[Path], str], path: Path) -> tuple[str, str]:
     from facepairs.errors import FacepairsError
 
     try:
-        told = way(path)
+        return "verdict", way(path)
     except FacepairsError as error:
-        told = str(error)
-        return ("error" if len(told.splitlines()) == 1 else "traceback"), told
-    except Exception as error:  # noqa: BLE001 - it is what is looked for
+        message = str(error)
+        return ("error" if len(message.splitlines()) == 1 else "traceback"), message
+    except Exception as error:  # noqa: BLE001 - the tests look for these
         return "traceback", f"{type(error).__name__}: {error}"
-    return "verdict", told
 
 
 def _peak_mb() -> float:
-    """Give the most memory held since the last call, in MB, and forget it."""
+    """Return the peak memory since the last call, in MB, and reset it."""
     with open("/proc/self/status") as status:
         peak = next(line for line in status if line.startswith("VmHWM"))
     Path("/proc/self/clear_refs").write_text("5")
@@ -122,9 +121,9 @@ def _peak_mb() -> float:
 
 
 class _Watchdog(threading.Thread):
-    """Ends the process over a file that waits for ever; a machine that sleeps counts as a tick.
+    """Ends the process when a file makes it wait for ever; a suspended machine counts as one tick.
 
-    A file that computes for ever, perhaps without letting other threads run, is ended by SIGPROF.
+    A file that makes it compute for ever, perhaps without other threads running, ends by SIGPROF.
     """
 
     def __init__(self) -> None:
@@ -144,12 +143,12 @@ class _Watchdog(threading.Thread):
 
 def _child(good: str, *names: str) -> None:
     todo = json.load(sys.stdin)
-    warnings.simplefilter("error")  # none may reach the user
+    warnings.simplefilter("error")  # no warning may reach the user
     ways = {name: way for name, way in _ways(good).items() if name in names}
     for way in ways.values():
-        way(Path(good))  # what is loaded once is no file's cost
+        way(Path(good))  # loading the package is not a file's cost
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # kills, also in the midst of C
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # kills, even inside C code
     watchdog = _Watchdog()
     watchdog.start()
     _peak_mb()
@@ -158,9 +157,9 @@ def _child(good: str, *names: str) -> None:
         for name, way in ways.items():
             watchdog.restart()
             started = time.process_time()
-            result, told = _try(way, Path(path))
+            result, message = _try(way, Path(path))
             seconds = time.process_time() - started
-            print(json.dumps([name, result, told, round(seconds, 3), _peak_mb()]), flush=True)
+            print(json.dumps([name, result, message, round(seconds, 3), _peak_mb()]), flush=True)
 
 
 if __name__ == "__main__":
