@@ -5,6 +5,7 @@ References:
 """
 
 import hashlib
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ from facepairs.models.fisher.tower import (
     DIMENSIONS,
     FisherVector,
     fold_descriptors,
-    set_projection,
     mirror_signs,
+    set_projection,
 )
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
@@ -93,6 +94,7 @@ def _mirrored_mixture(
     Gaussians stay mirrored at each iteration.
     """
     from sklearn.cluster import kmeans_plusplus
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
     one_side = np.where(points[:, -1:] < 0, points * signs, points)
@@ -108,20 +110,11 @@ def _mirrored_mixture(
         reg_covar=MIN_VARIANCE,
         random_state=seed,
     )
-    _fit_quietly(mixture, np.concatenate([points, points * signs]))
+    # The fixed number of iterations need not converge.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        mixture.fit(np.concatenate([points, points * signs]))
     priors = mixture.weights_[:half] / (2 * mixture.weights_[:half].sum())
     return mixture.means_[:half], mixture.covariances_[:half], priors
-
-
-def _fit_quietly(mixture: object, points: Floats) -> None:
-    """Fit without the warning that the fixed number of iterations does not converge."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        mixture.fit(points)  # type: ignore[attr-defined]
 
 
 def precompute_features(

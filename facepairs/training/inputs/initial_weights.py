@@ -73,7 +73,14 @@ def load_initial_weights(init: str, network: "Network") -> dict[str, Any]:
     bundle = Bundle.open(init)
     if not network.trainable:
         raise BadConfig(f"model {network.name} has no weights to train; leave --init out")
-    weights = _head_weights(bundle, network.head.name)
+    head = network.head.name
+    try:
+        weights = read_keras(bundle).get_layer(head).get_weights()
+    except ValueError:
+        raise BadBundle(
+            f"{bundle.folder / MODEL}: has no layer {head}; give another bundle, or train "
+            "without --init"
+        ) from None
     if [w.shape for w in weights] != [w.shape for w in network.head.get_weights()]:
         raise BadBundle(
             f"{bundle.folder}: its network is not the {network.name} that this version builds; "
@@ -87,15 +94,3 @@ def load_initial_weights(init: str, network: "Network") -> dict[str, Any]:
         "created": bundle.created,
         "network_sha256": bundle.files[bundle.network.file].sha256,
     }
-
-
-def _head_weights(bundle: Bundle, head: str) -> list[Any]:
-    model = read_keras(bundle)
-    try:
-        weights: list[Any] = model.get_layer(head).get_weights()
-    except ValueError:
-        raise BadBundle(
-            f"{bundle.folder / MODEL}: has no layer {head}; give another bundle, or train "
-            "without --init"
-        ) from None
-    return weights

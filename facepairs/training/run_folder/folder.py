@@ -65,9 +65,11 @@ class RunFolder:
     """
 
     def __init__(self, path: Path, resume: bool, read_only: bool = False) -> None:
-        self.path = path
-        self.resume = resume
-        self.read_only = read_only
+        self.path, self.resume, self.read_only = path, resume, read_only
+        self.config_path = path / CONFIG
+        self.checkpoint_path = path / "checkpoint.npz"
+        self.tensorboard_path = path / "tensorboard"
+        self.bundle_path = path / "bundle"
         self._lock = contextlib.ExitStack()
 
     def __enter__(self) -> "RunFolder":
@@ -87,22 +89,6 @@ class RunFolder:
 
     def __exit__(self, *_: object) -> None:
         self._lock.close()
-
-    @property
-    def config_path(self) -> Path:
-        return self.path / CONFIG
-
-    @property
-    def checkpoint_path(self) -> Path:
-        return self.path / "checkpoint.npz"
-
-    @property
-    def tensorboard_path(self) -> Path:
-        return self.path / "tensorboard"
-
-    @property
-    def bundle_path(self) -> Path:
-        return self.path / "bundle"
 
     def write_config(self, config: TrainConfig) -> None:
         """Write the settings atomically."""
