@@ -1,6 +1,7 @@
 import json
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import assume, given, reject, settings
@@ -20,6 +21,7 @@ from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates_at
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr, thresholds_for
 from facepairs.evaluation.serialize import to_plain
+from facepairs.support.validation import validate
 
 unhurried = settings(deadline=None)  # the first call imports scikit-learn
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -55,7 +57,7 @@ def test_probability_by_hand():
     assert many.tolist() == [0.5, calibration.probability(1.0)]
 
 
-def test_probability_at_the_ends_of_float64():
+def test_probability_of_extreme_scores_does_not_overflow():
     ends = np.array([-1.7e308, -1e4, 0, 1e4, 1.7e308])
     assert Calibration(100.0, 0.0).probability(ends).tolist() == [0, 0, 0.5, 1, 1]
     assert Calibration(1.0, 0.0).probability(-700.0) == pytest.approx(math.exp(-700))
@@ -75,8 +77,8 @@ def test_probability_rises_with_the_score(scale, offset, a, b):
 def test_json_round_trip_is_exact(scale, offset):
     assume(math.isfinite(offset / scale))
     calibration = Calibration(scale, offset)
-    text = json.dumps({**calibration.to_json(), "ece": 0.01})
-    assert Calibration.from_json(json.loads(text)) == calibration
+    text = json.dumps({**msgspec.to_builtins(calibration), "ece": 0.01})
+    assert msgspec.convert(json.loads(text), Calibration) == calibration
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_json_round_trip_is_exact(scale, offset):
 )
 def test_an_unusable_calibration_is_refused(data):
     with pytest.raises(BadBundle, match="calibrat"):
-        Calibration.from_json(data)
+        validate(data, Calibration, "calibration", BadBundle)
 
 
 # Fitting.
@@ -126,7 +128,7 @@ def test_fit_minimises_platts_loss(counts, prior):
         assert platt_loss(genuine, score, *around, prior) > least
 
 
-def test_numbers_of_pairs_do_not_move_the_threshold_but_the_prior_does():
+def test_fit_depends_on_the_prior_but_not_on_class_sizes():
     genuine, score = drawn(5, 4000, 4000)
     even = fit_logistic(genuine, score)
     few = np.flatnonzero(genuine)[::10]
@@ -140,7 +142,7 @@ def test_numbers_of_pairs_do_not_move_the_threshold_but_the_prior_does():
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 10, 1000])
-def test_scores_wholly_apart_give_a_bounded_slope(pairs):
+def test_fit_to_separated_scores_has_a_bounded_slope(pairs):
     genuine = np.repeat([True, False], pairs)
     fitted = fit_logistic(genuine, np.where(genuine, 0.9, 0.1))
     # With one score a class the curve passes through Platt's targets.
@@ -151,7 +153,7 @@ def test_scores_wholly_apart_give_a_bounded_slope(pairs):
 
 @unhurried
 @given(st.floats(1e-6, 1e6), st.floats(-1e6, 1e6))
-def test_fit_follows_the_scale_and_shift_of_scores(stretch, shift):
+def test_fit_is_equivariant_to_scale_and_shift_of_scores(stretch, shift):
     genuine, score = drawn(6, 40, 60)
     plain = fit_logistic(genuine, score)
     moved = fit_logistic(genuine, stretch * score + shift)
@@ -162,7 +164,7 @@ def test_fit_follows_the_scale_and_shift_of_scores(stretch, shift):
 
 @unhurried
 @given(st.lists(FINITE | st.integers(-2, 2).map(float), min_size=2, max_size=20), st.data())
-def test_fit_gives_a_rising_curve_or_says_why_not(scores, data):
+def test_fit_returns_a_rising_curve_with_platts_mean_target(scores, data):
     labels = st.lists(st.booleans(), min_size=len(scores), max_size=len(scores))
     genuine = np.array([True, False, *data.draw(labels)[2:]])
     score = np.array(scores)
@@ -187,7 +189,7 @@ def test_fit_does_not_depend_on_order(random):
     assert after.to_json() == pytest.approx(before.to_json(), rel=1e-6)
 
 
-def test_scores_that_do_not_separate_are_refused_in_numbers():
+def test_fit_refuses_scores_that_do_not_separate_the_classes():
     genuine, score = drawn(8, 20, 30)
     for useless in (-score, np.full(50, 0.1), np.where(np.arange(50) % 2, 1.0, 0.0)):
         with pytest.raises(NotEnough, match=r"20 genuine pairs do not score higher .* 30 impostor"):
@@ -227,7 +229,7 @@ def test_ece_agrees_with_a_slow_version(pairs, bins):
     st.integers(1, 20),
     st.randoms(use_true_random=False),
 )
-def test_ties_share_a_bin_and_order_does_not_matter(rows, bins, random):
+def test_ties_share_a_bin_and_pair_order_does_not_matter(rows, bins, random):
     genuine, probability = (np.array(column) for column in zip(*rows, strict=True))
     curve = reliability_curve(genuine, probability, bins)
     assert curve.pairs.sum() == len(rows)
@@ -241,14 +243,14 @@ def test_ties_share_a_bin_and_order_does_not_matter(rows, bins, random):
     assert again == pytest.approx(expected_calibration_error(genuine, probability, bins))
 
 
-def test_ece_of_sure_answers():
+def test_ece_of_certain_probabilities():
     genuine = np.repeat([True, False], 50)
     assert expected_calibration_error(genuine, genuine.astype(float)) == 0
     assert expected_calibration_error(genuine, (~genuine).astype(float)) == 1
     assert expected_calibration_error(genuine, np.full(100, 0.5)) == 0
 
 
-def test_a_good_calibration_is_near_zero_whatever_the_numbers_of_pairs():
+def test_ece_of_the_true_calibration_is_near_zero_at_any_class_sizes():
     genuine, score = drawn(10, 500, 20_000)
     probability = Calibration(2.0, -2.0).probability(score)  # the truth for equal priors
     assert expected_calibration_error(genuine, probability, prior=0.5) < 0.03
@@ -275,7 +277,7 @@ def test_bad_probabilities_are_refused(call, error):
 # Cross-fitting.
 
 
-def test_halves_of_a_sorted_file_are_not_dealt_in_turn():
+def test_halves_of_a_sorted_file_do_not_alternate():
     genuine, score = drawn(12, 300, 300)
     order = np.argsort(score)
     genuine, score = genuine[order], score[order]
@@ -294,7 +296,7 @@ def test_halves_of_a_sorted_file_are_not_dealt_in_turn():
 # Thresholds by target FMR.
 
 
-def test_thresholds_for_gives_figures_or_a_reason():
+def test_thresholds_for_returns_figures_or_a_reason():
     genuine, score = drawn(11, 200, 300)
     tenth, hundredth, thousandth = thresholds_for(genuine, score)
     for entry, target in ((tenth, 0.1), (hundredth, 0.01)):
@@ -323,7 +325,7 @@ def test_thresholds_for_gives_figures_or_a_reason():
     assert rows == to_plain([row.to_json() for row in (tenth, hundredth, thousandth)])
 
 
-def test_thresholds_for_a_missing_class_or_target():
+def test_thresholds_for_refuses_a_missing_class_or_bad_target():
     with pytest.raises(NotEnough, match="has 0 genuine and 2 impostor"):
         thresholds_for([False, False], [1.0, 0.0])
     with pytest.raises(BadConfig, match="far"):

@@ -32,7 +32,7 @@ def test_holm_by_hand():
 
 @given(st.integers(0, 10_000), st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_figures_of_the_whole_sample_are_those_of_the_metrics(seed, tied):
+def test_differences_agree_with_the_metrics(seed, tied):
     draw = np.random.default_rng(seed)
     genuine = np.arange(60) % 2 == 0
     score = draw.normal(size=60) + genuine
@@ -44,7 +44,7 @@ def test_figures_of_the_whole_sample_are_those_of_the_metrics(seed, tied):
     assert test.tar_at_far["0.1"].difference == pytest.approx(tars[0] - tars[1])
 
 
-def test_draws_are_paired_and_repeat():
+def test_bootstrap_is_paired_and_reproducible():
     draw = np.random.default_rng(1)
     genuine = np.arange(200) % 2 == 0
     score = draw.normal(size=200) + genuine
@@ -59,7 +59,7 @@ def test_draws_are_paired_and_repeat():
     assert drawn[:, 0, 0].mean() == pytest.approx(auc(genuine, score), abs=0.02)
 
 
-def test_a_better_verifier_is_told_from_an_equal_one():
+def test_a_better_verifier_is_distinguished_from_an_equal_one():
     draw = np.random.default_rng(2)
     genuine = np.arange(600) % 2 == 0
     good = draw.normal(size=600) + 2 * genuine

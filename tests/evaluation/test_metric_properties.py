@@ -28,7 +28,7 @@ TIED = st.integers(-3, 3).map(float)
 
 @st.composite
 def pairs(draw, values=FINITE | TIED, max_size=24):
-    """Give genuine bool[N] and score float64[N] with a pair of either class, often with ties."""
+    """Return genuine bool[N] and score float64[N] with a pair of either class, often with ties."""
     rows = draw(st.lists(st.tuples(st.booleans(), values), min_size=2, max_size=max_size))
     genuine = np.array([row[0] for row in rows])
     genuine[:2] = draw(st.sampled_from([(True, False), (False, True)]))
@@ -93,7 +93,7 @@ def test_roc_and_auc_agree_with_scikit_learn(data):
 
 @unhurried
 @given(pairs())
-def test_every_roc_point_is_what_its_threshold_does(data):
+def test_every_roc_point_has_the_rates_of_its_threshold(data):
     curve = roc(*data)
     for threshold, fmr, tmr in zip(curve.thresholds, curve.fmr, curve.tmr, strict=True):
         rates = error_rates_at(*data, threshold)
@@ -109,7 +109,7 @@ def test_auc_and_eer_agree_with_slow_versions(data):
 
 @unhurried
 @given(pairs(), st.randoms(use_true_random=False))
-def test_order_does_not_matter(data, random):
+def test_metrics_do_not_depend_on_pair_order(data, random):
     genuine, score = data
     order = list(range(len(score)))
     random.shuffle(order)
@@ -143,7 +143,7 @@ def test_strictly_monotone_maps_of_scores_change_no_rate(data, more):
 
 @unhurried
 @given(pairs())
-def test_swapped_labels_and_negated_scores_are_the_mirror_image(data):
+def test_swapped_labels_and_negated_scores_mirror_the_metrics(data):
     genuine, score = data
     mirrored = ~genuine, -score
     assert auc(*data) == auc(*mirrored)
@@ -180,7 +180,7 @@ def test_error_rates_agree_with_a_slow_version_and_lie_in_their_intervals(data, 
 
 @unhurried
 @given(pairs())
-def test_no_threshold_is_better_than_the_best(data):
+def test_no_threshold_is_more_accurate_than_best_threshold(data):
     best = accuracy(*data, best_threshold(*data))
     for threshold in [*data[1], math.inf]:
         assert accuracy(*data, threshold) <= best
@@ -217,7 +217,7 @@ def test_tar_is_the_best_tmr_of_the_roc_within_the_far(data, far):
 
 @unhurried
 @given(st.integers(1, 5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_clopper_pearson_contains_the_share_and_mirrors(kn):
+def test_clopper_pearson_contains_the_share_and_is_symmetric(kn):
     k, n = kn
     low, high = clopper_pearson(k, n)
     assert 0 <= low <= k / n <= high <= 1
@@ -307,7 +307,7 @@ def test_swapped_labels_and_negated_scores_swap_the_errors(data, threshold):
 
 @unhurried
 @given(pairs(values=FINITE.map(lambda _: 0.0)), FINITE, st.sampled_from([0.3, 0.5, 0.9]))
-def test_constant_scores_tell_nobody_apart(data, constant, far):
+def test_constant_scores_have_chance_metrics(data, constant, far):
     genuine, score = data[0], np.full(len(data[0]), constant)
     assert (auc(genuine, score), eer(genuine, score)) == (0.5, 0.5)
     best = best_threshold(genuine, score)
@@ -322,7 +322,7 @@ ANY = st.floats(allow_nan=True, allow_infinity=True) | TIED
 
 @unhurried
 @given(st.lists(st.tuples(st.booleans(), ANY), max_size=12), st.sampled_from(list(MEASURES)))
-def test_any_pairs_give_a_rate_or_say_what_is_missing(rows, name):
+def test_any_pairs_give_a_rate_or_the_right_error(rows, name):
     genuine, score = np.array([r[0] for r in rows], bool), np.array([r[1] for r in rows], float)
     wanted = None
     if not len(rows) or (np.isfinite(score).all() and len(set(genuine.tolist())) < 2):
@@ -338,7 +338,7 @@ def test_any_pairs_give_a_rate_or_say_what_is_missing(rows, name):
 
 @unhurried
 @given(pairs(max_size=40), st.randoms(use_true_random=False), st.sampled_from([None, 0.5]))
-def test_a_whole_summary_does_not_depend_on_order(data, random, threshold):
+def test_summary_does_not_depend_on_pair_order(data, random, threshold):
     genuine, score = data
     fold = np.arange(len(score)) % 3
     order = list(range(len(score)))

@@ -26,7 +26,7 @@ def test_roc_by_hand():
     assert curve.tmr.tolist() == [0, 1 / 3, 2 / 3, 2 / 3, 1]
 
 
-def test_scores_apart_reversed_and_constant():
+def test_separated_reversed_and_constant_scores():
     genuine = [True, True, False, False, False]
     apart = [3.0, 2.0, 1.0, 0.0, 0.0]
     assert (auc(genuine, apart), eer(genuine, apart)) == (1, 0)
@@ -61,7 +61,7 @@ def test_a_pair_at_the_threshold_is_accepted():
     assert at_one == error_rates(genuine, [True, True, True, False])
 
 
-def test_best_threshold_is_midway_and_in_the_middle_of_equals():
+def test_best_threshold_is_midway_between_scores_and_in_the_middle_of_ties():
     assert best_threshold([1, 1, 0, 0], [9.0, 5.0, 2.0, 0.0]) == 3.5
     assert best_threshold([1, 0, 1, 0, 1, 0], [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]) == 3.5
     assert best_threshold([1, 0, 0], [0.0, 0.0, 0.0]) > 0  # best refuse all
@@ -79,7 +79,7 @@ def test_threshold_at_fmr_allows_whole_numbers_of_pairs_exactly(fmr, accepted):
     assert int((np.arange(100.0) >= threshold).sum()) == accepted
 
 
-def test_threshold_at_fmr_refuses_all_that_tie_with_one_too_many():
+def test_threshold_at_fmr_rejects_ties_that_would_exceed_the_target():
     scores = [5.0, 4.0, 4.0, 4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     assert threshold_at_fmr(scores, 0.2) == math.nextafter(4.0, 5)
 
@@ -87,7 +87,7 @@ def test_threshold_at_fmr_refuses_all_that_tie_with_one_too_many():
 # TAR at FAR.
 
 
-def test_tar_at_far_counts():
+def test_tar_at_far_by_hand():
     score = np.concatenate([np.arange(100.0), [200.0, 95.5, 90.0, 10.0]])
     genuine = np.arange(104) >= 100
     point = tar_at_far(genuine, score, 0.05)  # five impostors: 95 to 99
@@ -138,7 +138,7 @@ def test_auc_interval_without_variance_is_binomial():
     assert auc_interval([True, False, False], [1.0, 0.0, 2.0]) == (0, 1)
 
 
-def test_auc_interval_covers_the_truth_as_often_as_it_says():
+def test_auc_interval_covers_the_true_auc_at_the_stated_rate():
     rng = np.random.Generator(np.random.Philox(1))
     genuine = np.repeat([True, False], [60, 90])
     truth = 0.8413447460685429  # Phi(1): normal scores sqrt(2) apart
@@ -187,7 +187,7 @@ def test_a_missing_class_is_named_with_the_numbers_of_pairs(measure):
     "measure", [*MEASURES, lambda genuine, score: accuracy(genuine, score, 0.0)]
 )
 @pytest.mark.parametrize(
-    ("genuine", "score", "said"),
+    ("genuine", "score", "message"),
     [
         ([True, False], [1.0, math.nan], "score 1 is nan"),
         ([True, False], [-math.inf, 1.0], "score 0 is -inf"),
@@ -197,8 +197,8 @@ def test_a_missing_class_is_named_with_the_numbers_of_pairs(measure):
         ([1, math.nan], [1.0, 2.0], "True"),
     ],
 )
-def test_bad_arrays_are_refused(measure, genuine, score, said):
-    with pytest.raises(BadData, match=said):
+def test_bad_arrays_are_refused(measure, genuine, score, message):
+    with pytest.raises(BadData, match=message):
         measure(genuine, score)
 
 
@@ -233,6 +233,6 @@ def test_bad_parameters_are_refused(call):
         lambda: clopper_pearson(0, 0),
     ],
 )
-def test_other_bad_input_is_an_error_of_ours(call):
+def test_other_bad_input_raises_a_facepairs_error(call):
     with pytest.raises(FacepairsError):
         call()

@@ -108,7 +108,7 @@ def test_the_page_parses_and_loads_nothing(single, several):
         assert used <= set(ids)
 
 
-def test_every_figure_and_table_is_there(single, several):
+def test_every_figure_and_table_is_on_the_page(single, several):
     for (_, report, html), names in (
         (single, ["siamese"]),
         (several, ["pixels", "siamese", "world"]),
@@ -130,7 +130,7 @@ def test_every_figure_and_table_is_there(single, several):
     assert 'id="table-differences"' in several[2]
 
 
-def test_numbers_on_the_page_are_the_summary_s(single, several):
+def test_numbers_on_the_page_are_those_of_the_summary(single, several):
     found, report, html = single
     summary = found.to_json()
     reader = read(html)
@@ -157,7 +157,7 @@ def test_numbers_on_the_page_are_the_summary_s(single, several):
     assert str(test["auc"]["difference"]) in values
 
 
-def test_worst_errors_are_shown_with_their_scores(single):
+def test_worst_errors_are_shown_with_photos_and_scores(single):
     found, report, html = single
     one = found.measurements[0]
     wrong = report.models[0].worst
@@ -176,16 +176,14 @@ def test_worst_errors_are_shown_with_their_scores(single):
     assert f"{worst.score:.3f}" in html
 
 
-def test_names_are_text_wherever_they_come_from(world):
+def test_names_are_escaped_everywhere(world):
     found = evaluate([str(world / "scores.csv")])
     (one,) = found.measurements
     scores = one.scores
     evil = [f"{EVIL}/{EVIL}.png"] * len(scores)
     named = ScoreTable(evil, evil, scores.genuine, scores.fold, scores.score)
     changed = replace(one, scores=named, name=EVIL, origin=Origin(method=EVIL), warnings=[EVIL])
-    hostile = replace(
-        found, measurements=(changed, replace(changed, name="_second")), warnings=[EVIL]
-    )
+    hostile = replace(found, measurements=(changed, replace(changed, name="_second")))
     html = render_page(report_data(hostile, EVIL), None)
     reader = read(html)
     assert sum(tag == "script" for tag, _ in reader.tags) == 1
@@ -221,7 +219,7 @@ def test_few_and_perfect_scores_make_a_report(tmp_path):
     read(render_page(report, None))
 
 
-def test_the_folder_holds_plots_and_the_same_numbers(world, tmp_path):
+def test_the_folder_has_the_plots_and_the_same_numbers(world, tmp_path):
     found = evaluate([str(world / "run" / "siamese"), str(world / "photos")])
     out = tmp_path / "new" / "report"
     check_places(None, out)
@@ -247,7 +245,7 @@ def test_the_folder_holds_plots_and_the_same_numbers(world, tmp_path):
     np.testing.assert_array_equal(back.score, found.measurements[0].scores.score)
 
 
-def test_a_report_never_takes_the_place_of_something_else(tmp_path):
+def test_a_report_does_not_replace_other_files(tmp_path):
     (tmp_path / "photo.jpg").write_bytes(b"x")
     for page_path, folder in ((None, tmp_path), (tmp_path / "r.pdf", None)):
         with pytest.raises(BadConfig, match="--report"):

@@ -1,6 +1,6 @@
-"""The report in a real browser: nothing complains, all is drawn, nothing sticks out, tables sort.
+"""The report in a real browser: no errors, every figure drawn, nothing overflows, tables sort.
 
-Needs Chromium and its driver; skips, saying so, where a machine has none.
+Needs Chromium and its driver; skipped with a message where they are missing.
 """
 
 import io
@@ -70,7 +70,7 @@ def page(tmp_path_factory) -> Path:
 
 
 def show(browser: Any, page: Path, screen: tuple[int, int, bool], scheme: str = "light") -> None:
-    """Open the page on a screen, with no network, so that whatever it loads fails aloud."""
+    """Open the page on a screen, without network, so that loading anything is an error."""
     width, height, mobile = screen
     browser.execute_cdp_cmd("Network.enable", {})
     offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
@@ -89,7 +89,7 @@ def pixels(element: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("screen", [PHONE, DESKTOP], ids=["phone", "desktop"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_figure_is_drawn_and_nothing_complains(browser, page, screen, scheme):
+def test_every_figure_is_drawn_without_browser_errors(browser, page, screen, scheme):
     show(browser, page, screen, scheme)
     inner, scroll = browser.execute_script(
         "return [window.innerWidth, document.documentElement.scrollWidth]"
@@ -130,7 +130,7 @@ def test_figures_are_not_blank(browser, page, scheme):
         assert coloured > 0.0005, name
 
 
-def test_letters_on_figures_are_as_large_as_a_phone_needs(browser, page):
+def test_figure_text_is_legible_on_a_phone(browser, page):
     show(browser, page, PHONE)
     sizes = browser.execute_script(
         "return [...document.querySelectorAll('figure > svg text')].map(t => {"
@@ -143,7 +143,7 @@ def test_letters_on_figures_are_as_large_as_a_phone_needs(browser, page):
     assert np.median(sizes) >= 8.5
 
 
-def test_tables_sort_by_number_and_by_word_both_ways(browser, page):
+def test_tables_sort_numbers_and_words_in_both_directions(browser, page):
     show(browser, page, DESKTOP)
     cells = (
         "return [...document.querySelectorAll('#table-people-1 tbody tr')]"
@@ -152,12 +152,12 @@ def test_tables_sort_by_number_and_by_word_both_ways(browser, page):
     heads = browser.find_elements("css selector", "#table-people-1 th")
     for column, read in ((0, str), (1, float), (3, float)):
         before = sorted(browser.execute_script(cells % column))
-        for reverse, told in ((False, "ascending"), (True, "descending")):
+        for reverse, direction in ((False, "ascending"), (True, "descending")):
             heads[column].find_element("css selector", "button").click()
             found = browser.execute_script(cells % column)
             assert list(map(read, found)) == sorted(map(read, found), reverse=reverse)
             assert sorted(found) == before
-            assert heads[column].get_attribute("aria-sort") == told
+            assert heads[column].get_attribute("aria-sort") == direction
     assert browser.get_log("browser") == []
 
 

@@ -21,20 +21,20 @@ from facepairs.evaluation.sources import ScoreSource, find_sources
 from facepairs.images.crop import CropSpec
 
 
-def test_a_thinned_curve_stays_close_to_the_whole():
+def test_a_thinned_curve_stays_close_to_the_full_curve():
     scores = invented(20_000, folds=0)
-    whole = roc(scores.genuine, scores.score)
+    full = roc(scores.genuine, scores.score)
     few = thinned_roc(scores.genuine, scores.score)
-    assert len(few.fmr) <= 602 < len(whole.fmr)
+    assert len(few.fmr) <= 602 < len(full.fmr)
     assert (few.fmr[0], few.tmr[0], few.fmr[-1], few.tmr[-1]) == (0, 0, 1, 1)
-    gaps = np.abs(whole.fmr[::7, None] - few.fmr), np.abs(whole.tmr[::7, None] - few.tmr)
+    gaps = np.abs(full.fmr[::7, None] - few.fmr), np.abs(full.tmr[::7, None] - few.tmr)
     assert np.maximum(*gaps).min(axis=1).max() < 0.01
     small = thinned_roc(scores.genuine[:40], scores.score[:40])
     assert len(small.fmr) == 41
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e308])
-def test_a_histogram_counts_each_class_for_itself(scale):
+def test_a_histogram_normalises_each_class_separately(scale):
     found = score_histogram([True, True, False], np.array([0.0, 1.0, 0.5]) * scale, bins=4)
     assert found.edges == pytest.approx(np.linspace(0, 1, 5) * scale)
     assert found.genuine.tolist() == [0.5, 0, 0, 0.5]
@@ -66,9 +66,9 @@ def test_qualities_of_drawn_photos(tmp_path):
     striped = Image.fromarray(pixels)
     striped.save(stripes)
     striped.resize((180, 120), Image.Resampling.BILINEAR).save(smooth)
-    whole = CropSpec(40, 40)
-    assert photo_quality(gray, whole) == pytest.approx([0.2, 1, 0, 40])
-    light, sharpness, colour, size = photo_quality(stripes, whole)
+    full = CropSpec(40, 40)
+    assert photo_quality(gray, full) == pytest.approx([0.2, 1, 0, 40])
+    light, sharpness, colour, size = photo_quality(stripes, full)
     assert (light, colour, size) == pytest.approx((0.299 / 2, 0.5, 40))
     assert photo_quality(smooth, CropSpec(120, 120))[1] < 0.75 < sharpness
     worse = worse_of_pairs(["a"], ["b"], {"a": np.array([1.0, 5]), "b": np.array([2.0, 3])})
@@ -102,7 +102,7 @@ def test_decisions_of_a_measurement_have_the_errors_of_its_summary(tmp_path, thr
     assert (~accepted & scores.genuine).mean() * 2 == pytest.approx(summary.fnmr)
 
 
-def test_words_are_sorted_into_sources_and_data(tmp_path):
+def test_words_are_split_into_sources_and_photo_folder(tmp_path):
     run = tmp_path / "run"
     one, other = (write_method(run / name, invented()) for name in ("siamese", "pixels"))
     scores, data = tmp_path / "scores.csv", tmp_path / "photos"
@@ -127,7 +127,7 @@ def test_words_are_sorted_into_sources_and_data(tmp_path):
         evaluate(["default", "default", str(data)], scores=scores)
 
 
-def test_pairs_line_up_by_their_images():
+def test_pairs_are_matched_by_their_photos():
     first = invented(40)
     order = np.random.default_rng(0).permutation(40)
     swapped = ScoreTable(
@@ -149,7 +149,7 @@ def test_pairs_line_up_by_their_images():
         match_pairs(first, turned, ("a", "b"))
 
 
-def test_view2_uses_the_thresholds_of_its_result(tmp_path):
+def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     scores = invented()
     folder = write_method(tmp_path / "siamese", scores)
     found = measure_view2(ScoreSource("view2", str(folder), "siamese"))
@@ -175,7 +175,7 @@ def test_probabilities_of_a_scores_file_come_from_other_pairs(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "/etc/hostname", "Person_00/../../secret.png"])
-def test_names_that_lead_out_of_the_folder_find_nothing(tmp_path, name):
+def test_names_that_lead_out_of_the_folder_are_missing(tmp_path, name):
     root = draw_photos(tmp_path / "photos")
     Image.new("RGB", (9, 9)).save(tmp_path / "secret.png")
     scores = ScoreTable([photo(0, 1)], [name], *(np.zeros(1, t) for t in (bool, np.int16, float)))

@@ -118,7 +118,7 @@ def test_line_numbers_count_lines_not_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "no column genuine, score"),
         ("left,right,score\na,b,1\n", "line 1: no column genuine"),
@@ -128,8 +128,8 @@ def test_line_numbers_count_lines_not_rows(tmp_path):
         ('genuine,score\n1,"2\n', "not a UTF-8 CSV file"),
     ],
 )
-def test_a_file_that_is_no_scores_file_is_refused(tmp_path, text, said):
-    with pytest.raises(BadData, match=said):
+def test_files_that_are_no_scores_files_are_refused(tmp_path, text, message):
+    with pytest.raises(BadData, match=message):
         read_scores(written(tmp_path, text))
 
 
@@ -142,7 +142,7 @@ def test_a_missing_or_binary_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (("a", "b", True, 0, float("nan")), "score of pair 1 is nan"),
         (("a", "b", True, 0, float("inf")), "score of pair 1 is inf"),
@@ -150,15 +150,15 @@ def test_a_missing_or_binary_file_is_refused(tmp_path):
         (("a\udcff", "b", True, 0, 0.0), r"name in .a\\udcff"),
     ],
 )
-def test_what_could_not_be_read_is_not_written_and_the_old_file_stands(tmp_path, row, said):
+def test_unreadable_values_are_not_written_and_the_old_file_stays(tmp_path, row, message):
     path = written(tmp_path, "old")
-    with pytest.raises(BadData, match=said):
+    with pytest.raises(BadData, match=message):
         write_scores(path, scores_of([("a", "b", True, 1, 1.0), row]))
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_columns_must_be_as_long():
+def test_columns_must_have_equal_lengths():
     with pytest.raises(BadData, match="1 left, 2 right"):
         ScoreTable(["a"], ["b", "c"], np.ones(1, bool), np.zeros(1, np.int16), np.zeros(1))
 

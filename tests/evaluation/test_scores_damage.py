@@ -1,7 +1,7 @@
-"""A damaged scores file: named by its checksum, or without one an error or finite scores.
+"""Damaged scores files: detected by the checksum, or without one an error or finite scores.
 
 A scores file that another system wrote has no checksum: a digit that became another digit and a
-cut behind a whole cell read as another, valid file. All else is found.
+cut after a complete cell read as another, valid file. Everything else is detected.
 """
 
 import re
@@ -32,17 +32,17 @@ def foreign(path):
 
 
 def read_or_error(path):
-    """Give finite scores, or None where they were refused with the file's name."""
+    """Return finite scores, or None where they were refused with the file's name."""
     try:
         scores = read_scores(path)
     except BadData as error:
-        told = str(error)
+        message = str(error)
     else:
         assert np.isfinite(scores.score).all()
         assert len(scores.left) == len(scores.genuine) == len(scores)
         return scores
-    assert str(path) in told
-    assert "\n" not in told
+    assert str(path) in message
+    assert "\n" not in message
     return None
 
 
@@ -50,27 +50,27 @@ def numbers(scores):
     return scores.genuine.tolist(), scores.fold.tolist(), scores.score.tolist()
 
 
-def test_with_its_checksum_every_changed_bit_and_every_cut_is_named(path):
-    whole = path.read_bytes()
-    for at in range(len(whole)):
+def test_with_a_checksum_every_changed_bit_and_every_cut_is_detected(path):
+    data = path.read_bytes()
+    for at in range(len(data)):
         for bit in range(8):
-            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+            path.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
             assert read_or_error(path) is None
-        path.write_bytes(whole[:at])
+        path.write_bytes(data[:at])
         assert read_or_error(path) is None
-    path.write_bytes(whole)
+    path.write_bytes(data)
     assert numbers(read_or_error(path))[2] == [0.125, -0.5, 1e-7, 12.75]
 
 
 def test_every_changed_bit_is_an_error_or_another_valid_file(foreign):
     path = foreign
-    whole = path.read_bytes()
+    data = path.read_bytes()
     meant = numbers(read_scores(path))
-    header_end = whole.index(b"\n") + 1
-    for at in range(len(whole)):
+    header_end = data.index(b"\n") + 1
+    for at in range(len(data)):
         for bit in range(8):
-            changed = whole[at] ^ 1 << bit
-            path.write_bytes(whole[:at] + bytes([changed]) + whole[at + 1 :])
+            changed = data[at] ^ 1 << bit
+            path.write_bytes(data[:at] + bytes([changed]) + data[at + 1 :])
             scores = read_or_error(path)
             if scores is None or numbers(scores) == meant:
                 continue  # refused, or a name or an unneeded column's title has changed
@@ -78,17 +78,17 @@ def test_every_changed_bit_is_an_error_or_another_valid_file(foreign):
                 assert re.search(rb"fold", path.read_bytes()) is None
                 continue
             # Numbers that differ: a character of a number became another one of a number's.
-            assert chr(whole[at]) in "0123456789.-e,\r\n", at
+            assert chr(data[at]) in "0123456789.-e,\r\n", at
             assert chr(changed) in '0123456789.-+eE, \t\r\n"', (at, chr(changed))
 
 
 def test_every_cut_is_an_error_or_fewer_pairs_or_a_shorter_last_number(foreign):
     path = foreign
-    whole = path.read_bytes()
+    data = path.read_bytes()
     genuine, fold, score = numbers(read_scores(path))
     silent = 0
-    for size in range(len(whole)):
-        path.write_bytes(whole[:size])
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
         scores = read_or_error(path)
         if scores is None:
             continue
@@ -97,4 +97,4 @@ def test_every_cut_is_an_error_or_fewer_pairs_or_a_shorter_last_number(foreign):
         assert numbers(scores)[0] == genuine[:count]
         assert numbers(scores)[1] == fold[:count]
         assert numbers(scores)[2][:-1] == score[: count - 1]
-    assert silent < len(whole) / 5
+    assert silent < len(data) / 5

@@ -26,13 +26,13 @@ unhurried = settings(deadline=None, max_examples=40)  # the first call imports S
 
 
 def drawn(seed, pairs=600, apart=2.0):
-    """Give pairs/2 genuine and pairs/2 impostor, classes by turns, and ten folds in a row."""
+    """Return pairs/2 genuine and pairs/2 impostor, in alternation, and ten folds in a row."""
     rng = np.random.Generator(np.random.Philox(seed))
     genuine = np.arange(pairs) % 2 == 0
     return genuine, rng.normal(size=pairs) + apart * genuine, np.arange(pairs) * 10 // pairs + 1
 
 
-def test_with_a_threshold():
+def test_summary_with_a_given_threshold():
     genuine, score, fold = drawn(1)
     result = summarise(genuine, score, 1.0, fold)
     summary = to_plain(result)
@@ -53,7 +53,7 @@ def test_with_a_threshold():
     assert summary["ece"] is None
 
 
-def test_a_threshold_of_zero_is_one():
+def test_a_threshold_of_zero_is_used():
     genuine, score, _ = drawn(2)
     summary = summarise(genuine, score, 0.0, threshold_source="the bundle")
     assert (summary.threshold, summary.threshold_source) == (0.0, "the bundle")
@@ -74,7 +74,7 @@ def test_tar_at_far_has_figures_or_a_reason():
     assert too_few.impostor_pairs == 300
 
 
-def test_ece_weighs_classes_equally():
+def test_ece_weights_classes_equally():
     genuine, score, _ = drawn(4)
     few = ~genuine | (np.arange(600) < 60)
     calibration = Calibration(2.0, -2.0)
@@ -83,20 +83,20 @@ def test_ece_weighs_classes_equally():
     assert summary.ece == expected_calibration_error(genuine[few], probability, prior=0.5)
 
 
-def test_folds_are_decided_with_the_other_folds_threshold():
+def test_each_fold_is_decided_with_the_threshold_of_the_others():
     genuine, score, fold = drawn(5)
     summary = summarise(genuine, score, None, fold)
     assert set(to_plain(summary)) == KEYS
     assert (summary.threshold, summary.threshold_source) == (None, OTHER_FOLDS)
     accuracies, false_accepts = [], 0
     for part, number in zip(summary.folds, range(1, 11), strict=True):
-        mine = fold == number
-        threshold = best_threshold(genuine[~mine], score[~mine])
-        accuracies.append(accuracy(genuine[mine], score[mine], threshold))
-        false_accepts += int((score[mine & ~genuine] >= threshold).sum())
+        held_out = fold == number
+        threshold = best_threshold(genuine[~held_out], score[~held_out])
+        accuracies.append(accuracy(genuine[held_out], score[held_out], threshold))
+        false_accepts += int((score[held_out & ~genuine] >= threshold).sum())
         assert (part.fold, part.accuracy, part.threshold) == (number, accuracies[-1], threshold)
         assert part.pairs == 60
-        assert part.auc == auc(genuine[mine], score[mine])
+        assert part.auc == auc(genuine[held_out], score[held_out])
     assert summary.accuracy == pytest.approx(sum(accuracies) / 10)
     error = np.std(accuracies, ddof=1) / math.sqrt(10)
     assert summary.accuracy_standard_error == pytest.approx(error)
@@ -105,13 +105,13 @@ def test_folds_are_decided_with_the_other_folds_threshold():
     assert summary.fmr == false_accepts / 300
 
 
-def test_a_folds_own_pairs_never_move_its_threshold():
+def test_a_folds_own_pairs_do_not_change_its_threshold():
     genuine, score, fold = drawn(6)
     before = summarise(genuine, score, None, fold).folds[2].threshold
-    mine = fold == 3
-    shifted = np.where(mine, score * 5 + 3, score)
+    held_out = fold == 3
+    shifted = np.where(held_out, score * 5 + 3, score)
     assert summarise(genuine, shifted, None, fold).folds[2].threshold == before
-    assert summarise(genuine ^ mine, score, None, fold).folds[2].threshold == before
+    assert summarise(genuine ^ held_out, score, None, fold).folds[2].threshold == before
 
 
 def test_without_folds_halves_set_each_others_threshold():
@@ -138,7 +138,7 @@ def test_the_draw_of_halves_is_golden():
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_held_out_accuracy_of_noise_is_chance_where_the_best_threshold_flatters(ordered):
+def test_held_out_accuracy_of_noise_is_chance_but_the_best_threshold_is_optimistic(ordered):
     held_out, flattering = [], []
     for seed in range(60):
         genuine, score, _ = drawn(100 + seed, pairs=40, apart=0.0)
@@ -157,7 +157,7 @@ def test_held_out_accuracy_of_noise_is_chance_where_the_best_threshold_flatters(
     st.lists(st.tuples(st.booleans(), st.integers(-3, 3), st.integers(0, 2)), min_size=2),
     st.none() | st.floats(-4, 4),
 )
-def test_any_pairs_give_json_and_rows_or_a_reason(rows, threshold):
+def test_any_summary_is_valid_json_and_has_rows(rows, threshold):
     genuine, score, fold = (list(column) for column in zip(*rows, strict=True))
     try:
         summary = summarise(genuine, score, threshold, fold, Calibration(1.0, 0.0))
@@ -172,7 +172,7 @@ def test_any_pairs_give_json_and_rows_or_a_reason(rows, threshold):
     assert all(label and text for label, text in summary_rows(summary))
 
 
-def test_what_cannot_be_measured_is_refused():
+def test_summary_refuses_what_cannot_be_measured():
     genuine, score, fold = drawn(8)
     with pytest.raises(NotEnough, match="has 0 genuine and 300 impostor"):
         summarise(genuine[1::2], score[1::2], 1.0)
@@ -189,7 +189,7 @@ def test_what_cannot_be_measured_is_refused():
             summarise(genuine, score, threshold)
 
 
-def test_table_with_a_threshold():
+def test_rows_with_a_given_threshold():
     genuine = np.repeat([True, False], [4, 40])
     score = np.concatenate([[3.0, 2.0, 1.0, -1.0], np.full(40, -2.0)])
     summary = summarise(genuine, score, 0.0, calibration=Calibration(1.0, 0.0))
@@ -208,7 +208,7 @@ def test_table_with_a_threshold():
     ]
 
 
-def test_table_over_folds():
+def test_rows_over_folds():
     genuine, score, fold = drawn(9)
     rows = dict(summary_rows(summarise(genuine, score, None, fold)))
     assert "(mean ± standard error of 10 folds; 95 % interval" in rows["Accuracy"]

@@ -41,7 +41,7 @@ def test_two_folds_by_hand():
     assert found.ece is None
 
 
-def test_all_scores_together_give_the_curve():
+def test_curve_figures_are_those_of_all_scores_together():
     genuine, score, fold = drawn(each=200)
     found = summarise(genuine, score, dict.fromkeys(range(1, 11), 0.7), fold)
     assert found.auc == auc(genuine, score)
@@ -55,7 +55,7 @@ def test_all_scores_together_give_the_curve():
     json.dumps(to_plain(found), allow_nan=False)
 
 
-def test_one_fold_has_no_standard_error_and_says_so():
+def test_one_fold_has_no_standard_error_but_a_reason():
     genuine, score, fold = drawn(folds=1)
     found = summarise(genuine, score, {7: 0.7}, fold + 6)
     assert found.accuracy_standard_error is None
@@ -63,7 +63,7 @@ def test_one_fold_has_no_standard_error_and_says_so():
     assert found.folds[0].fold == 7
 
 
-def test_each_fold_is_judged_by_its_own_probabilities():
+def test_ece_uses_each_folds_own_calibration():
     genuine, score, fold = drawn(folds=2, each=400)
     shifted = score + 5 * (fold == 2)  # another network, another scale
     thresholds = {1: 0.75, 2: 5.75}
@@ -84,7 +84,7 @@ def test_the_order_of_pairs_does_not_matter(order, threshold):
     assert one == other
 
 
-def test_what_cannot_be_summed_up():
+def test_missing_thresholds_calibrations_and_classes_are_refused():
     genuine, score, fold = drawn(folds=2)
     with pytest.raises(BadData, match="fold 2 has scores and no threshold"):
         summarise(genuine, score, {1: 0.5}, fold)
@@ -96,7 +96,7 @@ def test_what_cannot_be_summed_up():
         summarise(genuine, score, {1: 0.5, 2: 0.5}, np.where(genuine, 1, 2))
 
 
-def test_the_table_has_a_line_a_method():
+def test_the_table_has_a_line_for_each_method():
     genuine, score, fold = drawn(folds=2)
     two = summarise(genuine, score, {1: 0.7, 2: 0.7}, fold)
     one = summarise(genuine[:50], score[:50], {1: 0.7}, fold[:50], {1: Calibration(1, 0)})

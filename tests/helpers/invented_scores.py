@@ -12,7 +12,7 @@ FOLDS = 4
 
 
 def invented(pairs: int = 400, seed: int = 0, apart: float = 2.0, folds: int = FOLDS) -> ScoreTable:
-    """Give pairs of 20 people, genuine and impostor by turns, in folds of equal size (0: none)."""
+    """Return alternating genuine and impostor pairs of 20 people, in equal folds (0: no folds)."""
     draw = np.random.Generator(np.random.Philox(seed))
     genuine = np.arange(pairs) % 2 == 0
     left, right = [], []
@@ -31,7 +31,7 @@ def photo(person: int, number: int) -> str:
 
 
 def draw_photos(root: Path) -> Path:
-    """Draw a flat photo for each name that `invented` gives; brightness goes by the person."""
+    """Write a flat photo for each name in `invented`; brightness depends on the person."""
     for person in range(20):
         for number in range(1, 7):
             path = root / photo(person, number)
@@ -43,7 +43,7 @@ def draw_photos(root: Path) -> Path:
 
 
 def write_method(folder: Path, scores: ScoreTable) -> Path:
-    """Write a method's folder as `crossval` leaves it."""
+    """Write the folder of a method as `crossval` writes it."""
     folder.mkdir(parents=True)
     write_scores(folder / "scores.csv", scores)
     numbers = np.unique(scores.fold).tolist()

@@ -1,4 +1,4 @@
-"""A bundle calibrated on one's own people: new promises, the same weights."""
+"""A bundle calibrated on other people: a new calibration, the same weights."""
 
 import itertools
 import json
@@ -47,7 +47,7 @@ def some_of(faces, folder, people, photos=4):
     return folder
 
 
-def test_weights_stay_and_promises_are_new(bundle, faces, tmp_path):
+def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     result = recalibrate(bundle.folder, faces, tmp_path / "out")
     new = result.bundle
     new.check_all()
@@ -76,7 +76,7 @@ def test_weights_stay_and_promises_are_new(bundle, faces, tmp_path):
     assert "Calibrated on 24 people" in (new.folder / "MODEL_CARD.md").read_text(encoding="utf-8")
 
 
-def test_everybody_whom_the_old_bundle_knew_stays_known(bundle, faces, tmp_path):
+def test_people_known_to_the_old_bundle_stay_known(bundle, faces, tmp_path):
     new = recalibrate(bundle.folder, faces, tmp_path / "out").bundle
     people = [p.name for p in faces.iterdir()]
     assert new.knows(["Ann", "Bé", "Cyd", *people]).all()
@@ -88,7 +88,7 @@ def test_everybody_whom_the_old_bundle_knew_stays_known(bundle, faces, tmp_path)
     assert again.bundle.threshold == new.threshold
 
 
-def test_two_at_once_are_told_apart(bundle, faces, tmp_path):
+def test_a_second_process_is_refused(bundle, faces, tmp_path):
     out = tmp_path / "out"
     code = (
         "import sys\n"
@@ -109,16 +109,16 @@ def test_two_at_once_are_told_apart(bundle, faces, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"bundle", "out"}
 
 
-def test_nobody_decides_alone():
+def test_pairs_per_person_are_limited():
     pairs = distinct_pairs(np.array([0, 20, 25, 27, 28]), range(4), 400, 0)
     person_of = np.repeat(range(4), [20, 5, 2, 1])
     kept = limit_pairs_per_person(pairs, person_of)
     of = person_of[kept.left[kept.genuine]]
     assert np.bincount(of, minlength=4).tolist() == [MAX_PAIRS_PER_PERSON, 10, 1, 0]
     assert (~kept.genuine).sum() == (~pairs.genuine).sum()
-    mine = pairs.where(pairs.genuine & (person_of[pairs.left] == 0))
+    of_one = pairs.where(pairs.genuine & (person_of[pairs.left] == 0))
     first = kept.where(kept.genuine & (person_of[kept.left] == 0))
-    assert np.array_equal(first.left, mine.left[:MAX_PAIRS_PER_PERSON])
+    assert np.array_equal(first.left, of_one.left[:MAX_PAIRS_PER_PERSON])
     assert len(limit_pairs_per_person(pairs.where(slice(0, 0)), person_of)) == 0
 
 
@@ -142,7 +142,7 @@ def test_people_trained_on_are_left_out_and_counted(faces, tmp_path):
         recalibrate(bundle.folder, faces, tmp_path / "out2", pairs)
 
 
-def test_pairs_may_be_given(bundle, faces, tmp_path):
+def test_pairs_can_be_given_as_a_file(bundle, faces, tmp_path):
     index = FaceIndex.scan(faces)
     images = list(map(index.images_of, range(24)))
     rows = [(p[0], p[1], 1) for p in images]
@@ -158,7 +158,7 @@ def test_pairs_may_be_given(bundle, faces, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("people", "photos", "says"),
+    ("people", "photos", "message"),
     [
         (5, 4, "20 genuine pairs of 6 people or more are needed, these photos give 30 of 5 people"),
         (7, 2, "these photos give 7 of 7 people: add people with 2 photos or more"),
@@ -166,14 +166,14 @@ def test_pairs_may_be_given(bundle, faces, tmp_path):
         (1, 4, "these photos give 0 of 0 people"),
     ],
 )
-def test_too_few_are_refused_with_the_numbers_needed(bundle, faces, tmp_path, people, photos, says):
+def test_too_few_pairs_are_refused_with_the_minimums(bundle, faces, tmp_path, people, photos, message):
     data = some_of(faces, tmp_path / "few", people, photos)
-    with pytest.raises(NotEnough, match=says):
+    with pytest.raises(NotEnough, match=message):
         recalibrate(bundle.folder, data, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_enough_for_a_probability_but_not_for_a_threshold(bundle, faces, tmp_path):
+def test_too_few_pairs_for_a_low_fmr_give_a_reason(bundle, faces, tmp_path):
     result = recalibrate(bundle.folder, some_of(faces, tmp_path / "few", 7, 3), tmp_path / "out")
     assert result.summary.calibration.genuine_pairs == 21
     reasons = [entry.reason for entry in result.bundle.thresholds]
@@ -181,7 +181,7 @@ def test_enough_for_a_probability_but_not_for_a_threshold(bundle, faces, tmp_pat
     assert reasons[1] == "not enough pairs: needs 300 impostor pairs, has 189"
 
 
-def test_photos_and_bundles_are_never_replaced_by_mistake(bundle, faces, tmp_path):
+def test_photos_and_the_bundle_itself_are_not_replaced(bundle, faces, tmp_path):
     with pytest.raises(BadConfig, match="the bundle itself"):
         recalibrate(bundle.folder, faces, bundle.folder)
     with pytest.raises(BadConfig, match="choose another --out"):
@@ -192,7 +192,7 @@ def test_photos_and_bundles_are_never_replaced_by_mistake(bundle, faces, tmp_pat
         recalibrate(bundle.folder, faces, tmp_path / "mine")
 
 
-def test_the_minimums_are_what_they_are_said_to_be():
+def test_the_minimums_have_the_documented_intervals():
     assert 1 - 2 * 0.5**MIN_PEOPLE > 0.95 > 1 - 2 * 0.5 ** (MIN_PEOPLE - 1)
     assert clopper_pearson(0, MIN_PAIRS)[1] < 0.17
     low, high = clopper_pearson(MIN_PAIRS // 2, MIN_PAIRS)
@@ -200,7 +200,7 @@ def test_the_minimums_are_what_they_are_said_to_be():
 
 
 @given(st.integers(0, 30), st.integers(0, 60), st.integers(0, 60))
-def test_the_check_is_the_three_minimums(people, genuine, impostor):
+def test_minimums_are_checked_for_people_and_both_classes(people, genuine, impostor):
     if people >= MIN_PEOPLE and min(genuine, impostor) >= MIN_PAIRS:
         check_minimums("here", people, genuine, impostor)
     else:
@@ -208,7 +208,7 @@ def test_the_check_is_the_three_minimums(people, genuine, impostor):
             check_minimums("here", people, genuine, impostor)
 
 
-def test_the_calibration_error_is_measured_across_folds():
+def test_ece_is_measured_across_folds():
     rng = np.random.default_rng(0)
     genuine = np.arange(400) % 2 == 0
     score = rng.normal(size=400) + 2 * genuine
@@ -221,7 +221,7 @@ def test_the_calibration_error_is_measured_across_folds():
     assert apart.calibration.ece > mixed.calibration.ece + 0.1
 
 
-def test_halves_that_carry_no_curve_leave_the_error_unmeasured():
+def test_ece_is_none_when_a_half_cannot_be_fitted():
     genuine = np.repeat([True, False], 20)
     # one half of the genuine pairs scores below the impostor pairs
     score = np.where(genuine, 2.0 * (halves(genuine) == 1), 0.9)
