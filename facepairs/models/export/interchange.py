@@ -1,6 +1,6 @@
-"""From a Keras model to what other runtimes load: TensorFlow's SavedModel, and LiteRT (TFLite).
+"""Export a Keras model as a TensorFlow SavedModel or to LiteRT (TFLite), and run the result.
 
-Both keep the names of the inputs and a batch of any size; the only output is `output_0`.
+Both formats keep the names of the inputs and take batches of any size; the output is `output_0`.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import tensorflow as tf
 from facepairs.models.export.onnx import quiet_exporters
 
 SIGNATURE = "serving_default"
-OUTPUT = "output_0"  # Keras's own name for it
+OUTPUT = "output_0"  # Keras chooses this name
 
 Arrays = dict[str, np.ndarray]
 
@@ -25,21 +25,21 @@ def export_saved_model(model: keras.Model, folder: Path) -> None:
 
 
 def run_saved_model(folder: Path, inputs: Arrays) -> np.ndarray:
-    """Run a SavedModel's signature: arrays by input name → its output."""
+    """Run a SavedModel on arrays by input name and return its output."""
     loaded = tf.saved_model.load(str(folder))
     tensors = {name: tf.constant(array) for name, array in inputs.items()}
     return np.asarray(loaded.signatures[SIGNATURE](**tensors)[OUTPUT])
 
 
 def export_litert(saved_model: Path) -> bytes:
-    """Convert a SavedModel to LiteRT's bytes, of its built-in operations alone."""
+    """Return a SavedModel converted to LiteRT, with built-in operations only."""
     with quiet_exporters():
         data: bytes = tf.lite.TFLiteConverter.from_saved_model(str(saved_model)).convert()
     return data
 
 
 def run_litert(data: bytes, inputs: Arrays) -> np.ndarray:
-    """Run LiteRT's bytes in TensorFlow's interpreter: arrays by input name → the output."""
+    """Run a LiteRT model on arrays by input name and return its output."""
     with quiet_exporters():
         resolver: Any = tf.lite.experimental.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         interpreter = tf.lite.Interpreter(

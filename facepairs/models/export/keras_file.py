@@ -1,7 +1,8 @@
-"""A `.keras` file from somebody else, looked at before Keras sees it.
+"""Check a `.keras` file from an unknown source before Keras loads it.
 
-Keras's safe mode refuses what it knows to run code; here only what our own models are made of
-passes: no other layer, no function by name, no path to a file, and no more bytes than are allowed.
+Keras's safe mode refuses what it knows to run code. This check is stricter: it only allows what
+our own models consist of, so no other layer, no function by name, no path to a file, and a limited
+size.
 """
 
 import io
@@ -10,6 +11,8 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from typing import Any
+
+from facepairs.support.validation import shorten
 
 MEMBERS = frozenset(("metadata.json", "config.json", "model.weights.h5"))
 MAX_CONFIG_BYTES = 2**20
@@ -20,7 +23,7 @@ LAYERS = frozenset(
         "Rescaling", "Resizing", "Subtract", "UnitNormalization", "Functional", "Sequential",
     )
 )  # fmt: skip
-OPERATIONS = frozenset(("keras.src.ops.numpy", "keras.src.ops.nn"))  # modules of sums and the like
+OPERATIONS = frozenset(("keras.src.ops.numpy", "keras.src.ops.nn"))  # arithmetic
 PARTS = frozenset(
     ("DTypePolicy", "GlorotUniform", "HeNormal", "Ones", "Zeros", "Constant", "__keras_tensor__",
      "__slice__", "__ellipsis__")
@@ -29,13 +32,17 @@ OURS = frozenset(("DenseDescriptors", "FisherVector", "MirroredVector"))
 
 
 def check_keras_file(data: bytes) -> None:
-    """Raise ValueError, in words, unless a `.keras` file holds what our models are made of."""
+    """Check that a `.keras` file only holds what our models consist of.
+
+    Raises:
+        ValueError: It does not; the message tells why.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_members(archive)
             config = json.loads(archive.read("config.json"))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"no Keras file ({error})") from None
+        raise ValueError(f"not a Keras file ({error})") from None
     for part in _parts(config):
         _check_part(part)
 
@@ -43,23 +50,23 @@ def check_keras_file(data: bytes) -> None:
 def _check_members(archive: zipfile.ZipFile) -> None:
     names = [entry.filename for entry in archive.infolist()]
     if len(names) != len(MEMBERS) or set(names) != MEMBERS:
-        raise ValueError(f"it holds {_short(names)}, not just {', '.join(sorted(MEMBERS))}")
+        raise ValueError(f"it holds {shorten(names)}, not just {', '.join(sorted(MEMBERS))}")
     for entry in archive.infolist():
-        most = MAX_WEIGHT_BYTES if entry.filename.endswith(".h5") else MAX_CONFIG_BYTES
-        if entry.file_size > most:
-            raise ValueError(f"its {entry.filename} has {entry.file_size:,} bytes, over {most:,}")
+        limit = MAX_WEIGHT_BYTES if entry.filename.endswith(".h5") else MAX_CONFIG_BYTES
+        if entry.file_size > limit:
+            raise ValueError(f"its {entry.filename} has {entry.file_size:,} bytes, over {limit:,}")
 
 
 def _parts(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield every object within a config, however deep: no recursion that depth could exhaust."""
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
+    """Yield every object in a config, without recursion: the file may be nested very deeply."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
         if isinstance(item, dict):
             yield item
-            waiting += item.values()
+            pending += item.values()
         elif isinstance(item, list):
-            waiting += item
+            pending += item
 
 
 def _check_part(part: dict[str, Any]) -> None:
@@ -67,17 +74,12 @@ def _check_part(part: dict[str, Any]) -> None:
         return
     name, module = part.get("class_name"), part.get("module") or "keras"
     if not isinstance(name, str) or not isinstance(module, str):
-        raise ValueError(f"it has a part of class {_short(name)}")
+        raise ValueError(f"it has a part of class {shorten(name)}")
     ours = name in OURS and module.startswith("facepairs.models.")
     known = name in LAYERS | PARTS and module.split(".")[0] == "keras"
     known = known or (module in OPERATIONS and name[:1].isupper())
     registered = part.get("registered_name") or name
     if not (ours or known) or registered not in (name, f"facepairs>{name}"):
         raise ValueError(
-            f"it has a part {_short(f'{module}.{name}')}, which none of our models has"
+            f"it has a part {shorten(f'{module}.{name}')}, which none of our models has"
         )
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,7 +1,7 @@
-"""From a Keras model to ONNX bytes, with a check that both say the same, and to a small `.keras`.
+"""Export a Keras model to ONNX, with a check that both compute the same, and to a small `.keras`.
 
-Large weights are rounded to what half precision can hold and stored so: files halve, and scores
-move by less than a decoder's rounding does. All arithmetic stays in single precision.
+Large weights are rounded to float16 precision and stored as float16. This halves the files, and
+scores change by less than image decoders differ. All arithmetic stays in float32.
 """
 
 import contextlib
@@ -21,45 +21,104 @@ import numpy as np
 from facepairs.models.fisher.onnx import fisher_onnx
 from facepairs.support.random_streams import Stream, raw_words
 
-PARITY = 1e-3  # of the score's own spread, or absolute where that is smaller than one
-LARGE = 16_384  # numbers; smaller tensors cost little and may be delicate
+TOLERANCE = 1e-3  # of the spread of the outputs if that is over 1, else absolute
+LARGE = 16_384  # numbers; smaller tensors take little space and may be sensitive to rounding
+PROBE_IMAGES = 8
 
 
 @contextlib.contextmanager
 def quiet_exporters() -> Iterator[None]:
-    """Keep the exporters' chatter off the terminal; who logs INFO gets all of it on stderr."""
+    """Hide the exporters' output; with logging at INFO, send it to stderr instead."""
     if logging.getLogger().isEnabledFor(logging.INFO):
         with contextlib.redirect_stdout(sys.stderr):
             yield
         return
-    noisy = [logging.getLogger(name) for name in ("tf2onnx", "tensorflow", "absl")]
-    levels = [logger.level for logger in noisy]
+    loggers = [logging.getLogger(name) for name in ("tf2onnx", "tensorflow", "absl")]
+    levels = [logger.level for logger in loggers]
     with (
         warnings.catch_warnings(),
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),
     ):
         warnings.simplefilter("ignore")
-        for logger in noisy:
+        for logger in loggers:
             logger.setLevel(logging.ERROR)
         try:
             yield
         finally:
-            for logger, level in zip(noisy, levels, strict=True):
+            for logger, level in zip(loggers, levels, strict=True):
                 logger.setLevel(level)
 
 
-def _probe(model: keras.Model, count: int = 8) -> list[np.ndarray]:
-    """Make uint8 inputs that exercise a network: smooth random images, the same every time."""
-    words = raw_words(0, Stream.EXPORT_CHECK, 0, 0, count * 8 * 8 * 3 * len(model.inputs))
-    coarse = (words >> np.uint64(56)).astype(np.uint8).reshape(len(model.inputs), count, 8, 8, 3)
+def round_weights(head: keras.Model) -> None:
+    """Round a network's large float32 weights in place to float16 precision.
+
+    Rounding twice changes nothing. Tensors with values beyond float16's range stay as they are.
+    """
+    for variable in head.variables:
+        if variable.dtype == "float32" and np.prod(variable.shape) >= LARGE:
+            rounded = _rounded(np.asarray(variable))
+            if np.isfinite(rounded).all():
+                variable.assign(rounded)
+
+
+def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
+    """Export a model to ONNX.
+
+    Args:
+        model: Takes uint8 images; its only output is float32.
+        output: Name of the output. The inputs keep the names of the model's.
+
+    Returns:
+        Content of the ONNX file, and the largest difference from Keras on fixed probe images.
+
+    Raises:
+        RuntimeError: The difference exceeds the tolerance, or the output for an image depends on
+            the batch around it.
+    """
+    import onnxruntime
+
+    inputs = _probe_images(model)
+    expected = np.asarray(model(inputs if len(inputs) > 1 else inputs[0]))
+    with tempfile.TemporaryDirectory() as folder, quiet_exporters():
+        data = fisher_onnx(model, output)
+        if data is None:
+            path = Path(folder) / "network.onnx"
+            model.export(path, format="onnx", verbose=False)
+            data = _with_output(path.read_bytes(), output)
+        data = _with_half_tensors(data)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    batch, single = _run(session, inputs), _run(session, [images[:1] for images in inputs])
+    tolerance = TOLERANCE * max(1.0, float(np.ptp(expected)))
+    difference = float(np.abs(batch - expected).max())
+    if not difference <= tolerance:
+        raise RuntimeError(f"ONNX and Keras differ by {difference:g} on the same images")
+    if not np.abs(single - batch[:1]).max() <= tolerance:
+        raise RuntimeError("the network's output for an image depends on the batch around it")
+    return data, difference
+
+
+def _probe_images(model: keras.Model) -> list[np.ndarray]:
+    """Return smooth random images for each input, always the same: uint8[8, px, px, 3]."""
+    shape = (len(model.inputs), PROBE_IMAGES, 8, 8, 3)
+    words = raw_words(0, Stream.EXPORT_CHECK, 0, 0, int(np.prod(shape)))
+    coarse = (words >> np.uint64(56)).astype(np.uint8).reshape(shape)
     side = model.inputs[0].shape[1]
-    at = np.arange(side) * 8 // side
-    return [np.ascontiguousarray(images[:, at][:, :, at]) for images in coarse]
+    cells = np.arange(side) * 8 // side
+    return [np.ascontiguousarray(images[:, cells][:, :, cells]) for images in coarse]
+
+
+def _run(session: Any, inputs: list[np.ndarray]) -> np.ndarray:
+    """Run a session on inputs in the order of the model's."""
+    names = [node.name for node in session.get_inputs()]
+    (output,) = session.run(None, dict(zip(names, inputs, strict=True)))
+    return np.asarray(output)
 
 
 def _with_output(data: bytes, name: str) -> bytes:
-    """Rename a network's only output; the exporter calls it what it likes."""
+    """Rename the only output of a network, for which the exporter chooses a name."""
     import onnx
 
     model = onnx.load_model_from_string(data)
@@ -72,29 +131,11 @@ def _with_output(data: bytes, name: str) -> bytes:
     return serialised
 
 
-def _rounded(values: np.ndarray) -> np.ndarray:
-    """Give float32 as float16 holds it: the nearest number, infinite from 65,520 on."""
-    with np.errstate(over="ignore"):
-        return values.astype(np.float16).astype(np.float32)
-
-
-def round_weights(head: keras.Model) -> None:
-    """Round a network's large float32 weights in place to what float16 can hold.
-
-    A second time changes nothing. Weights that go beyond float16's range stay as they are.
-    """
-    for variable in head.variables:
-        if variable.dtype == "float32" and np.prod(variable.shape) >= LARGE:
-            rounded = _rounded(np.asarray(variable))
-            if np.isfinite(rounded).all():
-                variable.assign(rounded)
-
-
 def _with_half_tensors(data: bytes) -> bytes:
-    """Keep large tensors that are exact in float16 as that and a cast: the very same numbers.
+    """Store large tensors that are exact in float16 as float16 and a cast to float32.
 
-    ONNX Runtime casts once, on loading. Weights that the exporter multiplied with a batch norm are
-    no longer exact, and stay.
+    ONNX Runtime casts once, when it loads the file. Weights that the exporter multiplied with a
+    batch normalisation are not exact any more and stay float32.
     """
     import onnx
     from onnx import helper, numpy_helper
@@ -116,47 +157,16 @@ def _with_half_tensors(data: bytes) -> bytes:
     return serialised
 
 
-def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
-    """Give the ONNX file's bytes, and the largest difference from Keras on fixed probe images.
-
-    Its inputs bear the names of the model's, its only output is called `output`. Raises
-    RuntimeError where the export is wrong: when that difference is more than a thousandth, or an
-    image gets another output alone than among others.
-    """
-    import onnxruntime
-
-    inputs = _probe(model)
-    expected = np.asarray(model(inputs if len(inputs) > 1 else inputs[0]))
-    with tempfile.TemporaryDirectory() as folder, quiet_exporters():
-        data = fisher_onnx(model, output)
-        if data is None:
-            path = Path(folder) / "network.onnx"
-            model.export(path, format="onnx", verbose=False)
-            data = _with_output(path.read_bytes(), output)
-        data = _with_half_tensors(data)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    got, alone = _run(session, inputs), _run(session, [images[:1] for images in inputs])
-    allowed = PARITY * max(1.0, float(np.ptp(expected)))
-    difference = float(np.abs(got - expected).max())
-    if not difference <= allowed:
-        raise RuntimeError(f"ONNX and Keras differ by {difference:g} on the same images")
-    if not np.abs(alone - got[:1]).max() <= allowed:
-        raise RuntimeError("the network's output for an image depends on the batch around it")
-    return data, difference
-
-
-def _run(session: Any, inputs: list[np.ndarray]) -> np.ndarray:
-    names = [node.name for node in session.get_inputs()]
-    (output,) = session.run(None, dict(zip(names, inputs, strict=True)))
-    return np.asarray(output)
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Round float32 values to float16 precision; values of 65,520 and more become infinite."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float16).astype(np.float32)
 
 
 def keras_bytes(model: keras.Model) -> bytes:
-    """Give the bytes of the model in Keras's own `.keras` format, deflated.
+    """Return the content of a model's `.keras` file, deflated.
 
-    Rounded weights have zeros for low bits, and so take half the room.
+    The low bits of rounded weights are zeros, so deflating halves the file.
     """
     packed = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:

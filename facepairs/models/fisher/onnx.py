@@ -22,11 +22,11 @@ from facepairs.models.fisher.descriptors import (
     LUMA,
     ORIENTATIONS,
     SCALES,
-    directions,
+    descriptors_per_line,
     margin,
-    points,
+    orientation_kernel,
 )
-from facepairs.models.fisher.tower import BACKBONE, PROJECTOR, FisherVector, signs
+from facepairs.models.fisher.tower import BACKBONE, PROJECTOR, FisherVector, mirror_signs
 
 Array = npt.NDArray[Any]
 OPSET, IR_VERSION = 18, 8
@@ -139,7 +139,7 @@ def _projected(graph: _Graph, gray: str, px: int, fisher: FisherVector) -> str:
             twice = by_side.get(2 * side)
             by_side[side] = graph.pooled(twice, 2, 2) if twice else graph.resized(gray, side / px)
         energy = _energy(graph, by_side[side], margin(side, step))
-        found.append(_gathered(graph, energy, kernel, step, points(side, step)))
+        found.append(_gathered(graph, energy, kernel, step, descriptors_per_line(side, step)))
     whole = [graph.add("Concat", *parts, axis=2) for parts in zip(*found, strict=True)]
     x = graph.add("Mul", *whole)
     return graph.add("Sub", x, graph.floats(offset[:, None]))
@@ -159,7 +159,9 @@ def _energy(graph: _Graph, gray: str, lost: int) -> tuple[str, str]:
     # (cosine · strength^⅛)^8 = cosine^8 · strength
     slope = graph.add("Concat", across, down, axis=1)
     unit = graph.add("Mul", slope, graph.add("Div", eighth, strength))
-    turn = directions().transpose(3, 2, 0, 1).round(7)  # the cosine of 90 degrees is 0, not 6e-17
+    turn = (
+        orientation_kernel().transpose(3, 2, 0, 1).round(7)
+    )  # the cosine of 90 degrees is 0, not 6e-17
     energy = graph.add("Relu", graph.add("Conv", unit, graph.floats(turn)))
     for _ in range(3):
         energy = graph.add("Mul", energy, energy)
@@ -204,7 +206,7 @@ def _gathered(
 def _vector(graph: _Graph, x: str, batch: str, fisher: FisherVector) -> str:
     """[N, C, P] → [N, 2·(C + 2), K], how descriptors differ from the mixture, root taken."""
     means, deviations, log_priors = (np.asarray(part, np.float64).T for part in fisher.mixture)
-    priors, count = np.exp(log_priors), len(fisher.places)  # the others are [C + 2, K]
+    priors, count = np.exp(log_priors), len(fisher.positions)  # the others are [C + 2, K]
     first, second, zeroth = _sums(graph, x, batch, fisher, means, deviations, priors)
     to_means = graph.add("Sub", first, graph.add("Mul", zeroth, graph.floats(means)))
     to_means = graph.add("Mul", to_means, graph.floats(1 / (deviations * np.sqrt(priors) * count)))
@@ -233,7 +235,7 @@ def _sums(
     constant = np.log(priors) - (np.log(deviations) + 0.5 * means**2 * precision).sum(axis=0)
     pull, pull2 = means * precision, -0.5 * precision
     rows = [pull[:width], pull2[:width], pull[width:], pull2[width:], constant[None]]
-    places = fisher.places.T
+    places = fisher.positions.T
     known = np.concatenate([places, places**2, np.ones((1, places.shape[1]))])[None]
     expanded = graph.add("Expand", graph.floats(known), batch)
     x = graph.add("Concat", x, graph.add("Mul", x, x), expanded, axis=1)
@@ -260,7 +262,7 @@ def _embedding(graph: _Graph, vector: str, fisher: FisherVector, dense: Any, out
     kernel = kernel.reshape(fisher.gaussians, wide, -1).transpose(1, 0, 2)  # as `_vector` has them
     halves = [f"{vector}_first", f"{vector}_second"]
     graph.split("Split", vector, graph.whole(half, half), names=halves, axis=2)
-    turned = np.concatenate([signs(fisher.components), np.ones(wide // 2)])[:, None]
+    turned = np.concatenate([mirror_signs(fisher.components), np.ones(wide // 2)])[:, None]
     mirrored = graph.add("Concat", *reversed(halves), axis=2)
     mirrored = graph.add("Mul", mirrored, graph.floats(turned))
     line = graph.whole(-1, wide * fisher.gaussians)

@@ -1,13 +1,15 @@
-"""The Fisher tower: local descriptors, how they differ from a mixture of Gaussians, a projection.
+"""The Fisher-vector tower: a frozen backbone of local descriptors, and a trained projection.
 
-    image → DenseDescriptors → FisherVector → drop some, project to `dimensions` → length one
-                                     └→ MirroredVector → project → length one; their sum
+    image → DenseDescriptors → FisherVector ┬→ projection → length 1 ┬→ sum → length 1
+                                            └→ MirroredVector → …  ──┘
 
-The first two are fitted once to training faces without their names
-(`FisherVector.set_mixture`), so an image's vector can be computed once and kept; training then
-moves the projection alone. Source:
-Simonyan, Parkhi, Vedaldi and Zisserman, *Fisher Vector Faces in the Wild*, BMVC 2013, with an
-in-batch contrastive loss instead of their hinge on pairs.
+The backbone, up to the vector, is fitted once to training faces without labels
+(`FisherVector.set_mixture`). An image's vector can therefore be computed once and stored, and
+training only updates the projection.
+
+References:
+    Simonyan, Parkhi, Vedaldi and Zisserman, "Fisher Vector Faces in the Wild", BMVC 2013; there
+    with a hinge loss on pairs.
 """
 
 from typing import Any
@@ -19,49 +21,61 @@ from keras import layers, ops
 
 from facepairs.models.fisher.descriptors import (
     LENGTH,
-    MIRRORED,
+    MIRROR_ORDER,
     SMALLEST_PX,
     DenseDescriptors,
     positions,
 )
 
 GAUSSIANS, COMPONENTS, DIMENSIONS = 256, 48, 128
+# Names of the tower's layers, also in saved models.
 BACKBONE, MIRROR, PROJECTOR = "describe", "mirror", "project"
 
 Floats = npt.NDArray[np.floating]
 
 
 def _fold() -> Floats:
-    """Give what adds and subtracts a descriptor's numbers that mirror each other: [128, 2, 64]."""
-    one = np.flatnonzero(np.arange(LENGTH) < MIRRORED)
+    """Return the matrix of the sums and differences of mirrored numbers: float32[128, 2, 64]."""
+    first = np.flatnonzero(np.arange(LENGTH) < MIRROR_ORDER)  # one of each mirrored pair
+    columns = np.arange(len(first))
     fold = np.zeros((LENGTH, 2, LENGTH // 2), np.float32)
-    for sign, numbers in ((1, one), (-1, MIRRORED[one])):
-        fold[numbers, 0, np.arange(len(one))] = 1
-        fold[numbers, 1, np.arange(len(one))] = sign
+    for sign, rows in ((1, first), (-1, MIRROR_ORDER[first])):
+        fold[rows, 0, columns] = 1
+        fold[rows, 1, columns] = sign
     return fold
 
 
 FOLD = _fold()
 
 
-def signs(components: int) -> Floats:
-    """Give what mirroring multiplies a projected descriptor and its place (y, x) with: [C + 2]."""
+def mirror_signs(components: int) -> Floats:
+    """Return the signs by which mirroring multiplies a projected descriptor and (y, x): [C + 2]."""
     half = components // 2
     return np.repeat(np.array([1, -1, 1, -1], np.float32), (half, half, 1, 1))
 
 
 @keras.saving.register_keras_serializable("facepairs")
 class FisherVector(keras.Layer):  # type: ignore[misc]
-    """Sums up how descriptors differ from a mixture: float32[N, P, 128] → [N, 2·K·(C + 2)].
+    """Encode descriptors by a mixture of Gaussians: float32[N, P, 128] → [N, 2·K·(C + 2)].
 
-    For each of K Gaussians the normalised gradient to its mean and variance; signed square root,
-    length one (Perronnin, Sánchez and Mensink, ECCV 2010). A descriptor is projected on C
-    components and its place in the image added. Not trained by gradient.
+    Every descriptor is projected on C components, and its position is appended. For each of K
+    Gaussians the vector has the normalised gradients with respect to mean and variance, then the
+    signed square root, scaled to length 1. Not trained by gradient descent.
 
-    Faces are as often seen from the left as from the right, so the mixture is its own mirror image:
-    half of the components are what a descriptor has in common with its mirror image, the others
-    how they differ, and the second half of the Gaussians mirrors the first. Thus a mirror image's
-    vector is the image's own in another order, see `MirroredVector`, and costs nothing.
+    The mixture is symmetric under mirroring: half of the components are what a descriptor has in
+    common with its mirror image, the others are how the two differ, and the second half of the
+    Gaussians mirrors the first. The vector of a mirrored image is therefore that of the image in
+    another order, see `MirroredVector`, and takes no time to compute.
+
+    Args:
+        px: Side of the images.
+        gaussians: K, even.
+        components: C, even.
+        **kwargs: Those of `keras.Layer`.
+
+    References:
+        Perronnin, Sánchez and Mensink, "Improving the Fisher Kernel for Large-Scale Image
+        Classification", ECCV 2010.
     """
 
     def __init__(
@@ -70,7 +84,7 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
         super().__init__(**kwargs)
         self.trainable = False
         self.px, self.gaussians, self.components = px, gaussians, components
-        self.places = positions(px)  # float32[P, 2]
+        self.positions = positions(px)  # float32[P, 2]
 
     def get_config(self) -> dict[str, Any]:
         own = {"px": self.px, "gaussians": self.gaussians, "components": self.components}
@@ -94,11 +108,15 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
         variances: Floats,
         priors: Floats,
     ) -> None:
-        """Set what x · basis - offset, a descriptor x with its place added, is compared with.
+        """Set the weights.
 
-        `basis` [2, 64, C / 2] is of sums, then of differences of numbers that mirror each other, as
-        `folded` has them; `offset` [C / 2] is of the sums. `means` and `variances` [K / 2, C + 2],
-        `priors` [K / 2] are of the first half of the Gaussians; all priors together make one.
+        Args:
+            basis: [2, 64, C / 2], the components of the sums, then of the differences, in the
+                layout of `fold_descriptors`.
+            offset: [C / 2], subtracted from the projected sums.
+            means: [K / 2, C + 2], of the first half of the Gaussians; positions come last.
+            variances: [K / 2, C + 2], likewise.
+            priors: [K / 2], likewise; their sum is 1/2.
         """
         values = (basis, offset, means, np.sqrt(variances), np.log(priors))
         for weight, value in zip(self.weights, values, strict=True):
@@ -106,28 +124,28 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
 
     @property
     def projection(self) -> tuple[Any, Any]:
-        """What projects whole descriptors: x · basis - offset, float32[128, C] and [C]."""
+        """Basis, float32[128, C], and offset, [C], of the projection x · basis - offset."""
         half = self.components // 2
-        whole = ops.einsum("nsj,sjc->nsc", FOLD, self.basis)
-        return ops.reshape(whole, (LENGTH, self.components)), ops.pad(self.offset, (0, half))
+        basis = ops.einsum("nsj,sjc->nsc", FOLD, self.basis)
+        return ops.reshape(basis, (LENGTH, self.components)), ops.pad(self.offset, (0, half))
 
     @property
     def mixture(self) -> tuple[Any, Any, Any]:
-        """All Gaussians' means and deviations, float32[K, C + 2], and log priors, [K]."""
+        """Means and deviations, float32[K, C + 2], and log priors, [K], of all Gaussians."""
         return (
-            ops.concatenate([self.means, self.means * signs(self.components)]),
+            ops.concatenate([self.means, self.means * mirror_signs(self.components)]),
             ops.concatenate([self.deviations] * 2),
             ops.concatenate([self.log_priors] * 2),
         )
 
-    def placed(self, descriptors: Any) -> Any:
-        """Project descriptors and add their places: float32[N, P, 128] → [N, P, C + 2]."""
+    def _project(self, descriptors: Any) -> Any:
+        """Project descriptors and append their positions: float32[N, P, 128] → [N, P, C + 2]."""
         basis, offset = self.projection
-        places = ops.repeat(self.places[None], ops.shape(descriptors)[0], axis=0)
-        return ops.concatenate([ops.matmul(descriptors, basis) - offset, places], axis=2)
+        where = ops.repeat(self.positions[None], ops.shape(descriptors)[0], axis=0)
+        return ops.concatenate([ops.matmul(descriptors, basis) - offset, where], axis=2)
 
     def call(self, descriptors: Any) -> Any:
-        x = self.placed(descriptors)
+        x = self._project(descriptors)
         wide = self.components + 2
         means, deviations, log_priors = self.mixture
         both = ops.concatenate([x, x * x], axis=2)
@@ -146,22 +164,26 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
         spread = second - 2 * means * first
         spread += (ops.square(means) - ops.square(deviations)) * zeroth
         to_variances = spread * precision / ops.sqrt(2 * prior)
-        vector = ops.concatenate([to_means, to_variances], axis=2) / len(self.places)
+        vector = ops.concatenate([to_means, to_variances], axis=2) / len(self.positions)
         vector = ops.reshape(vector, (-1, 2 * self.gaussians * wide))
         return ops.normalize(ops.sign(vector) * ops.sqrt(ops.abs(vector)), axis=-1, order=2)
 
 
-def folded(descriptors: Floats) -> Floats:
-    """Give sums, then differences, of numbers that mirror each other: [..., 128] → [..., 2, 64]."""
+def fold_descriptors(descriptors: Floats) -> Floats:
+    """Return the sums, then the differences, of mirrored numbers: [..., 128] → [..., 2, 64]."""
     both: Floats = np.einsum("...n,nsj->...sj", descriptors, FOLD).astype(np.float32)
     return both
 
 
 @keras.saving.register_keras_serializable("facepairs")
 class MirroredVector(keras.Layer):  # type: ignore[misc]
-    """Gives the mirror images' vectors of images' vectors: [N, 2·K·(C + 2)], the same numbers.
+    """Return the vectors of the mirrored images: [N, 2·K·(C + 2)] in and out.
 
-    They come in another order, and those that change sign with the side do so.
+    They are the same numbers in another order, some with the other sign.
+
+    Args:
+        components: C.
+        **kwargs: Those of `keras.Layer`.
     """
 
     def __init__(self, components: int = COMPONENTS, **kwargs: Any) -> None:
@@ -172,36 +194,45 @@ class MirroredVector(keras.Layer):  # type: ignore[misc]
         return {**super().get_config(), "components": self.components}
 
     def call(self, vectors: Any) -> Any:
-        turned = np.concatenate([signs(self.components), np.ones(self.components + 2, np.float32)])
-        halves = ops.reshape(vectors, (-1, 2, vectors.shape[1] // 2 // len(turned), len(turned)))
-        halves = ops.flip(halves, axis=1) * ops.cast(turned, vectors.dtype)
+        signs = np.concatenate(
+            [mirror_signs(self.components), np.ones(self.components + 2, np.float32)]
+        )
+        halves = ops.reshape(vectors, (-1, 2, vectors.shape[1] // 2 // len(signs), len(signs)))
+        halves = ops.flip(halves, axis=1) * ops.cast(signs, vectors.dtype)
         return ops.reshape(halves, (-1, vectors.shape[1]))
 
 
 def fisher_tower(image_px: int) -> keras.Model:
-    """Build float32[N, image_px, image_px, 3] → float32[N, 128], rows of length 1.
+    """Build the tower: float32[N, image_px, image_px, 3] → float32[N, 128], rows of length 1.
 
-    An embedding is the mean's direction of the image's and its mirror image's. Parts: `describe`,
-    `mirror` and `project`. Raises ValueError unless `image_px` is a multiple of 16 from 96 on.
+    An embedding is the normalised sum of those of the image and its mirror image.
+
+    Args:
+        image_px: A multiple of 16, at least 96.
+
+    Raises:
+        ValueError: For another size.
     """
     if image_px < SMALLEST_PX or image_px % 16:
         raise ValueError(f"image_px is {image_px}; known: multiples of 16 from {SMALLEST_PX} on")
     image = keras.Input((image_px, image_px, 3), name="image")
     vector = FisherVector(image_px)(DenseDescriptors()(image))
     describe = keras.Model(image, vector, name=BACKBONE, trainable=False)
-    given = keras.Input(vector.shape[1:], name="vector")
-    projected = layers.Dense(DIMENSIONS, name="projection")(given)
-    project = keras.Model(given, layers.UnitNormalization()(projected), name=PROJECTOR)
+    features = keras.Input(vector.shape[1:], name="vector")
+    projected = layers.Dense(DIMENSIONS, name="projection")(features)
+    project = keras.Model(features, layers.UnitNormalization()(projected), name=PROJECTOR)
     vector = describe(image)
     sides = project(vector) + project(MirroredVector(name=MIRROR)(vector))
     return keras.Model(image, layers.UnitNormalization()(sides), name="fisher_tower")
 
 
 def set_projection(tower: keras.Model, mean: Floats, directions: Floats) -> None:
-    """Start the projection as x → directions · (x - mean).
+    """Set the projection to x → directions · (x - mean).
 
-    `mean` float[D], `directions` float[K, D], K at most 128; where there are fewer, the other
-    coordinates start at 0.
+    Args:
+        tower: A Fisher tower; its projection is changed.
+        mean: float[D].
+        directions: float[K, D], K at most 128; further coordinates are 0.
     """
     dense = tower.get_layer(PROJECTOR).get_layer("projection")
     kernel = np.zeros((directions.shape[1], DIMENSIONS))

@@ -99,12 +99,12 @@ def test_other_members_sizes_and_depths_are_refused(plain):
     told = size.to_bytes(4, "little")
     huge = plain.replace(told, (MAX_WEIGHT_BYTES + 1).to_bytes(4, "little"))
     for data, says in (
-        (b"", "no Keras file"),
-        (plain[:-30], "no Keras file"),
+        (b"", "not a Keras file"),
+        (plain[:-30], "not a Keras file"),
         (huge, "model.weights.h5 has 1,073,741,825 bytes"),
         (changed(plain, **{"assets/words.txt": b"x"}), "it holds"),
         (changed(plain, **{"config.json": None}), "it holds"),
-        (changed(plain, **{"config.json": b"[" * 100_000}), "no Keras file"),
+        (changed(plain, **{"config.json": b"[" * 100_000}), "not a Keras file"),
         (changed(plain, **{"config.json": b"{"}), "Expecting"),
         (changed(plain, **{"config.json": b" " * (2 << 20)}), "config.json has"),
     ):

@@ -1,4 +1,4 @@
-"""The Fisher tower: descriptors, vectors as an independent slow version computes them, a start."""
+"""The Fisher tower: its descriptors, its vectors against a slow reference, and its projection."""
 
 import keras
 import numpy as np
@@ -7,20 +7,21 @@ import pytest
 from facepairs.models.build import build_network
 from facepairs.models.export.onnx import export_onnx, keras_bytes
 from facepairs.models.fisher.descriptors import (
-    MIRRORED,
+    MIRROR_ORDER,
     SCALES,
     DenseDescriptors,
-    points,
+    descriptors_per_line,
     positions,
 )
 from facepairs.models.fisher.tower import (
     FisherVector,
     MirroredVector,
     fisher_tower,
-    folded,
+    fold_descriptors,
+    mirror_signs,
     set_projection,
-    signs,
 )
+from facepairs.models.frozen_backbone import FeatureHead
 from facepairs.models.step_random import StepRandom
 
 
@@ -31,49 +32,49 @@ def faces(count, px=96, seed=0):
 
 
 @pytest.mark.parametrize("px", [96, 112, 128, 224])
-def test_there_is_a_descriptor_for_each_place(px):
+def test_there_is_a_descriptor_at_each_position(px):
     found = np.asarray(DenseDescriptors()(faces(2, px)))
-    places = positions(px)
-    assert found.shape == (2, len(places), 128)
-    assert DenseDescriptors().compute_output_shape((None, px, px, 3)) == (None, len(places), 128)
-    assert np.abs(places).max() < 1
-    assert places.mean(axis=0) == pytest.approx([0, 0], abs=1e-6)
+    centres = positions(px)
+    assert found.shape == (2, len(centres), 128)
+    assert DenseDescriptors().compute_output_shape((None, px, px, 3)) == (None, len(centres), 128)
+    assert np.abs(centres).max() < 1
+    assert centres.mean(axis=0) == pytest.approx([0, 0], abs=1e-6)
     lengths = np.linalg.norm(found, axis=2)
     assert lengths.max() <= 1 + 1e-5
     assert found.min() >= 0
 
 
-def test_a_patch_is_described_by_the_direction_of_its_edge():
+def test_the_descriptor_of_an_edge_has_the_orientation_of_its_gradient():
     image = np.zeros((1, 96, 96, 3), np.float32)
-    image[:, :, 48:] = 1  # grows brighter to the right: direction 0 alone
+    image[:, :, 48:] = 1  # brighter to the right: only orientation 0
     found = np.asarray(DenseDescriptors()(image))[0].reshape(-1, 16, 8)
     edge = found[np.linalg.norm(found, axis=(1, 2)) > 0.5]
     assert len(edge) > 10
     assert (edge.argmax(axis=2)[edge.max(axis=2) > 0.05] == 0).all()
 
 
-def other_side(px):
-    """Tell which descriptor stands where each one's mirror image does, from the grids alone."""
-    found, first = [], 0
+def mirrored_positions(px):
+    """Return, for each descriptor, the one at the mirrored position, from the grids alone."""
+    order, first = [], 0
     for eighths, step in SCALES:
-        count = points(px * eighths // 8, step)
-        found.append(first + np.arange(count**2).reshape(count, count)[:, ::-1].ravel())
+        count = descriptors_per_line(px * eighths // 8, step)
+        order.append(first + np.arange(count**2).reshape(count, count)[:, ::-1].ravel())
         first += count**2
-    return np.concatenate(found)
+    return np.concatenate(order)
 
 
 @pytest.mark.parametrize("px", [96, 112, 128, 224])
 def test_a_mirror_image_has_the_same_descriptors_in_another_order(px):
-    images, other = faces(2, px), other_side(px)
+    images, other = faces(2, px), mirrored_positions(px)
     assert positions(px)[other] == pytest.approx(positions(px) * [1, -1], abs=1e-6)
     own, mirrored = (np.asarray(DenseDescriptors()(x)) for x in (images, images[:, :, ::-1]))
-    assert mirrored[:, other][:, :, MIRRORED] == pytest.approx(own, abs=1e-5)
+    assert mirrored[:, other][:, :, MIRROR_ORDER] == pytest.approx(own, abs=1e-5)
     assert np.abs(mirrored - own).max() > 0.1
 
 
-def test_sums_and_differences_tell_a_descriptor_from_its_mirror_image():
+def test_mirroring_keeps_the_sums_and_negates_the_differences():
     descriptors = np.random.default_rng(4).random((3, 128))
-    own, mirrored = folded(descriptors), folded(descriptors[:, MIRRORED])
+    own, mirrored = fold_descriptors(descriptors), fold_descriptors(descriptors[:, MIRROR_ORDER])
     assert own.shape == (3, 2, 64)
     assert mirrored == pytest.approx(own * np.float32([[1], [-1]]))
     assert np.square(own).sum(axis=(1, 2)) == pytest.approx(2 * np.square(descriptors).sum(axis=1))
@@ -86,7 +87,7 @@ def test_a_flat_image_has_empty_descriptors_and_a_defined_vector():
 
 
 def mixture(gaussians, wide, seed=1):
-    """Draw the first half of a mixture that is its own mirror image."""
+    """Draw the first half of a mixture that is symmetric under mirroring."""
     rng = np.random.default_rng(seed)
     priors = rng.random(gaussians // 2) + 0.2
     return (
@@ -97,7 +98,7 @@ def mixture(gaussians, wide, seed=1):
 
 
 def slow_fisher_vector(x, means, variances, priors):
-    """Follow the definition, one descriptor and one Gaussian at a time."""
+    """Compute by the definition, one descriptor and one Gaussian at a time."""
     to_means, to_variances = np.zeros_like(means), np.zeros_like(means)
     for point in x:
         density = np.array(
@@ -117,7 +118,7 @@ def slow_fisher_vector(x, means, variances, priors):
 
 @pytest.fixture(scope="module")
 def small():
-    """Give a layer of six Gaussians, four components and a place."""
+    """A layer with six Gaussians and four components."""
     layer = FisherVector(96, gaussians=6, components=4)
     layer.build((None, len(positions(96)), 128))
     rng = np.random.default_rng(2)
@@ -130,7 +131,7 @@ def random_descriptors(count, seed=2):
     return rows.astype(np.float32) / 11
 
 
-def test_the_vector_is_that_of_the_definition(small):
+def test_the_vector_follows_the_definition(small):
     descriptors = random_descriptors(2)
     got = np.asarray(small(descriptors))
     assert got.shape == (2, 2 * 6 * 6)
@@ -143,25 +144,25 @@ def test_the_vector_is_that_of_the_definition(small):
     assert whole[2].sum() == pytest.approx(1)
     basis, offset = np.asarray(small.basis), np.asarray(small.offset)
     for vector, image in zip(got, descriptors, strict=True):
-        sums, differences = np.moveaxis(folded(image), 1, 0)
+        sums, differences = np.moveaxis(fold_descriptors(image), 1, 0)
         parts = [sums @ basis[0] - offset, differences @ basis[1], positions(96)]
         x = np.concatenate(parts, axis=1)
         assert vector == pytest.approx(slow_fisher_vector(x, *whole), abs=1e-4)
 
 
-def test_a_mirror_images_vector_is_the_vector_mirrored(small):
+def test_the_vector_of_a_mirrored_image_is_the_mirrored_vector(small):
     descriptors = random_descriptors(3)
     mirrored = np.empty_like(descriptors)
-    mirrored[:, other_side(96)] = descriptors[:, :, MIRRORED]
+    mirrored[:, mirrored_positions(96)] = descriptors[:, :, MIRROR_ORDER]
     own, other = np.asarray(small(descriptors)), np.asarray(small(mirrored))
     turn = MirroredVector(components=4)
     assert np.asarray(turn(own)) == pytest.approx(other, abs=1e-4)
     assert np.abs(own - other).max() > 0.01
     assert np.array_equal(turn(turn(own)), own)
-    assert signs(4).tolist() == [1, 1, -1, -1, 1, -1]
+    assert mirror_signs(4).tolist() == [1, 1, -1, -1, 1, -1]
 
 
-def test_the_projection_starts_where_it_is_told_and_is_all_that_is_trained():
+def test_the_projection_starts_as_set_and_nothing_else_is_trained():
     tower = fisher_tower(96)
     wide = tower.get_layer("describe").output_shape[-1]
     rng = np.random.default_rng(3)
@@ -187,12 +188,14 @@ def photos(count, seed=0):
     return (faces(count, seed=seed) * 255).astype(np.uint8)
 
 
-def test_scores_from_vectors_are_those_from_images(network):
+def test_scores_from_features_are_those_from_images(network):
     left, right = photos(3, 1), photos(3, 2)
-    scores = np.asarray(network.scores(network.features(np.concatenate([left, right]))))
+    both = np.concatenate([left, right])
+    scores = np.asarray(network.feature_head().scores(network.features(both)))
+    assert np.array_equal(np.asarray(network.scores(both)), scores)
     model = network.inference_model()
     expected = (np.asarray(model(left)) * np.asarray(model(right))).sum(axis=1)
-    assert scores == pytest.approx(expected, abs=1e-2)  # vectors are kept in half precision
+    assert scores == pytest.approx(expected, abs=1e-2)  # features are stored in half precision
 
 
 def test_the_embedding_ignores_mirroring_and_exports(network):
@@ -216,29 +219,33 @@ def test_the_keras_file_loads_in_safe_mode(network, tmp_path):
     assert np.asarray(loaded(photos(2))) == pytest.approx(np.asarray(model(photos(2))), abs=1e-6)
 
 
-def test_who_has_one_photo_meets_its_mirror_image(network):
+def test_an_image_paired_with_itself_is_compared_with_its_mirror_image(network):
     vectors = np.asarray(network.features(photos(2)))
-    seen = []
+    compared = []
     network_loss = network.objective
 
     class Spy(keras.Layer):
         def call(self, left, right, genuine, left_person, right_person):
-            seen.append((np.asarray(left), np.asarray(right)))
+            compared.append((np.asarray(left), np.asarray(right)))
             return network_loss(left, right, genuine, left_person, right_person)
 
-    spied = type(network)(**{**vars(network), "objective": Spy()})
+    spied = FeatureHead(network.head, Spy())
     batch = np.concatenate([vectors, vectors])  # each image paired with itself
     people = np.array([0, 1, 0, 1], np.int32)
     for step in range(5):
         spied.loss(batch, np.ones(2, np.float32), people, StepRandom(0, step))
-    assert all(not np.allclose(left, right, atol=1e-3) for left, right in seen)
+    assert all(not np.allclose(left, right, atol=1e-3) for left, right in compared)
 
 
 def test_the_loss_is_a_function_of_seed_and_step(network):
-    vectors, people = network.features(photos(4)), np.arange(4, dtype=np.int32)
+    images, people = photos(4), np.arange(4, dtype=np.int32)
+    features, genuine = network.features(images), np.ones(2, np.float32)
 
     def loss(seed, step):
-        return float(network.loss(vectors, np.ones(2, np.float32), people, StepRandom(seed, step)))
+        random = StepRandom(seed, step)
+        loss = float(network.feature_head().loss(features, genuine, people, random))
+        assert loss == float(network.loss(images, genuine, people, random))
+        return loss
 
     assert loss(0, 3) == loss(0, 3)
     assert len({loss(0, 3), loss(0, 4), loss(1, 3)}) == 3

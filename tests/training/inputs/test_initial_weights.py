@@ -139,7 +139,7 @@ def test_bundles_without_usable_weights_are_refused(start, tmp_path):
     with pytest.raises(BadBundle, match=r"has no model\.keras"):
         settings_from_bundle({"init": str(bare)})
     foreign = changed_copy(start, tmp_path / "foreign", **{MODEL: b"PK not a model"})
-    with pytest.raises(BadBundle, match=r"model\.keras: cannot be read \(no Keras file"):
+    with pytest.raises(BadBundle, match=r"model\.keras: cannot be read \(not a Keras file"):
         load_initial_weights(str(foreign), build_network("siamese-conv", 112, PX, 0.0))
     with pytest.raises(BadBundle, match="has no layer difference_head"):
         load_initial_weights(str(start[0]), build_network("difference", 112, PX, 0.0))
