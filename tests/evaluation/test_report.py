@@ -247,9 +247,10 @@ def test_the_folder_has_the_plots_and_the_same_numbers(world, tmp_path):
 
 def test_a_report_does_not_replace_other_files(tmp_path):
     (tmp_path / "photo.jpg").write_bytes(b"x")
-    for page_path, folder in ((None, tmp_path), (tmp_path / "r.pdf", None)):
-        with pytest.raises(BadConfig, match="--report"):
-            check_places(page_path, folder)
+    with pytest.raises(BadConfig, match="neither a report nor an empty folder"):
+        check_places(None, tmp_path)
+    with pytest.raises(BadConfig, match="--report"):
+        check_places(tmp_path / "r.pdf", None)
     (tmp_path / "is.html").mkdir()
     with pytest.raises(BadConfig, match="folder"):
         check_places(tmp_path / "is.html", None)

@@ -166,7 +166,7 @@ def test_pairs_can_be_given_as_a_file(bundle, faces, tmp_path):
         (1, 4, "these photos give 0 of 0 people"),
     ],
 )
-def test_too_few_pairs_are_refused_with_the_minimums(bundle, faces, tmp_path, people, photos, message):
+def test_too_few_pairs_are_refused(bundle, faces, tmp_path, people, photos, message):
     data = some_of(faces, tmp_path / "few", people, photos)
     with pytest.raises(NotEnough, match=message):
         recalibrate(bundle.folder, data, tmp_path / "out")
@@ -188,7 +188,7 @@ def test_photos_and_the_bundle_itself_are_not_replaced(bundle, faces, tmp_path):
         recalibrate(bundle.folder, faces, faces / "out")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "photo.jpg").touch()
-    with pytest.raises(BadBundle, match="exists and is no bundle"):
+    with pytest.raises(BadBundle, match="neither a bundle nor an empty folder"):
         recalibrate(bundle.folder, faces, tmp_path / "mine")
 
 

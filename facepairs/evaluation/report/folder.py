@@ -22,15 +22,14 @@ from facepairs.evaluation.report.tables import all_tables
 from facepairs.evaluation.scores import write_scores
 from facepairs.evaluation.serialize import write_json
 from facepairs.support.atomic import atomic_folder
+from facepairs.support.outputs import check_output_folder
 
 REPORT = "report.json"
 
 
 def check_folder(out: Path) -> None:
     """Raise BadConfig where something else than an older report exists."""
-    is_empty = out.is_dir() and not any(out.iterdir())
-    if out.exists() and not (out / REPORT).is_file() and not is_empty:
-        raise BadConfig(f"--report-dir {out}: exists and is no report; choose another place")
+    check_output_folder(out, "a report", lambda old: (old / REPORT).is_file(), error=BadConfig)
 
 
 def write_folder(out: Path, report: ReportData, measurements: Sequence[Measurement]) -> None:
