@@ -121,7 +121,7 @@ def train_epochs(
             block = sampler.block(0, 0, min(GRID_PAIRS, config.batch_size))
             grid = training_grid(state.network, data.store, block, config.seed)
         callbacks = [
-            ProgressReport(state.progress, lambda: state.schedule, config.batch_size),
+            ProgressReport(state.progress, lambda: state.schedule, options.log, options.progress),
             alarm,
             TensorBoardLog(session.run.tensorboard_path, monitor, grid, portable_settings(data)),
             *([profiler] if options.profile else []),

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from facepairs.errors import BadConfig
 
-DEVICES = ("auto", "one", "all")
 VARIABLE = "TF_CONFIG"
 ROLES = ("chief", "worker")  # workers are numbered in this order
 HELP = 'set it as {"cluster": {"worker": ["HOST:PORT", …]}, "task": {"type": "worker", "index": N}}'

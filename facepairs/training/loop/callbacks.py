@@ -1,7 +1,5 @@
 """Callbacks of the training loop: progress display, collapse alarm, checkpoints and profile."""
 
-import math
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,73 +7,57 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from facepairs.support.clock import running_s
-from facepairs.support.progress import MessageCallback, format_bar, format_duration
+from facepairs.support.progress import (
+    MessageCallback,
+    ProgressCallback,
+    ProgressFactory,
+    format_duration,
+    ignore_progress,
+)
 from facepairs.training.loop.schedule import Schedule, TrainingProgress
 
 COLLAPSED_SPREAD = 1e-3
 COLLAPSED_AUC = 0.52
 PATIENCE_EPOCHS = 3
-REFRESH_S = 0.2
-CLEAR_LINE = "\r\x1b[2K"
 
 
 class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
-    """Prints to stderr: a bar on a terminal, and a line per epoch.
+    """Shows the progress of each epoch, and reports its figures at the end.
 
     Args:
         progress: The training's position.
         schedule: Returns the current schedule.
-        batch_size: Pairs per step.
+        log: Receives a line per epoch.
+        display: Shows the steps of an epoch.
     """
 
     def __init__(
-        self, progress: TrainingProgress, schedule: Callable[[], Schedule], batch_size: int
+        self,
+        progress: TrainingProgress,
+        schedule: Callable[[], Schedule],
+        log: MessageCallback,
+        display: ProgressFactory,
     ) -> None:
         super().__init__()
-        self._progress = progress
-        self._schedule = schedule
-        self._batch_size = batch_size
-        self._shown_s = 0.0
-        self._auc = math.nan
-        self._epoch_start = (running_s(), progress.step)
-        self._is_terminal = sys.stderr.isatty()
+        self._progress, self._schedule = progress, schedule
+        self._log, self._display = log, display
+        self._show_step: ProgressCallback = ignore_progress
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self._epoch_start = (running_s(), self._progress.step)
+        self._show_step = self._display(f"epoch {epoch + 1}/{self._schedule().epochs}")
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        now = running_s()
-        if not self._is_terminal or now - self._shown_s < REFRESH_S:
-            return
-        self._shown_s = now
-        schedule, step = self._schedule(), self._progress.step
-        epoch, step_of_epoch = divmod(step - 1, schedule.steps_per_epoch)
-        start_s, start_step = self._epoch_start
-        steps_per_s = (step - start_step) / max(now - start_s, 1e-9)
-        left = format_duration((schedule.steps - step) / steps_per_s)
-        auc = "" if math.isnan(self._auc) else f"  AUC {self._auc:.4f}"
-        line = (
-            f"epoch {epoch + 1}/{schedule.epochs} "
-            f"{format_bar(step_of_epoch + 1, schedule.steps_per_epoch)} "
-            f"loss {float((logs or {})['loss']):.4f}{auc}  "
-            f"{steps_per_s * self._batch_size:,.0f} pairs/s  {left} left"
-        )
-        print(f"{CLEAR_LINE}{line}", end="", file=sys.stderr, flush=True)
+        steps = self._schedule().steps_per_epoch
+        self._show_step((batch - 1) % steps + 1, steps)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        row = logs or {}
-        self._auc = row.get("val_auc", math.nan)
-        schedule = self._schedule()
+        row, schedule = logs or {}, self._schedule()
         share_done = self._progress.step / max(schedule.steps, 1)
         left = format_duration(self._progress.seconds * (1 - share_done) / max(share_done, 1e-9))
-        if self._is_terminal:
-            print(CLEAR_LINE, end="", file=sys.stderr)
-        print(
-            f"epoch {epoch + 1}/{schedule.epochs}  loss {row['loss']:.4f}  AUC {self._auc:.4f}  "
-            f"{row['pairs_per_s']:,.0f} pairs/s  input wait {row['input_wait']:.1%}  {left} left",
-            file=sys.stderr,
-            flush=True,
+        self._log(
+            f"epoch {epoch + 1}/{schedule.epochs}  loss {row['loss']:.4f}  "
+            f"AUC {row['val_auc']:.4f}  {row['pairs_per_s']:,.0f} pairs/s  "
+            f"input wait {row['input_wait']:.1%}  {left} left"
         )
 
 
