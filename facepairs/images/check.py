@@ -22,7 +22,7 @@ from PIL import Image, UnidentifiedImageError
 
 from facepairs.images import jpeg
 from facepairs.images.decode_budget import LARGE_PIXELS, decode_budget, decode_cost_px
-from facepairs.images.hazards import PNG, find_hazard
+from facepairs.images.hazards import PNG, find_hazard, png_chunks
 from facepairs.images.orientation import UPRIGHT, read_orientation
 from facepairs.images.pixels import MAX_PIXELS
 from facepairs.support.platform import open_without_waiting
@@ -78,19 +78,17 @@ class ImageCheck:
 _EMPTY = ImageCheck("zero_byte", "is empty (0 bytes); fetch it anew or remove it")
 
 
-def check_decodes(path: Path) -> ImageCheck:
+def inspect_image(path: Path, thorough: bool = True) -> ImageCheck:
     """Decode one image file; never raise, and never wait for a FIFO or a device.
 
     The caller silences Pillow's warnings, because the filter belongs to the whole process.
+
+    Args:
+        path: The file.
+        thorough: Determine its EXIF orientation and SHA-256, too.
     """
     data = _read(path)
-    return data if isinstance(data, ImageCheck) else inspect_bytes(data, thorough=False)
-
-
-def inspect_image(path: Path) -> ImageCheck:
-    """Decode one image file as `check_decodes` does; determine its orientation and digest too."""
-    data = _read(path)
-    return data if isinstance(data, ImageCheck) else inspect_bytes(data, thorough=True)
+    return data if isinstance(data, ImageCheck) else inspect_bytes(data, thorough)
 
 
 @dataclass(frozen=True)
@@ -105,8 +103,7 @@ class InspectFiles:
 
     def __call__(self, names: Iterable[str]) -> list[ImageCheck]:
         """Return what each of these files is; names are paths below `root`."""
-        inspect = inspect_image if self.thorough else check_decodes
-        return [inspect(self.root / name) for name in names]
+        return [inspect_image(self.root / name, self.thorough) for name in names]
 
 
 def _read(path: Path) -> bytes | ImageCheck:
@@ -214,19 +211,15 @@ def _jpeg_structure(data: bytes) -> ImageCheck | None:
 
 def _png_structure(data: bytes) -> ImageCheck | None:
     """Follow the chunks to IEND, and check the sums of the chunks that a decoder needs."""
-    at = len(PNG)
-    while at + 12 <= len(data):
-        length = int.from_bytes(data[at : at + 4], "big")
-        kind, end = data[at + 4 : at + 8], at + 8 + length
+    for kind, start, end in png_chunks(data):
         if end + 4 > len(data):
             break
         critical = not kind[0] & 0x20  # PNG 1.2, 3.3: upper case
         stored = int.from_bytes(data[end : end + 4], "big")
-        if critical and zlib.crc32(memoryview(data)[at + 4 : end]) != stored:
+        if critical and zlib.crc32(memoryview(data)[start - 4 : end]) != stored:
             return _damaged(f"the checksum of its {kind.decode('latin-1')} chunk is wrong")
         if kind == b"IEND":
             return None
-        at = end + 4
     return _damaged("a PNG without its end chunk")
 
 

@@ -5,7 +5,9 @@ may consist of millions of empty parts, a GIF of comments, and every tag of a TI
 may claim the same bytes. A walk over the parts of a file finds this in milliseconds.
 """
 
+import itertools
 import struct
+from collections.abc import Iterator
 
 from facepairs.images import jpeg
 
@@ -79,15 +81,23 @@ def _jpeg_hazard(data: bytes) -> str:
     return "its EXIF tags claim more than it holds" if tags_overclaim(exif) else ""
 
 
+def png_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Yield (kind, start, end) of each chunk of a PNG up to IEND; its 4-byte CRC follows `end`."""
+    at = len(PNG)
+    while at + 12 <= len(data):
+        kind, start = data[at + 4 : at + 8], at + 8
+        end = start + int.from_bytes(data[at : at + 4], "big")
+        yield kind, start, end
+        if kind == b"IEND":
+            return
+        at = end + 4
+
+
 def _png_hazard(data: bytes) -> str:
-    at, parts = len(PNG), 0
     most = MAX_PARTS + len(data) // PNG_PART_BYTES
-    while at + 12 <= len(data) and data[at + 4 : at + 8] != b"IEND":
-        parts += 1
-        if parts > most:
-            return f"a PNG of over {most:,} parts"
-        at += 12 + int.from_bytes(data[at : at + 4], "big")
-    return ""
+    first = itertools.islice(png_chunks(data), most + 1)
+    parts = sum(kind != b"IEND" for kind, _, _ in first)
+    return f"a PNG of over {most:,} parts" if parts > most else ""
 
 
 def _gif_hazard(data: bytes) -> str:

@@ -77,11 +77,6 @@ def process_is_gone(pid: int) -> bool:
     return not psutil.pid_exists(pid)
 
 
-def ignore_interrupts() -> None:
-    """Let Ctrl-C stop only the parent of this process, which then ends this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def kill_with_children(process: "subprocess.Popen[str]") -> None:
     """Kill a process that was started with `start_new_session=True`, and its children."""
     if sys.platform == "win32":
