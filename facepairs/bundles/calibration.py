@@ -1,7 +1,6 @@
 """The calibration curve: from a score to a probability."""
 
 import math
-from collections.abc import Mapping
 from typing import Annotated, overload
 
 import msgspec
@@ -10,7 +9,6 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from facepairs.errors import BadBundle
-from facepairs.support.validation import validate
 
 Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -63,20 +61,6 @@ class Calibration(msgspec.Struct, frozen=True):
         small = np.exp(-np.abs(logit))  # at most 1, so it cannot overflow
         probability = np.where(logit >= 0, 1.0, small) / (1 + small)
         return probability if isinstance(score, np.ndarray) else float(probability)
-
-    def to_json(self) -> dict[str, float]:
-        """Return a plain dict that `from_json` reads back exactly."""
-        return {"scale": float(self.scale), "offset": float(self.offset)}
-
-    @classmethod
-    def from_json(cls, data: object) -> "Calibration":
-        """Read `scale` and `offset` of a manifest's `calibration`; other keys are ignored.
-
-        Raises:
-            BadBundle: One of them is missing or unusable.
-        """
-        values = data if isinstance(data, Mapping) else {}
-        return validate(values, cls, "calibration", BadBundle, "calibrate again")
 
 
 class BundleCalibration(Calibration, frozen=True, kw_only=True):

@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import platform
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +107,8 @@ def _complete(values: Mapping[str, Any], data: Mapping[str, bytes]) -> dict[str,
         name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
         for name, content in data.items()
     }
-    own = {"schema": SCHEMA, "created": _now(), "versions": _versions(), "files": files}
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    own = {"schema": SCHEMA, "created": created, "versions": _versions(), "files": files}
     whole: dict[str, Any] = json.loads(json.dumps({**values, **own}, allow_nan=False))
     whole[DIGEST] = manifest_digest(whole)
     return whole
@@ -122,17 +126,8 @@ def _content(name: str, value: bytes | Path) -> bytes:
         raise ValueError(f"{value}: {error.strerror}") from None
 
 
-def _now() -> str:
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 def _versions() -> dict[str, str]:
     """Return the installed versions of the packages that make and run a bundle."""
-    import platform
-    from importlib import metadata
-
     versions = {"facepairs": __version__, "python": platform.python_version()}
     for name in ("keras", "numpy", "onnxruntime", "pillow", "tensorflow"):
         try:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from facepairs.bundles.thresholds import OperatingPoint
-    from facepairs.verification.ranking import Ranking
+    from facepairs.verification.ranking import Match, Ranking
     from facepairs.verification.verifier import Verdict
     from facepairs.verification.verify_pairs import PairsReport
 
@@ -77,8 +77,7 @@ def batch_rows(report: "PairsReport", point: "OperatingPoint", out: str) -> Rows
 
 def ranking_rows(ranking: "Ranking", top: int) -> Rows:
     """Return the `top` best matches."""
-    matches = list(zip(ranking.names, ranking.verdicts, strict=True))[:top]
-    return [_score_row(verdict, name) for name, verdict in matches]
+    return [_score_row(match, match.path) for match in ranking.matches[:top]]
 
 
 def ranking_warnings(ranking: "Ranking") -> Iterator[str]:
@@ -86,7 +85,7 @@ def ranking_warnings(ranking: "Ranking") -> Iterator[str]:
     count = len(ranking.failed)
     if not count:
         return
-    yield f"warning: {count:,} of {count + len(ranking.names):,} photos could not be used:"
+    yield f"warning: {count:,} of {count + len(ranking.matches):,} photos could not be used:"
     for _, error in ranking.failed[:MAX_FAILURES_SHOWN]:
         yield f"  {error}"
     if count > MAX_FAILURES_SHOWN:
@@ -103,7 +102,7 @@ def _rate_rows(point: "OperatingPoint") -> Rows:
     return [("rate", point.describe())] if point.max_fmr is not None else []
 
 
-def _score_row(verdict: "Verdict", text: str) -> tuple[str, str]:
+def _score_row(verdict: "Verdict | Match", text: str) -> tuple[str, str]:
     probability = "" if verdict.probability is None else f"{verdict.probability:.3f}  "
     decision = "" if verdict.same is None else DECISIONS[verdict.same]
     return f"{verdict.score:7.4f}", f"{probability}{decision:<16}  {text}"

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 CHUNK_PAIRS = 1024
 CACHE_BYTES = 256 * 2**20  # decoded crops that are kept for further pairs
 ROWS_PER_SAVE = 512  # the work that a kill may cost
-SEARCHED_ROWS = 65_536  # looked through at a time for rows that are not done
 
 Indices = npt.NDArray[np.integer[Any]]
 
@@ -201,10 +200,11 @@ class CropCache:
         return crop
 
 
+@dataclass(frozen=True)
 class BulkScorer:
     """Scores pairs of images that are given by number: first `compute`, then `scores`.
 
-    Args:
+    Attributes:
         reader: Reads an image by its name.
         name_of: Returns an image's name by its number.
         results: Rows are images for an embedding network, pairs for a pair network.
@@ -212,20 +212,11 @@ class BulkScorer:
         ordered_map: Where the work is done.
     """
 
-    def __init__(
-        self,
-        reader: CropReader,
-        name_of: Callable[[int], str],
-        results: Results,
-        on_errors: Callable[[dict[int, str]], None],
-        ordered_map: OrderedMap = thread_map,
-    ) -> None:
-        self._reader = reader
-        self._embeds = reader.verifier.bundle.kind == "embedding"
-        self._name_of = name_of
-        self._results = results
-        self._on_errors = on_errors
-        self._ordered_map = ordered_map
+    reader: CropReader
+    name_of: Callable[[int], str]
+    results: Results
+    on_errors: Callable[[dict[int, str]], None]
+    ordered_map: OrderedMap = thread_map
 
     def compute(
         self, pairs: Iterable[PairRows], progress: ProgressCallback = ignore_progress
@@ -236,57 +227,57 @@ class BulkScorer:
             pairs: All pairs; pairs that show the same images should follow one another.
             progress: Counts the rows of `results`.
         """
-        done = saved = int(self._results.done.sum())
-        total = len(self._results.done)
+        done = saved = int(self.results.done.sum())
+        total = len(self.results.done)
         for computed in self._work(pairs):
-            self._results.put(computed.rows, computed.values)
+            self.results.put(computed.rows, computed.values)
             if computed.errors:
-                self._on_errors(computed.errors)
+                self.on_errors(computed.errors)
             done += computed.tried
             if done - saved >= ROWS_PER_SAVE:
-                self._results.save()
+                self.results.save()
                 saved = done
             progress(done, total)
-        self._results.save()
+        self.results.save()
         if done < total:  # malformed rows
             progress(total, total)
 
+    @property
+    def _embeds(self) -> bool:
+        return self.reader.verifier.bundle.kind == "embedding"
+
     def _work(self, pairs: Iterable[PairRows]) -> Iterator[Computed]:
         if self._embeds:
-            images = ((image, self._name_of(image)) for image in self._rows_to_do())
-            return self._ordered_map(EmbedImages(self._reader), batches(images, BATCH_CROPS))
-        return self._ordered_map(ScorePairs(self._reader), self._pair_batches(pairs))
-
-    def _rows_to_do(self) -> Iterator[int]:
-        for start in range(0, len(self._results.done), SEARCHED_ROWS):
-            part = self._results.done[start : start + SEARCHED_ROWS]
-            yield from (start + np.flatnonzero(~part)).tolist()
+            missing = map(int, np.flatnonzero(~self.results.done))
+            images = ((image, self.name_of(image)) for image in missing)
+            return self.ordered_map(EmbedImages(self.reader), batches(images, BATCH_CROPS))
+        return self.ordered_map(ScorePairs(self.reader), self._pair_batches(pairs))
 
     def _pair_batches(self, pairs: Iterable[PairRows]) -> Iterator[PairBatch]:
         """Cut the pairs that are not done into batches of one network call."""
         for chunk in pairs:
-            todo = ~self._results.done[chunk.rows] & (chunk.left >= 0) & (chunk.right >= 0)
+            todo = ~self.results.done[chunk.rows] & (chunk.left >= 0) & (chunk.right >= 0)
             for part in batches(np.flatnonzero(todo).tolist(), max(1, BATCH_CROPS // 2)):
                 rows, left, right = (numbers[part].tolist() for numbers in chunk)
-                names = {image: self._name_of(image) for image in dict.fromkeys([*left, *right])}
+                names = {image: self.name_of(image) for image in dict.fromkeys([*left, *right])}
                 yield PairBatch(rows, left, right, names)
 
     def scores(self, pairs: PairRows) -> ScoreArray:
         """Return the scores of some pairs: float32[N], NaN where an image failed or is -1."""
         scores = np.full(len(pairs.rows), np.nan, np.float32)
-        done = self._results.done
+        done = self.results.done
         if not self._embeds:
             usable = np.flatnonzero(done[pairs.rows])
             if len(usable):
-                scores[usable] = self._results.get(pairs.rows[usable])[:, 0]
+                scores[usable] = self.results.get(pairs.rows[usable])[:, 0]
             return scores
         usable = np.flatnonzero((pairs.left >= 0) & (pairs.right >= 0))
         left, right = pairs.left[usable], pairs.right[usable]
         both = done[left] & done[right]
         if both.any():
-            embeddings = self._results.get(np.concatenate([left[both], right[both]]))
+            embeddings = self.results.get(np.concatenate([left[both], right[both]]))
             halves = np.split(embeddings, 2)
-            scores[usable[both]] = self._reader.verifier.scorer.compare(*halves)
+            scores[usable[both]] = self.reader.verifier.scorer.compare(*halves)
         return scores
 
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,45 +15,50 @@ from facepairs.support.atomic import atomic_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.bulk import score_files
 from facepairs.verification.pairs_file import printable
-from facepairs.verification.verifier import Verdict, Verifier
+from facepairs.verification.verifier import Verifier
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 COLUMNS = ("left", "right", "score", "probability", "same", "error")
 IMAGES_AT_ONCE = 4096  # whose embeddings are in memory at the same time
 
 
+class Match(NamedTuple):
+    """A photo that was compared; `path` is below the folder, the rest as in `Verdict`."""
+
+    path: str
+    score: float
+    probability: float | None
+    same: bool | None
+
+
+class Failure(NamedTuple):
+    """A photo that could not be used."""
+
+    path: str
+    error: str
+
+
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The photos of a folder by their similarity to one photo, best first.
+    """The photos of a folder by their similarity to one photo.
 
     Attributes:
         photo: The photo that the others are compared with.
-        names: Paths below the folder, with `/`.
-        verdicts: One for each name.
-        failed: (name, error) of photos that could not be used, by name.
+        matches: Best first, equal scores by path.
+        failed: Photos that could not be used, by path.
     """
 
     photo: Path
-    names: list[str]
-    verdicts: list[Verdict]
-    failed: list[tuple[str, str]]
+    matches: list[Match]
+    failed: list[Failure]
 
     def to_json(self, top: int) -> dict[str, Any]:
         """Return a plain dict: the `top` best matches, and everything that failed."""
-        best = list(zip(self.names, self.verdicts, strict=True))[:top]
         return {
             "photo": str(self.photo),
-            "compared": len(self.names),
-            "matches": [
-                {
-                    "path": name,
-                    "score": verdict.score,
-                    "probability": verdict.probability,
-                    "same": verdict.same,
-                }
-                for name, verdict in best
-            ],
-            "failed": [{"path": name, "error": error} for name, error in self.failed],
+            "compared": len(self.matches),
+            "matches": [match._asdict() for match in self.matches[:top]],
+            "failed": [failure._asdict() for failure in self.failed],
         }
 
     def write(self, out: Path) -> None:
@@ -68,13 +73,11 @@ class Ranking:
         with atomic_file(out) as handle:
             writer = csv.writer(handle)
             writer.writerow(COLUMNS)
-            for name, verdict in zip(self.names, self.verdicts, strict=True):
-                same = None if verdict.same is None else int(verdict.same)
-                writer.writerow(
-                    (photo, printable(name), verdict.score, verdict.probability, same, "")
-                )
-            for name, error in self.failed:
-                writer.writerow((photo, printable(name), "", "", "", printable(error)))
+            for path, score, probability, same in self.matches:
+                cell = None if same is None else int(same)
+                writer.writerow((photo, printable(path), score, probability, cell, ""))
+            for path, error in self.failed:
+                writer.writerow((photo, printable(path), "", "", "", printable(error)))
 
 
 def rank_folder(
@@ -98,7 +101,7 @@ def rank_folder(
         framing: Find and frame the largest face of each photo, as `Verifier.verify` does.
 
     Returns:
-        The images by falling score, equal scores by name.
+        The images by falling score.
 
     Raises:
         BadImage: The photo cannot be used.
@@ -108,8 +111,8 @@ def rank_folder(
     names = sorted(_find_images(folder, photo))
     if not names:
         raise BadData(f"{folder}: no other image below it ({', '.join(SUFFIXES)})")
-    scored: list[tuple[float, str]] = []
-    failed: list[tuple[str, str]] = []
+    matches: list[Match] = []
+    failed: list[Failure] = []
     for start in range(0, len(names), IMAGES_AT_ONCE):
         some = names[start : start + IMAGES_AT_ONCE]
         errors: dict[int, str] = {}
@@ -128,12 +131,12 @@ def rank_folder(
             raise BadImage(errors[0])
         for number, (score, name) in enumerate(zip(scores.tolist(), some, strict=True), 1):
             if number in errors:
-                failed.append((name, errors[number]))
+                failed.append(Failure(name, errors[number]))
             else:
-                scored.append((score, name))
-    scored.sort(key=lambda item: (-item[0], item[1]))
-    verdicts = [verifier.verdict(score, point.threshold) for score, _ in scored]
-    return Ranking(photo, [name for _, name in scored], verdicts, failed)
+                verdict = verifier.verdict(score, point.threshold)
+                matches.append(Match(name, score, verdict.probability, verdict.same))
+    matches.sort(key=lambda match: (-match.score, match.path))
+    return Ranking(photo, matches, failed)
 
 
 def _find_images(folder: Path, photo: Path) -> Iterator[str]:

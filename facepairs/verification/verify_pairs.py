@@ -101,7 +101,7 @@ def verify_pairs(
         scorer = BulkScorer(reader, results.image_name, results, results.add_errors, ordered_map)
         pair_rows = (pair_rows for _, pair_rows in _read_chunks(file, results, rows))
         scorer.compute(pair_rows, progress("reading images" if embeds else "comparing images"))
-        writer = _ScoreWriter(file, results, scorer, point, verifier.bundle.calibration)
+        writer = _ScoreWriter(file, results, scorer, point.threshold, verifier.bundle.calibration)
         writer.write(out, rows, progress("writing scores"))
         return PairsReport(
             pairs=rows,
@@ -161,58 +161,50 @@ def _fingerprint(verifier: Verifier, file: PairsFile, place: str, framing: bool)
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
+@dataclass
 class _ScoreWriter:
     """Writes the output chunk by chunk, and counts."""
 
-    def __init__(
-        self,
-        file: PairsFile,
-        results: PartialResults,
-        scorer: BulkScorer,
-        point: OperatingPoint,
-        calibration: Calibration | None,
-    ) -> None:
-        self.failed = self.same = 0
-        self._file = file
-        self._results = results
-        self._scorer = scorer
-        self._threshold = point.threshold
-        self._calibration = calibration
+    file: PairsFile
+    results: PartialResults
+    scorer: BulkScorer
+    threshold: float | None
+    calibration: Calibration | None
+    failed: int = 0
+    same: int = 0
 
     def write(self, out: Path, total: int, progress: ProgressCallback) -> None:
         """Write all rows; raise BadData if the pairs file changed or `out` cannot be written."""
         done = 0
         with checksummed_file(out) as handle:
             writer = csv.writer(handle)
-            writer.writerow((*SIDES, *self._file.kept, *RESULT_COLUMNS))
-            for rows, numbers in _read_chunks(self._file, self._results, total):
+            writer.writerow((*SIDES, *self.file.kept, *RESULT_COLUMNS))
+            for rows, numbers in _read_chunks(self.file, self.results, total):
                 writer.writerows(self._output_rows(rows, numbers))
                 done += len(rows)
                 progress(done, total)
 
     def _output_rows(self, rows: list[ListedPair], numbers: PairRows) -> Iterator[Iterable[object]]:
-        scores = self._scorer.scores(numbers)
-        errors = map(self._error, rows, numbers.left.tolist(), numbers.right.tolist())
-        for row, error, cells in zip(rows, errors, self._result_cells(scores), strict=True):
+        scores = self.scorer.scores(numbers)
+        cells = self._result_cells(scores)
+        for number, row in enumerate(rows):
+            error, result = row.error, next(cells)
+            if not error and np.isnan(scores[number]):
+                images = dict.fromkeys((int(numbers.left[number]), int(numbers.right[number])))
+                error = "; ".join(filter(None, map(self.results.image_error, images)))
             self.failed += bool(error)
             names = map(printable, (row.left, row.right, *row.kept))
-            yield chain(names, ("", "", "") if error else cells, (printable(error),))
-
-    def _error(self, row: ListedPair, left: int, right: int) -> str:
-        if row.error:
-            return row.error
-        errors = [self._results.image_error(image) for image in dict.fromkeys((left, right))]
-        return "; ".join(filter(None, errors))
+            yield chain(names, ("", "", "") if error else result, (printable(error),))
 
     def _result_cells(self, scores: ScoreArray) -> Iterator[tuple[object, object, object]]:
         """Return score, probability and same of each row; unknown ones are empty."""
         values = scores.astype(np.float64)
         probability: Iterable[object] = [""] * len(values)
         same: Iterable[object] = probability
-        if self._calibration is not None:
-            probability = self._calibration.probability(values).tolist()
-        if self._threshold is not None:
-            accepted = values >= self._threshold
+        if self.calibration is not None:
+            probability = self.calibration.probability(values).tolist()
+        if self.threshold is not None:
+            accepted = values >= self.threshold
             self.same += int(accepted.sum())
             same = accepted.astype(np.int8).tolist()
         return zip(values.tolist(), probability, same, strict=True)

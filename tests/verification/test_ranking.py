@@ -47,12 +47,13 @@ def test_photos_are_ranked_best_first_without_the_photo_itself(verifier, folder,
     )
     names = ["deep/er/b.JPG", "deep/c.bmp", "deep/d.webp"]
     verdicts = {name: verifier.verify(folder / "a.png", folder / name) for name in names}
-    assert sorted(ranking.names) == sorted(names)
-    scores = [verdict.score for verdict in ranking.verdicts]
+    assert sorted(match.path for match in ranking.matches) == sorted(names)
+    scores = [match.score for match in ranking.matches]
     assert scores == sorted(scores, reverse=True)
-    for name, verdict in zip(ranking.names, ranking.verdicts, strict=True):
-        assert verdict.score == pytest.approx(verdicts[name].score, abs=1e-5)
-        assert verdict.same == verdicts[name].same
+    for match in ranking.matches:
+        assert match.score == pytest.approx(verdicts[match.path].score, abs=1e-5)
+        assert match.probability == pytest.approx(verdicts[match.path].probability, abs=1e-4)
+        assert match.same == verdicts[match.path].same
     assert [name for name, _ in ranking.failed] == ["deep/broken.png", "empty.jpg"]
     assert "empty (0 bytes)" in ranking.failed[1][1]
     assert calls[-1] == (5, 5)
@@ -63,29 +64,30 @@ def test_equal_scores_are_ordered_by_name(verifier, folder, tmp_path):
     for name in ("z.png", "deep/a.png"):
         shutil.copy(folder / "a.png", folder / name)
     ranking = rank(verifier, tmp_path / "photo.png", folder)
-    assert ranking.names[:3] == ["a.png", "deep/a.png", "z.png"]
-    assert all(ranking.verdicts[:3])
+    assert [match.path for match in ranking.matches[:3]] == ["a.png", "deep/a.png", "z.png"]
+    assert all(match.same for match in ranking.matches[:3])
 
 
 def test_csv_and_json_hold_the_ranking(verifier, folder, tmp_path):
     ranking = rank(verifier, folder / "a.png", folder)
     ranking.write(tmp_path / "out.csv")
+    names = [match.path for match in ranking.matches]
     with open(tmp_path / "out.csv", newline="") as handle:
         rows = list(csv.DictReader(handle))
     assert list(rows[0]) == ["left", "right", "score", "probability", "same", "error"]
-    assert [row["right"] for row in rows] == [*ranking.names, "deep/broken.png", "empty.jpg"]
+    assert [row["right"] for row in rows] == [*names, "deep/broken.png", "empty.jpg"]
     assert {row["left"] for row in rows} == {str(folder / "a.png")}
     assert [bool(row["error"]) for row in rows] == [False] * 3 + [True] * 2
-    assert [float(row["score"]) for row in rows[:3]] == [v.score for v in ranking.verdicts]
+    assert [float(row["score"]) for row in rows[:3]] == [match.score for match in ranking.matches]
     values = ranking.to_json(top=1)
     assert (values["compared"], len(values["matches"]), len(values["failed"])) == (3, 1, 2)
-    assert values["matches"][0]["path"] == ranking.names[0]
+    assert values["matches"][0]["path"] == names[0]
 
 
 def test_the_given_threshold_decides(verifier, folder):
     for threshold, same in ((-1e9, True), (1e9, False), (None, None)):
         ranking = rank_folder(verifier, folder / "a.png", folder, OperatingPoint(threshold))
-        assert {verdict.same for verdict in ranking.verdicts} == {same}
+        assert {match.same for match in ranking.matches} == {same}
 
 
 def test_an_unusable_photo_or_folder_is_refused(verifier, folder, tmp_path):
@@ -103,4 +105,4 @@ def test_a_folder_of_unusable_images_gives_an_empty_ranking(verifier, folder, tm
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "x.jpg").write_bytes(b"x")
     ranking = rank(verifier, folder / "a.png", tmp_path / "bad")
-    assert (ranking.names, len(ranking.failed)) == ([], 1)
+    assert (ranking.matches, len(ranking.failed)) == ([], 1)
