@@ -53,9 +53,9 @@ def test_errors_by_person_by_hand():
     assert (ann.errors, ann.false_rejects, ann.false_accepts) == (2, 1, 1)
     assert (ann.genuine_pairs, ann.impostor_pairs, ann.error_share) == (1, 1, 1.0)
     assert (bob.errors, bob.impostor_pairs) == (1, 2)
-    assert (found.people, found.people_with_errors, found.half_of_errors_on) == (3, 2, 1)
+    assert (found.people, found.people_with_errors) == (3, 2)
     clean = errors_by_person(left, right, genuine, genuine)
-    assert (clean.rows, clean.half_of_errors_on) == ([], None)
+    assert (clean.rows, clean.people_with_errors) == ([], 0)
 
 
 def test_qualities_of_drawn_photos(tmp_path):

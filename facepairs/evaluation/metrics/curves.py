@@ -55,11 +55,7 @@ def roc(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Roc:
         NotEnough: A class is missing.
         BadData: A score is not finite, or the arrays do not fit together.
     """
-    return _roc(*check_two_classes(genuine, score))
-
-
-def _roc(genuine: Bools, score: Floats) -> Roc:
-    thresholds, hits, false_accepts = count_accepted(genuine, score)
+    thresholds, hits, false_accepts = count_accepted(*check_two_classes(genuine, score))
     return Roc(
         np.append(np.inf, thresholds),
         np.append(0, false_accepts) / false_accepts[-1],

@@ -29,14 +29,11 @@ class ErrorsByPerson:
         rows: People by errors, then by share, then by name.
         people: Number of people in the pairs.
         people_with_errors: Those with at least one error.
-        half_of_errors_on: The smallest number of people, in the order of `rows`, who are in half of
-            the wrong pairs or more; None without errors.
     """
 
     rows: list[PersonErrors]
     people: int
     people_with_errors: int
-    half_of_errors_on: int | None
 
 
 def person_of(name: str) -> str:
@@ -86,15 +83,4 @@ def errors_by_person(
         rows=rows,
         people=len(names),
         people_with_errors=int((errors > 0).sum()),
-        half_of_errors_on=_people_for_half(order, one[wrong], other[wrong]),
     )
-
-
-def _people_for_half(order: Ints, one: Ints, other: Ints) -> int | None:
-    """Return how many people, in this order, are in half of the pairs (one, other) or more."""
-    if not len(one):
-        return None
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    first = np.sort(np.minimum(place[one], place[other]))
-    return int(first[(len(first) - 1) // 2]) + 1

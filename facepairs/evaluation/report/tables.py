@@ -108,10 +108,10 @@ def _people_table(model: ModelData, key: str) -> Table:
         ]
         for row in people.rows
     ]
-    note = f"{people.people_with_errors:,} of {people.people:,} people are in a wrong pair"
-    if people.half_of_errors_on:
-        note += f"; half of the wrong pairs show one of {people.half_of_errors_on:,} people"
-    note += ". An impostor pair counts for both its people."
+    note = (
+        f"{people.people_with_errors:,} of {people.people:,} people are in a wrong pair. An "
+        "impostor pair counts for both its people."
+    )
     columns = ["person", "errors", "of the person's pairs", "false rejects", "false accepts"]
     return Table(f"people-{key}", "Errors by person", note, columns, rows)
 
