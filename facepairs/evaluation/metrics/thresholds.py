@@ -4,14 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.errors import BadConfig
 from facepairs.evaluation.metrics.arrays import (
-    Bools,
     Floats,
     Interval,
     check_scores,
@@ -148,24 +146,21 @@ def thresholds_for(
         BadConfig: A target is not in [1e-12, 1).
     """
     labels, scores = check_two_classes(genuine, score)
-    return [_fmr_threshold(tar_at_far(labels, scores, far), labels, scores) for far in targets]
-
-
-def _fmr_threshold(point: TarAtFar, genuine: Bools, score: Floats) -> FmrThreshold:
-    row = FmrThreshold(
-        fmr=point.far,
-        threshold=point.threshold,
-        genuine_pairs=point.genuine_pairs,
-        impostor_pairs=point.impostor_pairs,
-        reason=point.reason,
-    )
-    if point.threshold is None:
-        return row
-    rates = error_rates(genuine, score >= point.threshold)
-    return msgspec.structs.replace(
-        row,
-        measured_fmr=rates.fmr,
-        fmr_interval=rates.fmr_interval,
-        fnmr=rates.fnmr,
-        fnmr_interval=rates.fnmr_interval,
-    )
+    rows = []
+    for far in targets:
+        point = tar_at_far(labels, scores, far)
+        rates = None if point.threshold is None else error_rates(labels, scores >= point.threshold)
+        rows.append(
+            FmrThreshold(
+                fmr=far,
+                threshold=point.threshold,
+                measured_fmr=rates and rates.fmr,
+                fmr_interval=rates and rates.fmr_interval,
+                fnmr=rates and rates.fnmr,
+                fnmr_interval=rates and rates.fnmr_interval,
+                genuine_pairs=point.genuine_pairs,
+                impostor_pairs=point.impostor_pairs,
+                reason=point.reason,
+            )
+        )
+    return rows

@@ -1,4 +1,4 @@
-"""The tables of a report: for the page, for CSV files and for Markdown alike."""
+"""The tables of a report, for the page and for CSV files."""
 
 from collections.abc import Mapping
 from dataclasses import fields
