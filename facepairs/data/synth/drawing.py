@@ -207,7 +207,7 @@ def _eyeball(canvas: Canvas, almond: Points, gaze: Points, iris: Colour) -> None
     ImageDraw.Draw(opening).polygon((almond - corner).ravel().tolist(), fill=255)
     pen = ImageDraw.Draw(ball, "RGBA")
     x, y = ((gaze - corner) / canvas.px).tolist()
-    discs = [(4.9, shade(iris, 0.55), 0), (4.2, iris, 0), (2.1, PUPIL, 0)]
+    discs = [(4.9, shade(iris, 0.55), 0.0), (4.2, iris, 0.0), (2.1, PUPIL, 0.0)]
     discs += [(1.0, (255, 255, 255), -1.5)]  # the highlight
     for radius, colour, offset in discs:
         box = (x + offset - radius, y + offset - radius, x + offset + radius, y + offset + radius)
