@@ -13,9 +13,8 @@ what is allowed.
 
 import dataclasses
 import types
-import typing
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import inspect
@@ -25,13 +24,6 @@ from facepairs.errors import BadConfig, FacepairsError
 T = TypeVar("T")
 LONGEST_VALUE = 60  # characters of a value in a message
 LIMITLESS = 1e30  # bounds beyond this only mean "finite"
-_WORDS: dict[type[inspect.Type], str] = {
-    inspect.BoolType: "true or false",
-    inspect.DictType: "an object",
-    inspect.NoneType: "null",
-    inspect.StructType: "an object",
-    inspect.DataclassType: "an object",
-}
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -70,17 +62,12 @@ def validate(
     Raises:
         error: A value does not fit: names source, field, value and what is allowed.
     """
-    problem = ""
-    if dataclasses.is_dataclass(schema) and isinstance(values, Mapping):
-        problem = _unknown_field(values, [field.name for field in dataclasses.fields(schema)], "")
-    if not problem:
-        try:
-            return msgspec.convert(values, schema)
-        except msgspec.ValidationError:
-            problem = find_problem(values, schema)
-    raise error(
-        "".join([f"{source}: " if source else "", problem, f"; {advice}" if advice else ""])
-    )
+    problem = find_problem(values, schema)
+    if problem:
+        raise error(
+            "; ".join(filter(None, [f"{source}: {problem}" if source else problem, advice]))
+        )
+    return msgspec.convert(values, schema)
 
 
 def find_problem(value: object, schema: Any, name: str = "") -> str:
@@ -91,25 +78,22 @@ def find_problem(value: object, schema: Any, name: str = "") -> str:
         schema: A type that msgspec knows, with or without constraints.
         name: The dotted name of the value, such as `network.inputs`; "" for a whole file.
     """
+    if dataclasses.is_dataclass(schema) and isinstance(value, Mapping):
+        fields = [field.name for field in dataclasses.fields(schema)]
+        if problem := _unknown_field(value, fields, name):
+            return problem
     try:
         msgspec.convert(value, schema)
     except msgspec.ValidationError as failure:
-        problem = str(failure)
-    else:
-        return ""
-    schema = _not_optional(schema)
-    info = _without_metadata(inspect.type_info(schema))
-    if isinstance(info, inspect.StructType | inspect.DataclassType) and isinstance(value, Mapping):
-        return _field_problem(value, info, name) or (f"{name}: {problem}" if name else problem)
-    for key, item, kind in _items(value, schema):
-        inner = find_problem(item, kind, f"{name}{key}" if name else key.lstrip("."))
-        if inner:
-            return inner
-    if get_origin(schema) is Literal:  # msgspec sorts the values; the schema's order is better
-        allowed = f"one of {', '.join(map(str, get_args(schema)))}"
-    else:
-        allowed = _describe(inspect.type_info(schema))
-    return f"{name or 'the content'} is {shorten(value)}; use {allowed}"
+        schema = _not_optional(schema)
+        if isinstance(value, Mapping) and hasattr(schema, "__annotations__"):
+            problem = _field_problem(value, schema, name)
+            return problem or (f"{name}: {failure}" if name else str(failure))
+        for key, item, kind in _items(value, schema):
+            if inner := find_problem(item, kind, f"{name}{key}".lstrip(".")):
+                return inner
+        return f"{name or 'the content'} is {shorten(value)}; use {_describe(schema)}"
+    return ""
 
 
 def check_fields(instance: Any, error: type[FacepairsError] = BadConfig) -> None:
@@ -132,21 +116,21 @@ def shorten(value: object) -> str:
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
 
 
-def _field_problem(
-    value: Mapping[str, Any], info: inspect.StructType | inspect.DataclassType, name: str
-) -> str:
+def _field_problem(value: Mapping[str, Any], schema: Any, name: str) -> str:
     """Return the first problem with the fields of an object, or ""."""
-    forbids = isinstance(info, inspect.DataclassType) or info.forbid_unknown_fields
-    if forbids and (problem := _unknown_field(value, [f.encode_name for f in info.fields], name)):
+    info: Any = inspect.type_info(schema)
+    known = [field.encode_name for field in info.fields]
+    forbids = getattr(info, "forbid_unknown_fields", False)
+    if forbids and (problem := _unknown_field(value, known, name)):
         return problem
-    hints = get_type_hints(info.cls, include_extras=True)
-    for field in info.fields:
-        path = f"{name}.{field.encode_name}" if name else field.encode_name
-        if field.encode_name in value:
-            if problem := find_problem(value[field.encode_name], hints[field.name], path):
+    hints = get_type_hints(schema, include_extras=True)
+    for key, field in zip(known, info.fields, strict=True):
+        path = f"{name}.{key}".lstrip(".")
+        if key in value:
+            if problem := find_problem(value[key], hints[field.name], path):
                 return problem
         elif field.required:
-            return f"{path} is missing; use {_describe(field.type)}"
+            return f"{path} is missing; use {_describe(hints[field.name])}"
     return ""
 
 
@@ -160,7 +144,7 @@ def _unknown_field(value: Mapping[str, Any], known: list[str], name: str) -> str
 
 def _items(value: object, schema: Any) -> list[tuple[str, object, Any]]:
     """Return the parts of a dict, list or tuple: (suffix of the name, value, type of the part)."""
-    if get_origin(schema) is typing.Annotated:
+    if get_origin(schema) is Annotated:
         schema = get_args(schema)[0]
     kinds = get_args(schema)
     if get_origin(schema) is dict and isinstance(value, Mapping):
@@ -176,41 +160,35 @@ def _items(value: object, schema: Any) -> list[tuple[str, object, Any]]:
 def _not_optional(schema: Any) -> Any:
     """Return T for `T | None`, any other type as it is."""
     kinds = [kind for kind in get_args(schema) if kind is not type(None)]
-    is_union = get_origin(schema) in (typing.Union, types.UnionType)
+    is_union = get_origin(schema) in (Union, types.UnionType)
     return kinds[0] if is_union and len(kinds) == 1 else schema
 
 
-def _without_metadata(info: inspect.Type) -> inspect.Type:
-    return info.type if isinstance(info, inspect.Metadata) else info
-
-
-def _describe(info: inspect.Type) -> str:
+def _describe(schema: Any) -> str:
     """Return in words which values a type allows."""
+    info = inspect.type_info(schema)
     if isinstance(info, inspect.Metadata):
-        extra = info.extra_json_schema or {}
-        return str(extra.get("description") or _describe(info.type))
+        if description := (info.extra_json_schema or {}).get("description"):
+            return str(description)
+        info = info.type
+    kinds = get_args(get_args(schema)[0] if get_origin(schema) is Annotated else schema)
     if isinstance(info, inspect.LiteralType):
-        return f"one of {', '.join(str(value) for value in info.values)}"
+        return f"one of {', '.join(map(str, kinds))}"
     if isinstance(info, inspect.IntType | inspect.FloatType):
         word = "a whole number" if isinstance(info, inspect.IntType) else "a number"
         return word + _describe_range(info)
     if isinstance(info, inspect.StrType):
         return "a text that is not empty" if info.min_length else "a text"
     if isinstance(info, inspect.ListType | inspect.VarTupleType):
-        return f"a list, each item {_describe(info.item_type)}"
-    if isinstance(info, inspect.TupleType):
-        return f"a list of {', '.join(_describe(item) for item in info.item_types)}"
+        return f"a list, each item {_describe(kinds[0])}"
     if isinstance(info, inspect.UnionType):
-        return " or ".join(_describe(kind) for kind in info.types)
-    return _WORDS.get(type(info), "another type of value")
+        return " or ".join(map(_describe, kinds))
+    return "true or false" if isinstance(info, inspect.BoolType) else "an object"
 
 
 def _describe_range(info: inspect.IntType | inspect.FloatType) -> str:
-    least, most = info.ge, info.le
-    if least is None and most is None:
-        return f" above {info.gt:g}" if info.gt is not None else ""
-    if max(abs(least or 0), abs(most or 0)) >= LIMITLESS:
-        return " that is finite"
-    if most is None:
-        return f" of at least {least:g}"
-    return f" up to {most:g}" if least is None else f" from {least:g} to {most:g}"
+    low, high = info.ge, info.le
+    if low is None or high is None:
+        bounds = {" above ": info.gt, " of at least ": low, " up to ": high}
+        return "".join(f"{word}{bound:g}" for word, bound in bounds.items() if bound is not None)
+    return " that is finite" if high >= LIMITLESS else f" from {low:g} to {high:g}"
