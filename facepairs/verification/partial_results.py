@@ -24,14 +24,10 @@ from facepairs.support.lock import held
 
 CACHE_MB = 32
 TABLES = """
-DROP TABLE IF EXISTS work;
-DROP TABLE IF EXISTS images;
-DROP TABLE IF EXISTS errors;
-DROP TABLE IF EXISTS results;
-CREATE TABLE work (fingerprint TEXT);
-CREATE TABLE images (number INTEGER PRIMARY KEY, name BLOB UNIQUE);
-CREATE TABLE errors (number INTEGER PRIMARY KEY, error BLOB);
-CREATE TABLE results (row INTEGER PRIMARY KEY, vector BLOB);
+CREATE TABLE IF NOT EXISTS work (fingerprint TEXT);
+CREATE TABLE IF NOT EXISTS images (number INTEGER PRIMARY KEY, name BLOB UNIQUE);
+CREATE TABLE IF NOT EXISTS errors (number INTEGER PRIMARY KEY, error BLOB);
+CREATE TABLE IF NOT EXISTS results (row INTEGER PRIMARY KEY, vector BLOB);
 """
 
 Floats = npt.NDArray[np.float32]
@@ -112,9 +108,9 @@ class PartialResults(Results):
     def _open(self) -> None:
         """Continue with the results in the folder, or begin with none."""
         self._database.execute(f"PRAGMA cache_size = {-1024 * CACHE_MB}")
-        tables = self._query("SELECT count(*) FROM sqlite_master")
-        if not tables or not self._query("SELECT count(*) FROM results"):
-            self._database.executescript(TABLES)
+        self._database.executescript(TABLES)
+        if not self._query("SELECT EXISTS (SELECT * FROM results)"):
+            self._database.executescript("DELETE FROM work; DELETE FROM images;")
             self._write("INSERT INTO work VALUES (?)", [(self._fingerprint,)])
         elif not self._resume:
             raise BadRun(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.errors import BadRun
@@ -17,21 +17,23 @@ def results(tmp_path):
         yield results
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.lists(NAMES)))
-def test_images_are_numbered_in_the_order_of_adding(tmp_path, parts):
+def test_images_are_numbered_in_the_order_of_adding(results):
     expected = {}
-    with PartialResults(tmp_path / "out.csv", "fingerprint", resume=False) as results:
+
+    @settings(max_examples=40)
+    @given(st.lists(st.lists(NAMES)))
+    def check(parts):
         for names in parts:
             results.add_images(names)
             for name in names:
                 expected.setdefault(name, len(expected))
         assert results.image_count == len(expected)
         assert [results.image_name(number) for number in range(len(expected))] == list(expected)
-        numbers = [results.image_number(name) for name in expected]
-        assert numbers == list(expected.values())
-        with pytest.raises(KeyError):
-            results.image_number("never added: \n")
+        assert [results.image_number(name) for name in expected] == list(expected.values())
+
+    check()
+    with pytest.raises(KeyError):
+        results.image_number("never added: \n")
 
 
 def test_errors_are_stored_by_number(results):
