@@ -1,13 +1,13 @@
-"""What framing finds and what it costs or brings, on scenes made of LFW's framed faces.
+"""What face framing finds, costs and brings, on scenes made from LFW's framed faces.
 
-    python scripts/framing_study.py LFW [--scenes 1000] [--bundle BUNDLE] [--pairs 1000] [--out DIR]
+    python scripts/studies/framing.py LFW [--scenes 1000] [--bundle BUNDLE] [--pairs 1000]
 
-LFW is the folder with lfw-deepfunneled/ and the official lists. A scene is a face of LFW, a whole
-frame of 250 x 250 pixels, scaled by .4 to 2, turned by -20 to 20 degrees and pasted into a larger
-picture: smooth noise, a gradient, a blurred photo, or another photo of LFW whose face is blurred.
-Found means that the largest face's frame meets the pasted one with an intersection over union of
-.5 or more. With a BUNDLE that was trained on View 1, pairs of pairsDevTest.txt are scored as they
-are, framed anew, and framed from scenes. Writes framing.json and framing.md.
+LFW is the folder with lfw-deepfunneled/ and the official lists. A scene is a whole LFW frame of
+250 x 250 pixels, scaled by 0.4 to 2, rotated by -20 to 20 degrees and pasted into a larger picture:
+smooth noise, a gradient, a blurred photo, or another photo of LFW whose face is blurred. A face
+counts as found if the frame of the largest face meets the pasted one with an intersection over
+union of 0.5 or more. With a BUNDLE that was trained on View 1, pairs of pairsDevTest.txt are scored
+as they are, framed again, and framed from scenes. Writes OUT/framing.json and OUT/framing.md.
 """
 
 import argparse
@@ -49,7 +49,7 @@ Image = npt.NDArray[np.uint8]
 
 
 class Scene(NamedTuple):
-    """A picture, where its face truly is, and what it was made of."""
+    """A picture, the true position of its face, and what it was made of."""
 
     image: Image
     truth: Face
@@ -58,7 +58,7 @@ class Scene(NamedTuple):
 
 
 def make_scene(face: Image, other: Image, seed: int, number: int) -> Scene:
-    """Paste a face into a picture: the same for the same seed and number."""
+    """Paste a face into a picture; the same seed and number give the same scene."""
     rng = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, number]))
     scale = float(np.exp(rng.uniform(*np.log(SCALES))))
     turn = float(rng.uniform(-MOST_TURN, MOST_TURN))
@@ -83,7 +83,7 @@ def _paste(picture: Image, face: Image, truth: Face, scale: float) -> Image:
     middle = (size - 1) / 2
     place = cv2.getRotationMatrix2D((middle, middle), truth.roll_deg, LFW_PX * scale / size)
     place[:, 2] += np.array([truth.x - 0.5, truth.y - 0.5]) - middle
-    edge = max(1, size // 25)  # soft, as no photo ends in a line that could help or hinder
+    edge = max(1, size // 25)  # soft, because a hard edge could influence the detector
     soft = np.zeros((size, size), np.float32)
     soft[edge:-edge, edge:-edge] = 1
     soft = cv2.GaussianBlur(soft, (0, 0), edge / 2)
@@ -121,7 +121,7 @@ def _background(
 
 
 def detection(index: FaceIndex, scenes: int, seed: int) -> list[dict[str, Any]]:
-    """Make scenes of different images and look for their faces; one row a scene."""
+    """Make scenes of different images and look for their faces; return a row per scene."""
     rng = np.random.Generator(np.random.Philox(key=seed))
     chosen = rng.choice(len(index), 2 * scenes, replace=False).tolist()
     tick = progress_display()("scenes")
@@ -157,7 +157,7 @@ def detection(index: FaceIndex, scenes: int, seed: int) -> list[dict[str, Any]]:
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Count what was found, as a whole and in groups."""
+    """Count the faces found, in all scenes and in groups of scenes."""
     groups: dict[str, Callable[[dict[str, Any]], bool]] = {"all": lambda row: True}
     for name in BACKGROUNDS:
         groups[f"background {name}"] = lambda row, name=name: row["background"] == name
@@ -169,14 +169,14 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         groups[text] = lambda row, low=low, high=high: low <= abs(row["turn"]) < high
     table = {}
     for name, belongs in groups.items():
-        mine = [row for row in rows if belongs(row)]
-        agree = int(sum((row["overlap"] or 0) >= AGREES for row in mine))
+        members = [row for row in rows if belongs(row)]
+        agree = int(sum((row["overlap"] or 0) >= AGREES for row in members))
         table[name] = {
-            "scenes": len(mine),
-            "a_face_found": sum(row["faces"] > 0 for row in mine),
+            "scenes": len(members),
+            "a_face_found": sum(row["faces"] > 0 for row in members),
             "frame_agrees": agree,
-            "interval": clopper_pearson(agree, len(mine)) if mine else None,
-            "agrees_among_all_faces": sum((row["best_overlap"] or 0) >= AGREES for row in mine),
+            "interval": clopper_pearson(agree, len(members)) if members else None,
+            "agrees_among_all_faces": sum((row["best_overlap"] or 0) >= AGREES for row in members),
         }
     good = [row for row in rows if (row["overlap"] or 0) >= AGREES]
     lean = np.array([row["lean"] - row["turn"] for row in good])
@@ -186,7 +186,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "groups": table,
         "lean_error_degrees": {"mean": float(lean.mean()), "sd": float(lean.std())},
         "box_ratio": {"mean": float(ratio.mean()), "sd": float(ratio.std())},
-        "cpu_seconds_a_scene": {
+        "cpu_seconds_per_scene": {
             "median": float(np.median(seconds)),
             "p95": float(np.quantile(seconds, 0.95)),
         },
@@ -194,7 +194,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class _Variants:
-    """The same photo as a network would see it in different ways, by name."""
+    """The crops that a network would see of the same photo, by the way it was framed."""
 
     def __init__(self, framing: CropSpec, seed: int) -> None:
         self._framing = framing
@@ -229,7 +229,7 @@ class _Variants:
 def verification(
     index: FaceIndex, lfw: Path, verifier: Verifier, most: int, seed: int
 ) -> dict[str, Any]:
-    """Score pairs of View 1's test list in every variant."""
+    """Score pairs of View 1's test list, framed in every way."""
     pairs = read_pairs(lfw / "pairsDevTest.txt", index)
     each = max(1, most // 2)
     chosen = np.concatenate(
@@ -283,7 +283,7 @@ def _figures(
 
 
 def markdown(found: dict[str, Any], scores: dict[str, Any] | None) -> str:
-    """Write both tables."""
+    """Return both tables as Markdown."""
     lines = [
         "| scenes | n | a face found | frame agrees | 95 % | among all faces |",
         "| --- " * 6 + "|",
@@ -295,9 +295,9 @@ def markdown(found: dict[str, Any], scores: dict[str, Any] | None) -> str:
             low, high = row["interval"]
             cells = f"{shares[0]:.3f} | {shares[1]:.3f} | {low:.3f} to {high:.3f}"
             lines.append(f"| {name} | {n} | {cells} | {row['agrees_among_all_faces'] / n:.3f} |")
-    for key in ("lean_error_degrees", "box_ratio", "cpu_seconds_a_scene"):
-        told = ", ".join(f"{name} {value:.3f}" for name, value in found[key].items())
-        lines.append(f"\n{key.replace('_', ' ')}: {told}")
+    for key in ("lean_error_degrees", "box_ratio", "cpu_seconds_per_scene"):
+        text = ", ".join(f"{name} {value:.3f}" for name, value in found[key].items())
+        lines.append(f"\n{key.replace('_', ' ')}: {text}")
     if scores:
         lines += ["", "| View 1 test pairs | pairs | accuracy | AUC | photos without a face |"]
         lines.append("| --- " * 5 + "|")
@@ -318,19 +318,19 @@ def main() -> int:
     parser.add_argument("--bundle", type=Path, help="a bundle of kind embedding, of View 1")
     parser.add_argument("--pairs", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=Path("framing_study"))
-    given = parser.parse_args()
-    cv2.setNumThreads(1)  # the threads are here
+    options = parser.parse_args()
+    cv2.setNumThreads(1)  # this script has threads of its own
     try:
-        index = FaceIndex.scan(given.lfw / "lfw-deepfunneled")
-        rows = detection(index, given.scenes, given.seed)
+        index = FaceIndex.scan(options.lfw / "lfw-deepfunneled")
+        rows = detection(index, options.scenes, options.seed)
         found, scores = summary(rows), None
-        if given.bundle:
-            verifier = Verifier.load(given.bundle, threads=1)
-            scores = verification(index, given.lfw, verifier, given.pairs, given.seed)
+        if options.bundle:
+            verifier = Verifier.load(options.bundle, threads=1)
+            scores = verification(index, options.lfw, verifier, options.pairs, options.seed)
         text = markdown(found, scores)
-        report = {"detection": found, "verification": scores, "scenes": rows, "seed": given.seed}
+        report = {"detection": found, "verification": scores, "scenes": rows, "seed": options.seed}
         for name, content in (("framing.json", json.dumps(report, indent=1)), ("framing.md", text)):
-            with atomic_file(given.out / name) as handle:
+            with atomic_file(options.out / name) as handle:
                 handle.write(content)
     except (FacepairsError, OSError) as error:
         print_error("error", str(error), False)

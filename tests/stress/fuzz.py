@@ -78,8 +78,8 @@ def people(path: Path) -> None:
 
 
 def pairs(path: Path) -> None:
-    found = read_pairs(path, INDEX)
-    assert (found.left != found.right).all()
+    listed = read_pairs(path, INDEX)
+    assert (listed.left != listed.right).all()
 
 
 def pairs_csv(path: Path) -> None:
@@ -93,9 +93,9 @@ def pairs_file(path: Path) -> None:
 
 
 def manifest(path: Path) -> None:
-    found = parse_json_object(path.read_bytes(), path)
+    fields = parse_json_object(path.read_bytes(), path)
     try:
-        parsed = parse_manifest(found)
+        parsed = parse_manifest(fields)
     except ValueError:
         return
     for name, value in vars(Manifest).items():
@@ -105,15 +105,15 @@ def manifest(path: Path) -> None:
 
 
 def scores(path: Path) -> None:
-    found = read_scores(path)
-    assert len(found)
-    assert all(map(math.isfinite, found.score.tolist()))
+    table = read_scores(path)
+    assert len(table)
+    assert all(map(math.isfinite, table.score.tolist()))
 
 
 def embedder(path: Path) -> None:
-    found = ExternalEmbedder.open(path)
-    assert found.network.parent == path.parent
-    assert found.framing.side_px(250, 250) >= 1
+    model = ExternalEmbedder.open(path)
+    assert model.network_path.parent == path.parent
+    assert model.framing.side_px(250, 250) >= 1
 
 
 def changed(tree: Any, source: atheris.FuzzedDataProvider) -> Any:

@@ -341,9 +341,8 @@ def synth_job(base: Path) -> Job:
 
 def check_job(base: Path) -> Job:
     """`data check`, which writes nothing."""
-    return _quick_job(
-        "check", lambda place: command_line("data", "check", base / "faces"), _nothing
-    )
+    words = ("data", "check", base / "faces")
+    return _quick_job("check", lambda place: command_line(*words), _nothing)
 
 
 def _check_photos(folder: Path, expected: int) -> None:

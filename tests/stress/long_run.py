@@ -1,7 +1,6 @@
 """Train for long with each store; check that memory, open files and logs do not grow.
 
     PYTHONPATH=tests:tests/helpers python -m stress.long_run --place long --steps 50000
-    ... --place long --so-far
     ... --place long --steps 3000 --stores memory --suspend-s 20 --json
 
 Runs `facepairs train` on drawn faces, a small network with 2 pairs per step, and samples the
@@ -9,8 +8,7 @@ process once a second from the end of its first epoch until it exports. The firs
 samples is warm-up; of the rest, the first and the last quarter are compared. Exit code 1 if memory
 changed by more than 2 %, the number of open files grew, or the log grows faster than at first. An
 interrupted run goes on where it was; stores in PLACE/results.jsonl are not run again. A resumed
-training is a new process: the process with the most samples counts. `--so-far` runs nothing and
-reports all samples (PLACE/samples-*.jsonl).
+training is a new process: the process with the most samples counts.
 """
 
 import argparse
@@ -169,11 +167,6 @@ def longest_process(samples: Path) -> list[Row]:
     return max(by_process.values(), key=len)
 
 
-def so_far(place: Path, store: str) -> Row:
-    """Summarise the samples of a training that has not ended."""
-    return {"store": store, **summary(longest_process(place / f"samples-{store}.jsonl"))}
-
-
 def summary(rows: list[Row]) -> Row:
     """Compare the first and the last quarter of a process's samples after its warm-up."""
     warm = rows[int(len(rows) * WARM_UP) :]
@@ -247,17 +240,12 @@ def main() -> int:
     parser.add_argument("--stores", nargs="+", choices=STORES, default=STORES)
     parser.add_argument("--suspend-s", type=float, default=0, metavar="S",
                         help="suspend each training halfway for so many seconds")  # fmt: skip
-    parser.add_argument("--so-far", action="store_true", help="run nothing, report the samples")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
     place = options.place.resolve()
     rows = read_rows(place / "results.jsonl")
     todo = [store for store in options.stores if all(row["store"] != store for row in rows)]
-    if options.so_far:
-        sampled = [store for store in todo if (place / f"samples-{store}.jsonl").exists()]
-        rows += [so_far(place, store) for store in sampled]
-    else:
-        rows += run(place, todo, options.steps, options.suspend_s)
+    rows += run(place, todo, options.steps, options.suspend_s)
     print(json.dumps(rows, indent=1) if options.json else table(rows))
     return 0 if all(row["flat"] for row in rows) else 1
 

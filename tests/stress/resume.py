@@ -27,10 +27,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from invented_view2 import write_lists
 
-from facepairs.data.synth.folder import write_synthetic_faces
-from stress.jobs import checkpoint_sha256
+from stress.jobs import checkpoint_sha256, prepare
 from stress.processes import Work, append_row, command_line, read_rows, run, warm_up
 
 STEPS, EPOCHS = 6, 2
@@ -232,22 +230,13 @@ def crossval_task(base: Path) -> Task:
     """Describe a cross-validation of two methods on two folds."""
     file = base / "crossval.toml"
     file.write_text(CROSSVAL)
-    words = ("crossval", base / "many", "--lists", base / "lists", "--config", file)
+    words = ("crossval", base / "sets", "--lists", base / "lists", "--config", file)
 
     def start(out: Path) -> Work:
         resume = ("--resume",) if out.is_dir() and any(out.iterdir()) else ()
         return command_line(*words, "--out", out, *resume)
 
     return Task("crossval", FOLDS, start, start, crossval_content)
-
-
-def prepare(base: Path) -> None:
-    """Draw the faces and write lists of folds."""
-    if not (base / "faces").exists():
-        write_synthetic_faces(base / "faces", 24, 4, seed=5)
-    if not (base / "lists").exists():
-        write_synthetic_faces(base / "many", 48, 3, seed=8, size_px=125)
-        write_lists(base / "many", base / "lists")
 
 
 def trials(task: Task, count: int) -> Iterator[list[tuple[StopPoint, str]]]:

@@ -54,7 +54,7 @@ def test_the_process_with_the_most_samples_counts(tmp_path):
     for number, row in enumerate(second):
         row |= {"process": 9, "epoch": 41 + number}
     path.write_text("".join(json.dumps(row) + "\n" for row in first + second))
-    found = long_run.so_far(tmp_path, "files")
+    found = summary(long_run.longest_process(path))
     assert (found["samples"], found["steps"]) == (100, 100 * long_run.EPOCH_STEPS)
     assert found["anonymous_mb"] == [500, 500]
     assert found["flat"]
