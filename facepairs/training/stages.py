@@ -63,7 +63,7 @@ def precompute_backbone(session: Session, network: FrozenBackboneNetwork) -> Fea
     The chief fits; all workers compute a share of the features.
     """
     data, context, log = session.data, session.context, session.options.log
-    progress = session.options.progress("describing images")
+    progress = session.options.progress("computing features")
     seed, images = data.config.seed, data.images
     if session.state.is_new:
         log("fitting local descriptors")
