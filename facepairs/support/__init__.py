@@ -1,1 +1,1 @@
-"""Platform differences, atomic writes, locks, checksums, clocks, threads."""
+"""Atomic outputs, locks, checksums, validation, platform differences, progress, threads."""
