@@ -1,1 +1,1 @@
-"""From scores to numbers that do not flatter: NumPy and scikit-learn only."""
+"""Scores of pairs → metrics, calibration, one `Summary` → report; never on pairs used to choose."""

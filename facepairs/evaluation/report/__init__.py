@@ -1,4 +1,4 @@
-"""From numbers to pages, plots and tables: draws what `evaluation.numbers` counted, counts nothing.
+"""The report of an evaluation: `ReportData`, and the page, folder, tables and plots made from it.
 
-The page is one HTML file that loads nothing from anywhere and works without JavaScript.
+The page is one HTML file that loads nothing and works without JavaScript.
 """
