@@ -1,4 +1,4 @@
-"""Fixtures for every room: synthetic faces, and the real data set where a machine has it."""
+"""Fixtures for all tests: synthetic faces, and the real data set where it is installed."""
 
 import os
 import signal
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from facepairs.bundles.bundle import Bundle
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-# Started in the background of a script, everything ignores Ctrl-C, and so would what tests start.
+# A script's background jobs ignore Ctrl-C, and so would the processes that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# How long an example takes says something of the machine, not of the code.
+# The time of an example depends on the machine, not on the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 

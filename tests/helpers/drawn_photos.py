@@ -1,4 +1,4 @@
-"""Photos to decode: drawn pixels, encoded as files are."""
+"""Photos to decode: drawn pixels, encoded in memory."""
 
 import io
 
@@ -7,7 +7,7 @@ from PIL import Image
 
 
 def smooth(height: int, width: int, seed: int = 0) -> np.ndarray:
-    """Give uint8[height, width, 3] of a few random waves: smooth, as faces are."""
+    """Return uint8[height, width, 3], the sum of a few random waves: smooth like a face."""
     rng = np.random.default_rng(seed)
     y, x = np.indices((height, width))
     planes = []

@@ -1,4 +1,4 @@
-"""Photos that are not framed: drawn faces, scaled and turned, on a larger canvas."""
+"""Photos that need framing: drawn faces, scaled and rotated, on a larger canvas."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from facepairs.faces.framing import FRAME_BOXES
 
 
 class Place(NamedTuple):
-    """Where a framed face of 250 x 250 pixels is put: centre, side, degrees counter-clockwise."""
+    """Where a frame of 250 x 250 pixels is pasted: centre, side, roll counter-clockwise."""
 
     x: float
     y: float
@@ -29,7 +29,7 @@ def drawn_faces(folder: Path, people: int = 3, images: int = 2) -> list[Path]:
 
 
 def canvas(width: int, height: int) -> Image.Image:
-    """A background without faces: a smooth slope."""
+    """Return a background without faces: a smooth gradient."""
     across = np.linspace(70, 190, width)[None, :, None]
     down = np.linspace(-30, 30, height)[:, None, None]
     pixels = np.broadcast_to(across + down, (height, width, 3))

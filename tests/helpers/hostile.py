@@ -1,4 +1,4 @@
-"""Files that mean harm, or only look like images: seeded, synthetic, made without any network.
+"""Malicious, damaged and fake image files: seeded, synthetic, made without any network.
 
 `hostile_files` gives named bytes; `odd_places` puts into a folder what is no file at all.
 """
@@ -18,18 +18,18 @@ from facepairs.data.synth.faces import draw_face
 
 
 class Hostile(NamedTuple):
-    """One file: its kind, a name that tells how it was made, its bytes."""
+    """One file: its kind, a name that describes how it was made, its bytes."""
 
     kind: str
     name: str
     data: bytes
 
 
-SIZE = (120, 96)  # a detector that finds no face looks seven times: small pictures are enough
+SIZE = (120, 96)  # small: without a face, the detector makes seven searches
 
 
 def face(seed: int, size: tuple[int, int] = SIZE) -> Image.Image:
-    """Draw a face off the centre of a picture that needs framing."""
+    """Draw a face off the centre, in an image that is not a frame."""
     picture = Image.new("RGB", size, (90, 110, 120))
     drawn = Image.fromarray(draw_face(seed, 1, 1)).resize((min(size),) * 2)
     picture.paste(drawn, (5, 0))
@@ -43,7 +43,7 @@ def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
 
 
 def sound_files(seed: int, size: tuple[int, int] = SIZE) -> dict[str, bytes]:
-    """Give one sound file of each make that the mutations start from."""
+    """Return one valid file per encoding, from which mutations are made."""
     picture = face(seed, size)
     second = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     exif = Image.Exif()
@@ -74,7 +74,7 @@ def sound_files(seed: int, size: tuple[int, int] = SIZE) -> dict[str, bytes]:
     }
     for compression in ("tiff_lzw", "tiff_adobe_deflate", "jpeg", "packbits"):
         made[f"tiff-{compression}"] = encoded(picture, "TIFF", compression=compression, exif=exif)
-    # Adobe's marker says how CMYK is stored: 2 is YCCK.
+    # Adobe's marker gives the storage of CMYK: 2 is YCCK.
     at = made["jpeg-cmyk"].find(b"Adobe")
     ycck = bytearray(made["jpeg-cmyk"])
     ycck[at + 11] = 2
@@ -89,7 +89,7 @@ def gray16(picture: Image.Image) -> Image.Image:
 def hostile_files(
     seed: int = 0, mutants: int = 70, bombs: bool = True, size: tuple[int, int] = SIZE
 ) -> Iterator[Hostile]:
-    """Yield sound files, `mutants` of each, and, with `bombs`, what is written to do harm."""
+    """Yield valid files, `mutants` mutations of each, and, with `bombs`, malicious files."""
     sound = sound_files(seed, size)
     for name, data in sound.items():
         yield Hostile("sound", name, data)
@@ -135,7 +135,7 @@ def _splice(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _overwrite(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """Put extreme numbers where lengths, sizes and offsets may stand, most of all in the head."""
+    """Write extreme numbers where lengths, sizes and offsets may be, mostly in the header."""
     at = int(rng.integers(0, min(len(data), 120 if rng.random() < 0.7 else len(data))))
     value = (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", bytes(4), b"\xff\xff\xff\x7f")
     put = value[int(rng.integers(4))][: int(rng.integers(1, 5))]
@@ -202,7 +202,7 @@ NAMES = (
 
 
 def odd_places(folder: Path, photo: bytes) -> Iterator[tuple[str, Path]]:
-    """Put into a folder what is no file, and files of odd names; yield (what, path)."""
+    """Make special files (links, pipes, folders) and files with odd names; yield (kind, path)."""
     folder.mkdir(parents=True, exist_ok=True)
     os.mkfifo(folder / "fifo.jpg")
     (folder / "folder.jpg").mkdir()

@@ -1,4 +1,4 @@
-"""Image containers written by hand: bombs, lies in headers and whatever no encoder would write."""
+"""Image containers written by hand: bombs, false headers and other things no encoder writes."""
 
 import io
 import struct
@@ -22,7 +22,7 @@ def png(width: int, height: int, bits: int, colour: int, body: bytes, extra: byt
 
 
 def zeros(count: int) -> bytes:
-    """Deflate `count` zero bytes without holding them."""
+    """Return `count` zero bytes, compressed with deflate in constant memory."""
     packer = zlib.compressobj(9)
     block = bytes(1 << 20)
     parts = [packer.compress(block) for _ in range(count >> 20)]
@@ -75,7 +75,7 @@ def gif_bombs() -> Iterator[Named]:
     head = gif(60, 60)[:19]
     yield "comments", head + b"!\xfe" + (b"\xff" + b"x" * 255) * 100_000 + b"\0" + gif(60, 60)[19:]
     yield "tiny-comments", head + b"!\xfe\1x\0" * 2_000_000 + gif(60, 60)[19:]
-    # LZW that repeats ever longer strings: some 100 million pixels in a few kilobytes.
+    # LZW codes for ever longer strings: some 100 million pixels in a few kilobytes.
     out = io.BytesIO()
     Image.new("P", (7000, 7000)).save(out, "GIF")
     yield "lzw-7000", out.getvalue()
@@ -131,7 +131,7 @@ def webp_bombs() -> Iterator[Named]:
 
 
 def tiff(entries: dict[int, tuple[int, int, int]], body: bytes = b"", loop: bool = False) -> bytes:
-    """Write one directory of (type, count, value) at 8 and `body` behind it."""
+    """Return a TIFF with one directory of (type, count, value) at offset 8, followed by `body`."""
     rows = b"".join(
         struct.pack("<HHII", tag, *(v & 0xFFFFFFFF for v in e)) for tag, e in entries.items()
     )
@@ -167,7 +167,7 @@ def tiff_image(
 
 
 def shared_tags(size: int, tags: int) -> bytes:
-    """Write `tags` tags that all claim the same `size` bytes."""
+    """Return a TIFF with `tags` tags that all claim the same `size` bytes."""
     entries = {1000 + number: (7, size, 8) for number in range(tags)}
     return tiff({274: (3, 1, 6), **entries}, bytes(size))
 
@@ -224,7 +224,7 @@ def exif(body: bytes) -> bytes:
 
 
 def jpeg_oddities(sound: bytes) -> Iterator[Named]:
-    """Vary a sound JPEG: headers that lie, EXIF, ICC, endless segments and scans."""
+    """Yield variants of a valid JPEG: false headers, EXIF, ICC, endless segments and scans."""
 
     def behind_soi(segments: bytes) -> bytes:
         return sound[:2] + segments + sound[2:]
@@ -266,7 +266,7 @@ def jpeg_oddities(sound: bytes) -> Iterator[Named]:
 
 
 def jpeg_bombs() -> Iterator[Named]:
-    """Real pixels: large plain ones, and a progressive one whose scans go on and on."""
+    """Yield JPEGs with real pixels: large uniform ones, and a progressive one of many scans."""
     for mode in ("L", "RGB", "CMYK"):
         out = io.BytesIO()
         Image.new(mode, (7000, 7000)).save(out, "JPEG", quality=30)
