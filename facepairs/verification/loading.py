@@ -1,14 +1,16 @@
 """Opening a model: a bundle, or the TOML of an external embedder."""
 
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.manifest import MANIFEST
-from facepairs.verification.external_embedder import ExternalEmbedder
 from facepairs.verification.scorer import BundleScorer, ExternalScorer, Scorer
 
-Model: TypeAlias = Bundle | ExternalEmbedder
+if TYPE_CHECKING:
+    from facepairs.verification.external_embedder import ExternalEmbedder
+
+Model: TypeAlias = "Bundle | ExternalEmbedder"
 
 
 def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
@@ -22,6 +24,8 @@ def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
         BadBundle: The model is missing, damaged or cannot be used.
     """
     if path is not None and str(path).lower().endswith(".toml"):
+        from facepairs.verification.external_embedder import ExternalEmbedder
+
         return ExternalEmbedder.open(path)
     return Bundle.open(path, verify_files)
 

@@ -6,7 +6,7 @@ size of a batch changes a score by float32 rounding at most (matrix products are
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,9 @@ import onnxruntime
 from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadBundle, BadData
 from facepairs.images.crop import Crop, CropSpec
-from facepairs.verification.external_embedder import ExternalEmbedder
+
+if TYPE_CHECKING:
+    from facepairs.verification.external_embedder import ExternalEmbedder
 
 BATCH_CROPS = 16  # per call: activations stay near the caches; larger batches are slower
 LOG_FATAL_ONLY = 4  # ONNX Runtime's log level; errors are raised as exceptions
@@ -264,7 +266,7 @@ class ExternalScorer(Scorer):
         BadBundle: As `OnnxSession` does, or the network does not fit the TOML.
     """
 
-    def __init__(self, model: ExternalEmbedder, threads: int | None = None) -> None:
+    def __init__(self, model: "ExternalEmbedder", threads: int | None = None) -> None:
         session = OnnxSession(model.read_network(), model.network_path, threads)
         super().__init__(session, model.framing)
         self._model = model

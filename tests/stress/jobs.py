@@ -269,7 +269,7 @@ def crossval_job(base: Path) -> Job:
 
 def verify_job(base: Path) -> Job:
     def work(place: Path) -> Work:
-        resume = ("--resume",) if (place / "scores.csv.partial/state.json").exists() else ()
+        resume = ("--resume",) if (place / "scores.csv.partial/work.sqlite").exists() else ()
         return command_line("verify", "--pairs", base / "pairs.csv", "--out", place / "scores.csv",
                             "--root", base / "many", *resume)  # fmt: skip
 

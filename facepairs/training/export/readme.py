@@ -47,7 +47,7 @@ def readme(record: "ExportRecord") -> str:
 
 
 def embedder_toml(bundle: Bundle) -> str:
-    """Return the description of an embedding network that `verification.foreign` reads."""
+    """Return the description of an embedding network that `verification.external_embedder` reads."""
     framing, calibration = bundle.framing, bundle.calibration
     return f"""# For `facepairs verify --bundle` and `facepairs evaluate`, beside {NETWORK}
 file = "{NETWORK}"
