@@ -1,1 +1,1 @@
-"""Folders, lists and pairs of faces: standard library, NumPy and Pillow only."""
+"""Indexing folders of faces; people, pairs, samplers and splits; LFW; synthetic faces."""

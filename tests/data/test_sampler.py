@@ -74,6 +74,13 @@ def test_pairs_are_golden():
     assert pairs.genuine.tolist() == GOLDEN[2]
 
 
+def test_pairs_of_distinct_people_are_golden():
+    first = firsts([1, 2, 3, 4, 5, 6, 7])
+    pairs = DistinctPeopleSampler(first, range(7), 42, 4, several_share=0.75).block(3, 5, 8)
+    assert pairs.left.tolist() == [2, 13, 27, 0, 5, 7, 19, 0]
+    assert pairs.right.tolist() == [1, 14, 25, 0, 4, 9, 18, 0]
+
+
 def test_people_are_drawn_before_images():
     counts = [500] + [2] * 49
     pairs = PairSampler(firsts(counts), range(50), 1, genuine_share=1.0).block(0, 0, 5000)

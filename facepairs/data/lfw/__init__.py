@@ -1,1 +1,1 @@
-"""Labeled Faces in the Wild: download, checksums, and the official lists."""
+"""Labeled Faces in the Wild: downloading it and reading its official lists."""

@@ -113,14 +113,14 @@ def test_mean_colour_does_not_identify_people() -> None:
 
 
 def test_a_folder_has_the_layout_of_lfw(tmp_path: Path) -> None:
-    ticks: list[tuple[int, int]] = []
-    write_synthetic_faces(tmp_path / "faces", 3, 2, 7, progress=lambda *tick: ticks.append(tick))
+    calls: list[tuple[int, int]] = []
+    write_synthetic_faces(tmp_path / "faces", 3, 2, 7, progress=lambda *call: calls.append(call))
     index = FaceIndex.scan(tmp_path / "faces")
     assert list(index.people) == sorted(name_of(7, p) for p in range(3))
     assert index.image_counts.tolist() == [2, 2, 2]
     assert index.skipped == ()
     assert index.files[0] == f"{index.people[0]}_0001.jpg"
-    assert ticks == [(done, 6) for done in range(1, 7)]
+    assert calls == [(done, 6) for done in range(1, 7)]
     with Image.open(index.path(0)) as image:
         assert (image.format, image.mode, image.size) == ("JPEG", "RGB", (250, 250))
 
