@@ -86,10 +86,12 @@ def train(
     """
     from facepairs.cli.quiet import quiet_tensorflow
     from facepairs.support.machine import require_room_to_train
+    from facepairs.training.distributed.cluster import read_cluster
     from facepairs.training.inputs.people import prepare
     from facepairs.training.run_folder.folder import resolve_config
 
-    run_folder = out or _new_run_folder(devices, resume)
+    workers = 1 if devices == "one" else read_cluster().workers
+    run_folder = out or _new_run_folder(workers, resume)
     options = training_settings(context)
     settings = resolve_config(options, config, run_folder, resume)
     require_room_to_train()
@@ -123,11 +125,9 @@ def train(
         raise typer.Exit(INTERRUPTED)
 
 
-def _new_run_folder(devices: str, resume: bool) -> Path:
+def _new_run_folder(workers: int, resume: bool) -> Path:
     """Return a run folder named by the time, for a single worker that starts a new run."""
-    from facepairs.training.distributed.cluster import read_cluster
-
-    if devices != "one" and read_cluster().workers > 1:
+    if workers > 1:
         raise typer.BadParameter("several workers need the run folder that they share: --out RUN")
     if resume:
         raise typer.BadParameter("--resume needs the run folder: --out RUN")
