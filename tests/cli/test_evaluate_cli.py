@@ -55,7 +55,10 @@ def test_several_are_compared_in_a_table(world):
     ("words", "why"),
     [
         (["{root}/run", "--pairs", "x.csv"], "--pairs goes with a bundle"),
-        (["{root}/scores.csv", "--report-dir", "{root}"], "is neither a report nor an empty folder"),
+        (
+            ["{root}/scores.csv", "--report-dir", "{root}"],
+            "is neither a report nor an empty folder",
+        ),
     ],
 )
 def test_mistakes_get_one_line(world, words, why):
