@@ -7,7 +7,7 @@ verifier, `--model` an architecture to train, `--pairs` a CSV file of pairs.
 import dataclasses
 import shlex
 import sys
-from pathlib import Path as LocalPath
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,16 +21,14 @@ def path(text: str) -> str:
     return text
 
 
-Data = Annotated[LocalPath, Argument(help="Folder of Person_Name/photo.jpg.")]
+Data = Annotated[Path, Argument(help="Folder of Person_Name/photo.jpg.")]
 AnyData = Annotated[str, Argument(parser=path, help="Folder of Person_Name/photo.jpg.")]
 BundleArgument = Annotated[
     str, Argument(help="Bundle made by `facepairs train`; default: the packaged one.")
 ]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
-Lists = Annotated[LocalPath | None, Option(help="Folder of the official LFW lists.")]
-Pairs = Annotated[
-    LocalPath | None, Option(help="CSV file left,right,genuine with paths below DATA.")
-]
+Lists = Annotated[Path | None, Option(help="Folder of the official LFW lists.")]
+Pairs = Annotated[Path | None, Option(help="CSV file left,right,genuine with paths below DATA.")]
 Model = Annotated[choices.Model | None, Option(help="Architecture to train.")]
 Protocol = Annotated[
     choices.Protocol | None,
@@ -40,7 +38,7 @@ Seed = Annotated[
     int | None, Option(help="Seed of split, pairs, weights and augmentation. [default: 0]")
 ]
 SkipBad = Annotated[bool, Option("--skip-bad", help="Leave unreadable images out.")]
-Config = Annotated[LocalPath | None, Option(help="TOML file of settings; options override it.")]
+Config = Annotated[Path | None, Option(help="TOML file of settings; options override it.")]
 Runner = Annotated[
     str | None,
     Option(
@@ -64,7 +62,7 @@ def training_settings(context: typer.Context) -> dict[str, Any]:
 
     fields = {field.name for field in dataclasses.fields(TrainConfig)}
     return {
-        name: str(value) if isinstance(value, LocalPath) else value
+        name: str(value) if isinstance(value, Path) else value
         for name, value in context.params.items()
         if name in fields and value is not None and value is not False
     }

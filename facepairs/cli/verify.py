@@ -14,9 +14,7 @@ from facepairs.cli.output import (
     OK,
     UNDECIDED,
     log,
-    print_json,
     print_result,
-    print_rows,
     progress_display,
 )
 
@@ -163,23 +161,14 @@ def _verify_two(
         write_overlay(show, left, right, best)
     for line in verify_output.warnings_of(best, left, right):
         log(line)
-    if settings.json:
-        comparisons = [verify_output.verdict_json(one) for one in verdicts]
-        print_json(
-            {
-                **verify_output.verdict_json(best),
-                **point.to_json(),
-                "left": str(left),
-                "right": str(right),
-                "model": settings.bundle,
-                "schema": SCHEMA,
-                **({"comparisons": comparisons} if every else {}),
-            }
-        )
-    else:
-        print_rows(verify_output.verdict_rows(best, point))
-        if len(verdicts) > 1:
-            print_rows(verify_output.comparison_rows(verdicts))
+    photos = {"left": str(left), "right": str(right), "model": settings.bundle}
+    values = {**verify_output.verdict_json(best), **point.to_json(), **photos, "schema": SCHEMA}
+    if every:
+        values["comparisons"] = [verify_output.verdict_json(one) for one in verdicts]
+    rows = verify_output.verdict_rows(best, point)
+    if len(verdicts) > 1:
+        rows += verify_output.comparison_rows(verdicts)
+    print_result(settings.json, values, rows)
     raise typer.Exit(EXIT_CODES[best.same])
 
 
@@ -231,12 +220,9 @@ def _verify_against(
     ranking = rank_folder(verifier, photo, folder, point, progress, settings.framing)
     if out is not None:
         ranking.write(out)
-    if settings.json:
-        values = {**ranking.to_json(top), **point.to_json()}
-        print_json({**values, "folder": str(folder), "model": settings.bundle, "schema": SCHEMA})
-    else:
-        print_rows(verify_output.ranking_rows(ranking, top))
-        print_rows(verify_output.threshold_rows(point))
-        for line in verify_output.ranking_warnings(ranking):
-            log(line)
+    for line in verify_output.ranking_warnings(ranking):
+        log(line)
+    values = {**ranking.to_json(top), **point.to_json(), "folder": str(folder)}
+    rows = verify_output.ranking_rows(ranking, top) + verify_output.threshold_rows(point)
+    print_result(settings.json, {**values, "model": settings.bundle, "schema": SCHEMA}, rows)
     raise typer.Exit(NEGATIVE if ranking.failed else OK)

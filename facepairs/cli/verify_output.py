@@ -105,4 +105,4 @@ def _rate_rows(point: "OperatingPoint") -> Rows:
 def _score_row(verdict: "Verdict | Match", text: str) -> tuple[str, str]:
     probability = "" if verdict.probability is None else f"{verdict.probability:.3f}  "
     decision = "" if verdict.same is None else DECISIONS[verdict.same]
-    return f"{verdict.score:7.4f}", f"{probability}{decision:<16}  {text}"
+    return f"{verdict.score:.4f}", f"{probability}{decision:<16}  {text}"
