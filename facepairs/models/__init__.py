@@ -1,1 +1,1 @@
-"""Keras networks for pairs of faces, their training objectives, and their way into a bundle."""
+"""Keras networks for pairs of faces, their training objectives and their export."""

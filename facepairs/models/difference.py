@@ -1,7 +1,7 @@
 """The difference network: convolutions over the absolute difference of two faces.
 
-Conv 3x3 / ReLU / MaxPool blocks of 20, 40, 60, 80 and 100 filters, a dense layer of 200, one logit.
-The absolute difference makes `f(a, b) = f(b, a)` exact.
+Blocks of Conv 3x3, ReLU and MaxPool with 20, 40, 60, 80 and 100 filters, then a dense layer of 200
+units and one logit. The absolute difference makes `f(a, b) = f(b, a)` exact.
 """
 
 import keras

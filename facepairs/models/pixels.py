@@ -1,4 +1,4 @@
-"""The baseline without weights: how near two faces are, pixel by pixel."""
+"""The baseline without weights: the difference of two images, pixel by pixel."""
 
 import keras
 from keras import ops

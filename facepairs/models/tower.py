@@ -1,6 +1,6 @@
-"""The Siamese tower: one face in, one point on the unit sphere out; both faces share its weights.
+"""The convolutional Siamese tower: one image in, one embedding of length 1 out.
 
-Four stages of Conv 3x3 / batch norm / ReLU / MaxPool, a dense layer to the embedding, length one.
+Four stages of Conv 3x3, batch normalisation, ReLU and MaxPool, then a dense layer.
 """
 
 from typing import Any
@@ -26,8 +26,8 @@ def face_tower(image_px: int) -> keras.Model:
 
 
 def with_mirror_image(tower: keras.Model, image: Any) -> Any:
-    """Embed an image and its mirror image, and give their mean's direction: [N, D], length 1."""
-    # In one batch: as two calls the exported graph would have everything twice.
+    """Return the normalised sum of the embeddings of an image and its mirror image: [N, D]."""
+    # As one batch: with two calls the exported graph would contain the tower twice.
     both = tower(ops.concatenate([image, ops.flip(image, axis=2)], axis=0))
     both = ops.reshape(both, (2, -1, both.shape[-1]))
     return ops.normalize(both[0] + both[1], axis=-1, order=2)

@@ -1,9 +1,9 @@
-"""From files' bytes to the crops that a model sees, in TensorFlow's C++.
+"""Decode image files to the crops that a network takes, in TensorFlow's C++.
 
-Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the image: side
-round(short side · crop_px / frame_px), resized (bilinear, antialiased) only when that is not
-crop_px. The same square is cut by `facepairs.images.crop` with Pillow; a test holds the two
-together. Of a JPEG only the part within the square is decoded.
+Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the image with side
+round(short side · crop_px / frame_px), resized (bilinear, antialiased) unless that is crop_px.
+`facepairs.images` crops the same square with Pillow; a test compares the two. Of a JPEG only the
+part within the square is decoded.
 """
 
 from collections.abc import Callable
@@ -11,32 +11,33 @@ from typing import Any, TypeVar
 
 import tensorflow as tf
 
-RATIOS = (1, 2, 4, 8)  # by which libjpeg can shrink while it decodes
-CHUNK = 128  # images decoded by one run of an unrolled graph: more make tracing slow
-MOST_BYTES = 2**26  # of a batch's files that are held at once
+RATIOS = (1, 2, 4, 8)  # libjpeg can shrink by these while it decodes
+CHUNK = 128  # images per run of an unrolled graph; tracing more is slow
+MAX_BATCH_BYTES = 2**26  # larger batches of files are read one by one
 
 Decoder = Callable[[tf.Tensor], tf.Tensor]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def no_autograph(function: F) -> F:
-    """Keep AutoGraph away from a function whose Python has no control flow to be translated.
+    """Disable AutoGraph for a function without Python control flow.
 
-    It would slow tracing down, and write the translation into a file, which a kill leaves behind.
+    AutoGraph would slow tracing down and write its translation to a file, which stays behind when
+    the process is killed.
     """
     unconverted: F = tf.autograph.experimental.do_not_convert(function)
     return unconverted
 
 
 def _window(height: tf.Tensor, width: tf.Tensor, share: float) -> tf.Tensor:
-    """Give the centre square as int32[4]: top, left, side, side."""
+    """Return the centre square as int32[4]: top, left, side, side."""
     short = tf.cast(tf.minimum(height, width), tf.float64)
     side = tf.maximum(tf.cast(tf.round(short * share), tf.int32), 1)
     return tf.stack([(height - side) // 2, (width - side) // 2, side, side])
 
 
 def _decode_jpeg(data: tf.Tensor, window: tf.Tensor, ratio: int = 1) -> tf.Tensor:
-    """Decode what lies in the window; `ratio` 2, 4 or 8 lets libjpeg shrink it on the way."""
+    """Decode a window of a JPEG; libjpeg shrinks it by `ratio`."""
     shrunk = tf.cast(tf.round(window / ratio), tf.int32) if ratio > 1 else window
     return tf.io.decode_and_crop_jpeg(
         data, shrunk, channels=3, ratio=ratio, dct_method="INTEGER_ACCURATE"
@@ -44,12 +45,12 @@ def _decode_jpeg(data: tf.Tensor, window: tf.Tensor, ratio: int = 1) -> tf.Tenso
 
 
 def _shrinkable(side: tf.Tensor, crop_px: int, ratio: int) -> tf.Tensor:
-    """Whether twice the pixels that are needed are left, so that resizing still averages."""
+    """Return whether shrinking leaves twice the pixels needed, so that resizing still averages."""
     return side >= 2 * crop_px * ratio
 
 
 def _resized(crops: tf.Tensor, crop_px: int) -> tf.Tensor:
-    """Resize uint8[…, side, side, 3], and leave alone what has the right side."""
+    """Resize uint8[…, side, side, 3] unless the side is crop_px already."""
 
     def resize() -> tf.Tensor:
         smooth = tf.image.resize(crops, (crop_px, crop_px), method="bilinear", antialias=True)
@@ -59,9 +60,13 @@ def _resized(crops: tf.Tensor, crop_px: int) -> tf.Tensor:
 
 
 def crop_decoder(frame_px: int, crop_px: int) -> Decoder:
-    """Make a function from one file's bytes (JPEG, PNG or BMP) to uint8[crop_px, crop_px, 3].
+    """Return a function from the content of a file to uint8[crop_px, crop_px, 3].
 
-    Raises tf.errors.InvalidArgumentError for bytes that are no such image.
+    It decodes JPEG, PNG and BMP, and raises `tf.errors.InvalidArgumentError` for anything else.
+
+    Args:
+        frame_px: Short side of an image to which `crop_px` refers.
+        crop_px: Side of the crop.
     """
     share = crop_px / frame_px
 
@@ -86,16 +91,21 @@ def crop_decoder(frame_px: int, crop_px: int) -> Decoder:
 
 
 def batch_decoder(frame_px: int, crop_px: int, images: int) -> Decoder:
-    """Make a function from files' bytes, string[N], to uint8[N, crop_px, crop_px, 3].
+    """Return a function from the contents of files, string[N], to uint8[N, crop_px, crop_px, 3].
 
-    Batches of `images` JPEGs of one size, the usual case, take a graph without loops or branches
-    for each image: those cost as much as decoding. All others are decoded one by one.
+    A batch of `images` JPEGs of one size, the usual case, runs a graph without a loop or branch per
+    image, which would take as long as decoding. Other batches are decoded one by one.
+
+    Args:
+        frame_px: As for `crop_decoder`.
+        crop_px: As for `crop_decoder`.
+        images: The usual N.
     """
     share = crop_px / frame_px
     one = crop_decoder(frame_px, crop_px)
     crop = tf.TensorSpec((crop_px, crop_px, 3), tf.uint8)
 
-    def alike(shapes: tf.Tensor) -> tf.Tensor:
+    def all_equal(shapes: tf.Tensor) -> tf.Tensor:
         return tf.reduce_all(tf.equal(shapes, shapes[0]))
 
     def fast(data: tf.Tensor) -> tf.Tensor:
@@ -109,7 +119,7 @@ def batch_decoder(frame_px: int, crop_px: int, images: int) -> Decoder:
 
         side = _window(shapes[0, 0], shapes[0, 1], share)[2]
         small = tf.logical_not(_shrinkable(side, crop_px, RATIOS[1]))
-        usual = tf.logical_and(alike(shapes[:, :2]), small)
+        usual = tf.logical_and(all_equal(shapes[:, :2]), small)
         return tf.cond(usual, same_size, lambda: slow(data))
 
     def slow(data: tf.Tensor) -> tf.Tensor:
@@ -128,22 +138,22 @@ def batch_decoder(frame_px: int, crop_px: int, images: int) -> Decoder:
 def file_decoder(
     frame_px: int, crop_px: int, images: int
 ) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
-    """Make a function from files' paths, string[N], and their bytes to their crops.
+    """Return a function from paths, string[N], and their total size to the files' crops.
 
-    As `batch_decoder`, uint8[N, crop_px, crop_px, 3], but where a batch is large, int64[] bytes,
-    each file is read when its turn comes: the photos that cameras make take gigabytes by the batch.
+    Arguments and decoding are those of `batch_decoder`. If the total size, int64[] bytes, is large,
+    files are read one by one: a batch of camera photos takes gigabytes.
     """
     decode, one = batch_decoder(frame_px, crop_px, images), crop_decoder(frame_px, crop_px)
     crop = tf.TensorSpec((crop_px, crop_px, 3), tf.uint8)
 
-    def by_turns(paths: tf.Tensor) -> tf.Tensor:
-        found = tf.map_fn(lambda path: one(tf.io.read_file(path)), paths, fn_output_signature=crop)
-        return tf.ensure_shape(found, (None, crop_px, crop_px, 3))
+    def one_by_one(paths: tf.Tensor) -> tf.Tensor:
+        crops = tf.map_fn(lambda path: one(tf.io.read_file(path)), paths, fn_output_signature=crop)
+        return tf.ensure_shape(crops, (None, crop_px, crop_px, 3))
 
     def load(paths: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
         return tf.cond(
-            size > MOST_BYTES,
-            lambda: by_turns(paths),
+            size > MAX_BATCH_BYTES,
+            lambda: one_by_one(paths),
             lambda: decode(read_files(paths, images)),
         )
 
@@ -151,7 +161,7 @@ def file_decoder(
 
 
 def read_files(paths: tf.Tensor, images: int) -> tf.Tensor:
-    """Read files, string[N] paths → string[N] contents; fastest for N = `images`."""
+    """Read files: string[N] paths → string[N] contents; fastest if N is `images`."""
     text = tf.TensorSpec([], tf.string)
     return tf.cond(
         tf.equal(tf.size(paths), images),
@@ -161,15 +171,15 @@ def read_files(paths: tf.Tensor, images: int) -> tf.Tensor:
 
 
 def _each(function: Decoder, values: tf.Tensor, result: tf.TensorSpec) -> tf.Tensor:
-    """Apply a function to every element with the graph unrolled, in chunks where there are many."""
+    """Apply a function to every element by an unrolled graph, in chunks if there are many."""
     count = int(values.shape[0])
     chunk = next(size for size in range(min(count, CHUNK), 0, -1) if count % size == 0)
 
-    def unrolled(some: tf.Tensor) -> tf.Tensor:
-        return tf.stack([function(value) for value in tf.unstack(some, chunk)])
+    def unrolled(elements: tf.Tensor) -> tf.Tensor:
+        return tf.stack([function(value) for value in tf.unstack(elements, chunk)])
 
     if chunk == count:
         return unrolled(values)
     spec = tf.TensorSpec([chunk, *result.shape], result.dtype)
-    parts = tf.map_fn(unrolled, tf.reshape(values, [-1, chunk]), fn_output_signature=spec)
-    return tf.reshape(parts, tf.concat([[count], tf.shape(parts)[2:]], 0))
+    chunks = tf.map_fn(unrolled, tf.reshape(values, [-1, chunk]), fn_output_signature=spec)
+    return tf.reshape(chunks, tf.concat([[count], tf.shape(chunks)[2:]], 0))

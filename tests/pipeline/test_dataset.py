@@ -86,7 +86,7 @@ def test_large_batches_are_read_file_by_file_with_the_same_pixels(tmp_path, monk
     for i, path in enumerate(paths):
         path.write_bytes(encoded(size=(250 + 50 * i, 250), seed=i))
     names = tf.constant([str(path) for path in paths])
-    small, large = (tf.constant(decode.MOST_BYTES + more, tf.int64) for more in (0, 1))
+    small, large = (tf.constant(decode.MAX_BATCH_BYTES + more, tf.int64) for more in (0, 1))
     together = file_decoder(FRAME, CROP, 2)(names, small).numpy()
     assert together.shape == (count, CROP, CROP, 3)
     monkeypatch.setattr(decode, "read_files", None)  # files must not be read together

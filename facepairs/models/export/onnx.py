@@ -18,7 +18,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from facepairs.models.fisher.onnx import fisher_onnx
+from facepairs.models.fisher.tower import fused
 from facepairs.support.random_streams import Stream, raw_words
 
 TOLERANCE = 1e-3  # of the spread of the outputs if that is over 1, else absolute
@@ -80,13 +80,13 @@ def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
 
     inputs = _probe_images(model)
     expected = np.asarray(model(inputs if len(inputs) > 1 else inputs[0]))
+    fast = fused(model)
+    if fast is not model:
+        fast(inputs[0])  # Keras does not export a model that has never been called
     with tempfile.TemporaryDirectory() as folder, quiet_exporters():
-        data = fisher_onnx(model, output)
-        if data is None:
-            path = Path(folder) / "network.onnx"
-            model.export(path, format="onnx", verbose=False)
-            data = _with_output(path.read_bytes(), output)
-        data = _with_half_tensors(data)
+        path = Path(folder) / "network.onnx"
+        fast.export(path, format="onnx", verbose=False)
+        data = _with_half_tensors(_with_output(path.read_bytes(), output))
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])

@@ -30,6 +30,7 @@ from facepairs.models.fisher.descriptors import (
 GAUSSIANS, COMPONENTS, DIMENSIONS = 256, 48, 128
 # Names of the tower's layers, also in saved models.
 BACKBONE, MIRROR, PROJECTOR = "describe", "mirror", "project"
+MAX_LOG_RATIO = 46.0  # of the shares of a descriptor
 
 Floats = npt.NDArray[np.floating]
 
@@ -138,35 +139,62 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
             ops.concatenate([self.log_priors] * 2),
         )
 
-    def _project(self, descriptors: Any) -> Any:
-        """Project descriptors and append their positions: float32[N, P, 128] → [N, P, C + 2]."""
-        basis, offset = self.projection
-        where = ops.repeat(self.positions[None], ops.shape(descriptors)[0], axis=0)
-        return ops.concatenate([ops.matmul(descriptors, basis) - offset, where], axis=2)
-
     def call(self, descriptors: Any) -> Any:
-        x = self._project(descriptors)
-        wide = self.components + 2
+        return self.encode(ops.matmul(descriptors, self.projection[0]))
+
+    def encode(self, projected: Any) -> Any:
+        """Encode descriptors that the basis has been multiplied with.
+
+        Args:
+            projected: float32[N, P, C], without the offset.
+
+        Returns:
+            float32[N, 2·K·(C + 2)], rows of length 1.
+        """
         means, deviations, log_priors = self.mixture
-        both = ops.concatenate([x, x * x], axis=2)
+        count, wide = len(self.positions), self.components + 2
         precision = 1 / ops.square(deviations)
-        pull = ops.concatenate([means * precision, -0.5 * precision], axis=1)
+        x = projected - self.projection[1]
+        known = np.concatenate([self.positions, self.positions**2, np.ones((count, 1))], axis=1)
+        known = ops.broadcast_to(known.astype(np.float32), (ops.shape(x)[0], count, 5))
+        rows = ops.concatenate([x, x * x, known], axis=2)  # [N, P, 2·C + 5]
+        share = self._shares(rows, means, deviations, log_priors)
+        sums = ops.matmul(ops.transpose(share, (0, 2, 1)), rows)
+        own, squares, place, place_squares, zeroth = ops.split(
+            sums, np.cumsum([self.components, self.components, 2, 2]).tolist(), axis=2
+        )
+        first = ops.concatenate([own, place], axis=2)
+        second = ops.concatenate([squares, place_squares], axis=2)
+        prior = ops.exp(log_priors)[:, None]
+        to_means = (first - means * zeroth) * (1 / (deviations * ops.sqrt(prior) * count))
+        spread = second - (2 * means) * first
+        spread += (ops.square(means) - ops.square(deviations)) * zeroth
+        to_variances = spread * (precision / (ops.sqrt(2 * prior) * count))
+        vector = ops.concatenate([to_means, to_variances], axis=2)
+        vector = ops.reshape(vector, (-1, 2 * self.gaussians * wide))
+        rooted = vector / ops.sqrt(ops.maximum(ops.abs(vector), 1e-30))  # no 0 / 0
+        return ops.normalize(rooted, axis=-1, order=2)
+
+    def _shares(self, rows: Any, means: Any, deviations: Any, log_priors: Any) -> Any:
+        """Return each Gaussian's share of each descriptor: [N, P, K], every row sums to 1.
+
+        No share is below e^-46 of its row's highest: denormal numbers are slow.
+        """
+        precision, width = 1 / ops.square(deviations), self.components
+        linear, quadratic = means * precision, -0.5 * precision
         constant = log_priors - ops.sum(
             ops.log(deviations) + 0.5 * ops.square(means) * precision, axis=1
         )
-        share = ops.softmax(ops.matmul(both, ops.transpose(pull)) + constant, axis=2)
-        share = ops.transpose(share, (0, 2, 1))
-        zeroth = ops.sum(share, axis=2, keepdims=True)
-        sums = ops.matmul(share, both)
-        first, second = sums[:, :, :wide], sums[:, :, wide:]
-        prior = ops.exp(log_priors)[:, None]
-        to_means = (first - means * zeroth) / (deviations * ops.sqrt(prior))
-        spread = second - 2 * means * first
-        spread += (ops.square(means) - ops.square(deviations)) * zeroth
-        to_variances = spread * precision / ops.sqrt(2 * prior)
-        vector = ops.concatenate([to_means, to_variances], axis=2) / len(self.positions)
-        vector = ops.reshape(vector, (-1, 2 * self.gaussians * wide))
-        return ops.normalize(ops.sign(vector) * ops.sqrt(ops.abs(vector)), axis=-1, order=2)
+        factors = (
+            linear[:, :width],
+            quadratic[:, :width],
+            linear[:, width:],
+            quadratic[:, width:],
+            constant[:, None],
+        )
+        logits = ops.matmul(rows, ops.transpose(ops.concatenate(factors, axis=1)))
+        highest = ops.max(logits, axis=2, keepdims=True)
+        return ops.softmax(ops.maximum(logits, highest - MAX_LOG_RATIO), axis=2)
 
 
 def fold_descriptors(descriptors: Floats) -> Floats:
@@ -198,8 +226,24 @@ class MirroredVector(keras.Layer):  # type: ignore[misc]
             [mirror_signs(self.components), np.ones(self.components + 2, np.float32)]
         )
         halves = ops.reshape(vectors, (-1, 2, vectors.shape[1] // 2 // len(signs), len(signs)))
-        halves = ops.flip(halves, axis=1) * ops.cast(signs, vectors.dtype)
-        return ops.reshape(halves, (-1, vectors.shape[1]))
+        swapped = ops.concatenate([halves[:, 1:], halves[:, :1]], axis=1)  # `flip` is slow in ONNX
+        swapped = swapped * ops.cast(signs, vectors.dtype)
+        return ops.reshape(swapped, (-1, vectors.shape[1]))
+
+
+class FusedBackbone(keras.Layer):  # type: ignore[misc]
+    """Compute what `DenseDescriptors` and `FisherVector` do, in one fast step, for inference.
+
+    Args:
+        backbone: The model of these two layers, whose weights are used.
+    """
+
+    def __init__(self, backbone: keras.Model) -> None:
+        super().__init__()
+        _, self.descriptors, self.fisher = backbone.layers
+
+    def call(self, images: Any) -> Any:
+        return self.fisher.encode(self.descriptors.project(images, self.fisher.projection[0]))
 
 
 def fisher_tower(image_px: int) -> keras.Model:
@@ -221,9 +265,31 @@ def fisher_tower(image_px: int) -> keras.Model:
     features = keras.Input(vector.shape[1:], name="vector")
     projected = layers.Dense(DIMENSIONS, name="projection")(features)
     project = keras.Model(features, layers.UnitNormalization()(projected), name=PROJECTOR)
-    vector = describe(image)
-    sides = project(vector) + project(MirroredVector(name=MIRROR)(vector))
-    return keras.Model(image, layers.UnitNormalization()(sides), name="fisher_tower")
+    embedding = _embed(describe(image), project, MirroredVector(name=MIRROR))
+    return keras.Model(image, embedding, name="fisher_tower")
+
+
+def _embed(vector: Any, project: keras.Model, mirror: keras.Layer) -> Any:
+    """Return the normalised sum of the embeddings of an image and its mirror image."""
+    return layers.UnitNormalization()(project(vector) + project(mirror(vector)))
+
+
+def fused(model: keras.Model) -> keras.Model:
+    """Return a faster model for inference, which shares the weights.
+
+    Args:
+        model: Inputs, a layer "prepare", then a Fisher tower; or any other model.
+
+    Returns:
+        The faster model, or `model` itself if it has no Fisher tower.
+    """
+    for tower in model.layers:
+        if {BACKBONE, MIRROR, PROJECTOR} <= {part.name for part in getattr(tower, "layers", ())}:
+            image = model.get_layer("prepare")(model.inputs[0], training=False)
+            vector = FusedBackbone(tower.get_layer(BACKBONE))(image)
+            embedding = _embed(vector, tower.get_layer(PROJECTOR), tower.get_layer(MIRROR))
+            return keras.Model(model.inputs[0], embedding, name=model.name)
+    return model
 
 
 def set_projection(tower: keras.Model, mean: Floats, directions: Floats) -> None:

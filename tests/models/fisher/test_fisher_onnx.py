@@ -1,4 +1,4 @@
-"""The graph written by hand says what Keras says, at every size, and is what export writes."""
+"""The exported ONNX graph is the fused one and computes what the Keras layers compute."""
 
 import numpy as np
 import onnx
@@ -8,8 +8,7 @@ import pytest
 from facepairs.data.synth.faces import draw_face
 from facepairs.models.build import build_network
 from facepairs.models.export.onnx import export_onnx
-from facepairs.models.fisher.onnx import LARGEST_GAP, fisher_onnx
-from facepairs.models.fisher.tower import BACKBONE, FisherVector
+from facepairs.models.fisher.tower import BACKBONE, MAX_LOG_RATIO, FisherVector, fused
 
 
 def network(crop_px, image_px, loose=1.0):
@@ -37,9 +36,9 @@ def faces(px):
 
 
 @pytest.mark.parametrize(("crop_px", "image_px"), [(128, 128), (96, 96), (112, 96), (100, 112)])
-def test_it_says_what_keras_says(crop_px, image_px):
+def test_onnx_computes_what_keras_computes(crop_px, image_px):
     model = network(crop_px, image_px)
-    data = fisher_onnx(model, "embedding")
+    data, _ = export_onnx(model, "embedding")
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     images = faces(crop_px)
     (rows,) = session.run(["embedding"], {"image": images})
@@ -50,23 +49,29 @@ def test_it_says_what_keras_says(crop_px, image_px):
 
 
 def test_shares_never_become_denormal():
-    """Narrow Gaussians leave most shares at nothing; products with denormals are slow."""
+    """With narrow Gaussians most shares are almost 0; arithmetic with denormal numbers is slow."""
     model = network(96, 96, loose=0.02)
-    graph = onnx.load_model_from_string(fisher_onnx(model, "embedding"))
+    graph = onnx.load_model_from_string(export_onnx(model, "embedding")[0])
     softmax = next(node for node in graph.graph.node if node.op_type == "Softmax")
     graph.graph.output.append(onnx.helper.make_empty_tensor_value_info(softmax.output[0]))
     session = onnxruntime.InferenceSession(graph.SerializeToString())
     rows, share = session.run(["embedding", softmax.output[0]], {"image": faces(96)})
-    smallest = np.exp(-LARGEST_GAP) / share.shape[-1]
-    assert np.finfo(np.float32).tiny < 0.9 * smallest < share.min() < 1.1 * np.exp(-LARGEST_GAP)
+    smallest = np.exp(-MAX_LOG_RATIO) / share.shape[-1]
+    assert np.finfo(np.float32).tiny < 0.9 * smallest < share.min() < 1.1 * np.exp(-MAX_LOG_RATIO)
     assert np.abs(rows - np.asarray(model(faces(96)))).max() < 1e-4
 
 
-def test_it_is_what_export_writes_and_for_no_other_model():
+def test_only_fisher_networks_are_fused():
     model = network(96, 96)
     data, difference = export_onnx(model, "embedding")
     assert difference < 1e-5
-    kinds = {node.op_type for node in onnx.load_model_from_string(data).graph.node}
-    assert "ReverseSequence" not in kinds
+    nodes = onnx.load_model_from_string(data).graph.node
+    assert "ReverseSequence" not in {node.op_type for node in nodes}
+    dilated = [
+        node for node in nodes for item in node.attribute
+        if item.name == "dilations" and list(item.ints) == [3, 3]
+    ]  # fmt: skip
+    assert len(dilated) == 8  # the projection and the sum of the cells, at four scales
     other = build_network("siamese-conv", 64, 64, augment=0.0)
-    assert fisher_onnx(other.inference_model(), "embedding") is None
+    other_model = other.inference_model()
+    assert fused(other_model) is other_model
