@@ -6,6 +6,7 @@ Apart from `config`, because the command line imports this module at every start
 from typing import Literal
 
 Model = Literal["siamese", "siamese-conv", "difference", "pixels", "eigenfaces"]
+ImageModel = Literal["difference", "siamese-conv"]  # they learn from the images of each step
 Protocol = Literal["heldout", "view1"]
 Store = Literal["auto", "files", "memory", "tfrecord"]
 Sampler = Literal["auto", "article"]

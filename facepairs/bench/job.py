@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.choices import ImageModel
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
@@ -36,7 +37,7 @@ class Settings:
     batch_size: int = 64
     crop_px: int = 112
     seconds: float = 5.0
-    model: str = "difference"
+    model: ImageModel = "difference"
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,7 @@ from facepairs.bench.measurements import RowMeasurement, StepMeasurement, Worker
 from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
 from facepairs.bench.rows import STORES, Row
-from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
-from facepairs.errors import BadConfig
 from facepairs.support.platform import cores
 from facepairs.support.progress import (
     MessageCallback,
@@ -24,7 +22,6 @@ from facepairs.support.progress import (
     ignore_progress,
 )
 
-TRAINABLE = ("difference", "siamese-conv")  # these learn from the images of each step
 BUSY_LOAD = 0.5  # per core
 M = TypeVar("M", RowMeasurement, StepMeasurement)
 
@@ -101,18 +98,6 @@ class Results:
         return any(row.failed for row in self.rows) or any(row.failed for row in self.training)
 
 
-def check_model(model: str) -> None:
-    """Raise BadConfig unless the model learns from the images of each step."""
-    if model == "siamese":
-        raise BadConfig(
-            "siamese learns from features that are computed once, so no store feeds its steps; "
-            "use --model siamese-conv or difference"
-        )
-    TrainConfig().replace(model=model)
-    if model not in TRAINABLE:
-        raise BadConfig(f"{model} has nothing to train; use --model difference")
-
-
 def run_bench(
     options: Options,
     log: MessageCallback = ignore_message,
@@ -129,12 +114,9 @@ def run_bench(
         The measurements of every row.
 
     Raises:
-        BadConfig: If no store feeds the steps of the model.
         BadData: If the folder cannot be indexed.
         NotEnough: If no pairs can be drawn from the folder.
     """
-    if options.training:
-        check_model(options.settings.model)
     load = psutil.getloadavg()[0]
     if load > BUSY_LOAD * cores():
         log(f"warning: this machine is busy (load {load:.1f} on {cores()} cores); expect noise")

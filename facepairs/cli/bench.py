@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
+from facepairs.choices import ImageModel
 from facepairs.cli.options import Data, Json, typed_command
 from facepairs.cli.output import (
     INTERRUPTED,
@@ -36,9 +37,7 @@ def bench(
         int,
         Option(min=16, max=250, help="Side of the centre crop, in pixels of a 250-px frame."),
     ] = 112,
-    model: Annotated[
-        str, Option(help="Architecture of the training table: difference or siamese-conv.")
-    ] = "difference",
+    model: Annotated[ImageModel, Option(help="Architecture to train.")] = "difference",
     training: Annotated[bool, Option(help="Measure the training loop as well.")] = True,
     out: Annotated[Path | None, Option(help="JSON file to write.")] = None,
     json: Json = False,

@@ -5,14 +5,13 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from facepairs.choices import Encoding
+from facepairs.choices import Encoding, ImageModel
 from facepairs.cli.options import (
     AnyData,
     BeamOptions,
     Config,
     Json,
     Lists,
-    Model,
     Protocol,
     Runner,
     Seed,
@@ -42,7 +41,9 @@ def build(
     shards: Annotated[
         int | None, Option(help="Files. [default: one per 1,000 pairs to 16, then per 8,192]")
     ] = None,
-    model: Model = None,
+    model: Annotated[
+        ImageModel | None, Option(help="Architecture to train. [default: difference]")
+    ] = None,
     seed: Seed = None,
     protocol: Protocol = None,
     lists: Lists = None,
@@ -53,10 +54,9 @@ def build(
 ) -> None:
     """Write sampled pairs and their images to TFRecord files.
 
-    Use the settings of the training (its --config): training refuses a cache of other pairs. The
-    default architecture here is difference. A cache is written whole or not at all, by threads of
-    this machine or by a --runner, with the same bytes. With facepairs[beam], DATA and --out may be
-    gs://, s3:// or hdfs:// places.
+    Use the settings of the training (its --config): training refuses a cache of other pairs. A
+    cache is written whole or not at all, by threads of this machine or by a --runner, with the
+    same bytes. With facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
     """
     from facepairs.cli.quiet import quiet_tensorflow
 

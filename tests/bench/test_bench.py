@@ -1,6 +1,5 @@
 import colorsys
 import importlib
-import inspect
 import json
 import subprocess
 import sys
@@ -27,8 +26,7 @@ from facepairs.bench.report import (
     training_table,
 )
 from facepairs.bench.rows import ROWS, Row, select_rows
-from facepairs.bench.run import Line, Options, Results, check_model
-from facepairs.cli.bench import bench
+from facepairs.bench.run import Line, Options, Results
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig
 
@@ -281,22 +279,6 @@ def test_training_steps_are_measured_by_the_loop(
     assert result.steps_per_s > 0
     assert 0 <= result.input_wait_share < 1
     assert result.device
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        ("pixels", "nothing to train"),
-        ("siamese", "learns from features that are computed once"),
-        ("resnet", "model is 'resnet'"),
-    ],
-)
-def test_the_training_table_refuses_models_that_stores_do_not_feed(
-    model: str, message: str
-) -> None:
-    with pytest.raises(BadConfig, match=message):
-        check_model(model)
-    check_model(inspect.signature(bench).parameters["model"].default)
 
 
 def test_the_parent_needs_no_tensorflow() -> None:

@@ -123,7 +123,9 @@ def test_a_row_that_fails_is_printed_and_exits_with_1(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--rows", "pil,fils"), "unknown row 'fils'; did you mean 'files'?"),
-        (("--model", "resnet"), "model is 'resnet'; use one of "),
+        (("--model", "resnet"), "'resnet' is not one of 'difference', 'siamese-conv'"),
+        (("--model", "siamese"), "'siamese' is not one of 'difference', 'siamese-conv'"),
+        (("--model", "pixels"), "'pixels' is not one of 'difference', 'siamese-conv'"),
         (("--repeats", "0"), "--repeats"),
     ],
 )

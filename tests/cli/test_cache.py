@@ -109,7 +109,7 @@ def test_check_prints_a_line_a_problem_and_exits_1(photos, tmp_path, capsys):
         (("--shards", 41), "shards is 41"),
         (("--seed", -1), "seed is -1"),
         (("--config", "absent.toml"), "absent.toml: No such file"),
-        (("--model", "siamese"), "siamese does not train from a cache"),
+        (("--model", "siamese"), "'siamese' is not one of 'difference', 'siamese-conv'"),
         (("--encoding", "webp"), "'webp' is not one of"),
         (("--protocol", "view1", "--lists", "absent"), "absent"),
         (("--pair-count", 10**12), "GB are free there"),
@@ -122,6 +122,12 @@ def test_bad_requests_are_one_line(photos, tmp_path, capsys, words, message):
     assert error.startswith("facepairs: error: ")
     assert message in error
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_without_pairs_of_images_is_refused(photos, tmp_path, capsys):
+    (tmp_path / "siamese.toml").write_text('model = "siamese"\n')
+    assert build(photos, tmp_path / "cache", "--config", tmp_path / "siamese.toml") == 2
+    assert "siamese does not train from a cache" in capsys.readouterr().err
 
 
 def test_the_photos_are_safe(photos, capsys):
