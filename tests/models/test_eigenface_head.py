@@ -25,7 +25,7 @@ def fitted(network, count):
     return mean, components
 
 
-def test_nothing_in_it_learns_by_gradient(network):
+def test_no_weight_is_trained_by_gradient_descent(network):
     assert network.kind == "embedding"
     assert not network.trainable
     assert network.head.trainable_variables == []
@@ -33,7 +33,7 @@ def test_nothing_in_it_learns_by_gradient(network):
 
 
 @pytest.mark.parametrize("count", [COMPONENTS, 5])
-def test_it_projects_what_is_left_without_the_mean(network, count):
+def test_it_projects_the_difference_from_the_mean(network, count):
     mean, components = fitted(network, count)
     images = faces(4, 64).astype("float32") / 255
     gray = np.asarray(gray_pixels(network.head)(images))
@@ -46,7 +46,7 @@ def test_it_projects_what_is_left_without_the_mean(network, count):
     assert not got[:, count:].any()
 
 
-def test_onnx_says_what_keras_says(network):
+def test_onnx_computes_what_keras_computes(network):
     fitted(network, 20)
     model = network.inference_model()
     data, difference = export_onnx(model, "embedding")

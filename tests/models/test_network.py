@@ -1,4 +1,4 @@
-"""The networks: symmetric, of any size, and the same in Keras and ONNX."""
+"""The networks are symmetric, work at any size, and are the same in Keras and ONNX."""
 
 import keras
 import numpy as np
@@ -61,7 +61,7 @@ def test_the_tower_embeds_on_the_unit_sphere_and_ignores_mirroring():
     assert scores == pytest.approx(1, abs=1e-5)
 
 
-def test_the_exported_tower_embeds_as_keras_does():
+def test_the_exported_tower_returns_the_embeddings_of_keras():
     import onnxruntime
 
     model = build_network("siamese-conv", 112, 64, augment=1.0).inference_model()
@@ -73,7 +73,7 @@ def test_the_exported_tower_embeds_as_keras_does():
 
 
 @pytest.mark.parametrize(("name", "px"), [("difference", 64), ("pixels", 112)])
-def test_onnx_says_what_keras_says(name, px):
+def test_onnx_computes_what_keras_computes(name, px):
     import onnxruntime
 
     network = build_network(name, 112, px, augment=1.0)
@@ -102,7 +102,7 @@ def test_unknown_names_and_sizes_are_refused():
             build_network(name, 112, px, augment=0.0)
 
 
-def drawn(layer, pixels, step):
+def augment(layer, pixels, step):
     return np.asarray(layer(pixels, random=StepRandom(7, step)))
 
 
@@ -110,25 +110,25 @@ def drawn(layer, pixels, step):
 def test_augmentation_is_a_function_of_seed_and_step(strength, erase):
     pixels = images(6, 64).astype("float32") / 255
     layer = RandomFace(strength, erase)
-    first = drawn(layer, pixels, 3)
-    assert np.array_equal(first, drawn(layer, pixels, 3))
-    assert not np.array_equal(first, drawn(layer, pixels, 4))
-    assert np.array_equal(first, drawn(RandomFace(strength, erase), pixels, 3))
+    first = augment(layer, pixels, 3)
+    assert np.array_equal(first, augment(layer, pixels, 3))
+    assert not np.array_equal(first, augment(layer, pixels, 4))
+    assert np.array_equal(first, augment(RandomFace(strength, erase), pixels, 3))
     assert first.min() >= 0
     assert first.max() <= 1
 
 
-def test_each_image_is_changed_on_its_own_and_none_at_inference():
+def test_images_are_augmented_independently_and_not_at_inference():
     one = images(1, 64).astype("float32") / 255
     layer = RandomFace(1.0)
-    many = drawn(layer, np.repeat(one, 16, axis=0), 0)
+    many = augment(layer, np.repeat(one, 16, axis=0), 0)
     assert len({image.tobytes() for image in many}) == 16
     assert np.array_equal(np.asarray(layer(one)), one)
 
 
 def test_strength_zero_only_mirrors():
     one = images(1, 64).astype("float32") / 255
-    many = drawn(RandomFace(0.0), np.repeat(one, 32, axis=0), 0)
+    many = augment(RandomFace(0.0), np.repeat(one, 32, axis=0), 0)
     kinds = {image.tobytes() for image in many}
     assert kinds == {one[0].tobytes(), np.ascontiguousarray(one[0, :, ::-1]).tobytes()}
 
@@ -136,7 +136,7 @@ def test_strength_zero_only_mirrors():
 def test_a_small_shift_moves_the_picture_not_the_brightness():
     ramp = np.tile(np.linspace(0.2, 0.8, 64, dtype="float32")[None, None, :, None], (8, 64, 1, 3))
     layer = RandomFace(1.0)
-    assert drawn(layer, ramp, 1).mean() == pytest.approx(0.5, abs=0.08)
+    assert augment(layer, ramp, 1).mean() == pytest.approx(0.5, abs=0.08)
 
 
 def test_augmentation_is_the_same_inside_a_graph():
@@ -148,5 +148,5 @@ def test_augmentation_is_the_same_inside_a_graph():
         return layer(pixels, random=StepRandom(tf.constant(7, tf.int64), number))
 
     assert np.asarray(step(tf.constant(3, tf.int64))) == pytest.approx(
-        drawn(layer, pixels, 3), abs=1e-5
+        augment(layer, pixels, 3), abs=1e-5
     )

@@ -20,6 +20,10 @@ from facepairs.pipeline.records.manifest import REBUILD, CacheManifest, read_man
 INTERLEAVED_SHARDS = 16
 SHUFFLE_BYTES = 64 << 20  # of the shuffle buffer: thousands of JPEG pairs, 800 raw ones
 READ_BYTES = 1 << 20
+_DIFFERENCES = {
+    "index_fingerprint": "the folder of faces is another or has changed",
+    "people_digest": "its pairs are of other people",
+}
 
 
 @dataclass(frozen=True)
@@ -57,46 +61,21 @@ class RecordStore:
         """How many pairs the cache has."""
         return self.manifest.pairs
 
-    def check_matches(
-        self,
-        index_fingerprint: str,
-        people_digest: str,
-        seed: int,
-        genuine_share: float,
-        frame_px: int,
-        crop_px: int,
-        *,
-        rebuild: str,
-    ) -> None:
+    def check_matches(self, rebuild: str, **expected: object) -> None:
         """Check that the cache holds the pairs that a training needs.
 
         Args:
-            index_fingerprint: See `CacheManifest`, as for the following arguments.
-            people_digest: See there.
-            seed: See there.
-            genuine_share: See there.
-            frame_px: See there.
-            crop_px: See there.
             rebuild: The command that builds the right cache.
+            **expected: Values of fields of `CacheManifest`.
 
         Raises:
             BadData: The cache holds other pairs; the message ends with `rebuild`.
         """
-        manifest = self.manifest
         differences = [
-            f"{name} is {actual}, not {expected}"
-            for name, actual, expected in (
-                ("seed", manifest.seed, seed),
-                ("genuine_share", manifest.genuine_share, genuine_share),
-                ("frame_px", manifest.frame_px, frame_px),
-                ("crop_px", manifest.crop_px, crop_px),
-            )
-            if actual != expected
+            _DIFFERENCES.get(name, f"{name} is {actual}, not {value}")
+            for name, value in expected.items()
+            if (actual := getattr(self.manifest, name)) != value
         ]
-        if manifest.people_digest != people_digest:
-            differences.insert(0, "its pairs are of other people")
-        if manifest.index_fingerprint != index_fingerprint:
-            differences.insert(0, "the folder of faces is another or has changed")
         if differences:
             raise BadData(
                 f"{self.folder}: not the pairs for this training ({'; '.join(differences)}); "

@@ -140,13 +140,13 @@ def open_training_cache(
     words = ["facepairs", "cache", "build", str(index.root), "--out", str(folder)]
     words += ["--pair-count", str(store.pairs)]
     store.check_matches(
-        index.fingerprint,
-        people_digest(index, split.training),
-        config.seed,
-        config.genuine_share,
-        config.frame_px,
-        config.crop_px,
         rebuild=f"{shlex.join(words)}, and the settings of this training",
+        index_fingerprint=index.fingerprint,
+        people_digest=people_digest(index, split.training),
+        seed=config.seed,
+        genuine_share=config.genuine_share,
+        frame_px=config.frame_px,
+        crop_px=config.crop_px,
     )
     return store
 

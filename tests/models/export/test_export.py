@@ -1,4 +1,4 @@
-"""What goes into a bundle: half the bytes, the same scores, whatever the batch."""
+"""The exported files: half the size, the same outputs, independent of the batch."""
 
 import io
 import zipfile
@@ -18,8 +18,8 @@ def images(count, px, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (count, px, px, 3), np.uint8)
 
 
-def lively(name, px=64):
-    """A network whose batch norms have seen something."""
+def network_with_statistics(name, px=64):
+    """A network whose batch normalisations have statistics other than their initial ones."""
     network = build_network(name, 112, px, augment=0.0)
     rng = np.random.default_rng(1)
     for variable in network.head.variables:
@@ -31,8 +31,8 @@ def lively(name, px=64):
     return network
 
 
-def test_large_weights_are_rounded_once_and_all_others_stay():
-    head = lively("difference").head
+def test_only_large_weights_are_rounded_and_only_once():
+    head = network_with_statistics("difference").head
     before = [np.asarray(v).copy() for v in head.variables]
     huge = int(np.argmax([v.size for v in before]))
     before[huge].flat[0] = 1e6  # float16 ends at 65,504
@@ -53,8 +53,8 @@ def test_large_weights_are_rounded_once_and_all_others_stay():
 
 
 @pytest.mark.parametrize("name", ["siamese-conv", "difference"])
-def test_the_network_is_smaller_and_says_exactly_the_same(name):
-    network = lively(name)
+def test_rounded_networks_are_smaller_with_the_same_outputs(name):
+    network = network_with_statistics(name)
     model = network.inference_model()
     plain, _ = export_onnx(model, network.output)
     assert not half_tensors(plain)
@@ -75,14 +75,14 @@ def test_the_network_is_smaller_and_says_exactly_the_same(name):
 def half_tensors(data):
     graph = onnx.load_model_from_string(data).graph
     casts = {node.input[0] for node in graph.node if node.op_type == "Cast"}
-    found = [t for t in graph.initializer if t.data_type == onnx.TensorProto.FLOAT16]
-    assert {tensor.name for tensor in found} <= casts
-    return found
+    halves = [t for t in graph.initializer if t.data_type == onnx.TensorProto.FLOAT16]
+    assert {tensor.name for tensor in halves} <= casts
+    return halves
 
 
 @pytest.mark.parametrize("px", [64, 112])
-def test_an_image_is_embedded_alike_alone_and_in_any_batch(px):
-    model = lively("siamese-conv", px).inference_model()
+def test_embeddings_do_not_depend_on_the_batch(px):
+    model = network_with_statistics("siamese-conv", px).inference_model()
     faces = images(6, 112)
     together = np.asarray(model(faces))
     assert np.asarray(model(faces[:1])) == pytest.approx(together[:1], abs=1e-5)
@@ -91,7 +91,7 @@ def test_an_image_is_embedded_alike_alone_and_in_any_batch(px):
     assert np.array(alone) == pytest.approx(session.run(None, {"image": faces})[0], abs=1e-5)
 
 
-def test_a_network_that_looks_at_the_batch_is_not_exported():
+def test_a_network_that_depends_on_the_batch_is_refused():
     image = keras.Input((64, 64, 3), dtype="uint8", name="image")
     x = layers.GlobalAveragePooling2D()(layers.Rescaling(1 / 255)(image))
     x = layers.BatchNormalization()(x, training=True)
@@ -100,7 +100,7 @@ def test_a_network_that_looks_at_the_batch_is_not_exported():
 
 
 def test_the_keras_file_is_deflated_and_loads_in_safe_mode(tmp_path):
-    network = lively("siamese-conv")
+    network = network_with_statistics("siamese-conv")
     round_weights(network.head)
     model = network.inference_model()
     data = keras_bytes(model)

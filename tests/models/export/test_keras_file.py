@@ -27,7 +27,7 @@ def plain():
 
 
 def changed(data, **members):
-    """Write a Keras file anew with some members changed, added, or left out (None)."""
+    """Write a Keras file again with members changed, added or removed (None)."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         found = {name: archive.read(name) for name in archive.namelist()}
     out = io.BytesIO()
@@ -39,13 +39,13 @@ def changed(data, **members):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_every_model_of_ours_passes(model):
+def test_all_our_models_pass(model):
     px = 96 if model == "siamese" else 64
     network = build_network(model, 112, px, augment=1.0)
     check_keras_file(keras_bytes(network.inference_model()))
 
 
-def test_a_golden_file_gives_the_scores_of_its_network():
+def test_a_golden_keras_file_returns_the_scores_of_its_network():
     bundle = Bundle.open(GOLDEN)
     rng = np.random.default_rng(0)
     left, right = rng.integers(0, 256, (2, 3, 112, 112, 3), np.uint8)
@@ -76,7 +76,7 @@ PART = {"module": "keras.layers", "config": {}, "registered_name": None}
         PART | {"class_name": "__lambda__", "config": {"value": "cos"}},
     ],
 )
-def test_a_part_that_none_of_our_models_has_is_refused(plain, part):
+def test_parts_that_none_of_our_models_has_are_refused(plain, part):
     with zipfile.ZipFile(io.BytesIO(plain)) as archive:
         config = json.loads(archive.read("config.json"))
     config["config"]["layers"].append({"deep": [[part]]})
@@ -84,7 +84,7 @@ def test_a_part_that_none_of_our_models_has_is_refused(plain, part):
         check_keras_file(changed(plain, **{"config.json": json.dumps(config)}))
 
 
-def test_a_lambda_never_reaches_keras(tmp_path):
+def test_a_lambda_is_refused_before_keras_loads_it(tmp_path):
     golden = Bundle.open(GOLDEN)
     files = {name: golden.read(name) for name in golden.files}
     evil = write_bundle(tmp_path / "b", golden.raw, files | {MODEL: keras_bytes(lambda_model())})
@@ -96,9 +96,9 @@ def test_other_members_sizes_and_depths_are_refused(plain):
     check_keras_file(changed(plain))
     with zipfile.ZipFile(io.BytesIO(plain)) as archive:
         size = archive.getinfo("model.weights.h5").file_size
-    told = size.to_bytes(4, "little")
-    huge = plain.replace(told, (MAX_WEIGHT_BYTES + 1).to_bytes(4, "little"))
-    for data, says in (
+    declared = size.to_bytes(4, "little")
+    huge = plain.replace(declared, (MAX_WEIGHT_BYTES + 1).to_bytes(4, "little"))
+    for data, message in (
         (b"", "not a Keras file"),
         (plain[:-30], "not a Keras file"),
         (huge, "model.weights.h5 has 1,073,741,825 bytes"),
@@ -108,5 +108,5 @@ def test_other_members_sizes_and_depths_are_refused(plain):
         (changed(plain, **{"config.json": b"{"}), "Expecting"),
         (changed(plain, **{"config.json": b" " * (2 << 20)}), "config.json has"),
     ):
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=message):
             check_keras_file(data)

@@ -96,7 +96,7 @@ def test_cross_entropy(others):
     assert value == pytest.approx(slow_kinds(cost, [0, 1, 2], others), rel=1e-4)
 
 
-def test_the_kinds_weigh_the_same_however_many_there_are():
+def test_both_classes_have_the_same_weight_whatever_their_sizes():
     few = float(MarginContrastive(1.5)(*batch([0, 60], [30, 90], [0, 1])))
     many = float(MarginContrastive(1.5)(*batch([0, 60] * 4, [30, 90] * 4, [0, 1] * 4)))
     assert many == pytest.approx(few, rel=1e-5)
@@ -141,6 +141,6 @@ def test_only_images_of_genuine_pairs_are_anchors():
     assert float(TripletInBatch(0.9)(*pairs)) == pytest.approx(np.mean(costs), rel=1e-4)
 
 
-def test_another_way_of_mining_is_refused():
+def test_an_unknown_mining_is_refused():
     with pytest.raises(ValueError, match="semi-hard, hard"):
         TripletInBatch(mining="easy")

@@ -50,7 +50,7 @@ def test_the_configuration_knows_the_same_names():
 
 
 @every
-def test_the_configuration_knows_what_a_loss_can_be_told(name):
+def test_the_configuration_has_the_settings_of_the_losses(name):
     told = {*config.LOSSES[name]}
     kept = set(made(name).get_config())
     assert {word for word in ("temperature", "margin", "singletons") if word in kept} == told
@@ -71,7 +71,7 @@ def test_order_and_sides_do_not_matter(name, angles, seed):
 @pytest.mark.parametrize("name", ["supervised", "triplet", "triplet-hard", *IDENTITY])
 @settings(max_examples=25, deadline=None)
 @given(angles=ANGLES)
-def test_losses_over_all_images_do_not_see_which_side_an_image_is_on(name, angles):
+def test_losses_over_all_images_do_not_depend_on_the_side_of_an_image(name, angles):
     loss = made(name)
     pairs = batch(angles[:PEOPLE], angles[PEOPLE:], range(PEOPLE))
     mixed = [np.array(array) for array in pairs]
@@ -83,7 +83,7 @@ NEAR = ([0, 60, 120, 180, 240, 300], [2, 62, 122, 182, 242, 302])
 
 
 @every
-def test_it_falls_as_partners_come_closer_and_others_move_apart(name):
+def test_the_loss_falls_as_partners_approach_and_others_move_apart(name):
     loss = made(name, margin=0.9)  # wide: a semi-hard negative lies beyond the partner
     apart = float(loss(*batch(*NEAR, range(PEOPLE))))
     partners_far = float(loss(*batch(NEAR[0], np.add(NEAR[1], 40), range(PEOPLE))))
@@ -105,7 +105,7 @@ def test_it_falls_as_partners_come_closer_and_others_move_apart(name):
     ids=["all equal", "pairs equal", "pairs opposite", "two points", "almost equal"],
 )
 @pytest.mark.parametrize("others", [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0], [0, 1, 2, 5, 4, 3]])
-def test_gradients_are_finite_everywhere(name, left, right, others):
+def test_gradients_are_finite_in_extreme_batches(name, left, right, others):
     value, gradients = value_and_gradients(made(name), batch(left, right, range(6), others))
     assert np.isfinite(value)
     assert value >= -1e-5
@@ -125,7 +125,7 @@ def test_gradients_are_finite_at_any_angles(name, angles):
 
 
 @pytest.mark.parametrize("name", ["in-batch", "supervised", "triplet", "triplet-hard"])
-def test_a_batch_that_teaches_nothing_costs_nothing(name):
+def test_a_batch_with_nothing_to_learn_costs_nothing(name):
     loss = made(name)
     for pairs in (
         batch([0], [50], [0]),  # one genuine pair: nobody to tell it from
@@ -138,7 +138,7 @@ def test_a_batch_that_teaches_nothing_costs_nothing(name):
 
 
 @pytest.mark.parametrize("name", ["margin", "cross-entropy"])
-def test_a_batch_of_one_kind_costs_what_that_kind_does(name):
+def test_a_batch_of_one_class_costs_what_that_class_does(name):
     loss = made(name)
     near, far = (
         [float(loss(*batch([0], [angle], [0], [person]))) for person in (0, 1)]
@@ -149,7 +149,7 @@ def test_a_batch_of_one_kind_costs_what_that_kind_does(name):
 
 
 @every
-def test_it_comes_back_from_its_configuration(name):
+def test_a_loss_is_restored_from_its_configuration(name):
     loss = made(name, temperature=0.2, margin=0.3)
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(loss))
     again.set_weights(loss.get_weights())
@@ -160,7 +160,7 @@ def test_it_comes_back_from_its_configuration(name):
 
 
 @every
-def test_it_is_the_same_in_a_graph_for_any_batch(name):
+def test_a_compiled_loss_returns_the_same_for_any_batch_size(name):
     loss = made(name)
     points, numbers = tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([None], tf.int32)
     compiled = tf.function(
@@ -179,7 +179,7 @@ WEIGHTS["arcface"] = WEIGHTS["cosface"]
 
 
 @every
-def test_its_weights_are_known_and_learn(name):
+def test_a_losses_weights_are_tracked_and_trained(name):
     loss = made(name)
     assert [v.name for v in loss.trainable_variables] == WEIGHTS.get(name, [])
     assert [v.name for v in loss.variables] == WEIGHTS.get(name, [])
@@ -194,7 +194,7 @@ def test_its_weights_are_known_and_learn(name):
 
 
 @every
-def test_it_computes_in_float32_after_a_network_that_does_not(name):
+def test_losses_compute_in_float32_after_a_half_precision_network(name):
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:
         loss = made(name)

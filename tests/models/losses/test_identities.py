@@ -43,7 +43,7 @@ def slow(kind, angles, people, centres, strangers=()):
 
 @both
 @pytest.mark.parametrize("turn", [0, 60, 175, 182])  # the last two beyond π with the margin
-def test_by_hand(kind, turn):
+def test_losses_match_values_computed_by_hand(kind, turn):
     centres = np.add(CENTRES, turn)
     left, right, people = PAIRS
     value = float(made(kind, centres=centres)(*batch(*PAIRS)))
@@ -58,7 +58,7 @@ def test_a_larger_margin_costs_more(kind):
     assert costs[0] < costs[1] < costs[2]
 
 
-def test_without_a_margin_they_are_the_same():
+def test_without_a_margin_both_losses_are_equal():
     cos, arc = (float(made(kind, margin=0.0)(*batch(*PAIRS))) for kind in (CosFace, ArcFace))
     assert cos == pytest.approx(arc, rel=1e-5)
 
@@ -110,13 +110,13 @@ def test_a_person_with_one_photo_can_be_a_negative_only(kind):
 
 @both
 @pytest.mark.parametrize("singletons", ["negatives", "left-out"])
-def test_a_batch_of_such_people_alone_costs_nothing(kind, singletons):
+def test_a_batch_of_people_without_a_class_costs_nothing(kind, singletons):
     loss = made(kind, (2, 1, 1), [0], singletons=singletons)
     assert float(loss(*batch([10, 50], [20, 60], [1, 2]))) == 0
 
 
 @both
-def test_nobody_to_be_a_class_is_an_error(kind):
+def test_no_person_to_be_a_class_is_an_error(kind):
     with pytest.raises(ValueError, match="2 photos"):
         kind((1, 1), 2, singletons="left-out")
     with pytest.raises(ValueError, match="classes, negatives, left-out"):
@@ -124,7 +124,7 @@ def test_nobody_to_be_a_class_is_an_error(kind):
 
 
 @both
-def test_the_seed_decides_where_the_directions_begin(kind):
+def test_the_seed_determines_the_initial_directions(kind):
     import keras
 
     starts = []

@@ -19,7 +19,7 @@ from facepairs.errors import BadConfig, BadData
 from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.records.build import build_cache, people_digest, sample_pairs
-from facepairs.pipeline.records.check import check_cache, count_records
+from facepairs.pipeline.records.check import check_cache
 from facepairs.pipeline.records.manifest import MANIFEST, read_manifest
 from facepairs.pipeline.records.store import RecordStore
 
@@ -54,7 +54,8 @@ def test_shards_in_order_are_the_samplers_sequence(index, caches):
         for name, column in (("left_id", wanted.left), ("right_id", wanted.right)):
             assert [row[name].int64_list.value[0] for row in rows] == column.tolist()
         assert [row["genuine"].int64_list.value[0] for row in rows] == wanted.genuine.tolist()
-        counts = [count_records(path) for path in sorted(folder.glob("*.tfrecord"))]
+        paths = sorted(map(str, folder.glob("*.tfrecord")))
+        counts = [sum(1 for _ in tf.data.TFRecordDataset(path)) for path in paths]
         assert counts == [17, 18, 17, 18]
 
 
@@ -268,10 +269,10 @@ def boundaries(data: bytes) -> Iterator[int]:
 def test_a_truncation_between_two_records_is_found(cache):
     path = cache / SHARD
     data = path.read_bytes()
-    for number, at in enumerate(boundaries(data)):
+    for at in boundaries(data):
         path.write_bytes(data[:at])
         (problem,) = check_cache(cache)
-        assert f"{at:,} bytes with {number} whole records" in problem
+        assert f"{SHARD}: {at:,} bytes, not {len(data):,}" in problem
         with pytest.raises(BadData, match=f"{SHARD}: {at:,} bytes, not"):
             RecordStore.open(cache)
 
