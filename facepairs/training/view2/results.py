@@ -21,7 +21,7 @@ FROM_RECORD = ("people", "images", "identities_digest", "epochs", "minutes", "se
 
 @dataclass(frozen=True, kw_only=True)
 class FoldFigures(FoldSummary):
-    """Figures of a fold and how its network was trained; `people` and `images` are counts."""
+    """Figures of a fold, and from its `FoldRecord` how its network was trained."""
 
     people: dict[str, int]
     images: dict[str, int]
@@ -54,7 +54,7 @@ class CrossvalResults:
 
 
 def check_all_data(out: Path, digests: Mapping[str, str]) -> None:
-    """Raise BadRun where any method in the folder was run on other images or lists."""
+    """Raise BadRun if any method's folder was made from other images or lists."""
     for method in METHODS:
         if (out / method / CONFIG).exists():
             check_data(out / method, digests)
@@ -64,9 +64,9 @@ def write_results(out: Path, folds: int, digests: Mapping[str, str]) -> Crossval
     """Write and return the figures of every method that has a finished fold.
 
     Args:
-        out: Run folder; gets result.json, and one in the folder of each method.
+        out: The run folder.
         folds: Number of folds of the protocol.
-        digests: Of the images and lists.
+        digests: SHA-256 of the images' index and of the lists.
     """
     methods = {}
     for method in METHODS:
@@ -85,6 +85,7 @@ def write_results(out: Path, folds: int, digests: Mapping[str, str]) -> Crossval
 def _method_result(
     folder: Path, method: str, done: list[FinishedFold], folds: int
 ) -> MethodFigures:
+    """Write the scores and figures of a method, and return the figures."""
     scores = _join_scores(done)
     write_scores(folder / SCORES, scores)
     by_fold = {fold.record.fold: fold for fold in done}
@@ -118,6 +119,7 @@ def _method_result(
 
 
 def _join_scores(done: list[FinishedFold]) -> ScoreTable:
+    """Return the scores of all folds in one table."""
     parts = [fold.scores for fold in done]
     return ScoreTable(
         [name for part in parts for name in part.left],
