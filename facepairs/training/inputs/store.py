@@ -9,12 +9,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore, store_bytes
-from facepairs.support.progress import (
-    MessageCallback,
-    ProgressCallback,
-    ignore_message,
-    ignore_progress,
-)
+from facepairs.support.progress import MessageCallback, ProgressCallback
 
 SHARE_OF_FREE_MEMORY = 0.25  # that the memory store may take when `store` is auto
 
@@ -23,8 +18,8 @@ def open_store(
     index: FaceIndex,
     config: TrainConfig,
     folder: Path,
-    log: MessageCallback = ignore_message,
-    progress: ProgressCallback = ignore_progress,
+    log: MessageCallback,
+    progress: ProgressCallback,
 ) -> Store:
     """Open the store that `config.store` names; `auto` is `memory` if it fits, else `files`.
 
