@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from facepairs.bundles.bundle import Bundle
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# tf2onnx then raises what an optimizer pass raises, and need not copy the graph before each pass.
+os.environ.setdefault("TF2ONNX_CATCH_ERRORS", "FALSE")
 # A script's background jobs ignore Ctrl-C, and so would the processes that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # The time of an example depends on the machine, not on the code.

@@ -10,15 +10,15 @@ IDENTITY = ("cosface", "arcface")
 
 
 def on_circle(*degrees):
-    """Give float32[N, 2], rows of length 1."""
+    """Return the points at these angles: float32[N, 2], rows of length 1."""
     angles = np.radians(degrees)
     return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype("float32")
 
 
 def batch(left, right, people, others=None):
-    """Give a loss's five arguments from angles; pairs are genuine unless `others` says otherwise.
+    """Return the five arguments of a loss from angles.
 
-    `people` are those of the left images, `others` those of the right ones.
+    `people` are those of the left images, `others` those of the right ones, by default the same.
     """
     left_person = np.array(people, "int32")
     right_person = left_person if others is None else np.array(others, "int32")

@@ -1,4 +1,4 @@
-"""The linear baseline: a projection that no gradient moves, and that ONNX says like Keras."""
+"""The linear baseline: a projection that is not trained, the same in Keras and ONNX."""
 
 import numpy as np
 import onnxruntime

@@ -43,7 +43,7 @@ class TemperatureLoss(PairLoss):
         **kwargs: Those of `keras.Layer`.
     """
 
-    settings = ("temperature",)
+    settings: ClassVar[tuple[str, ...]] = ("temperature",)
 
     def __init__(self, temperature: float = 0.1, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -14,7 +14,7 @@ import json
 import re
 import stat
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -22,8 +22,8 @@ from msgspec import Meta
 from facepairs.errors import BadData
 from facepairs.support.validation import validate
 
-FORMAT = "facepairs-pair-cache"
-VERSION = 1
+FORMAT: Final = "facepairs-pair-cache"
+VERSION: Final = 1
 MANIFEST = "manifest.json"
 SHARD_NAME = re.compile(r"pairs-\d{5}-of-\d{5}\.tfrecord")
 MAX_SHARDS = 99_999

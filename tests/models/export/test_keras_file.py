@@ -1,4 +1,4 @@
-"""A Keras file from somebody else holds what our models are made of, or is not read."""
+"""A Keras file is only loaded if it holds nothing but what our models consist of."""
 
 import io
 import json

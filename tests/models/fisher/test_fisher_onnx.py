@@ -1,5 +1,7 @@
 """The exported ONNX graph is the fused one and computes what the Keras layers compute."""
 
+from functools import cache
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -12,7 +14,7 @@ from facepairs.models.fisher.tower import BACKBONE, MAX_LOG_RATIO, FisherVector,
 
 
 def network(crop_px, image_px, loose=1.0):
-    """A Fisher network with a mixture that is like a fitted one; `loose` widens its Gaussians."""
+    """A Fisher network with a mixture like a fitted one; `loose` widens its Gaussians."""
     made = build_network("siamese", crop_px, image_px, augment=0.0)
     fisher = next(
         layer for layer in made.head.get_layer(BACKBONE).layers if isinstance(layer, FisherVector)
@@ -29,16 +31,22 @@ def network(crop_px, image_px, loose=1.0):
     return made.inference_model()
 
 
+@cache
+def exported(crop_px, image_px):
+    """Return a network, its ONNX file and the largest difference between the two."""
+    model = network(crop_px, image_px)
+    return model, *export_onnx(model, "embedding")
+
+
 def faces(px):
-    drawn = np.stack([draw_face(2, person, 0) for person in range(3)])
-    margin = (drawn.shape[1] - px) // 2
-    return np.ascontiguousarray(drawn[:, margin : margin + px, margin : margin + px])
+    images = np.stack([draw_face(2, person, 0) for person in range(3)])
+    margin = (images.shape[1] - px) // 2
+    return np.ascontiguousarray(images[:, margin : margin + px, margin : margin + px])
 
 
 @pytest.mark.parametrize(("crop_px", "image_px"), [(128, 128), (96, 96), (112, 96), (100, 112)])
 def test_onnx_computes_what_keras_computes(crop_px, image_px):
-    model = network(crop_px, image_px)
-    data, _ = export_onnx(model, "embedding")
+    model, data, _ = exported(crop_px, image_px)
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     images = faces(crop_px)
     (rows,) = session.run(["embedding"], {"image": images})
@@ -62,8 +70,7 @@ def test_shares_never_become_denormal():
 
 
 def test_only_fisher_networks_are_fused():
-    model = network(96, 96)
-    data, difference = export_onnx(model, "embedding")
+    _, data, difference = exported(96, 96)
     assert difference < 1e-5
     nodes = onnx.load_model_from_string(data).graph.node
     assert "ReverseSequence" not in {node.op_type for node in nodes}

@@ -1,4 +1,4 @@
-"""What every objective on embeddings promises."""
+"""Properties of every objective on embeddings."""
 
 import keras
 import numpy as np
@@ -17,8 +17,8 @@ ANGLES = st.lists(st.floats(0, 360), min_size=2 * PEOPLE, max_size=2 * PEOPLE)
 every = pytest.mark.parametrize("name", NAMES)
 
 
-def made(name, **settings_):
-    """Build a loss for 6 people of 3 photos, their directions 60 degrees apart where it has any."""
+def build(name, **settings_):
+    """Build a loss for 6 people of 3 photos, their directions, if any, 60 degrees apart."""
     loss = build_loss(name, 2, photos=[3] * PEOPLE, **settings_)
     if name in IDENTITY:
         loss.directions.assign(on_circle(*range(0, 360, 60)))
@@ -51,16 +51,16 @@ def test_the_configuration_knows_the_same_names():
 
 @every
 def test_the_configuration_has_the_settings_of_the_losses(name):
-    told = {*config.LOSSES[name]}
-    kept = set(made(name).get_config())
-    assert {word for word in ("temperature", "margin", "singletons") if word in kept} == told
+    settings_ = {*config.LOSSES[name]}
+    saved = set(build(name).get_config())
+    assert {word for word in ("temperature", "margin", "singletons") if word in saved} == settings_
 
 
 @every
 @settings(max_examples=25, deadline=None)
 @given(angles=ANGLES, seed=st.integers(0, 99))
 def test_order_and_sides_do_not_matter(name, angles, seed):
-    loss = made(name)
+    loss = build(name)
     pairs = batch(angles[:PEOPLE], angles[PEOPLE:], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 5, 4])
     value = float(loss(*pairs))
     order = np.random.default_rng(seed).permutation(PEOPLE)
@@ -72,7 +72,7 @@ def test_order_and_sides_do_not_matter(name, angles, seed):
 @settings(max_examples=25, deadline=None)
 @given(angles=ANGLES)
 def test_losses_over_all_images_do_not_depend_on_the_side_of_an_image(name, angles):
-    loss = made(name)
+    loss = build(name)
     pairs = batch(angles[:PEOPLE], angles[PEOPLE:], range(PEOPLE))
     mixed = [np.array(array) for array in pairs]
     mixed[0][1], mixed[1][1] = pairs[1][1], pairs[0][1]
@@ -84,7 +84,7 @@ NEAR = ([0, 60, 120, 180, 240, 300], [2, 62, 122, 182, 242, 302])
 
 @every
 def test_the_loss_falls_as_partners_approach_and_others_move_apart(name):
-    loss = made(name, margin=0.9)  # wide: a semi-hard negative lies beyond the partner
+    loss = build(name, margin=0.9)  # wide: a semi-hard negative lies beyond the partner
     apart = float(loss(*batch(*NEAR, range(PEOPLE))))
     partners_far = float(loss(*batch(NEAR[0], np.add(NEAR[1], 40), range(PEOPLE))))
     others_near = float(loss(*batch(*(np.divide(side, 6) for side in NEAR), range(PEOPLE))))
@@ -106,7 +106,7 @@ def test_the_loss_falls_as_partners_approach_and_others_move_apart(name):
 )
 @pytest.mark.parametrize("others", [[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0], [0, 1, 2, 5, 4, 3]])
 def test_gradients_are_finite_in_extreme_batches(name, left, right, others):
-    value, gradients = value_and_gradients(made(name), batch(left, right, range(6), others))
+    value, gradients = value_and_gradients(build(name), batch(left, right, range(6), others))
     assert np.isfinite(value)
     assert value >= -1e-5
     for gradient in gradients:
@@ -119,14 +119,14 @@ def test_gradients_are_finite_in_extreme_batches(name, left, right, others):
 @given(angles=ANGLES)
 def test_gradients_are_finite_at_any_angles(name, angles):
     pairs = batch(angles[:PEOPLE], angles[PEOPLE:], range(PEOPLE))
-    value, gradients = value_and_gradients(made(name, temperature=0.01), pairs)
+    value, gradients = value_and_gradients(build(name, temperature=0.01), pairs)
     assert np.isfinite(value)
     assert all(np.isfinite(np.asarray(gradient)).all() for gradient in gradients)
 
 
 @pytest.mark.parametrize("name", ["in-batch", "supervised", "triplet", "triplet-hard"])
 def test_a_batch_with_nothing_to_learn_costs_nothing(name):
-    loss = made(name)
+    loss = build(name)
     for pairs in (
         batch([0], [50], [0]),  # one genuine pair: nobody to tell it from
         batch([0], [50], [0], [1]),
@@ -139,7 +139,7 @@ def test_a_batch_with_nothing_to_learn_costs_nothing(name):
 
 @pytest.mark.parametrize("name", ["margin", "cross-entropy"])
 def test_a_batch_of_one_class_costs_what_that_class_does(name):
-    loss = made(name)
+    loss = build(name)
     near, far = (
         [float(loss(*batch([0], [angle], [0], [person]))) for person in (0, 1)]
         for angle in (5, 100)
@@ -150,18 +150,18 @@ def test_a_batch_of_one_class_costs_what_that_class_does(name):
 
 @every
 def test_a_loss_is_restored_from_its_configuration(name):
-    loss = made(name, temperature=0.2, margin=0.3)
+    loss = build(name, temperature=0.2, margin=0.3)
     again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(loss))
     again.set_weights(loss.get_weights())
     assert type(again) is type(loss)
     pairs = batch([0, 40, 90], [20, 80, 200], [0, 1, 2])
     assert float(again(*pairs)) == float(loss(*pairs))
-    assert float(made(name, temperature=0.5, margin=0.9)(*pairs)) != float(loss(*pairs))
+    assert float(build(name, temperature=0.5, margin=0.9)(*pairs)) != float(loss(*pairs))
 
 
 @every
 def test_a_compiled_loss_returns_the_same_for_any_batch_size(name):
-    loss = made(name)
+    loss = build(name)
     points, numbers = tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([None], tf.int32)
     compiled = tf.function(
         loss.__call__,
@@ -180,7 +180,7 @@ WEIGHTS["arcface"] = WEIGHTS["cosface"]
 
 @every
 def test_a_losses_weights_are_tracked_and_trained(name):
-    loss = made(name)
+    loss = build(name)
     assert [v.name for v in loss.trainable_variables] == WEIGHTS.get(name, [])
     assert [v.name for v in loss.variables] == WEIGHTS.get(name, [])
     if name in WEIGHTS:
@@ -197,11 +197,11 @@ def test_a_losses_weights_are_tracked_and_trained(name):
 def test_losses_compute_in_float32_after_a_half_precision_network(name):
     keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:
-        loss = made(name)
+        loss = build(name)
     finally:
         keras.mixed_precision.set_global_policy("float32")
     pairs = batch([0, 40, 90], [20, 80, 200], [0, 1, 2])
     coarse = [tf.cast(side, tf.bfloat16) for side in pairs[:2]]
     value = loss(*coarse, *pairs[2:])
     assert value.dtype == tf.float32
-    assert float(value) == pytest.approx(float(made(name)(*pairs)), abs=0.1)
+    assert float(value) == pytest.approx(float(build(name)(*pairs)), abs=0.1)

@@ -13,7 +13,7 @@ CENTRES = [0, 100, 220]
 PAIRS = ([10, 80, 200], [350, 130, 260], [0, 1, 2])
 
 
-def made(kind, photos=(2, 3, 4), centres=CENTRES, margin=MARGIN, **options):
+def build(kind, photos=(2, 3, 4), centres=CENTRES, margin=MARGIN, **options):
     loss = kind(photos, 2, TEMPERATURE, margin, **options)
     loss.directions.assign(3 * on_circle(*centres))  # their length is of no matter
     return loss
@@ -46,20 +46,20 @@ def slow(kind, angles, people, centres, strangers=()):
 def test_losses_match_values_computed_by_hand(kind, turn):
     centres = np.add(CENTRES, turn)
     left, right, people = PAIRS
-    value = float(made(kind, centres=centres)(*batch(*PAIRS)))
+    value = float(build(kind, centres=centres)(*batch(*PAIRS)))
     expected = slow(kind, [*left, *right], people * 2, centres)
     assert value == pytest.approx(expected, rel=1e-4)
 
 
 @both
 def test_a_larger_margin_costs_more(kind):
-    costs = [float(made(kind, margin=margin)(*batch(*PAIRS))) for margin in (0, 0.1, 0.5)]
+    costs = [float(build(kind, margin=margin)(*batch(*PAIRS))) for margin in (0, 0.1, 0.5)]
     assert costs == sorted(costs)
     assert costs[0] < costs[1] < costs[2]
 
 
 def test_without_a_margin_both_losses_are_equal():
-    cos, arc = (float(made(kind, margin=0.0)(*batch(*PAIRS))) for kind in (CosFace, ArcFace))
+    cos, arc = (float(build(kind, margin=0.0)(*batch(*PAIRS))) for kind in (CosFace, ArcFace))
     assert cos == pytest.approx(arc, rel=1e-5)
 
 
@@ -74,7 +74,7 @@ def test_the_people_can_be_numbered_in_any_order(kind, singletons):
     for named, counts in ((people, photos), (number[people], photos[order])):
         who = range(4) if counts is photos else order
         kept = [p for p in who if photos[p] > 1 or singletons == "classes"]
-        loss = made(kind, counts, [centres[p] for p in kept], singletons=singletons)
+        loss = build(kind, counts, [centres[p] for p in kept], singletons=singletons)
         values.append(float(loss(*batch(left, right, named))))
     assert values[0] == pytest.approx(values[1], rel=1e-5)
 
@@ -84,7 +84,7 @@ LEFT, RIGHT = [10, 150, 200], [350, 155, 260]  # person 1 has the one photo, twi
 
 @both
 def test_a_person_with_one_photo_can_be_a_class(kind):
-    loss = made(kind, (2, 1, 2))
+    loss = build(kind, (2, 1, 2))
     assert loss.directions.shape == (3, 2)
     value = float(loss(*batch(LEFT, RIGHT, [0, 1, 2])))
     assert value == pytest.approx(slow(kind, LEFT + RIGHT, [0, 1, 2] * 2, CENTRES), rel=1e-4)
@@ -92,7 +92,7 @@ def test_a_person_with_one_photo_can_be_a_class(kind):
 
 @both
 def test_a_person_with_one_photo_can_be_left_out(kind):
-    loss = made(kind, (2, 1, 2), [0, 220], singletons="left-out")
+    loss = build(kind, (2, 1, 2), [0, 220], singletons="left-out")
     value = float(loss(*batch(LEFT, RIGHT, [0, 1, 2])))
     expected = slow(kind, LEFT + RIGHT, [0, None, 1] * 2, [0, 220])
     assert value == pytest.approx(expected, rel=1e-4)
@@ -102,7 +102,7 @@ def test_a_person_with_one_photo_can_be_left_out(kind):
 
 @both
 def test_a_person_with_one_photo_can_be_a_negative_only(kind):
-    loss = made(kind, (2, 1, 2), [0, 220], singletons="negatives")
+    loss = build(kind, (2, 1, 2), [0, 220], singletons="negatives")
     value = float(loss(*batch(LEFT, RIGHT, [0, 1, 2])))
     expected = slow(kind, LEFT + RIGHT, [0, None, 1] * 2, [0, 220], strangers=[150, 155])
     assert value == pytest.approx(expected, rel=1e-4)
@@ -111,7 +111,7 @@ def test_a_person_with_one_photo_can_be_a_negative_only(kind):
 @both
 @pytest.mark.parametrize("singletons", ["negatives", "left-out"])
 def test_a_batch_of_people_without_a_class_costs_nothing(kind, singletons):
-    loss = made(kind, (2, 1, 1), [0], singletons=singletons)
+    loss = build(kind, (2, 1, 1), [0], singletons=singletons)
     assert float(loss(*batch([10, 50], [20, 60], [1, 2]))) == 0
 
 
