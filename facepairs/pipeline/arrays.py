@@ -3,6 +3,7 @@
 import contextlib
 import math
 import mmap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,3 +32,24 @@ def as_tensor(values: npt.NDArray[Any]) -> tf.Tensor:
         with contextlib.suppress(tf.errors.ResourceExhaustedError), tf.device("/GPU:0"):
             tensor = tf.identity(tensor)
     return tensor
+
+
+class ArraySource:
+    """An `InputSource` that gathers the rows of an array by image number.
+
+    Args:
+        rows: [images, …], aligned to 64 bytes; not copied on a CPU.
+    """
+
+    def __init__(self, rows: npt.NDArray[Any]) -> None:
+        self.arrays = (as_tensor(rows),)
+
+    def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
+        """Return the identity: a dataset that holds the array would copy it."""
+        return lambda numbers: numbers
+
+    def gather(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
+        """Return the rows of int32[N] image numbers: [N, …]."""
+        (rows,) = arrays or self.arrays
+        # Called eagerly, `tf.gather` itself takes a tenth as long as the copying does.
+        return tf.raw_ops.Gather(params=rows, indices=images)

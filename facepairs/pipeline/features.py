@@ -16,7 +16,7 @@ import psutil
 import tensorflow as tf
 
 from facepairs.errors import BadData
-from facepairs.pipeline.arrays import aligned_array, as_tensor
+from facepairs.pipeline.arrays import ArraySource, aligned_array
 from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.support.progress import (
@@ -62,7 +62,7 @@ class WorkShare:
 ALL_WORK = WorkShare(0, 1, lambda features: features)
 
 
-class FeatureStore:
+class FeatureStore(ArraySource):
     """Features by image number; an `InputSource`, but not a `Store` of images.
 
     Args:
@@ -70,17 +70,8 @@ class FeatureStore:
     """
 
     def __init__(self, vectors: Features) -> None:
+        super().__init__(vectors)
         self.vectors = vectors
-        self.arrays = (as_tensor(vectors),)
-
-    def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
-        """Return the identity: batches hold image numbers."""
-        return lambda numbers: numbers
-
-    def gather(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
-        """Return the features of int32[N] image numbers: float16[N, F]."""
-        (vectors,) = arrays or self.arrays
-        return tf.gather(vectors, images)
 
 
 def precompute(

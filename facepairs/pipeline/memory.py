@@ -4,7 +4,6 @@ The images are one uint8[images, crop_px, crop_px, 3] array. With a path it is a
 `.npy` file: a second run starts at once, and two runs share its pages.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
-from facepairs.pipeline.arrays import aligned_array, as_tensor
+from facepairs.pipeline.arrays import ArraySource, aligned_array
 from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import image_batches
 from facepairs.pipeline.files import FileStore
@@ -33,7 +32,7 @@ def store_bytes(images: int, crop_px: int) -> int:
     return images * crop_px * crop_px * 3
 
 
-class MemoryStore:
+class MemoryStore(ArraySource):
     """A `Store` of decoded images.
 
     Args:
@@ -41,8 +40,8 @@ class MemoryStore:
     """
 
     def __init__(self, crops: Crops) -> None:
+        super().__init__(crops)
         self.crop_px = int(crops.shape[1])
-        self.arrays = (as_tensor(crops),)
 
     @classmethod
     def build(
@@ -77,16 +76,6 @@ class MemoryStore:
         crops = aligned_array(shape, np.uint8)
         fill(crops)
         return cls(crops)
-
-    def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
-        """Return the identity: a dataset that holds the array would copy it."""
-        return lambda numbers: numbers
-
-    def gather(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
-        """Return the pixels of int32[N] image numbers: uint8[N, crop_px, crop_px, 3]."""
-        (crops,) = arrays or self.arrays
-        # Called eagerly, `tf.gather` itself takes a tenth as long as the copying does.
-        return tf.raw_ops.Gather(params=crops, indices=images)
 
 
 def _decode_all(

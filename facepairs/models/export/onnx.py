@@ -86,7 +86,7 @@ def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
     with tempfile.TemporaryDirectory() as folder, quiet_exporters():
         path = Path(folder) / "network.onnx"
         fast.export(path, format="onnx", verbose=False)
-        data = _with_half_tensors(_with_output(path.read_bytes(), output))
+        data = _finished(path.read_bytes(), output)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
@@ -117,30 +117,21 @@ def _run(session: Any, inputs: list[np.ndarray]) -> np.ndarray:
     return np.asarray(output)
 
 
-def _with_output(data: bytes, name: str) -> bytes:
-    """Rename the only output of a network, for which the exporter chooses a name."""
-    import onnx
+def _finished(data: bytes, output: str) -> bytes:
+    """Rename the only output, and store large tensors that are exact in float16 as float16.
 
-    model = onnx.load_model_from_string(data)
-    (output,) = model.graph.output
-    for node in model.graph.node:
-        node.output[:] = [name if edge == output.name else edge for edge in node.output]
-        node.input[:] = [name if edge == output.name else edge for edge in node.input]
-    output.name = name
-    serialised: bytes = model.SerializeToString()
-    return serialised
-
-
-def _with_half_tensors(data: bytes) -> bytes:
-    """Store large tensors that are exact in float16 as float16 and a cast to float32.
-
-    ONNX Runtime casts once, when it loads the file. Weights that the exporter multiplied with a
-    batch normalisation are not exact any more and stay float32.
+    A cast to float32 follows each; ONNX Runtime casts once, when it loads the file. Weights that
+    the exporter multiplied with a batch normalisation are not exact any more and stay float32.
     """
     import onnx
     from onnx import helper, numpy_helper
 
     model = onnx.load_model_from_string(data)
+    (last,) = model.graph.output
+    for node in model.graph.node:
+        node.output[:] = [output if edge == last.name else edge for edge in node.output]
+        node.input[:] = [output if edge == last.name else edge for edge in node.input]
+    last.name = output
     casts = []
     for tensor in model.graph.initializer:
         if tensor.data_type != onnx.TensorProto.FLOAT or np.prod(tensor.dims) < LARGE:

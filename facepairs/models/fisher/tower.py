@@ -153,19 +153,14 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
         """
         means, deviations, log_priors = self.mixture
         count, wide = len(self.positions), self.components + 2
-        precision = 1 / ops.square(deviations)
-        x = projected - self.projection[1]
-        known = np.concatenate([self.positions, self.positions**2, np.ones((count, 1))], axis=1)
-        known = ops.broadcast_to(known.astype(np.float32), (ops.shape(x)[0], count, 5))
-        rows = ops.concatenate([x, x * x, known], axis=2)  # [N, P, 2·C + 5]
-        share = self._shares(rows, means, deviations, log_priors)
+        precision, prior = 1 / ops.square(deviations), ops.exp(log_priors)[:, None]
+        known = np.concatenate([self.positions, np.ones((count, 1), np.float32)], axis=1)
+        known = ops.broadcast_to(known, (ops.shape(projected)[0], count, 3))
+        x = ops.concatenate([projected - self.projection[1], known[:, :, :2]], axis=2)
+        rows = ops.concatenate([x, x * x, known[:, :, 2:]], axis=2)  # [N, P, 2·(C + 2) + 1]
+        share = self._shares(rows, means, precision, log_priors)
         sums = ops.matmul(ops.transpose(share, (0, 2, 1)), rows)
-        own, squares, place, place_squares, zeroth = ops.split(
-            sums, np.cumsum([self.components, self.components, 2, 2]).tolist(), axis=2
-        )
-        first = ops.concatenate([own, place], axis=2)
-        second = ops.concatenate([squares, place_squares], axis=2)
-        prior = ops.exp(log_priors)[:, None]
+        first, second, zeroth = ops.split(sums, [wide, 2 * wide], axis=2)
         to_means = (first - means * zeroth) * (1 / (deviations * ops.sqrt(prior) * count))
         spread = second - (2 * means) * first
         spread += (ops.square(means) - ops.square(deviations)) * zeroth
@@ -175,24 +170,16 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
         rooted = vector / ops.sqrt(ops.maximum(ops.abs(vector), 1e-30))  # no 0 / 0
         return ops.normalize(rooted, axis=-1, order=2)
 
-    def _shares(self, rows: Any, means: Any, deviations: Any, log_priors: Any) -> Any:
+    def _shares(self, rows: Any, means: Any, precision: Any, log_priors: Any) -> Any:
         """Return each Gaussian's share of each descriptor: [N, P, K], every row sums to 1.
 
         No share is below e^-46 of its row's highest: denormal numbers are slow.
         """
-        precision, width = 1 / ops.square(deviations), self.components
-        linear, quadratic = means * precision, -0.5 * precision
-        constant = log_priors - ops.sum(
-            ops.log(deviations) + 0.5 * ops.square(means) * precision, axis=1
+        constant = log_priors - 0.5 * ops.sum(
+            ops.square(means) * precision - ops.log(precision), axis=1
         )
-        factors = (
-            linear[:, :width],
-            quadratic[:, :width],
-            linear[:, width:],
-            quadratic[:, width:],
-            constant[:, None],
-        )
-        logits = ops.matmul(rows, ops.transpose(ops.concatenate(factors, axis=1)))
+        factors = ops.concatenate([means * precision, -0.5 * precision, constant[:, None]], axis=1)
+        logits = ops.matmul(rows, ops.transpose(factors))
         highest = ops.max(logits, axis=2, keepdims=True)
         return ops.softmax(ops.maximum(logits, highest - MAX_LOG_RATIO), axis=2)
 
