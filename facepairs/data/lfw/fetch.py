@@ -9,10 +9,12 @@ import contextlib
 import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
-from typing import Literal
 
+import msgspec
+
+from facepairs.choices import ImageSet
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.download import download
 from facepairs.data.lfw.unpack import DiskFull, unpack
@@ -26,11 +28,8 @@ STAMP = ".facepairs-content"  # in an unpacked folder: the checksum of its conte
 DOWNLOADED = ".fetched"  # suffix of a downloaded archive, which is removed once it is unpacked
 LOCK = ".fetch.lock"
 
-Images = Literal["deepfunneled", "funneled", "original"]
 
-
-@dataclass(frozen=True)
-class RemoteFile:
+class RemoteFile(msgspec.Struct, frozen=True):
     """A file to download.
 
     Attributes:
@@ -44,8 +43,7 @@ class RemoteFile:
     sha256: str
 
 
-@dataclass(frozen=True)
-class Archive(RemoteFile):
+class Archive(RemoteFile, frozen=True):
     """An archive of images.
 
     Attributes:
@@ -57,51 +55,20 @@ class Archive(RemoteFile):
     content_sha256: str = ""
 
 
-FIGSHARE = "https://ndownloader.figshare.com/files"
-UMASS = "https://umass-vis-lfw.github.io"
-LIST_URLS = {
-    "pairs.txt": f"{FIGSHARE}/5976006",
-    "pairsDevTest.txt": f"{FIGSHARE}/5976009",
-    "pairsDevTrain.txt": f"{FIGSHARE}/5976012",
-    "people.txt": f"{UMASS}/people.txt",
-    "peopleDevTest.txt": f"{UMASS}/peopleDevTest.txt",
-    "peopleDevTrain.txt": f"{UMASS}/peopleDevTrain.txt",
-}
-LIST_SHA256 = {
-    "pairs.txt": "ea42330c62c92989f9d7c03237ed5d591365e89b3e649747777b70e692dc1592",
-    "pairsDevTest.txt": "7cb06600ea8b2814ac26e946201cdb304296262aad67d046a16a7ec85d0ff87c",
-    "pairsDevTrain.txt": "1d454dada7dfeca0e7eab6f65dc4e97a6312d44cf142207be28d688be92aabfa",
-    "people.txt": "bc8fa2b7f25c895cf7efb6de4f4fc27ca8b8d1cfa63350ad8b96eae2b198d365",
-    "peopleDevTest.txt": "c3ed1f90499473401542101a56c14c1d82396bb8218c67a356d7460601047555",
-    "peopleDevTrain.txt": "2e58df13ba4cc143189336e001cc2c195f1dfa5b29a6475c02857be353c2a2fa",
-}
-LISTS = tuple(RemoteFile(name, url, LIST_SHA256[name]) for name, url in LIST_URLS.items())
-ARCHIVES: Mapping[str, Archive] = {
-    "deepfunneled": Archive(
-        "lfw-deepfunneled.zip",
-        f"{UMASS}/lfw-deepfunneled.zip",
-        "",
-        "lfw-deepfunneled",
-        content_sha256="d0fb2c9fb1d774d176241df61637fa8f879c9f2a76dcdc02b8aa2d4e9fb318b7",
-    ),
-    "funneled": Archive(
-        "lfw-funneled.tgz",
-        f"{FIGSHARE}/5976015",
-        "b47c8422c8cded889dc5a13418c4bc2abbda121092b3533a83306f90d900100a",
-        "lfw_funneled",
-    ),
-    "original": Archive(
-        "lfw.tgz",
-        f"{FIGSHARE}/5976018",
-        "055f7d9c632d7370e6fb4afc7468d40f970c34a80d4c6f50ffec63f5a8d536c0",
-        "lfw",
-    ),
-}
+class _Published(msgspec.Struct, frozen=True):
+    lists: tuple[RemoteFile, ...]
+    archives: dict[str, Archive]
+
+
+_published = msgspec.json.decode(
+    resources.files("facepairs.data.lfw").joinpath("files.json").read_bytes(), type=_Published
+)
+LISTS, ARCHIVES = _published.lists, _published.archives
 
 
 def fetch_lfw(
     out: Path,
-    images: Images = "deepfunneled",
+    images: ImageSet = "deepfunneled",
     progress: ProgressCallback = ignore_progress,
     *,
     lists: Sequence[RemoteFile] = LISTS,
