@@ -1,7 +1,7 @@
 """`data check` and `cache check` on any storage."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from facepairs.beam.paths import BeamPath, copy_from, files_below, parse_place
@@ -9,7 +9,6 @@ from facepairs.beam.remote_index import index_place, remote_errors
 from facepairs.beam.runner import choose_map
 from facepairs.data.doctor import DatasetReport, check_dataset, check_index
 from facepairs.errors import BadData
-from facepairs.images.check import ImageCheck, inspect_bytes
 from facepairs.pipeline.records.check import (
     check_cache,
     check_contents,
@@ -19,24 +18,6 @@ from facepairs.pipeline.records.check import (
 from facepairs.pipeline.records.manifest import MANIFEST, RecordShard, parse_manifest
 from facepairs.support.atomic import scratch_folder
 from facepairs.support.progress import ProgressCallback, ignore_progress
-
-
-@dataclass(frozen=True)
-class InspectRemoteFiles:
-    """Inspects files below a remote folder by name, as `images.check.InspectFiles` does locally."""
-
-    root: BeamPath
-    thorough: bool
-
-    def __call__(self, names: Iterable[str]) -> list[ImageCheck]:
-        """Download and inspect each file; names are paths below `root`."""
-        return [self._inspect(self.root / name) for name in names]
-
-    def _inspect(self, file: BeamPath) -> ImageCheck:
-        try:
-            return inspect_bytes(file.read_bytes(), self.thorough)
-        except OSError as error:
-            return ImageCheck("unreadable", f"cannot be read ({error.strerror})")
 
 
 def check_dataset_at(
@@ -60,9 +41,8 @@ def check_dataset_at(
     ordered_map, root = choose_map(runner, beam_options), parse_place(data)
     if isinstance(root, Path):
         return check_dataset(root, progress, ordered_map)
-    inspect = InspectRemoteFiles(root, thorough=True)
     with remote_errors(root):
-        report = check_index(index_place(root), progress, ordered_map, inspect)
+        report = check_index(index_place(root), progress, ordered_map, root.read_file)
     return replace(report, root=data)
 
 

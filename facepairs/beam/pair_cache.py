@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
-from facepairs.beam.checks import InspectRemoteFiles
 from facepairs.beam.paths import (
     BeamPath,
     copy_to,
@@ -98,13 +97,13 @@ def build_cache_at(
         request = (pairs, encoding, shards, options, config_file, log, progress, ordered_map)
         return build_training_cache(faces, folder, *request)
     config = cache_config(options, config_file)
-    read_file, inspect = None, None
-    if isinstance(faces, BeamPath):
-        read_file, inspect = faces.read_file, InspectRemoteFiles(faces, thorough=False)
+    read_file = faces.read_file if isinstance(faces, BeamPath) else None
 
     def readable_index() -> FaceIndex:
         ticks = progress("checking images")
-        return keep_readable(index_place(faces), config.skip_bad, log, ticks, ordered_map, inspect)
+        return keep_readable(
+            index_place(faces), config.skip_bad, log, ticks, ordered_map, read_file
+        )
 
     with remote_errors(faces, folder):
         if isinstance(folder, Path):

@@ -4,16 +4,18 @@ import json
 import unicodedata
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
-from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
-from facepairs.images.check import ImageCheck, InspectFiles
+from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, ReadFile, Skipped
+from facepairs.images.check import ImageCheck, InspectImages
+from facepairs.images.photo import read_image_file
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.platform import return_freed_memory
 from facepairs.support.progress import ProgressCallback, ignore_progress
@@ -23,9 +25,6 @@ MIN_SIDE_PX = 64
 MAJORITY = 0.5  # if more than this share of the images have one size, the other sizes are odd
 BATCH = 64  # images per task: a task for each image costs more than decoding it
 MAX_COMMON_SIZES = 10
-
-InspectNames = Callable[[list[str]], list[ImageCheck]]
-"""Called with the names of images below the root; returns a check for each."""
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -187,7 +186,7 @@ def check_index(
     index: FaceIndex,
     progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
-    inspect: InspectNames | None = None,
+    read_file: ReadFile | None = None,
 ) -> DatasetReport:
     """Check the images of an index as `check_dataset` does.
 
@@ -195,11 +194,10 @@ def check_index(
         index: The index of the images.
         progress: Called with the images checked and the images in all.
         ordered_map: Runs the work.
-        inspect: Checks images thoroughly; None reads the files below the index's root.
+        read_file: Reads an image by its name; by default from the file below the index's root.
     """
     survey = _Survey(index)
-    inspect = inspect or InspectFiles(index.root, thorough=True)
-    for image, check in _inspect_images(index, inspect, progress, ordered_map):
+    for image, check in _inspect_images(index, True, progress, ordered_map, read_file):
         survey.add(image, check)
     findings = [
         *map(_skipped_finding, index.skipped),
@@ -222,7 +220,7 @@ def unreadable_images(
     index: FaceIndex,
     progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
-    inspect: InspectNames | None = None,
+    read_file: ReadFile | None = None,
 ) -> list[tuple[int, str]]:
     """Decode every image of an index.
 
@@ -230,21 +228,25 @@ def unreadable_images(
         index: The index of the images.
         progress: Called with the images decoded and the images in all.
         ordered_map: Runs the work.
-        inspect: Decodes images; None reads the files below the index's root.
+        read_file: Reads an image by its name; by default from the file below the index's root.
 
     Returns:
         The number of each image that cannot be read, and the reason.
     """
-    inspect = inspect or InspectFiles(index.root, thorough=False)
-    checks = _inspect_images(index, inspect, progress, ordered_map)
+    checks = _inspect_images(index, False, progress, ordered_map, read_file)
     return [(image, check.reason) for image, check in checks if check.problem]
 
 
 def _inspect_images(
-    index: FaceIndex, inspect: InspectNames, progress: ProgressCallback, ordered_map: OrderedMap
+    index: FaceIndex,
+    thorough: bool,
+    progress: ProgressCallback,
+    ordered_map: OrderedMap,
+    read_file: ReadFile | None,
 ) -> Iterator[tuple[int, ImageCheck]]:
     """Yield the number and the check of every image, in order; Pillow decodes without the GIL."""
     done = 0
+    inspect = InspectImages(read_file or partial(_read_below, index.root), thorough)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's warnings are findings here
         for checks in ordered_map(inspect, batches(index.names(), BATCH)):
@@ -252,6 +254,10 @@ def _inspect_images(
             done += len(checks)
             progress(done, len(index))
     return_freed_memory()  # a training follows
+
+
+def _read_below(root: Path, name: str) -> bytes:
+    return read_image_file(root / name)
 
 
 class _Survey:

@@ -11,7 +11,7 @@ import os
 import stat
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
@@ -24,6 +24,9 @@ import numpy.typing as npt
 from facepairs.errors import BadData
 
 T = TypeVar("T")
+ReadFile = Callable[[str], bytes]
+"""Returns the content of an image by its path relative to the root; can be pickled; may raise
+OSError."""
 
 READABLE = (".jpg", ".jpeg", ".png", ".bmp")  # formats that both Pillow and TensorFlow read
 OTHER_IMAGES = (".webp", ".gif", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".ppm")

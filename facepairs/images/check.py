@@ -6,17 +6,14 @@ and TensorFlow ignores a BMP's palette. So the file's structure is checked as we
 that its format defines.
 """
 
-import errno
 import math
-import os
-import stat
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
-from pathlib import Path
+from typing import Any
 
 from PIL import Image, UnidentifiedImageError
 
@@ -24,13 +21,12 @@ from facepairs.images import jpeg
 from facepairs.images.decode_budget import LARGE_PIXELS, decode_budget, decode_cost_px
 from facepairs.images.hazards import PNG, find_hazard, png_chunks
 from facepairs.images.orientation import UPRIGHT, read_orientation
+from facepairs.images.photo import TooLarge, read_image_file
 from facepairs.images.pixels import MAX_PIXELS
-from facepairs.support.platform import open_without_waiting
 
 # TensorFlow decodes everything but JPEGs of one scan at full size, several images at a time.
 MAX_WHOLE_PIXELS = 25_000_000
-MAX_BYTES = 4 * MAX_PIXELS + 1_000_000  # size of an uncompressed image of that many pixels
-# Limit for smaller images: 16 bits a channel with alpha, plus profiles, previews or a short film.
+# Limit of a file's size: 16 bits a channel with alpha, plus profiles, previews or a short film.
 # Training holds the files of a whole batch in memory.
 BYTES_PER_PIXEL, EXTRA_BYTES = 8, 8_000_000
 
@@ -75,105 +71,97 @@ class ImageCheck:
     digest: bytes = b""
 
 
-_EMPTY = ImageCheck("zero_byte", "is empty (0 bytes); fetch it anew or remove it")
+class _Problem(Exception):
+    """What is wrong with a file: the `problem` and `reason` of its ImageCheck."""
 
 
-def inspect_image(path: Path, thorough: bool = True) -> ImageCheck:
+def inspect_image(
+    file: Any, thorough: bool = True, read_file: Callable[[Any], bytes] = read_image_file
+) -> ImageCheck:
     """Decode one image file; never raise, and never wait for a FIFO or a device.
 
     The caller silences Pillow's warnings, because the filter belongs to the whole process.
 
     Args:
-        path: The file.
+        file: The file's path, or whatever `read_file` takes.
         thorough: Determine its EXIF orientation and SHA-256, too.
+        read_file: Returns the content of the file; may raise OSError.
     """
-    data = _read(path)
-    return data if isinstance(data, ImageCheck) else inspect_bytes(data, thorough)
-
-
-@dataclass(frozen=True)
-class InspectFiles:
-    """Inspects the files of one folder by name; a work object that threads and pickle can share.
-
-    With `thorough`, the EXIF orientation and the SHA-256 of each file are determined, too.
-    """
-
-    root: Path
-    thorough: bool
-
-    def __call__(self, names: Iterable[str]) -> list[ImageCheck]:
-        """Return what each of these files is; names are paths below `root`."""
-        return [inspect_image(self.root / name, self.thorough) for name in names]
-
-
-def _read(path: Path) -> bytes | ImageCheck:
     try:
-        handle = open_without_waiting(path)
-        with open(handle, "rb") as file:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                return ImageCheck("unreadable", "is not a regular file")
-            if status.st_size > MAX_BYTES:
-                return ImageCheck(
-                    "too_large", f"holds {status.st_size:,} bytes; no photo needs that many"
-                )
-            data = file.read()
+        return _inspect_bytes(read_file(file), thorough)
+    except _Problem as found:
+        return ImageCheck(*found.args)
+    except PermissionError:
+        return ImageCheck("no_permission", "may not be read; grant yourself read permission")
+    except TooLarge as error:
+        return ImageCheck("too_large", f"holds {error.strerror}; no photo needs that many bytes")
     except OSError as error:
-        if error.errno in (errno.EACCES, errno.EPERM):
-            return ImageCheck("no_permission", "may not be read; grant yourself read permission")
         return ImageCheck("unreadable", f"cannot be read ({error.strerror})")
     except ValueError:
         return ImageCheck("unreadable", "cannot be read (a NUL in its name)")
-    return data
 
 
-def inspect_bytes(data: bytes, thorough: bool) -> ImageCheck:
-    """Decode the content of one image file; never raises.
+@dataclass(frozen=True)
+class InspectImages:
+    """Inspects image files by name; a work object that threads and pickle can share.
 
-    With `thorough`, its EXIF orientation and SHA-256 are determined, too.
+    Attributes:
+        read_file: Returns the content of a file by its name; may raise OSError.
+        thorough: Determine the EXIF orientation and the SHA-256 of each file, too.
     """
+
+    read_file: Callable[[str], bytes]
+    thorough: bool
+
+    def __call__(self, names: Iterable[str]) -> list[ImageCheck]:
+        """Return what each of these files is."""
+        return [inspect_image(name, self.thorough, self.read_file) for name in names]
+
+
+def _inspect_bytes(data: bytes, thorough: bool) -> ImageCheck:
+    """Decode the content of one image file; raise _Problem."""
     if not data:
-        return _EMPTY
+        raise _Problem("zero_byte", "is empty (0 bytes); fetch it anew or remove it")
     if not data.startswith((jpeg.SIGNATURE, PNG, BMP)):
         for offset, magic, name in _OTHER_FORMATS:
             if data.startswith(magic, offset):
-                return ImageCheck(
+                raise _Problem(
                     "unsupported", f"is a {name} image whatever its name says; {_CONVERT}"
                 )
-        return ImageCheck("not_image", "is not an image: it does not start like a JPEG, PNG or BMP")
+        raise _Problem("not_image", "is not an image: it does not start like a JPEG, PNG or BMP")
     hazard = find_hazard(data)
     if hazard:
-        return ImageCheck("too_large", f"would take too long to read ({hazard}); remove it")
+        raise _Problem("too_large", f"would take too long to read ({hazard}); remove it")
     try:
         with Image.open(BytesIO(data), formats=("JPEG", "PNG", "BMP")) as image:
             width, height = image.size
             most = _most_pixels(data, width * height)
             if width * height > most:
-                return _too_large(f"{width}x{height} pixels", most)
+                raise _too_large(f"{width}x{height} pixels", most)
             if len(data) > BYTES_PER_PIXEL * width * height + EXTRA_BYTES:
                 holds = f"holds {len(data):,} bytes for {width}x{height} pixels"
-                return ImageCheck("too_large", f"{holds}; save its pixels anew or remove it")
-            problem = _structure(data, image)
-            if problem:
-                return problem
+                raise _Problem("too_large", f"{holds}; save its pixels anew or remove it")
+            _check_structure(data, image)
             if width * height > LARGE_PIXELS:  # all bits of a JPEG are read all the same
                 image.draft(image.mode, (width // 8, height // 8))
             cost_px = decode_cost_px(data, math.prod(image.size), width * height)
             with decode_budget.acquire(cost_px):
                 image.load()
             orientation = read_orientation(image) if thorough else UPRIGHT
+    except _Problem:
+        raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        return _too_large("far more pixels than a photo of a face needs")
+        raise _too_large("far more pixels than a photo of a face needs") from None
     except UnidentifiedImageError:
-        return _damaged("its header makes no sense")
+        raise _damaged("its header makes no sense") from None
     except Exception as error:  # noqa: BLE001  Pillow's decoders raise anything on damaged files
-        return _damaged(str(error) or type(error).__name__)
+        raise _damaged(str(error) or type(error).__name__) from None
     digest = sha256(data).digest() if thorough else b""
     return ImageCheck("", "", width, height, orientation, digest)
 
 
-def _damaged(why: str) -> ImageCheck:
-    return ImageCheck("unreadable", f"is truncated or damaged ({why}); fetch it anew or remove it")
+def _damaged(why: str) -> _Problem:
+    return _Problem("unreadable", f"is truncated or damaged ({why}); fetch it anew or remove it")
 
 
 def _most_pixels(data: bytes, pixels: int) -> int:
@@ -184,32 +172,31 @@ def _most_pixels(data: bytes, pixels: int) -> int:
     return MAX_PIXELS if one_scan else MAX_WHOLE_PIXELS
 
 
-def _too_large(size: str, most: int = MAX_PIXELS) -> ImageCheck:
-    return ImageCheck("too_large", f"has {size}; reduce it below {most:,} or remove it")
+def _too_large(size: str, most: int = MAX_PIXELS) -> _Problem:
+    return _Problem("too_large", f"has {size}; reduce it below {most:,} or remove it")
 
 
-def _structure(data: bytes, image: Image.Image) -> ImageCheck | None:
+def _check_structure(data: bytes, image: Image.Image) -> None:
     if data.startswith(jpeg.SIGNATURE):
-        return _jpeg_structure(data)
-    if data.startswith(PNG):
-        return _png_structure(data)
-    return _bmp_structure(data, image)
+        _check_jpeg(data)
+    elif data.startswith(PNG):
+        _check_png(data)
+    else:
+        _check_bmp(data, image)
 
 
-def _jpeg_structure(data: bytes) -> ImageCheck | None:
+def _check_jpeg(data: bytes) -> None:
     """Follow the segments to the end marker, without which TensorFlow refuses the file."""
     for segment in jpeg.segments(data):
         if segment.marker == jpeg.END:
-            return None
+            return
         if segment.marker in jpeg.FRAMES and segment.marker not in _HUFFMAN_FRAMES:
             kind = "a lossless, hierarchical or arithmetic-coded JPEG"
-            return ImageCheck(
-                "unsupported", f"is {kind}, which TensorFlow does not read; {_CONVERT}"
-            )
-    return _damaged("a JPEG without its end marker")
+            raise _Problem("unsupported", f"is {kind}, which TensorFlow does not read; {_CONVERT}")
+    raise _damaged("a JPEG without its end marker")
 
 
-def _png_structure(data: bytes) -> ImageCheck | None:
+def _check_png(data: bytes) -> None:
     """Follow the chunks to IEND, and check the sums of the chunks that a decoder needs."""
     for kind, start, end in png_chunks(data):
         if end + 4 > len(data):
@@ -217,16 +204,16 @@ def _png_structure(data: bytes) -> ImageCheck | None:
         critical = not kind[0] & 0x20  # PNG 1.2, 3.3: upper case
         stored = int.from_bytes(data[end : end + 4], "big")
         if critical and zlib.crc32(memoryview(data)[start - 4 : end]) != stored:
-            return _damaged(f"the checksum of its {kind.decode('latin-1')} chunk is wrong")
+            raise _damaged(f"the checksum of its {kind.decode('latin-1')} chunk is wrong")
         if kind == b"IEND":
-            return None
-    return _damaged("a PNG without its end chunk")
+            return
+    raise _damaged("a PNG without its end chunk")
 
 
-def _bmp_structure(data: bytes, image: Image.Image) -> ImageCheck | None:
+def _check_bmp(data: bytes, image: Image.Image) -> None:
     """Check TensorFlow's requirements: plain 8-bit gray, 24 or 32 bits, and the exact size."""
     if len(data) < 54:
-        return _damaged("its header is truncated")
+        raise _damaged("its header is truncated")
     start, header = struct.unpack_from("<II", data, 10)
     bits, compression = struct.unpack_from("<HI", data, 28)
     masks = struct.unpack_from("<III", data, 54) if len(data) >= 66 else ()
@@ -236,9 +223,8 @@ def _bmp_structure(data: bytes, image: Image.Image) -> ImageCheck | None:
     gray = bits == 8 and image.mode == "L"
     if not plain or not (gray or bits in (24, 32)):
         kind = "a BMP with a palette, compression or an odd pixel format"
-        return ImageCheck("unsupported", f"is {kind}, which TensorFlow misreads; {_CONVERT}")
+        raise _Problem("unsupported", f"is {kind}, which TensorFlow misreads; {_CONVERT}")
     width, height = image.size
     row_bytes = (bits // 8 * width + 3) // 4 * 4
     if len(data) != start + row_bytes * height:
-        return _damaged(f"a BMP of {len(data):,} bytes; {start + row_bytes * height:,} expected")
-    return None
+        raise _damaged(f"a BMP of {len(data):,} bytes; {start + row_bytes * height:,} expected")

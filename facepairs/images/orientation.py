@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
 from facepairs.images.hazards import tags_overclaim
@@ -17,27 +15,21 @@ UPRIGHT = 1
 
 
 class Turn(NamedTuple):
-    """How to turn a stored image upright, and which stored axes that reverses.
-
-    `rows` and `columns` are the steps (1 or -1) through the axes once `swaps` has swapped them.
-    """
+    """How to turn a stored image upright, and which stored axes that reverses."""
 
     transpose: Image.Transpose
     reverses_x: bool
     reverses_y: bool
-    rows: int
-    columns: int
-    swaps: bool
 
 
 TURNS = {  # by EXIF orientation
-    2: Turn(Image.Transpose.FLIP_LEFT_RIGHT, True, False, 1, -1, False),
-    3: Turn(Image.Transpose.ROTATE_180, True, True, -1, -1, False),
-    4: Turn(Image.Transpose.FLIP_TOP_BOTTOM, False, True, -1, 1, False),
-    5: Turn(Image.Transpose.TRANSPOSE, False, False, 1, 1, True),
-    6: Turn(Image.Transpose.ROTATE_270, False, True, 1, -1, True),
-    7: Turn(Image.Transpose.TRANSVERSE, True, True, -1, -1, True),
-    8: Turn(Image.Transpose.ROTATE_90, True, False, -1, 1, True),
+    2: Turn(Image.Transpose.FLIP_LEFT_RIGHT, True, False),
+    3: Turn(Image.Transpose.ROTATE_180, True, True),
+    4: Turn(Image.Transpose.FLIP_TOP_BOTTOM, False, True),
+    5: Turn(Image.Transpose.TRANSPOSE, False, False),
+    6: Turn(Image.Transpose.ROTATE_270, False, True),
+    7: Turn(Image.Transpose.TRANSVERSE, True, True),
+    8: Turn(Image.Transpose.ROTATE_90, True, False),
 }
 _warnings_lock = threading.Lock()
 
@@ -72,12 +64,6 @@ def turn_of(image: Image.Image) -> Turn | None:
     """Return how to turn a stored image upright, None when it already is."""
     with quiet_pillow():
         return TURNS.get(read_orientation(image))
-
-
-def turn_array(pixels: npt.NDArray[np.uint8], turn: Turn) -> npt.NDArray[np.uint8]:
-    """Return uint8[H, W, 3] turned upright, as Pillow's `transpose` turns an image."""
-    upright = pixels.swapaxes(0, 1) if turn.swaps else pixels
-    return np.ascontiguousarray(upright[:: turn.rows, :: turn.columns])
 
 
 def exif_block(info: Mapping[Any, Any]) -> bytes:

@@ -3,6 +3,7 @@
 Unlike training, which reads photos as they are stored, EXIF orientation is applied.
 """
 
+import errno
 import io
 import logging
 import math
@@ -20,7 +21,7 @@ from PIL import Image, UnidentifiedImageError
 from facepairs.errors import BadImage
 from facepairs.images.decode_budget import decode_budget, decode_cost_px
 from facepairs.images.hazards import find_hazard
-from facepairs.images.orientation import quiet_pillow, turn_array, turn_of
+from facepairs.images.orientation import quiet_pillow, turn_of
 from facepairs.images.pixels import (
     MAX_PIXELS,
     Pixels,
@@ -105,9 +106,9 @@ def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Pixels, floa
             image.load()
             turn = turn_of(image)
             scale = min(1.0, max(image.size) / max(photo.width_px, photo.height_px))
-            pixels = image_pixels(image, name)
-            del image  # no more than two copies are held
-            return (turn_array(pixels, turn) if turn else pixels), scale
+            if turn:
+                image = image.transpose(turn.transpose)  # before RGB is a third copy in memory
+            return image_pixels(image, name), scale
 
 
 def shrink_jpeg(image: Image.Image, keep: float) -> None:
@@ -164,6 +165,21 @@ def _check_tiff_pieces(image: Any, name: str) -> None:
         raise BadImage(f"{name}: a TIFF in pieces of {size / 1e6:,.0f} MB; use a smaller image")
 
 
+class TooLarge(OSError):
+    """A file of more than MAX_BYTES."""
+
+
+def read_image_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file; raise OSError unless it is a regular one within MAX_BYTES."""
+    status = Path(path).stat()
+    if not stat.S_ISREG(status.st_mode):  # opening a pipe or a device could block
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise OSError(errno.EINVAL, what)
+    if status.st_size > MAX_BYTES:
+        raise TooLarge(errno.EFBIG, f"over {MAX_BYTES >> 20} MB")
+    return Path(path).read_bytes()
+
+
 def _read(source: Any, name: str) -> bytes:
     """Return all bytes of an encoded image; raise BadImage."""
     try:
@@ -174,7 +190,7 @@ def _read(source: Any, name: str) -> bytes:
     if not data:
         raise BadImage(f"{name}: empty (0 bytes); replace the file")
     if len(data) > MAX_BYTES:
-        raise _too_many_bytes(name)
+        raise BadImage(f"{name}: over {MAX_BYTES >> 20} MB; use a smaller image")
     return data
 
 
@@ -182,13 +198,7 @@ def _bytes_of(source: Any, name: str) -> bytes:
     if isinstance(source, bytes):
         return source
     if isinstance(source, str | os.PathLike):
-        status = Path(source).stat()
-        if not stat.S_ISREG(status.st_mode):  # opening a pipe or a device could block
-            what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            raise BadImage(f"{name}: {what}; choose an image file")
-        if status.st_size > MAX_BYTES:
-            raise _too_many_bytes(name)
-        return Path(source).read_bytes()
+        return read_image_file(source)
     if not hasattr(source, "read"):
         raise BadImage(
             f"{name}: {type(source).__name__} is not an image; use a path, bytes, a binary file, a "
@@ -198,7 +208,3 @@ def _bytes_of(source: Any, name: str) -> bytes:
     if not isinstance(data, bytes):
         raise BadImage(f"{name}: opened as text; open it in binary mode ('rb')")
     return data
-
-
-def _too_many_bytes(name: str) -> BadImage:
-    return BadImage(f"{name}: over {MAX_BYTES >> 20} MB; use a smaller image")

@@ -96,11 +96,6 @@ def reserve_space(handle: int, size_bytes: int) -> None:
         os.posix_fallocate(handle, 0, size_bytes)
 
 
-def open_without_waiting(path: Path) -> int:
-    """Open a file for reading; unlike `open`, never wait for the writer of a FIFO."""
-    return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-
-
 def sync_file(path: Path) -> None:
     """Flush a file to disk."""
     with open(path, "r+b") as handle:  # Windows refuses to flush a file opened to read

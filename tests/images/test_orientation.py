@@ -8,7 +8,7 @@ from drawn_photos import encoded, smooth
 from PIL import Image
 
 from facepairs.images.crop import CropSpec, load_crop
-from facepairs.images.orientation import EXIF_ORIENTATION, TURNS, turn_array
+from facepairs.images.orientation import EXIF_ORIENTATION, TURNS
 from facepairs.images.photo import load_upright, open_photo
 from facepairs.images.pixels import STRIP_PIXELS
 
@@ -28,11 +28,13 @@ def test_exif_orientation_gives_the_upright_square(kind, orientation):
     assert np.abs(crop.astype(int) - upright[15:45, 27:57]).max() <= (6 if kind == "JPEG" else 0)
 
 
-@pytest.mark.parametrize("turn", TURNS.values())
-def test_an_array_turns_as_pillow_turns_an_image(turn):
+@pytest.mark.parametrize(("orientation", "turn"), TURNS.items())
+def test_a_whole_photo_turns_as_pillow_turns_an_image(orientation, turn):
     frame = smooth(5, 7)
-    expected = Image.fromarray(frame).transpose(turn.transpose)
-    assert np.array_equal(turn_array(frame, turn), expected)
+    exif = Image.Exif()
+    exif[EXIF_ORIENTATION] = orientation
+    found, _ = load_upright(open_photo(encoded(frame, "PNG", exif=exif)))
+    assert np.array_equal(found, Image.fromarray(frame).transpose(turn.transpose))
 
 
 def test_every_transpose_of_pillow_has_an_orientation():

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.index import FaceIndex, StringTable
+from facepairs.data.index import FaceIndex, ReadFile, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData
@@ -26,7 +26,7 @@ from facepairs.pipeline.records.manifest import (
     CacheManifest,
     shard_name,
 )
-from facepairs.pipeline.records.shard import ReadFile, ShardPlan, ShardWriter
+from facepairs.pipeline.records.shard import ShardPlan, ShardWriter
 from facepairs.support.atomic import atomic_folder, is_temporary
 from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress

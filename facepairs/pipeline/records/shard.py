@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,14 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.data.index import StringTable
+from facepairs.data.index import ReadFile, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadData, BadImage
 from facepairs.pipeline.decode import Decoder, batch_decoder, crop_decoder
 from facepairs.pipeline.records.manifest import REBUILD, RecordShard
-
-ReadFile = Callable[[str], bytes]
-"""Returns the content of an image by its name; can be pickled; raises OSError."""
 
 READ_PAIRS = 64  # how many pairs' files are in memory at a time
 

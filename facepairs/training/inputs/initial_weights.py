@@ -87,9 +87,8 @@ def load_initial_weights(init: str, network: "Network") -> dict[str, Any]:
             "train without --init, or with the version that made it"
         )
     network.head.set_weights(weights)
-    training, calibration = bundle.identities
     return {
-        "known": sorted(training | calibration),
+        "known": sorted(bundle.identities.training | bundle.identities.calibration),
         "model": bundle.model,
         "created": bundle.created,
         "network_sha256": bundle.files[bundle.network.file].sha256,

@@ -8,12 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from facepairs.config import TrainConfig, load_config
-from facepairs.data.index import FaceIndex
+from facepairs.data.index import FaceIndex, ReadFile
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData
 from facepairs.pipeline.records.build import build_cache, check_request, people_digest
 from facepairs.pipeline.records.manifest import CacheManifest
-from facepairs.pipeline.records.shard import ReadFile
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.parallel import OrderedMap, thread_map

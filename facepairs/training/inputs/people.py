@@ -10,8 +10,8 @@ import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
-from facepairs.data.doctor import InspectNames, unreadable_images
-from facepairs.data.index import FaceIndex
+from facepairs.data.doctor import unreadable_images
+from facepairs.data.index import FaceIndex, ReadFile
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
@@ -56,7 +56,7 @@ def keep_readable(
     log: MessageCallback,
     progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
-    inspect: InspectNames | None = None,
+    read_file: ReadFile | None = None,
 ) -> FaceIndex:
     """Decode every image of an index once, and return the index of the readable ones.
 
@@ -66,13 +66,13 @@ def keep_readable(
         log: Receives the number of files left out.
         progress: Counts the images decoded.
         ordered_map: Runs the decoding; in threads by default.
-        inspect: Reads a list of images by name; by default the files below `index.root`.
+        read_file: Reads an image by its name; by default from the file below `index.root`.
 
     Raises:
         BadData: An image cannot be read and `skip_bad` is false; names the first one.
     """
     unsupported = [path for path, reason in index.skipped if reason in UNREADABLE and "/" in path]
-    broken = unreadable_images(index, progress, ordered_map, inspect)
+    broken = unreadable_images(index, progress, ordered_map, read_file)
     count = len(unsupported) + len(broken)
     if not count:
         return index
