@@ -10,7 +10,7 @@ import csv
 import math
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,6 @@ from facepairs.evaluation.metrics.arrays import Ints
 from facepairs.support.checksum import checksummed_file, verify_checksum
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
-ROWS_AT_ONCE = 65_536  # pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,29 +86,18 @@ def write_scores(path: Path, scores: ScoreTable) -> None:
         )
     if len(scores) and int(scores.fold.min()) < 0:
         raise BadData(f"cannot write {path}: fold {scores.fold.min()} is not from 0 up")
+    # Python numbers: `csv` writes the repr of a float, which reads back exactly
+    numbers = map(int, scores.genuine), map(int, scores.fold), map(float, score)
     with checksummed_file(path) as handle:
         writer = csv.writer(handle)
         writer.writerow(COLUMNS)
         try:
-            for start in range(0, len(scores), ROWS_AT_ONCE):
-                writer.writerows(_rows(scores, slice(start, start + ROWS_AT_ONCE)))
+            writer.writerows(zip(scores.left, scores.right, *numbers, strict=True))
         except UnicodeEncodeError as error:
             raise BadData(
                 f"cannot write {path}: a name in {error.object.strip()!a} is not valid Unicode; "
                 "rename that file or folder"
             ) from None
-
-
-def _rows(scores: ScoreTable, part: slice) -> Iterator[tuple[object, ...]]:
-    return zip(
-        scores.left[part],
-        scores.right[part],
-        scores.genuine[part].astype(np.int8).tolist(),
-        scores.fold[part].tolist(),
-        # Python floats: `csv` writes their repr, which reads back exactly
-        np.asarray(scores.score[part], np.float64).tolist(),
-        strict=True,
-    )
 
 
 def read_scores(path: Path) -> ScoreTable:

@@ -88,13 +88,8 @@ def calibrate(
         ece = None
     else:
         ece = expected_calibration_error(labels, probability, prior=0.5)
-    fitted = BundleCalibration(
-        curve.scale,
-        curve.offset,
-        ece=ece,
-        genuine_pairs=int(labels.sum()),
-        impostor_pairs=int((~labels).sum()),
-    )
+    counts = {"genuine_pairs": int(labels.sum()), "impostor_pairs": int((~labels).sum())}
+    fitted = BundleCalibration(curve.scale, curve.offset, ece=ece, **counts)
     return FittedCalibration(
         calibration=fitted,
         threshold=curve.threshold,
@@ -119,7 +114,7 @@ def cross_fitted_probability(
     Raises:
         NotEnough: The other parts of a part do not suffice to fit a curve.
     """
-    parts = parts_of(genuine, fold).number
+    parts, _ = parts_of(genuine, fold)
     probability = np.empty(len(genuine))
     for number in np.unique(parts):
         held_out = parts == number

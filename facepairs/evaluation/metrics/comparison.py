@@ -111,22 +111,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-class _Ranking(NamedTuple):
-    """The rank of each pair by falling score, equal scores sharing one, and the number of ranks."""
-
-    rank: Ints
-    ranks: int
-
-
-def _ranking(score: Floats) -> _Ranking:
+def _ranks(score: Floats) -> Ints:
+    """Return the rank of each pair by falling score, from 0; equal scores share one."""
     values, rising = np.unique(score, return_inverse=True)
-    return _Ranking(len(values) - 1 - rising, len(values))
+    return len(values) - 1 - rising
 
 
-def _figures(ranking: _Ranking, genuine: Bools, weight: Ints, fars: Sequence[float]) -> list[float]:
+def _figures(rank: Ints, genuine: Bools, weight: Ints, fars: Sequence[float]) -> list[float]:
     """Return the AUC, then the TAR at each FAR, of pairs that count `weight` times."""
-    hits = np.bincount(ranking.rank, weight * genuine, ranking.ranks)
-    misses = np.bincount(ranking.rank, weight * ~genuine, ranking.ranks)
+    hits, misses = np.bincount(rank, weight * genuine), np.bincount(rank, weight * ~genuine)
     accepted, false_accepts = np.cumsum(hits), np.cumsum(misses)
     wins = float(np.sum(misses * (accepted - hits / 2)))
     figures = [float(wins / (accepted[-1] * false_accepts[-1]))]
@@ -168,12 +161,11 @@ def paired_bootstrap(
     rankings = []
     for score in scores:
         labels, values = check_two_classes(genuine, score)
-        rankings.append(_ranking(values))
+        rankings.append(_ranks(values))
     drawn = np.empty((draws, len(rankings), 1 + len(fars)))
     for draw in range(draws):
         weight = _resample(labels, seed, draw)
-        for number, ranking in enumerate(rankings):
-            drawn[draw, number] = _figures(ranking, labels, weight, fars)
+        drawn[draw] = [_figures(ranks, labels, weight, fars) for ranks in rankings]
         progress(draw + 1, draws)
     return drawn
 
@@ -219,8 +211,9 @@ def compare(
     draws = max(MIN_DRAWS, min(DRAWS, MAX_WORK // len(labels)))
     drawn = paired_bootstrap(labels, scores, kept, draws, seed, progress)
     once = np.ones(len(labels), np.int64)
-    rankings = [_ranking(np.asarray(score, np.float64)) for score in scores]
-    figures = np.array([_figures(ranking, labels, once, kept) for ranking in rankings])
+    figures = np.array(
+        [_figures(_ranks(np.asarray(score)), labels, once, kept) for score in scores]
+    )
     correct = [np.asarray(answers, np.bool_) for answers in right]
     tests = []
     for a, b in itertools.combinations(range(len(names)), 2):

@@ -1,7 +1,5 @@
 """Parts of scored pairs: whatever is chosen for one part is chosen on the other parts."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -10,28 +8,23 @@ from facepairs.evaluation.metrics.arrays import Bools, Ints, check_folds
 HALVES_KEY = 20071001  # of the fixed random order; any other key would be as fair
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """The part of each pair: int64[N] in `number`; `are_folds` is False for drawn halves."""
-
-    number: Ints
-    are_folds: bool
-
-
-def parts_of(genuine: Bools, fold: npt.ArrayLike | None = None) -> Parts:
+def parts_of(genuine: Bools, fold: npt.ArrayLike | None = None) -> tuple[Ints, bool]:
     """Return the folds as parts where there are two or more, and otherwise two halves.
 
     Args:
         genuine: bool[N].
         fold: int[N], or None without folds.
 
+    Returns:
+        int64[N], the part of each pair, and whether the parts are the folds.
+
     Raises:
         BadData: `fold` does not have one number for each pair.
     """
     folds = check_folds(fold, len(genuine))
     if len(np.unique(folds)) > 1:
-        return Parts(folds, are_folds=True)
-    return Parts(halves(genuine), are_folds=False)
+        return folds, True
+    return halves(genuine), False
 
 
 def halves(genuine: Bools) -> Ints:

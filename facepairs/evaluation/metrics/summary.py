@@ -29,7 +29,7 @@ from facepairs.evaluation.metrics.arrays import (
 )
 from facepairs.evaluation.metrics.calibration import expected_calibration_error
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
-from facepairs.evaluation.metrics.parts import Parts, parts_of
+from facepairs.evaluation.metrics.parts import parts_of
 from facepairs.evaluation.metrics.rates import (
     ErrorRates,
     clopper_pearson,
@@ -112,13 +112,13 @@ class Thresholds:
     Attributes:
         by_pair: float64[N].
         source: Where they come from, in words.
-        parts: The folds or halves of the pairs, if there are any.
+        parts: int64[N], the folds or halves of the pairs, if there are any.
         is_fixed: Whether one threshold decides all pairs; otherwise each part has its own.
     """
 
     by_pair: Floats
     source: str
-    parts: Parts | None
+    parts: Ints | None
     is_fixed: bool = False
 
 
@@ -146,34 +146,34 @@ def choose_thresholds(
         BadData: `fold` does not have one number for each pair, or a fold has no threshold.
         BadConfig: The threshold is not finite.
     """
-    parts = parts_of(genuine, fold)
-    if threshold is None:
-        by_pair = _held_out_thresholds(genuine, score, parts)
-        source = OTHER_FOLDS if parts.are_folds else OTHER_HALF
-        return Thresholds(by_pair=by_pair, source=source, parts=parts)
     if isinstance(threshold, Mapping):
-        folds = Parts(check_folds(fold, len(score)), are_folds=True)
+        folds = check_folds(fold, len(score))
         by_pair = np.empty(len(score))
-        for number, members in _members_of_folds(folds.number, threshold, "threshold"):
+        for number, members in _members_of_folds(folds, threshold, "threshold"):
             by_pair[members] = threshold[number]
         return Thresholds(by_pair=by_pair, source=OWN_NETWORKS, parts=folds)
+    parts, are_folds = parts_of(genuine, fold)
+    if threshold is None:
+        by_pair = _held_out_thresholds(genuine, score, parts, are_folds)
+        source = OTHER_FOLDS if are_folds else OTHER_HALF
+        return Thresholds(by_pair=by_pair, source=source, parts=parts)
     if not math.isfinite(threshold):
         raise BadConfig(f"threshold is {threshold}; give a finite number")
     by_pair = np.full(len(score), float(threshold))
-    true_parts = parts if parts.are_folds else None
-    return Thresholds(by_pair=by_pair, source=source, parts=true_parts, is_fixed=True)
+    folds_only = parts if are_folds else None
+    return Thresholds(by_pair=by_pair, source=source, parts=folds_only, is_fixed=True)
 
 
-def _held_out_thresholds(genuine: Bools, score: Floats, parts: Parts) -> Floats:
+def _held_out_thresholds(genuine: Bools, score: Floats, parts: Ints, are_folds: bool) -> Floats:
     counts = int(genuine.sum()), int((~genuine).sum())
-    if not parts.are_folds and min(counts) < 2:
+    if not are_folds and min(counts) < 2:
         raise NotEnough(
             "without a threshold, half of the pairs sets it for the other half: needs 2 genuine "
             f"and 2 impostor pairs, has {counts[0]} and {counts[1]}"
         )
     by_pair = np.empty(len(score))
-    for number in np.unique(parts.number).tolist():
-        held_out = parts.number == number
+    for number in np.unique(parts).tolist():
+        held_out = parts == number
         try:
             by_pair[held_out] = best_threshold(genuine[~held_out], score[~held_out])
         except NotEnough as error:
@@ -263,12 +263,12 @@ def summarise_decisions(
     rates = error_rates(genuine, score >= by_pair)
     folds = []
     if parts is not None:
-        for number in np.unique(parts.number).tolist():
-            members = parts.number == number
+        for number in np.unique(parts).tolist():
+            members = parts == number
             if thresholds.source == OWN_NETWORKS:
                 require_two_classes(genuine[members])
             folds.append(_fold_summary(number, genuine[members], score[members], by_pair[members]))
-    over_folds = parts is not None and parts.are_folds and not thresholds.is_fixed
+    over_folds = thresholds.source in (OTHER_FOLDS, OWN_NETWORKS)
     error = None
     if over_folds and len(folds) > 1:
         accuracy, error = mean_and_standard_error([fold.accuracy for fold in folds])

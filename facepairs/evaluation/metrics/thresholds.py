@@ -3,19 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.errors import BadConfig
-from facepairs.evaluation.metrics.arrays import (
-    Floats,
-    Interval,
-    check_scores,
-    check_two_classes,
-)
+from facepairs.evaluation.metrics.arrays import Interval, check_scores, check_two_classes
 from facepairs.evaluation.metrics.curves import count_accepted
 from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
 
@@ -84,10 +78,7 @@ def threshold_at_fmr(impostor_scores: npt.ArrayLike, fmr: float) -> float:
     """
     if not 0 <= fmr < 1:
         raise BadConfig(f"fmr must be from 0 to below 1, not {fmr}")
-    return _threshold_at_fmr(check_scores(impostor_scores), fmr)
-
-
-def _threshold_at_fmr(scores: Floats, fmr: float) -> float:
+    scores = check_scores(impostor_scores)
     allowed = int(fmr * len(scores))
     while (allowed + 1) / len(scores) <= fmr:  # fmr * n may round to either side of a whole number
         allowed += 1
@@ -123,7 +114,7 @@ def tar_at_far(genuine: npt.ArrayLike, score: npt.ArrayLike, far: float) -> TarA
             f"not enough pairs: needs {point.needed} impostor pairs, has {point.impostor_pairs}"
         )
         return replace(point, reason=reason)
-    threshold = _threshold_at_fmr(scores[~labels], far)
+    threshold = threshold_at_fmr(scores[~labels], far)
     rates = error_rates(labels, scores >= threshold)
     hits = genuine_pairs - rates.false_rejects
     return replace(
@@ -150,23 +141,20 @@ def thresholds_for(
     rows = []
     for far in targets:
         point = tar_at_far(labels, scores, far)
-        measured: dict[str, Any] = {}
-        if point.threshold is not None:
-            rates = error_rates(labels, scores >= point.threshold)
-            measured = {
-                "measured_fmr": rates.fmr,
-                "fmr_interval": rates.fmr_interval,
-                "fnmr": rates.fnmr,
-                "fnmr_interval": rates.fnmr_interval,
-            }
+        counts = {"genuine_pairs": point.genuine_pairs, "impostor_pairs": point.impostor_pairs}
+        if point.threshold is None:
+            rows.append(FmrThreshold(fmr=far, threshold=None, reason=point.reason, **counts))
+            continue
+        rates = error_rates(labels, scores >= point.threshold)
         rows.append(
             FmrThreshold(
                 fmr=far,
                 threshold=point.threshold,
-                genuine_pairs=point.genuine_pairs,
-                impostor_pairs=point.impostor_pairs,
-                reason=point.reason,
-                **measured,
+                measured_fmr=rates.fmr,
+                fmr_interval=rates.fmr_interval,
+                fnmr=rates.fnmr,
+                fnmr_interval=rates.fnmr_interval,
+                **counts,
             )
         )
     return rows

@@ -39,7 +39,7 @@ WORST = 12
 LFW_FOLDS, LFW_FOLD_PAIRS = 10, 600
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ThresholdRow:
     """A threshold and its errors on these pairs; `threshold` is None where `reason` says why.
 
@@ -220,13 +220,13 @@ def _model_data(
 
 def _threshold_rows(one: Measurement) -> list[ThresholdRow]:
     """Return the threshold that decided, the bundle's, and those for each FAR on these pairs."""
-    genuine, score = one.scores.genuine, one.scores.score
+    genuine, score, used = one.scores.genuine, one.scores.score, one.threshold
     rows = [
         ThresholdRow(
             name="used",
             set_by=one.summary.threshold_source,
-            threshold=float(one.threshold.min()),
-            threshold_high=float(one.threshold.max()),
+            threshold=float(used.min()),
+            threshold_high=float(used.max()),
             rates=error_rates(genuine, one.accepted),
         )
     ]
@@ -239,17 +239,9 @@ def _threshold_rows(one: Measurement) -> list[ThresholdRow]:
     ]
     chosen += [(f"FMR {row.fmr:g} here", here, row) for row in thresholds_for(genuine, score, FARS)]
     for name, set_by, row in chosen:
-        rates = None if row.threshold is None else error_rates(genuine, score >= row.threshold)
-        rows.append(
-            ThresholdRow(
-                name=name,
-                set_by=set_by,
-                threshold=row.threshold,
-                threshold_high=row.threshold,
-                rates=rates,
-                reason=row.reason,
-            )
-        )
+        at = row.threshold
+        rates = None if at is None else error_rates(genuine, score >= at)
+        rows.append(ThresholdRow(name, set_by, at, at, rates, row.reason))
     return rows
 
 

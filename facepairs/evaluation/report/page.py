@@ -22,7 +22,6 @@ from facepairs.evaluation.report.tables import (
     origin_table,
     published_table,
 )
-from facepairs.support.atomic import atomic_file
 
 HERE = Path(__file__).parent
 SHOWN_OF_ONE, SHOWN_OF_SEVERAL = 12, 6  # wrong pairs of each kind, for every verifier
@@ -41,13 +40,6 @@ class Headline(NamedTuple):
     text: str
     note: str
     value: Value
-
-
-def write_page(path: Path, report: ReportData, photos: PhotoFinder | None) -> None:
-    """Write the page, completely or not at all; raises BadData where it cannot be written."""
-    text = render_page(report, photos)
-    with atomic_file(path) as handle:
-        handle.write(text)
 
 
 def render_page(report: ReportData, photos: PhotoFinder | None) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PersonErrors:
     """Pairs and errors of one person; `error_share` is the share of the person's pairs."""
 
@@ -21,7 +21,7 @@ class PersonErrors:
     error_share: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ErrorsByPerson:
     """The people with most errors, and how errors spread over people.
 
@@ -66,21 +66,8 @@ def errors_by_person(
     errors = false_rejects + false_accepts
     share = errors / (genuine_pairs + impostor_pairs)
     order = np.lexsort((np.arange(len(names)), -share, -errors))
+    columns = names, genuine_pairs, false_rejects, impostor_pairs, false_accepts, errors, share
     rows = [
-        PersonErrors(
-            person=str(names[k]),
-            genuine_pairs=int(genuine_pairs[k]),
-            false_rejects=int(false_rejects[k]),
-            impostor_pairs=int(impostor_pairs[k]),
-            false_accepts=int(false_accepts[k]),
-            errors=int(errors[k]),
-            error_share=float(share[k]),
-        )
-        for k in order[:most].tolist()
-        if errors[k]
+        PersonErrors(*(column[k].item() for column in columns)) for k in order[:most] if errors[k]
     ]
-    return ErrorsByPerson(
-        rows=rows,
-        people=len(names),
-        people_with_errors=int((errors > 0).sum()),
-    )
+    return ErrorsByPerson(rows, people=len(names), people_with_errors=int((errors > 0).sum()))

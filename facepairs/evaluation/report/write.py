@@ -1,14 +1,32 @@
-"""Writes what is wanted of a report: the page, the folder, or both."""
+"""Writes what is wanted of a report: the page, the folder of plots and numbers, or both.
 
+DIR/report.json          every number
+DIR/tables/NAME.csv      each table, plain values
+DIR/plots/NAME.svg       each plot
+DIR/scores/N-NAME.csv    the scores of each verifier, as `evaluate --scores` reads them
+"""
+
+import csv
+import re
 from pathlib import Path
 
 from facepairs.errors import BadConfig
 from facepairs.evaluation.evaluate import Evaluation
-from facepairs.evaluation.report.data import report_data
-from facepairs.evaluation.report.folder import check_folder, write_folder
-from facepairs.evaluation.report.page import write_page
+from facepairs.evaluation.report.cells import Cell, Table
+from facepairs.evaluation.report.data import ReportData, report_data
+from facepairs.evaluation.report.page import render_page
 from facepairs.evaluation.report.photos import PhotoFinder
+from facepairs.evaluation.report.plots.model import model_plots
+from facepairs.evaluation.report.plots.shared import shared_plots
+from facepairs.evaluation.report.plots.style import svg
+from facepairs.evaluation.report.tables import all_tables
+from facepairs.evaluation.scores import write_scores
+from facepairs.evaluation.serialize import write_json
+from facepairs.support.atomic import atomic_file, atomic_folder
+from facepairs.support.outputs import check_output_folder
 from facepairs.support.progress import ProgressFactory, ignore_phases
+
+REPORT = "report.json"
 
 
 def check_places(page: Path | None, folder: Path | None) -> None:
@@ -18,7 +36,9 @@ def check_places(page: Path | None, folder: Path | None) -> None:
     if page is not None and page.is_dir():
         raise BadConfig(f"--report {page}: is a folder; use a name that ends in .html")
     if folder is not None:
-        check_folder(folder)
+        check_output_folder(
+            folder, "a report", lambda old: (old / REPORT).is_file(), error=BadConfig
+        )
 
 
 def write_reports(
@@ -46,6 +66,40 @@ def write_reports(
     report = report_data(evaluation, command, progress)
     if page is not None:
         scores = evaluation.measurements[0].scores
-        write_page(page, report, PhotoFinder.below(evaluation.data, scores) if pictures else None)
+        photos = PhotoFinder.below(evaluation.data, scores) if pictures else None
+        text = render_page(report, photos)
+        with atomic_file(page) as handle:
+            handle.write(text)
     if folder is not None:
-        write_folder(folder, report, evaluation.measurements)
+        check_places(None, folder)
+        with atomic_folder(folder) as draft:
+            _fill_folder(draft, report, evaluation)
+
+
+def _fill_folder(folder: Path, report: ReportData, evaluation: Evaluation) -> None:
+    write_json(folder / REPORT, report)
+    for name in ("tables", "plots", "scores"):
+        (folder / name).mkdir()
+    for table in all_tables(report):
+        _write_csv(folder / "tables" / f"{table.key}.csv", table)
+    plots = shared_plots(report)
+    for place, model in enumerate(report.models, 1):
+        plots += model_plots(model, place)
+    for plot in plots:
+        (folder / "plots" / f"{plot.key}.svg").write_text(svg(plot.figure), encoding="utf-8")
+    for place, one in enumerate(evaluation.measurements, 1):
+        name = re.sub(r"[^\w.-]+", "-", one.name, flags=re.ASCII).strip("-.")[:60]
+        write_scores(folder / "scores" / f"{place}-{name}.csv", one.scores)
+
+
+def _write_csv(path: Path, table: Table) -> None:
+    """Write plain values; intervals and compound cells stay as people read them."""
+    with open(path, "w", encoding="utf-8", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(table.columns)
+        writer.writerows([_csv_value(cell) for cell in row] for row in table.rows)
+
+
+def _csv_value(cell: Cell) -> object:
+    is_compound = any(mark in cell.text for mark in (" to ", " of ", " ± "))
+    return cell.text if is_compound or cell.value is None else cell.value

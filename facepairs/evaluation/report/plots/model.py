@@ -1,13 +1,8 @@
 """The plots of a single verifier."""
 
-from typing import TYPE_CHECKING
-
 from facepairs.evaluation.report.data import ModelData
 from facepairs.evaluation.report.plots import style
 from facepairs.evaluation.report.plots.style import Plot, new_figure
-
-if TYPE_CHECKING:
-    pass
 
 
 def model_plots(model: ModelData, number: int) -> list[Plot]:
