@@ -23,17 +23,13 @@ class RemotePhotos:
 
     root: BeamPath
 
-    def open(self, name: str) -> bytes:
-        """Download an image; raises BadImage."""
+    def __call__(self, name: str) -> tuple[bytes, str]:
+        """Download an image; return its content and its whole path; raises BadImage."""
         path = self.root / name
         try:
-            return path.read_bytes()
+            return path.read_bytes(), str(path)
         except OSError as error:
             raise BadImage(f"{path}: {error.strerror}; choose a readable image file") from None
-
-    def describe(self, name: str) -> str:
-        """Return the whole path of an image."""
-        return str(self.root / name)
 
 
 def verify_pairs_at(

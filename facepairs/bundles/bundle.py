@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.default import bundle_folder
-from facepairs.bundles.identities import Identities, IdentityLists, hashed_in
+from facepairs.bundles.identities import Identities, hashed_in
 from facepairs.bundles.manifest import (
     IDENTITIES,
     MANIFEST,
@@ -67,15 +67,16 @@ class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
         """
         folder = bundle_folder(path)
         _check_folder(folder)
-        raw = _read_manifest(folder / MANIFEST)
+        path = folder / MANIFEST
+        raw = parse_json_object(read_regular_file(path, MAX_MANIFEST_BYTES), path)
         try:
             manifest = parse_manifest(raw)
             check_digest(raw)
         except BadBundle as error:
-            raise BadBundle(f"{folder / MANIFEST}: {error}") from None
+            raise BadBundle(f"{path}: {error}") from None
         bundle = cls(folder=folder, raw=raw, **msgspec.structs.asdict(manifest))
         if verify_files:
-            bundle.read(bundle.network.file)
+            bundle.read_network()
             bundle.read(IDENTITIES)
         return bundle
 
@@ -90,17 +91,21 @@ class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
             raise BadBundle(f"{self.folder}: {MANIFEST} lists no {name}; export the bundle again")
         path = self.folder / name
         data = read_regular_file(path, entry.bytes)
-        if len(data) != entry.bytes:
-            raise BadBundle(
-                f"{path}: its size is not the {entry.bytes} bytes that {MANIFEST} lists; copy the "
-                "bundle again"
-            )
         if hashlib.sha256(data).hexdigest() != entry.sha256:
             raise BadBundle(
-                f"{path}: its content differs from the SHA-256 that {MANIFEST} lists; copy the "
+                f"{path}: its size or SHA-256 is not the one that {MANIFEST} lists; copy the "
                 "bundle again"
             )
         return data
+
+    @property
+    def network_path(self) -> Path:
+        """The ONNX file."""
+        return self.folder / self.network.file
+
+    def read_network(self) -> bytes:
+        """Read the network's bytes; raises BadBundle."""
+        return self.read(self.network.file)
 
     def check_all(self) -> None:
         """Check every file that the manifest lists; raises BadBundle."""
@@ -112,8 +117,7 @@ class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
         """Hashes of the people used in training and in calibration; raises BadBundle."""
         path = self.folder / IDENTITIES
         values = parse_json_object(self.read(IDENTITIES), path)
-        lists = validate(values, IdentityLists, str(path), BadBundle, "export the bundle again")
-        return Identities(frozenset(lists.training), frozenset(lists.calibration))
+        return validate(values, Identities, str(path), BadBundle, "export the bundle again")
 
     def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return for each name whether training or calibration used that person: bool[N]."""
@@ -132,10 +136,3 @@ def _check_folder(folder: Path) -> None:
     except OSError as error:
         problem = error.strerror or str(error)
     raise BadBundle(f"{folder}: {problem}; give a bundle's folder, which holds {MANIFEST}")
-
-
-def _read_manifest(path: Path) -> dict[str, Any]:
-    data = read_regular_file(path, MAX_MANIFEST_BYTES)
-    if len(data) > MAX_MANIFEST_BYTES:
-        raise BadBundle(f"{path}: over {MAX_MANIFEST_BYTES >> 20} MB; give a facepairs bundle")
-    return parse_json_object(data, path)

@@ -4,7 +4,6 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,18 +22,11 @@ def identity_hash(name: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-class IdentityLists(msgspec.Struct, frozen=True):
-    """The schema of `identities.json`."""
-
-    training: list[str]
-    calibration: list[str]
-
-
-class Identities(NamedTuple):
+class Identities(msgspec.Struct, frozen=True):
     """Hashes of the people used in training and of those used in calibration."""
 
-    training: frozenset[str] = frozenset()
-    calibration: frozenset[str] = frozenset()
+    training: frozenset[str]
+    calibration: frozenset[str]
 
     @classmethod
     def of(cls, training: Iterable[str], calibration: Iterable[str]) -> "Identities":

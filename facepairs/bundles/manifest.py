@@ -156,17 +156,19 @@ class _SchemaVersion(msgspec.Struct):
 
 
 def read_regular_file(path: Path, limit_bytes: int) -> bytes:
-    """Read at most `limit_bytes` + 1 bytes of a regular file; nothing else is opened.
+    """Read a whole regular file; nothing else is opened.
 
     Raises:
-        BadBundle: The file is missing, not a regular file, or cannot be read.
+        BadBundle: The file is missing, larger than `limit_bytes`, not a regular file, or cannot be
+            read.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise BadBundle(f"{path}: not a regular file; copy the bundle again")
         with path.open("rb") as handle:
-            size = min(limit_bytes, os.fstat(handle.fileno()).st_size)
-            return handle.read(size + 1)
+            if os.fstat(handle.fileno()).st_size > limit_bytes:
+                raise BadBundle(f"{path}: its size is over {limit_bytes:,} bytes; copy it again")
+            return handle.read(limit_bytes)
     except FileNotFoundError:
         raise BadBundle(f"{path}: missing; give a complete bundle") from None
     except OSError as error:

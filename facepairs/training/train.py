@@ -192,7 +192,7 @@ def _identities(session: Session) -> Identities:
         [data.index.people[int(person)] for person in part]
         for part in (data.split.training, data.split.calibration)
     )
-    known = Identities(training=frozenset(session.state.initial_bundle.get("known", ())))
+    known = Identities(frozenset(session.state.initial_bundle.get("known", ())), frozenset())
     return Identities.of(training, calibration).union(known)
 
 

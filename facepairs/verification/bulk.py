@@ -12,8 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,14 +37,8 @@ ROWS_PER_SAVE = 512  # the work that a kill may cost
 Indices = npt.NDArray[np.integer[Any]]
 
 
-class PhotoOpener(Protocol):
-    """Where images come from, by name; picklable, so that work can be done elsewhere."""
-
-    def open(self, name: str) -> ImageSource:
-        """Return a path, or the bytes of an encoded image; raises BadImage."""
-
-    def describe(self, name: str) -> str:
-        """Return what messages call an image."""
+PhotoOpener = Callable[[str], tuple[ImageSource, str]]
+"""Opens an image by name: its source, and what messages call it; picklable; raises BadImage."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +47,10 @@ class FolderPhotos:
 
     root: Path
 
-    def open(self, name: str) -> Path:
-        """Return the path of an image."""
-        return self.root / name
-
-    def describe(self, name: str) -> str:
-        """Return the path of an image as text."""
-        return str(self.root / name)
+    def __call__(self, name: str) -> tuple[Path, str]:
+        """Return the path of an image, also as text."""
+        path = self.root / name
+        return path, str(path)
 
 
 @dataclass(frozen=True)
@@ -74,8 +66,8 @@ class CropReader:
 
     def __call__(self, name: str) -> Crop:
         """Return uint8[crop_px, crop_px, 3]; raises BadImage."""
-        source = self.photos.open(name)
-        return self.verifier.crop(source, name=self.photos.describe(name), framing=self.framing)
+        source, described = self.photos(name)
+        return self.verifier.crop(source, name=described, framing=self.framing)
 
 
 class PairRows(NamedTuple):
@@ -108,19 +100,13 @@ class Computed(NamedTuple):
     errors: dict[int, str]
 
 
-@dataclass(frozen=True)
-class EmbedImages:
-    """Embeds images, given by number and name, in one call of the network."""
-
-    reader: CropReader
-
-    def __call__(self, images: list[tuple[int, str]]) -> Computed:
-        """Return the embeddings of the images that can be read."""
-        crops, errors = _read_crops(self.reader, dict(images))
-        values = np.zeros((0, 0), np.float32)
-        if crops:
-            values = self.reader.verifier.scorer.embed(np.stack(list(crops.values())))
-        return Computed(len(images), list(crops), values, errors)
+def embed_images(reader: CropReader, images: list[tuple[int, str]]) -> Computed:
+    """Embed images, given by number and name, in one call of the network."""
+    crops, errors = _read_crops(reader, dict(images))
+    values = np.zeros((0, 0), np.float32)
+    if crops:
+        values = reader.verifier.scorer.embed(np.stack(list(crops.values())))
+    return Computed(len(images), list(crops), values, errors)
 
 
 class ScorePairs:
@@ -250,7 +236,8 @@ class BulkScorer:
         if self._embeds:
             missing = map(int, np.flatnonzero(~self.results.done))
             images = ((image, self.name_of(image)) for image in missing)
-            return self.ordered_map(EmbedImages(self.reader), batches(images, BATCH_CROPS))
+            embed = partial(embed_images, self.reader)
+            return self.ordered_map(embed, batches(images, BATCH_CROPS))
         return self.ordered_map(ScorePairs(self.reader), self._pair_batches(pairs))
 
     def _pair_batches(self, pairs: Iterable[PairRows]) -> Iterator[PairBatch]:

@@ -92,13 +92,11 @@ class ShareCropSpec(CropSpec):
         return max(1, round(min(width, height) * self.share))
 
 
-@dataclass(frozen=True)
-class ExternalEmbedder:
+class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     """An external network and how to use it; `verify` and `evaluate` take it in place of a bundle.
 
     Attributes:
         path: The TOML file.
-        toml: Its content.
         framing: The crop that the network takes of a photo.
         scaling: (scale, offset), float32[3] each in the network's order of colours; None for a
             network that takes uint8.
@@ -110,7 +108,6 @@ class ExternalEmbedder:
     thresholds: ClassVar[Sequence[FmrThreshold]] = ()
 
     path: Path
-    toml: EmbedderToml
     framing: ShareCropSpec
     scaling: tuple[Floats, Floats] | None
 
@@ -129,29 +126,21 @@ class ExternalEmbedder:
             _check_threshold(toml)
             share = _crop_share(toml)
             frame_px = max(toml.size_px, round(toml.size_px / share))
-            return cls(path, toml, ShareCropSpec(frame_px, toml.size_px, share), _scaling(toml))
+            framing = ShareCropSpec(frame_px, toml.size_px, share)
+            values = msgspec.structs.asdict(toml)
+            return cls(path=path, framing=framing, scaling=_scaling(toml), **values)
         except (ValueError, BadBundle) as error:
             raise BadBundle(f"{path}: {error}") from None
 
     @property
     def model(self) -> str:
         """The embedder's name."""
-        return self.toml.name or self.path.stem
-
-    @property
-    def threshold(self) -> float | None:
-        """Accept scores from here on; None when the TOML has no threshold."""
-        return self.toml.threshold
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """From a score to a probability; None when the TOML has no calibration."""
-        return self.toml.calibration
+        return self.name or self.path.stem
 
     @property
     def network_path(self) -> Path:
         """The ONNX file."""
-        return self.folder / self.toml.file
+        return self.folder / self.file
 
     @property
     def folder(self) -> Path:
@@ -170,20 +159,14 @@ class ExternalEmbedder:
         """
         if self.network_path.resolve().parent != self.folder.resolve():
             raise BadBundle(f"{self.network_path}: a link that leads out of {self.folder}; copy it")
-        data = read_regular_file(self.network_path, MAX_NETWORK_BYTES)
-        if len(data) > MAX_NETWORK_BYTES:
-            raise BadBundle(f"{self.network_path}: over 2 GB, more than one ONNX file can hold")
-        return data
+        return read_regular_file(self.network_path, MAX_NETWORK_BYTES)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
     import tomllib  # only this function needs it
 
-    data = read_regular_file(path, MAX_TOML_BYTES)
-    if len(data) > MAX_TOML_BYTES:
-        raise BadBundle(f"{path}: over {MAX_TOML_BYTES >> 20} MB; give a TOML of some lines")
     try:
-        return tomllib.loads(data.decode("utf-8"))
+        return tomllib.loads(read_regular_file(path, MAX_TOML_BYTES).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadBundle(f"{path}: not TOML: {error}") from None
 

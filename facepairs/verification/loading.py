@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.manifest import MANIFEST
 from facepairs.verification.scorer import BundleScorer, ExternalScorer, Scorer
 
 if TYPE_CHECKING:
@@ -35,19 +34,3 @@ def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -
     if isinstance(model, Bundle):
         return BundleScorer(model, threads, quick)
     return ExternalScorer(model, threads)
-
-
-def model_files(model: Model) -> tuple[str, dict[str, bytes]]:
-    """Return the files that a verifier needs, to take the model to another machine.
-
-    Returns:
-        The file to open ("" for the folder itself), and file name → content.
-
-    Raises:
-        BadBundle: A file is missing or damaged.
-    """
-    if isinstance(model, Bundle):
-        manifest = (model.folder / MANIFEST).read_bytes()
-        return "", {MANIFEST: manifest, model.network.file: model.read(model.network.file)}
-    toml = model.path.read_bytes()
-    return model.path.name, {model.path.name: toml, model.network_path.name: model.read_network()}

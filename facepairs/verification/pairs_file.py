@@ -57,10 +57,8 @@ class PairsFile:
                 f"{path}: line 1: the header must be left,right or left,right,genuine, and is "
                 f"{header.rstrip()[:200]!r}"
             )
-        self._columns = len(columns)
-        self._sides = [columns.index(side) for side in SIDES]
+        self._columns = columns
         self.kept = tuple(name for name in KEPT if name in columns)
-        self._kept = [columns.index(name) for name in self.kept]
 
     def _lines(self) -> Iterator[str]:
         try:
@@ -86,21 +84,17 @@ class PairsFile:
     def _parse(self, number: int, line: str) -> ListedPair:
         try:
             cells = _split_cells(line)
+            if len(cells) != len(self._columns):
+                width = len(self._columns)
+                raise csv.Error(f"{len(cells)} cells, where the header has {width}")
+            row = dict(zip(self._columns, cells, strict=True))
+            problem = _problem(row)
         except csv.Error as error:
-            return self._malformed(number, [line.strip()], str(error))
-        if len(cells) != self._columns:
-            return self._malformed(
-                number, cells, f"{len(cells)} cells, where the header has {self._columns}"
-            )
-        left, right = (cells[at] for at in self._sides)
-        kept = tuple([cells[at] for at in self._kept])
-        problem = _problem(left, right, dict(zip(self.kept, kept, strict=True)))
-        problem = f"line {number}: {problem}" if problem else ""
-        return ListedPair(left[:MAX_NAME], right[:MAX_NAME], kept, problem)
-
-    def _malformed(self, number: int, cells: list[str], problem: str) -> ListedPair:
-        left, right = [cell[:MAX_NAME] for cell in (*cells, "", "")[:2]]
-        return ListedPair(left, right, ("",) * len(self.kept), f"line {number}: {problem}")
+            row = dict(zip(SIDES, line.strip().split(","), strict=False))
+            problem = str(error)
+        left, right = (row.get(side, "")[:MAX_NAME] for side in SIDES)
+        kept = tuple(row.get(name, "") for name in self.kept)
+        return ListedPair(left, right, kept, f"line {number}: {problem}" if problem else "")
 
 
 def _split_cells(line: str) -> list[str]:
@@ -108,17 +102,17 @@ def _split_cells(line: str) -> list[str]:
     return next(csv.reader([text], strict=True)) if '"' in text else text.split(",")
 
 
-def _problem(left: str, right: str, kept: dict[str, str]) -> str:
+def _problem(row: dict[str, str]) -> str:
     """Return what is wrong with the cells of a line, "" when nothing is."""
-    for side, name in zip(SIDES, (left, right), strict=True):
-        if not name.strip():
+    for side in SIDES:
+        if not row[side].strip():
             return f"{side} is empty"
-        if len(name) > MAX_NAME:
+        if len(row[side]) > MAX_NAME:
             return f"{side} is longer than {MAX_NAME:,} characters"
     try:
-        if "genuine" in kept:
-            parse_genuine(kept["genuine"])
-        parse_fold(kept.get("fold", ""))
+        if "genuine" in row:
+            parse_genuine(row["genuine"])
+        parse_fold(row.get("fold", ""))
     except ValueError as error:
         return str(error)
     return ""

@@ -52,7 +52,7 @@ def pair_scores(left: ScoreArray, right: ScoreArray) -> ScoreArray:
 
 
 class OnnxSession:
-    """A network opened in ONNX Runtime on the CPU; thread-safe.
+    """A network opened in ONNX Runtime on the CPU; thread-safe, and pickled with its network.
 
     Args:
         network: The network's bytes.
@@ -84,6 +84,7 @@ class OnnxSession:
         # Threads that spin between calls would take the cores from those that decode images.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self.path = path
+        self._options = (path, threads, level)
         try:
             self._session: Any = onnxruntime.InferenceSession(
                 network, options, providers=["CPUExecutionProvider"]
@@ -95,6 +96,9 @@ class OnnxSession:
             ) from None
         self.inputs = {node.name: node for node in self._session.get_inputs()}
         self.outputs = {node.name: node for node in self._session.get_outputs()}
+
+    def __reduce__(self) -> Any:
+        return OnnxSession, (self.path.read_bytes(), *self._options)
 
     def run(self, output: str, inputs: dict[str, Any]) -> ScoreArray:
         """Run the network on one batch and return one of its outputs as float32.
@@ -185,11 +189,10 @@ class BundleScorer(Scorer):
     """
 
     def __init__(self, bundle: Bundle, threads: int | None = None, quick: bool = False) -> None:
-        level = _FASTEST_LEVELS.get(bundle.model, _LEVELS.ORT_ENABLE_ALL)
-        path = bundle.folder / bundle.network.file
-        network = bundle.read(bundle.network.file)
-        level = _LEVELS.ORT_DISABLE_ALL if quick else level
-        super().__init__(OnnxSession(network, path, threads, level), bundle.framing)
+        fastest = _FASTEST_LEVELS.get(bundle.model, _LEVELS.ORT_ENABLE_ALL)
+        level = _LEVELS.ORT_DISABLE_ALL if quick else fastest
+        session = OnnxSession(bundle.read_network(), bundle.network_path, threads, level)
+        super().__init__(session, bundle.framing)
         self._bundle = bundle
         self._check_signature()
 
@@ -270,17 +273,20 @@ class ExternalScorer(Scorer):
         session = OnnxSession(model.read_network(), model.network_path, threads)
         super().__init__(session, model.framing)
         self._model = model
-        self._input = self._checked_input()
+        self._check_input()
         self._output = self._checked_output()
         if isinstance(self._input.shape[0], int):
             self._batch = self._input.shape[0]
 
-    def _checked_input(self) -> Any:
-        """Return the description of the only input."""
-        side, inputs = self._crop_px, list(self._session.inputs.values())
-        if len(inputs) != 1:
-            raise self._misfit(f"it has {len(inputs)} inputs, not 1: an embedder takes one face")
-        (node,) = inputs
+    @property
+    def _input(self) -> Any:
+        return next(iter(self._session.inputs.values()))
+
+    def _check_input(self) -> None:
+        side, count = self._crop_px, len(self._session.inputs)
+        if count != 1:
+            raise self._misfit(f"it has {count} inputs, not 1: an embedder takes one face")
+        node = self._input
         if node.type not in _INPUT_TYPES:
             raise self._misfit(f"its input is {node.type}, not one of {', '.join(_INPUT_TYPES)}")
         if (node.type == "tensor(uint8)") != (self._model.scaling is None):
@@ -288,16 +294,15 @@ class ExternalScorer(Scorer):
             if self._model.scaling:
                 advice = "leave mean, std, scale and offset out"
             raise self._misfit(f"its input is {node.type}; {advice}")
-        sizes = [3, side, side] if self._model.toml.layout == "nchw" else [side, side, 3]
+        sizes = [3, side, side] if self._model.layout == "nchw" else [side, side, 3]
         if not _fits(node, sizes) or (isinstance(node.shape[0], int) and node.shape[0] != 1):
             raise self._misfit(
                 f"its input is {node.shape}, not [N, {', '.join(map(str, sizes))}] with N free or "
                 "1; correct size_px or layout"
             )
-        return node
 
     def _checked_output(self) -> str:
-        names, wanted = list(self._session.outputs), self._model.toml.output
+        names, wanted = list(self._session.outputs), self._model.output
         if wanted is None and len(names) == 1:
             return str(names[0])
         if wanted is None or wanted not in names:
@@ -309,24 +314,18 @@ class ExternalScorer(Scorer):
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row; distances count negatively: float32[N, D] twice → [N]."""
-        if self._model.toml.distance == "cosine":
+        if self._model.distance == "cosine":
             return pair_scores(left, right)
-        gap = np.abs(left - right)
-        if self._model.toml.distance == "manhattan":
-            distance = gap.sum(axis=1, dtype=np.float32)
-        else:
-            distance = (gap * gap).sum(axis=1, dtype=np.float32)
-        if self._model.toml.distance == "euclidean":
-            distance = np.sqrt(distance)
-        scores: ScoreArray = -distance
-        return scores
+        order = 1 if self._model.distance == "manhattan" else 2
+        distances: ScoreArray = np.linalg.norm(left - right, ord=order, axis=1)
+        return -(distances**2 if self._model.distance == "squared-euclidean" else distances)
 
     def _embed_batch(self, crops: Crop) -> ScoreArray:
         rows = self._session.run(self._output, {self._input.name: self._network_input(crops)})
         if len(rows) != len(crops) or rows.ndim < 2:
             raise self._misfit(f"its output has shape {list(rows.shape)}, not [N, D]")
         rows = rows.reshape(len(rows), -1)
-        if self._model.toml.distance == "cosine" or self._model.toml.normalise:
+        if self._model.distance == "cosine" or self._model.normalise:
             lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
             if not lengths.all():
                 raise self._misfit("it returned an embedding of length 0")
@@ -335,11 +334,11 @@ class ExternalScorer(Scorer):
 
     def _network_input(self, crops: Crop) -> Any:
         """Bring crops to the colour order, scale and layout that the network takes."""
-        images: Any = crops[..., ::-1] if self._model.toml.colours == "bgr" else crops
+        images: Any = crops[..., ::-1] if self._model.colours == "bgr" else crops
         if self._model.scaling:
             scale, offset = self._model.scaling
             images = images.astype(np.float32) * scale + offset
-        if self._model.toml.layout == "nchw":
+        if self._model.layout == "nchw":
             images = images.transpose(0, 3, 1, 2)
         return np.ascontiguousarray(images, _INPUT_TYPES[self._input.type])
 

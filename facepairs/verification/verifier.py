@@ -15,9 +15,8 @@ from facepairs.errors import BadData
 from facepairs.faces.framing import AlignedFace, align_faces, unaligned_face
 from facepairs.images.crop import Crop, load_crop
 from facepairs.images.photo import ImageSource, open_photo
-from facepairs.support.atomic import scratch_folder
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.verification.loading import Model, model_files, open_model, open_scorer
+from facepairs.verification.loading import Model, open_model, open_scorer
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 
 
@@ -68,10 +67,6 @@ class Verifier:
     def __init__(self, bundle: Model, threads: int | None = None, quick: bool = False) -> None:
         self.bundle = bundle
         self.scorer = open_scorer(bundle, threads, quick)
-        self._options = (threads, quick)
-
-    def __reduce__(self) -> Any:
-        return _unpickle, (*model_files(self.bundle), *self._options)
 
     @classmethod
     def load(
@@ -258,14 +253,6 @@ class Verifier:
         ordered_map = partial(thread_map, workers=workers)
         progress = progress or ignore_progress
         return score_files(self, paths, left, right, progress=progress, ordered_map=ordered_map)
-
-
-def _unpickle(name: str, files: dict[str, bytes], threads: int | None, quick: bool) -> Verifier:
-    """Open a verifier from its model's files, see `model_files`."""
-    with scratch_folder("facepairs-model") as folder:
-        for file, data in files.items():
-            (folder / file).write_bytes(data)
-        return Verifier.load(folder / name, threads, quick)
 
 
 def _name_of(source: ImageSource, name: str) -> str | None:

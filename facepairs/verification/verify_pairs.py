@@ -91,7 +91,7 @@ def verify_pairs(
     root = pairs.parent if root is None else root
     if photos is None and not root.is_dir():
         raise BadData(f"{root}: not a folder; give the one that the paths in {pairs} count from")
-    place = str(root.resolve()) if photos is None else repr(photos)
+    place = repr(photos or FolderPhotos(root.resolve()))
     fingerprint = _fingerprint(verifier, file, place, framing)
     embeds = verifier.bundle.kind == "embedding"
     with PartialResults(out, fingerprint, resume) as results:
@@ -133,9 +133,7 @@ def _read_chunks(
     for rows in batches(file.rows(), CHUNK_ROWS):
         try:
             sides = [
-                (-1, -1)
-                if row.error
-                else (results.image_number(row.left), results.image_number(row.right))
+                [-1, -1] if row.error else [results.image_number(row[side]) for side in (0, 1)]
                 for row in rows
             ]
         except KeyError:

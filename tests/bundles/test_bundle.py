@@ -279,7 +279,7 @@ def test_files_may_be_paths_and_a_bundle_is_replaced(make_bundle, tmp_path):
 
 
 def test_an_unusable_bundle_is_not_written(tmp_path):
-    files = {NETWORK: b"n", IDENTITIES: Identities().to_bytes()}
+    files = {NETWORK: b"n", IDENTITIES: Identities.of((), ()).to_bytes()}
     out = tmp_path / "b"
     good = manifest_of("pair")
     for manifest, contents, message in (

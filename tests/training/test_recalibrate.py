@@ -130,7 +130,7 @@ def test_people_trained_on_are_left_out_and_counted(faces, tmp_path):
     result = recalibrate(bundle.folder, faces, tmp_path / "out")
     assert result.notes == ["10 of 24 people left out: the bundle was trained on them"]
     assert (result.summary.people, result.summary.people_left_out) == (14, 10)
-    assert result.bundle.identities[0] == {identity_hash(name) for name in names[:10]}
+    assert result.bundle.identities.training == {identity_hash(name) for name in names[:10]}
     index = FaceIndex.scan(faces)
     rows = [(p[0], p[1], 1) for p in map(index.images_of, range(24))]
     rows += [(p[0], q[0], 0) for p, q in itertools.pairwise(map(index.images_of, range(24)))]

@@ -70,7 +70,7 @@ def write_trained_bundle(
     return_freed_memory()  # what the export held
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "draft"
-        draft = write_bundle(path, manifest | UNCALIBRATED, {NETWORK: onnx}, Identities())
+        draft = write_bundle(path, manifest | UNCALIBRATED, {NETWORK: onnx}, Identities.of((), ()))
         manifest |= to_plain(fit_calibration(draft))
     return write_bundle(out, manifest, {NETWORK: onnx, MODEL: keras_bytes(model)}, identities)
 

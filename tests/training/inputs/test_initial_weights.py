@@ -72,7 +72,7 @@ def test_a_new_bundle_also_knows_the_people_of_the_old_one(start, index, tmp_pat
     folder, network = start
     known = load_initial_weights(str(folder), network)["known"]
     identities = Identities.of(names_of(index, [6]), names_of(index, [7]))
-    identities = identities.union(Identities(training=frozenset(known)))
+    identities = identities.union(Identities(frozenset(known), frozenset()))
     new = write_bundle_of(tmp_path / "new", network, identities)
     names = [*names_of(index, [*KNOWN, 6]), "Somebody Else"]
     assert new.trained_on(names).all()
