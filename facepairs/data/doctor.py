@@ -160,8 +160,7 @@ class DatasetReport:
     def to_json(self) -> dict[str, Any]:
         """Return dicts, lists, texts and numbers; a JSON round trip changes nothing."""
         values = {"schema": SCHEMA, "ok": self.ok, **msgspec.to_builtins(self)}
-        plain: dict[str, Any] = json.loads(json.dumps(values))  # tuples become lists
-        return plain
+        return dict(json.loads(json.dumps(values)))  # tuples become lists
 
 
 def check_dataset(
@@ -268,8 +267,7 @@ class _Survey:
         self.bad_images: list[int] = []
         self.problems: list[Finding] = []
         self.by_size: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-        self._by_digest: dict[bytes, int] = {}  # the first image of each content
-        self._copies: defaultdict[int, list[int]] = defaultdict(list)  # by the first image
+        self._by_digest: defaultdict[bytes, list[int]] = defaultdict(list)
         self._rotated: list[int] = []
 
     def add(self, image: int, check: ImageCheck) -> None:
@@ -282,16 +280,15 @@ class _Survey:
             )
             return
         self.by_size[check.width_px, check.height_px].append(image)
-        first = self._by_digest.setdefault(check.digest, image)
-        if first != image:
-            self._copies[first].append(image)
+        self._by_digest[check.digest].append(image)
         if check.orientation != 1:
             self._rotated.append(image)
 
     def duplicates(self) -> Iterator[Finding]:
         """Yield groups of images with the same bytes; links to one photo count as such."""
-        for first, copies in self._copies.items():
-            images = [first, *copies]
+        for images in self._by_digest.values():
+            if len(images) == 1:
+                continue
             people = sorted({self.index.people[int(self.index.person_of[i])] for i in images})
             kind = "duplicate" if len(people) == 1 else "same_photo_two_people"
             yield self._finding(kind, images, people=_shorten(people))

@@ -185,12 +185,9 @@ class FaceIndex:
     def without(self, images: Iterable[int]) -> "FaceIndex":
         """Return the index without some images, and without people who then have none."""
         dropped = set(images)
-        rows = (
-            (self.people[int(self.person_of[i])], self.files[i], int(self.sizes[i]))
-            for i in range(len(self))
-            if i not in dropped
-        )
-        return _build(self.root, rows, self.skipped)
+        sized = enumerate(zip(self.names(), self.sizes.tolist(), strict=True))
+        kept = (file for image, file in sized if image not in dropped)
+        return FaceIndex.from_files(kept, self.root, self.skipped)
 
     @classmethod
     def from_listing(cls, names: Iterable[str], root: Path = Path()) -> "FaceIndex":

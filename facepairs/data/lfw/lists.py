@@ -23,6 +23,7 @@ from facepairs.data.pairs import PairList
 from facepairs.errors import BadData
 
 MAX_FOLDS = 1000
+PERSON = "Name<tab>number of images"
 
 
 class _ListFile:
@@ -49,23 +50,19 @@ class _ListFile:
         line = self._lines[self._count - 1]
         raise BadData(f"{self.path}: line {self._count}: {problem}: {line!r}")
 
-    def read(self, expected: str) -> list[str]:
-        """Return the cells of the next line."""
+    def read(self, expected: str, *layouts: str) -> list[str]:
+        """Return the cells of the next line, which has one of the layouts, such as `A<tab>B`."""
         if self._count == len(self._lines):
             raise BadData(f"{self.path}: ends at line {self._count} where {expected} should follow")
         self._count += 1
-        return self._lines[self._count - 1].split("\t")
+        cells = self._lines[self._count - 1].split("\t")
+        if all(len(cells) != len(layout.split("<tab>")) for layout in layouts):
+            self.fail(f"expected {' or '.join(layouts)} ({expected})")
+        return cells
 
     def step_back(self) -> None:
         """Let the next `read` return the same line again."""
         self._count -= 1
-
-    def read_count(self, expected: str) -> int:
-        """Return the number on the next line."""
-        cells = self.read(expected)
-        if len(cells) != 1:
-            self.fail(f"expected {expected}")
-        return self.number(cells[0])
 
     def number(self, text: str) -> int:
         """Parse a cell of the line read last."""
@@ -112,13 +109,13 @@ def read_people(path: Path, index: FaceIndex) -> list[npt.NDArray[np.int64]]:
             person. The message quotes file, line number and line.
     """
     lines = _ListFile(path)
-    count = lines.read_count("one count")
-    is_folds = len(lines.read("a line")) == 1  # a count below the count
+    count = lines.number(*lines.read("the first line", "a count"))
+    is_folds = len(lines.read("a person", PERSON, "a fold's count")) == 1
     if is_folds and count > MAX_FOLDS:
         lines.fail(f"{count} folds are too many")
     lines.step_back()
-    counts = (lines.read_count("a fold's count") for _ in range(count)) if is_folds else [count]
-    folds = [_read_fold_people(lines, people, index) for people in counts]
+    counts = (lines.number(*lines.read("a fold", "a count")) for _ in range(count))
+    folds = [_read_fold_people(lines, n, index) for n in (counts if is_folds else [count])]
     lines.check_end()
     return folds
 
@@ -126,10 +123,8 @@ def read_people(path: Path, index: FaceIndex) -> list[npt.NDArray[np.int64]]:
 def _read_fold_people(lines: _ListFile, count: int, index: FaceIndex) -> npt.NDArray[np.int64]:
     people = []
     for _ in range(count):
-        cells = lines.read("a person")
-        if len(cells) != 2:
-            lines.fail("expected Name<tab>number of images")
-        name, expected = cells[0], lines.number(cells[1])
+        name, number = lines.read("a person", PERSON)
+        expected = lines.number(number)
         person = index.find_person(name)
         if person is None:
             lines.fail(f"no folder of that name in {index.root}")
@@ -155,9 +150,7 @@ def read_pairs(path: Path, index: FaceIndex) -> PairList:
             line.
     """
     lines = _ListFile(path)
-    header = lines.read("a count")
-    if len(header) not in (1, 2):
-        lines.fail("expected a count, or folds<tab>count")
+    header = lines.read("the first line", "a count", "folds<tab>count")
     count = lines.number(header[-1])
     folds = lines.number(header[0]) if len(header) == 2 else 1
     if folds > MAX_FOLDS:
@@ -175,16 +168,15 @@ def read_pairs(path: Path, index: FaceIndex) -> PairList:
 
 def _read_pair(lines: _ListFile, index: FaceIndex, genuine: bool) -> tuple[int, int]:
     """Return the image numbers of the next pair."""
-    kind = "a genuine pair" if genuine else "an impostor pair"
-    cells = lines.read(kind)
-    if len(cells) != (3 if genuine else 4):
-        columns = "Name<tab>i<tab>j" if genuine else "Name<tab>i<tab>Other<tab>j"
-        lines.fail(f"expected {columns} ({kind})")
-    (name, left), (other, right) = cells[:2], (cells[0], cells[2]) if genuine else cells[2:]
-    if genuine and lines.number(left) == lines.number(right):
-        lines.fail("an image is paired with itself")
-    if not genuine and name == other:
-        lines.fail("an impostor pair of one person")
+    if genuine:
+        name, left, right = lines.read("a genuine pair", "Name<tab>i<tab>j")
+        other = name
+        if lines.number(left) == lines.number(right):
+            lines.fail("an image is paired with itself")
+    else:
+        name, left, other, right = lines.read("an impostor pair", "Name<tab>i<tab>Other<tab>j")
+        if name == other:
+            lines.fail("an impostor pair of one person")
     return _find_image(lines, index, name, left), _find_image(lines, index, other, right)
 
 

@@ -8,7 +8,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from facepairs.errors import BadTransfer
 
@@ -28,10 +27,7 @@ class DiskFull(BadTransfer):
         super().__init__(f"no room in {folder}{needed}; free space or choose another folder")
 
 
-class _Member(NamedTuple):
-    name: str
-    size: int
-    info: tarfile.TarInfo | zipfile.ZipInfo
+Member = tuple[str, int, tarfile.TarInfo | zipfile.ZipInfo]  # with its name and size in bytes
 
 
 def unpack(archive: Path, into: Path) -> None:
@@ -51,17 +47,17 @@ def unpack(archive: Path, into: Path) -> None:
     total = 0
     try:
         with _open(archive) as opened:
-            for count, member in enumerate(_members(archive, opened), 1):
-                total += member.size
-                parts = _check_name(archive, member.name)
-                _check_limits(archive, member, count, total)
+            for count, (name, size, member) in enumerate(_members(archive, opened), 1):
+                total += size
+                parts = _check_name(archive, name)
+                _check_limits(archive, name, count, size, total)
                 if total > free_bytes:
                     raise DiskFull(into, total)
                 if any(part.startswith(".") or part == "__MACOSX" for part in parts):
                     continue
                 if into.joinpath(*parts).is_file():
-                    raise _unsafe(archive, member.name, "occurs twice")
-                opened.extract(member.info, into)  # type: ignore[arg-type]
+                    raise _unsafe(archive, name, "occurs twice")
+                opened.extract(member, into)  # type: ignore[arg-type]
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
         raise BadTransfer(
             f"{archive.name}: the archive is damaged ({error}); remove it and download it again"
@@ -83,20 +79,20 @@ def _open(archive: Path) -> tarfile.TarFile | zipfile.ZipFile:
     return tar
 
 
-def _members(archive: Path, opened: tarfile.TarFile | zipfile.ZipFile) -> Iterator[_Member]:
+def _members(archive: Path, opened: tarfile.TarFile | zipfile.ZipFile) -> Iterator[Member]:
     """Yield the members; refuse everything but regular files and folders."""
     if isinstance(opened, tarfile.TarFile):
         for member in opened:
             if not (member.isreg() or member.isdir()):
                 raise _unsafe(archive, member.name, "is a link, a device or a pipe")
-            yield _Member(member.name, member.size, member)
+            yield member.name, member.size, member
         return
     for info in opened.infolist():
         if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
             raise _unsafe(archive, info.filename, "is a link, a device or a pipe")
         if info.flag_bits & 1 or info.compress_type not in PLAIN_ZIP:
             raise _unsafe(archive, info.filename, "is encrypted or compressed unusually")
-        yield _Member(info.filename, info.file_size, info)
+        yield info.filename, info.file_size, info
 
 
 def _unsafe(archive: Path, name: str, problem: str) -> BadTransfer:
@@ -115,12 +111,12 @@ def _check_name(archive: Path, name: str) -> tuple[str, ...]:
     return parts
 
 
-def _check_limits(archive: Path, member: _Member, count: int, total: int) -> None:
+def _check_limits(archive: Path, name: str, count: int, size: int, total: int) -> None:
     """Refuse an archive that is far larger than any set of photos of faces."""
     for value, limit, unit in (
         (count, MAX_MEMBERS, "files and folders"),
-        (member.size, MAX_FILE_BYTES, "bytes in one file"),
+        (size, MAX_FILE_BYTES, "bytes in one file"),
         (total, MAX_TOTAL_BYTES, "bytes in all"),
     ):
         if value > limit:
-            raise _unsafe(archive, member.name, f"makes {value:,} {unit}, above {limit:,}")
+            raise _unsafe(archive, name, f"makes {value:,} {unit}, above {limit:,}")
