@@ -154,10 +154,12 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
         means, deviations, log_priors = self.mixture
         count, wide = len(self.positions), self.components + 2
         precision, prior = 1 / ops.square(deviations), ops.exp(log_priors)[:, None]
-        known = np.concatenate([self.positions, np.ones((count, 1), np.float32)], axis=1)
-        known = ops.broadcast_to(known, (ops.shape(projected)[0], count, 3))
-        x = ops.concatenate([projected - self.projection[1], known[:, :, :2]], axis=2)
-        rows = ops.concatenate([x, x * x, known[:, :, 2:]], axis=2)  # [N, P, 2·(C + 2) + 1]
+        x = projected - self.projection[1]
+        known = (self.positions, self.positions**2, np.ones((count, 1), np.float32))
+        shape = (ops.shape(x)[0], count)
+        where, squares, ones = (ops.broadcast_to(a, (*shape, a.shape[1])) for a in known)
+        # The descriptors with their positions, then the squares of both: [N, P, 2·(C + 2) + 1].
+        rows = ops.concatenate([x, where, x * x, squares, ones], axis=2)
         share = self._shares(rows, means, precision, log_priors)
         sums = ops.matmul(ops.transpose(share, (0, 2, 1)), rows)
         first, second, zeroth = ops.split(sums, [wide, 2 * wide], axis=2)
