@@ -130,21 +130,19 @@ def _choose_pairs(
     """Return enough pairs of people on whom the bundle was not trained, and notes."""
     notes = []
     if pairs_csv is not None:
-        pairs = read_pairs_csv(pairs_csv, index)
-        unknown = ~(trained[index.person_of[pairs.left]] | trained[index.person_of[pairs.right]])
-        if not unknown.all():
-            notes.append(
-                f"{int((~unknown).sum()):,} of {len(pairs):,} pairs left out: they show people on "
-                "whom the bundle was trained"
-            )
-        pairs = pairs.where(unknown)
+        given = read_pairs_csv(pairs_csv, index)
+        known = trained[index.person_of[given.left]] | trained[index.person_of[given.right]]
+        pairs = given.where(~known)
+        left_out, reason = known, "pairs left out: they show people on whom the bundle was trained"
     else:
-        if trained.any():
-            notes.append(
-                f"{int(trained.sum()):,} of {len(trained):,} people left out: the bundle was "
-                "trained on them"
-            )
-        pairs = _draw_pairs(index, np.flatnonzero(~trained))
+        try:
+            drawn = distinct_pairs(index.first, np.flatnonzero(~trained), PAIRS, seed=0)
+        except NotEnough:  # not one pair of a class; `check_minimums` explains what is needed
+            drawn = PairList.of([], [], [])
+        pairs = limit_pairs_per_person(drawn, index.person_of)
+        left_out, reason = trained, "people left out: the bundle was trained on them"
+    if left_out.any():
+        notes.append(f"{int(left_out.sum()):,} of {len(left_out):,} {reason}")
     genuine = pairs.where(pairs.genuine)
     people = len(np.unique(index.person_of[genuine.left]))
     try:
@@ -152,11 +150,3 @@ def _choose_pairs(
     except NotEnough as error:
         raise NotEnough("; ".join([str(error), *notes])) from None
     return pairs, notes
-
-
-def _draw_pairs(index: FaceIndex, people: npt.NDArray[np.int64]) -> PairList:
-    try:
-        pairs = distinct_pairs(index.first, people, PAIRS, seed=0)
-    except NotEnough:  # not one pair of a class; `check_minimums` explains what is needed
-        return PairList.of([], [], [])
-    return limit_pairs_per_person(pairs, index.person_of)

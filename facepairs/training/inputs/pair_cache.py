@@ -1,7 +1,7 @@
 """The TFRecord cache of training pairs: build it for a training, and open it when it fits one."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,11 @@ from facepairs.support.lock import held, lock_beside
 from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import (
     MessageCallback,
-    ProgressCallback,
     ProgressFactory,
     ignore_message,
     ignore_phases,
 )
-from facepairs.training.inputs.people import choose_people, readable_index
+from facepairs.training.inputs.people import choose_people, keep_readable
 
 DEFAULT_MODEL = "difference"  # TrainConfig's default model does not train from a cache
 
@@ -39,6 +38,8 @@ def build_training_cache(
     log: MessageCallback = ignore_message,
     progress: ProgressFactory = ignore_phases,
     ordered_map: OrderedMap = thread_map,
+    scan: Callable[[Path], FaceIndex] = FaceIndex.scan,
+    read_file: ReadFile | None = None,
 ) -> CacheManifest:
     """Write the cache of pairs that a training with these settings reads.
 
@@ -53,6 +54,8 @@ def build_training_cache(
         log: Receives messages.
         progress: Shows the progress of each phase.
         ordered_map: Checks images and writes shards; in threads by default.
+        scan: Indexes `data`.
+        read_file: Reads an image by its name; by default from the file below `data`.
 
     Returns:
         The cache's manifest.
@@ -67,42 +70,23 @@ def build_training_cache(
     if out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} lies in the folder of faces; choose another place for the cache")
     with held(lock_beside(out), out, BadData, "choose another place"):
-        index = readable_index(data, config.skip_bad, log, progress("checking images"), ordered_map)
-        ticks = progress("writing pairs")
-        return cache_index(out, index, pairs, encoding, shards, config, ticks, ordered_map)
-
-
-def cache_index(
-    out: Path,
-    index: FaceIndex,
-    pairs: int,
-    encoding: str,
-    shards: int | None,
-    config: TrainConfig,
-    progress: ProgressCallback,
-    ordered_map: OrderedMap = thread_map,
-    read_file: ReadFile | None = None,
-) -> CacheManifest:
-    """Write the cache of pairs that a training on `index` with these settings reads.
-
-    The arguments are those of `build_training_cache`; `read_file` returns the content of an image
-    by its name, and reads it below `index.root` by default.
-    """
-    return build_cache(
-        out,
-        index,
-        choose_people(index, config).training,
-        pairs,
-        seed=config.seed,
-        genuine_share=config.genuine_share,
-        encoding=encoding,
-        shards=shards,
-        frame_px=config.frame_px,
-        crop_px=config.crop_px,
-        progress=progress,
-        ordered_map=ordered_map,
-        read_file=read_file,
-    )
+        checked = progress("checking images")
+        index = keep_readable(scan(data), config.skip_bad, log, checked, ordered_map, read_file)
+        return build_cache(
+            out,
+            index,
+            choose_people(index, config).training,
+            pairs,
+            seed=config.seed,
+            genuine_share=config.genuine_share,
+            encoding=encoding,
+            shards=shards,
+            frame_px=config.frame_px,
+            crop_px=config.crop_px,
+            progress=progress("writing pairs"),
+            ordered_map=ordered_map,
+            read_file=read_file,
+        )
 
 
 def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConfig:
