@@ -128,8 +128,6 @@ def _resumable(part: Path, url: str) -> tuple[_RemoteVersion, int]:
 def _transfer(url: str, part: Path, progress: ProgressCallback, copies: int) -> None:
     """Request the missing bytes and append them to the `.part` file."""
     remote, size = _resumable(part, url)
-    if 0 < size == remote.total:
-        return
     headers = {"User-Agent": "facepairs", "Accept-Encoding": "identity"}
     if size:
         headers["Range"] = f"bytes={size}-"
@@ -144,7 +142,9 @@ def _transfer(url: str, part: Path, progress: ProgressCallback, copies: int) -> 
         else:
             size, total = 0, int(response.headers.get("Content-Length") or 0)
             remote = _RemoteVersion(url, _validator(response), total)
-        _check_free_space(part, size, total, copies)
+        needed = copies * total - size
+        if needed > shutil.disk_usage(part.parent).free:
+            raise DiskFull(part.parent, needed)
         with open(part, "ab" if size else "wb") as out:
             _state_path(part).write_bytes(msgspec.json.encode(remote))
             size = _copy_body(response, out, size, total, progress)
@@ -195,17 +195,6 @@ def _resumed_total(
         _discard(part)
         raise _TryAgain("the server continued another file than the one that was begun")
     return total or remote.total
-
-
-def _check_free_space(part: Path, size: int, total: int, copies: int) -> None:
-    if total > MAX_BYTES:
-        raise BadTransfer(
-            f"{part.stem}: the server offers {total:,} bytes, more than {MAX_BYTES:,}; "
-            "use another address"
-        )
-    needed = copies * total - size
-    if needed > shutil.disk_usage(part.parent).free:
-        raise DiskFull(part.parent, needed)
 
 
 def _copy_body(
