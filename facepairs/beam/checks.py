@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from facepairs.beam.paths import BeamPath, copy_from, files_below, parse_place
+from facepairs.beam.paths import files_below, parse_place, reading
 from facepairs.beam.remote_index import index_place, remote_errors
 from facepairs.beam.runner import choose_map
 from facepairs.data.doctor import DatasetReport, check_dataset, check_index
@@ -13,10 +13,8 @@ from facepairs.pipeline.records.check import (
     check_cache,
     check_contents,
     compare_sizes,
-    content_problem,
 )
-from facepairs.pipeline.records.manifest import MANIFEST, RecordShard, parse_manifest
-from facepairs.support.atomic import scratch_folder
+from facepairs.pipeline.records.manifest import MANIFEST, parse_manifest
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
 
@@ -60,14 +58,5 @@ def check_cache_at(cache: str, progress: ProgressCallback = ignore_progress) -> 
     except OSError as error:
         return [f"{path}: {error.strerror}; give the folder that facepairs cache build made"]
     problems = compare_sizes(sizes, manifest)
-    check_contents(manifest, problems, lambda shard: _content_problem(folder, shard), progress)
+    check_contents(manifest, problems, lambda name: reading(folder / name), progress)
     return [f"{folder / name}: {text}" for name, text in sorted(problems.items())]
-
-
-def _content_problem(folder: BeamPath, shard: RecordShard) -> str:
-    with scratch_folder("facepairs-shard") as local:
-        try:
-            copy_from(folder / shard.name, local / shard.name)
-        except OSError as error:
-            return f"cannot be read ({error.strerror})"
-        return content_problem(local / shard.name, shard)

@@ -16,19 +16,15 @@ from facepairs.beam.paths import (
 )
 from facepairs.beam.remote_index import index_place, remote_errors, stand_in
 from facepairs.beam.runner import choose_map
-from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
-from facepairs.errors import BadData
 from facepairs.pipeline.records.build import (
     check_replaceable,
-    check_request,
     shard_count,
     write_shards,
 )
 from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
 from facepairs.pipeline.records.shard import ShardPlan, ShardWriter
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.lock import held, lock_beside
 from facepairs.support.progress import (
     MessageCallback,
     ProgressFactory,
@@ -38,7 +34,6 @@ from facepairs.support.progress import (
 from facepairs.training.inputs.pair_cache import (
     build_training_cache,
     cache_config,
-    cache_index,
 )
 from facepairs.training.inputs.people import choose_people, keep_readable
 
@@ -93,37 +88,32 @@ def build_cache_at(
     """
     ordered_map = choose_map(runner, beam_options)
     faces, folder = parse_place(data), parse_place(out)
-    if isinstance(faces, Path) and isinstance(folder, Path):
+    if isinstance(folder, Path):
         request = (pairs, encoding, shards, options, config_file, log, progress, ordered_map)
-        return build_training_cache(faces, folder, *request)
+        if isinstance(faces, Path):
+            return build_training_cache(faces, folder, *request)
+        with remote_errors(faces):
+            return build_training_cache(
+                stand_in(faces), folder, *request, lambda _: index_place(faces), faces.read_file
+            )
     config = cache_config(options, config_file)
     read_file = faces.read_file if isinstance(faces, BeamPath) else None
-
-    def readable_index() -> FaceIndex:
-        ticks = progress("checking images")
-        return keep_readable(
-            index_place(faces), config.skip_bad, log, ticks, ordered_map, read_file
-        )
-
     with remote_errors(faces, folder):
-        if isinstance(folder, Path):
-            check_request(folder, pairs, shards, encoding)
-            with held(lock_beside(folder), folder, BadData, "choose another place"):
-                index, ticks = readable_index(), progress("writing pairs")
-                return cache_index(
-                    folder, index, pairs, encoding, shards, config, ticks, ordered_map, read_file
-                )
         count = shard_count(pairs, shards, encoding)
         check_replaceable(out, [entry.name for entry in files_below(folder)])
-        index, ticks = readable_index(), progress("writing pairs")
+        checked = progress("checking images")
+        index = keep_readable(
+            index_place(faces), config.skip_bad, log, checked, ordered_map, read_file
+        )
         people = choose_people(index, config).training
         sampler = PairSampler(index.first, people, config.seed, config.genuine_share)
         crop = (config.frame_px, config.crop_px)
         writer = UploadingShardWriter(
             index.root, stand_in(folder), encoding, *crop, read_file, target=folder
         )
+        written = progress("writing pairs")
         with _removed_on_failure(folder):
-            manifest = write_shards(writer, index, sampler, pairs, count, ticks, ordered_map)
+            manifest = write_shards(writer, index, sampler, pairs, count, written, ordered_map)
             _publish(folder, manifest)
         return manifest
 

@@ -4,14 +4,15 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from facepairs.errors import BadData
 from facepairs.pipeline.records.manifest import (
     MANIFEST,
     REBUILD,
     CacheManifest,
-    RecordShard,
     read_manifest,
 )
 from facepairs.support.progress import ProgressCallback, ignore_progress
@@ -82,16 +83,14 @@ def check_cache(folder: Path, progress: ProgressCallback = ignore_progress) -> l
         problems = find_wrong_sizes(folder, manifest)
     except BadData as error:
         return [str(error)]
-    check_contents(
-        manifest, problems, lambda shard: content_problem(folder / shard.name, shard), progress
-    )
+    check_contents(manifest, problems, lambda name: (folder / name).open("rb"), progress)
     return [f"{folder / name}: {problem}" for name, problem in sorted(problems.items())]
 
 
 def check_contents(
     manifest: CacheManifest,
     problems: dict[str, str],
-    problem_of: Callable[[RecordShard], str],
+    open_shard: Callable[[str], AbstractContextManager[Any]],
     progress: ProgressCallback = ignore_progress,
 ) -> None:
     """Read every shard of the right size, and record the problems.
@@ -99,22 +98,18 @@ def check_contents(
     Args:
         manifest: What the cache should hold.
         problems: Problems by file name, as `compare_sizes` returns them; changed in place.
-        problem_of: Reads one shard as `content_problem` does.
+        open_shard: Opens a shard by its name for reading bytes.
         progress: Called with bytes read and in all.
     """
     done = 0
     for shard in manifest.shards:
-        if shard.name not in problems and (problem := problem_of(shard)):
-            problems[shard.name] = problem
+        if shard.name not in problems:
+            try:
+                with open_shard(shard.name) as handle:
+                    digest = hashlib.file_digest(handle, "sha256").hexdigest()
+                if digest != shard.sha256:
+                    problems[shard.name] = f"its SHA-256 is not the one in {MANIFEST}"
+            except OSError as error:
+                problems[shard.name] = f"cannot be read ({error.strerror})"
         done += shard.bytes
         progress(done, manifest.total_bytes)
-
-
-def content_problem(path: Path, shard: RecordShard) -> str:
-    """Read a whole shard and return how it differs from the manifest, or "" if it does not."""
-    try:
-        with open(path, "rb") as handle:
-            digest = hashlib.file_digest(handle, "sha256").hexdigest()
-    except OSError as error:
-        return f"cannot be read ({error.strerror})"
-    return "" if digest == shard.sha256 else f"its SHA-256 is not the one in {MANIFEST}"
