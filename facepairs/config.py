@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -30,7 +30,6 @@ LOSSES: dict[Loss, tuple[str, ...]] = {  # the settings that each loss reads
     "cosface": ("temperature", "margin", "singletons"),
     "arcface": ("temperature", "margin", "singletons"),
 }
-SINGLETONS: tuple[str, ...] = get_args(Singletons)
 
 SMALL: dict[str, Any] = {"image_size": 64, "crop_px": 112, "pairs_per_epoch": 12_800}
 RECIPES: dict[str, dict[str, Any]] = {  # what models change of TrainConfig's defaults

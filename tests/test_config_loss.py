@@ -1,8 +1,11 @@
 """Which losses a configuration may name, and which settings each one reads."""
 
+from typing import get_args
+
 import pytest
 
-from facepairs.config import LOSSES, SINGLETONS, from_table
+from facepairs.choices import Singletons
+from facepairs.config import LOSSES, from_table
 from facepairs.errors import BadConfig
 
 
@@ -27,7 +30,10 @@ def test_a_loss_accepts_its_own_settings_only(loss):
         ({"model": "siamese", "temperature": 0.0}, "temperature is 0.0; use a number from 0.001"),
         ({"model": "siamese", "margin": -1.0}, "margin is -1"),
         ({"model": "siamese", "margin": float("nan")}, "margin is nan"),
-        ({"model": "siamese", "loss": "cosface", "singletons": "no"}, ", ".join(SINGLETONS)),
+        (
+            {"model": "siamese", "loss": "cosface", "singletons": "no"},
+            ", ".join(get_args(Singletons)),
+        ),
     ],
 )
 def test_values_that_are_not_allowed_are_refused_with_the_reason(table, why):

@@ -5,7 +5,6 @@ Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the uprigh
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,7 @@ from facepairs.images.photo import (
     open_photo,
     shrink_jpeg,
 )
-from facepairs.images.pixels import array_pixels, array_size, to_rgb
+from facepairs.images.pixels import array_pixels, to_rgb
 
 MAX_FRAME_PX = 4096  # a manifest that asks for more would have us allocate it
 
@@ -55,10 +54,6 @@ class CropSpec:
         # The same float expression as in training: halves must round the same way.
         return max(1, round(min(width, height) * (self.crop_px / self.frame_px)))
 
-    def to_json(self) -> dict[str, int]:
-        """Return the form in a bundle's manifest."""
-        return {"frame_px": self.frame_px, "crop_px": self.crop_px}
-
 
 def load_crop(source: ImageSource, spec: CropSpec, name: str | None = None) -> Crop:
     """Read an image and cut its centre square.
@@ -86,7 +81,7 @@ def crop_photo(photo: Photo, spec: CropSpec) -> Crop:
     """Cut the centre square of a photo that `open_photo` returned, as `load_crop` does; once."""
     content, name = photo.content, photo.name
     if isinstance(content, np.ndarray):
-        return _crop_array(content, spec, name)
+        content = Image.fromarray(array_pixels(content, name))
     if isinstance(content, Image.Image):
         return _crop_image(content, content.size, math.prod(content.size), spec, name)
     image = photo.opened or open_header(content, name)
@@ -114,15 +109,6 @@ def _crop_image(
         box = (left / divisor, top / divisor, (left + side) / divisor, (top + side) / divisor)
         crop = _resize_box(image, box, spec.crop_px, name)
         return np.array(crop.transpose(turn.transpose) if turn else crop)
-
-
-def _crop_array(array: npt.NDArray[Any], spec: CropSpec, name: str) -> Crop:
-    width, height = array_size(array, name)
-    side = spec.side_px(width, height)
-    top, left = (height - side) // 2, (width - side) // 2
-    square = array_pixels(array[top : top + side, left : left + side], name)
-    box = (0, 0, side, side)
-    return np.array(_resize_box(Image.fromarray(square), box, spec.crop_px, name))
 
 
 def _offset(length: int, side: int, reverses: bool) -> int:

@@ -24,7 +24,7 @@ from facepairs.bench.rows import ROWS, Row, select_rows
 from facepairs.bench.run import Options, run_bench
 from facepairs.errors import FacepairsError
 from facepairs.support.atomic import atomic_file
-from facepairs.support.machine import cores
+from facepairs.support.platform import cores
 
 FOLDER = str(Path(__file__).resolve().parent)
 TORCH_WORKERS = {0: "in_process", 2: "two_workers", cores(): "worker_per_core"}
