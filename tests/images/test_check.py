@@ -80,10 +80,10 @@ def test_a_bad_file_is_reported_with_kind_and_reason(
     tmp_path: Path, data: bytes, kind: str, says: str
 ) -> None:
     path = put(tmp_path, "x.jpg", data)
-    look = inspect_image(path, thorough=False)
-    assert look.problem == kind
-    assert re.search(says, look.reason)
-    assert inspect_image(path) == look
+    check = inspect_image(path, thorough=False)
+    assert check.problem == kind
+    assert re.search(says, check.reason)
+    assert inspect_image(path) == check
 
 
 def test_one_flipped_byte_in_a_png_is_found(tmp_path: Path) -> None:
@@ -115,8 +115,8 @@ def test_one_flipped_byte_in_a_png_is_found(tmp_path: Path) -> None:
 def test_an_image_that_tensorflow_and_pillow_read_alike_passes(
     tmp_path: Path, name: str, data: bytes
 ) -> None:
-    look = inspect_image(put(tmp_path, name, data))
-    assert (look.problem, look.width_px, look.height_px) == ("", 80, 80)
+    check = inspect_image(put(tmp_path, name, data))
+    assert (check.problem, check.width_px, check.height_px) == ("", 80, 80)
 
 
 def test_tensorflow_reads_every_image_that_passes(tmp_path: Path) -> None:
@@ -162,10 +162,10 @@ def test_no_content_makes_the_check_raise(kind: str, keep: float, junk: bytes, t
     cut = int(keep * len(data))
     with tempfile.TemporaryDirectory() as place:
         path = put(Path(place), "x.jpg", data[:cut] + junk + (data[cut:] if tail else b""))
-        look = inspect_image(path)
-        assert bool(look.problem) == bool(look.reason)
-        assert look.problem == inspect_image(path, thorough=False).problem
-        assert bool(look.problem) != bool(look.width_px and look.height_px and look.digest)
+        check = inspect_image(path)
+        assert bool(check.problem) == bool(check.reason)
+        assert check.problem == inspect_image(path, thorough=False).problem
+        assert bool(check.problem) != bool(check.width_px and check.height_px and check.digest)
 
 
 def test_truncated_images_never_pass() -> None:

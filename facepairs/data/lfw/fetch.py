@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 
 import msgspec
@@ -61,7 +60,7 @@ class _Published(msgspec.Struct, frozen=True):
 
 
 _published = msgspec.json.decode(
-    resources.files("facepairs.data.lfw").joinpath("files.json").read_bytes(), type=_Published
+    Path(__file__).with_name("files.json").read_bytes(), type=_Published
 )
 LISTS, ARCHIVES = _published.lists, _published.archives
 
