@@ -46,7 +46,7 @@ def crossval(
     """
     from facepairs.cli.quiet import quiet_tensorflow
     from facepairs.evaluation.report.cells import lines_of
-    from facepairs.evaluation.report.summary_tables import summaries_table
+    from facepairs.evaluation.report.tables import summaries_table
     from facepairs.evaluation.serialize import to_plain
     from facepairs.support.machine import require_room_to_train
     from facepairs.training.view2.folds import prepare_view2

@@ -1,13 +1,10 @@
 """`evaluate`: measure verifiers, scores files and `crossval` folders, and compare several."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from facepairs.data.index import StringTable
 from facepairs.errors import BadConfig
 from facepairs.evaluation.measurement import (
     Measurement,
@@ -17,13 +14,12 @@ from facepairs.evaluation.measurement import (
 )
 from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.summary import FARS
-from facepairs.evaluation.protocols import PairSelection, choose_pairs, count_known_pairs
-from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
+from facepairs.evaluation.protocols import PairSelection, choose_pairs
+from facepairs.evaluation.scores import match_pairs
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources import Kind, ScoreSource, find_sources
+from facepairs.evaluation.sources import Kind, find_sources
 from facepairs.support.progress import ProgressFactory, ignore_phases
-from facepairs.verification.loading import Model, open_model
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.loading import open_model
 
 SCHEMA = 2
 
@@ -101,7 +97,7 @@ def evaluate(
     measurements: list[Measurement] = []
     for source in sources:
         if selection is not None and source in models:
-            one = _measure_model(source, models[source], selection, scores_out, progress)
+            one = measure_model(source, models[source], selection, scores_out, progress)
         elif source.kind == "view2":
             one = measure_view2(source)
         else:
@@ -139,33 +135,3 @@ def _check_options(
             "--out takes the scores of one verifier; for several use --report-dir, which keeps "
             "those of each"
         )
-
-
-def _measure_model(
-    source: ScoreSource,
-    model: Model,
-    selection: PairSelection,
-    scores_out: Path | None,
-    progress: ProgressFactory,
-) -> Measurement:
-    """Score the pairs with a model, write the scores if wanted, and measure them."""
-    known, warnings = count_known_pairs(model, source.path, selection)
-    index, pairs = selection.index, selection.pairs
-    display = progress(f"scoring pairs with {source.name}")
-    score = Verifier(model).score_images(index.paths, pairs.left, pairs.right, display)
-    left, right = (
-        StringTable(index.name(int(i)) for i in side) for side in (pairs.left, pairs.right)
-    )
-    scores = ScoreTable(left, right, pairs.genuine, pairs.fold, score.astype(np.float64))
-    if scores_out is not None:
-        write_scores(scores_out, scores)
-    measured = measure_model(
-        source,
-        model,
-        scores,
-        selection.source,
-        own_threshold=selection.protocol != "view2",
-        people=selection.people,
-        pairs_with_known_people=known,
-    )
-    return replace(measured, warnings=warnings)

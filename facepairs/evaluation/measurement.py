@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.config import read_table
+from facepairs.data.index import StringTable
 from facepairs.errors import BadData, FacepairsError, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.metrics.calibration import cross_fitted_probability
@@ -22,11 +24,14 @@ from facepairs.evaluation.metrics.summary import (
     choose_thresholds,
     summarise_decisions,
 )
-from facepairs.evaluation.scores import ScoreTable, read_scores
+from facepairs.evaluation.protocols import PairSelection, count_known_pairs
+from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.sources import RESULT, SCORES, ScoreSource
 from facepairs.images.crop import CropSpec
+from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.validation import validate
 from facepairs.verification.loading import Model
+from facepairs.verification.verifier import Verifier
 
 LFW_CROP = CropSpec(frame_px=250, crop_px=128)
 OWN_PROBABILITY = "the verifier's own"
@@ -156,25 +161,38 @@ def measure_scores(source: ScoreSource, threshold: float | None = None) -> Measu
 def measure_model(
     source: ScoreSource,
     model: Model,
-    scores: ScoreTable,
-    pairs: str,
-    own_threshold: bool = True,
-    **facts: Any,
+    selection: PairSelection,
+    scores_out: Path | None = None,
+    progress: ProgressFactory = ignore_phases,
 ) -> Measurement:
-    """Measure the scores that a bundle or an external embedder gave its pairs.
+    """Score pairs with a bundle or an external embedder, and measure the scores.
 
     Args:
         source: Name and path of the model.
-        model: Its threshold and calibration are used where it has them; otherwise parts of the
-            pairs set them for the others.
-        scores: The scored pairs.
-        pairs: Where the pairs come from, in words.
-        own_threshold: Whether to use the model's threshold.
-        facts: More fields of the `EvaluationSummary`.
+        model: Its threshold and calibration are used where it has them, its threshold never on
+            View 2; otherwise parts of the pairs set them for the others.
+        selection: The pairs.
+        scores_out: Scores file to write, or None.
+        progress: Called with the name of the phase.
 
     Raises:
+        BadData: The model knows people of a protocol's pairs, or a photo cannot be read.
         NotEnough: A class is missing or too rare.
     """
+    known, warnings = count_known_pairs(model, source.path, selection)
+    index, pairs = selection.index, selection.pairs
+    display = progress(f"scoring pairs with {source.name}")
+    score = Verifier(model).score_images(index.paths, pairs.left, pairs.right, display)
+    left, right = (
+        StringTable(index.name(int(i)) for i in side) for side in (pairs.left, pairs.right)
+    )
+    scores = ScoreTable(left, right, pairs.genuine, pairs.fold, score.astype(np.float64))
+    if scores_out is not None:
+        write_scores(scores_out, scores)
+    threshold = None if selection.protocol == "view2" else model.threshold
+    measured = _measure(
+        source, scores, selection.source, threshold, model.calibration, OWN_THRESHOLD
+    )
     origin = Origin(method=model.model)
     if isinstance(model, Bundle):
         training = msgspec.to_builtins(model.training)
@@ -184,10 +202,21 @@ def measure_model(
             versions=model.versions,
             created=model.created,
         )
-    threshold = model.threshold if own_threshold else None
-    facts = {**facts, "model": model.model, "bundle": source.path}
-    measured = _measure(source, scores, pairs, threshold, model.calibration, OWN_THRESHOLD, **facts)
-    return replace(measured, crop=model.framing, bundle_thresholds=model.thresholds, origin=origin)
+    summary = replace(
+        measured.summary,
+        people=selection.people,
+        pairs_with_known_people=known,
+        model=model.model,
+        bundle=source.path,
+    )
+    return replace(
+        measured,
+        summary=summary,
+        crop=model.framing,
+        bundle_thresholds=model.thresholds,
+        origin=origin,
+        warnings=warnings,
+    )
 
 
 def measure_view2(source: ScoreSource) -> Measurement:
@@ -224,7 +253,6 @@ def _measure(
     threshold: float | Mapping[int, float] | None,
     calibration: Calibration | Mapping[int, Calibration] | None = None,
     threshold_source: str = FROM_CALLER,
-    **facts: Any,
 ) -> Measurement:
     """Decide the pairs and compute their figures; without a calibration, one is fitted here."""
     genuine, score, fold = scores.genuine, scores.score, scores.fold
@@ -242,7 +270,7 @@ def _measure(
         name=source.name,
         source=source.path,
         scores=scores,
-        summary=EvaluationSummary(**vars(summary), pairs=pairs, **facts),
+        summary=EvaluationSummary(**vars(summary), pairs=pairs),
         threshold=thresholds.by_pair,
         probability=probability,
         probability_source=probability_source,

@@ -17,7 +17,7 @@ from facepairs.evaluation.metrics.calibration import (
     reliability_curve,
 )
 from facepairs.evaluation.metrics.parts import halves
-from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates_at
+from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr, thresholds_for
 from facepairs.evaluation.serialize import to_plain
@@ -302,7 +302,7 @@ def test_thresholds_for_returns_figures_or_a_reason():
     tenth, hundredth, thousandth = thresholds_for(genuine, score)
     for entry, target in ((tenth, 0.1), (hundredth, 0.01)):
         threshold = threshold_at_fmr(score[~genuine], target)
-        rates = error_rates_at(genuine, score, threshold)
+        rates = error_rates(genuine, score >= threshold)
         assert to_plain(entry.to_json()) == {
             "fmr": target,
             "threshold": threshold,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer, roc
-from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson, error_rates_at
+from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson, error_rates
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.metrics.thresholds import (
     MIN_EXPECTED_FALSE_ACCEPTS,
@@ -96,7 +96,7 @@ def test_roc_and_auc_agree_with_scikit_learn(data):
 def test_every_roc_point_has_the_rates_of_its_threshold(data):
     curve = roc(*data)
     for threshold, fmr, tmr in zip(curve.thresholds, curve.fmr, curve.tmr, strict=True):
-        rates = error_rates_at(*data, threshold)
+        rates = error_rates(data[0], data[1] >= threshold)
         assert (rates.fmr, rates.fnmr) == (fmr, pytest.approx(1 - tmr, abs=1e-12))
 
 
@@ -169,7 +169,7 @@ def test_a_shift_of_scores_shifts_thresholds_and_nothing_else(data, shift):
 @unhurried
 @given(pairs(), FINITE | TIED)
 def test_error_rates_agree_with_a_slow_version_and_lie_in_their_intervals(data, threshold):
-    rates = error_rates_at(*data, threshold)
+    rates = error_rates(data[0], data[1] >= threshold)
     fmr, fnmr = slow_rates(*data, threshold)
     assert (rates.fmr, rates.fnmr) == (float(fmr), float(fnmr))
     assert rates.fmr_interval[0] <= rates.fmr <= rates.fmr_interval[1]
@@ -259,8 +259,8 @@ MEASURES = {
     "auc": auc,
     "eer": eer,
     "auc_interval": lambda genuine, score: auc_interval(genuine, score)[0],
-    "fmr": lambda genuine, score: error_rates_at(genuine, score, 0.0).fmr,
-    "fnmr": lambda genuine, score: error_rates_at(genuine, score, 0.0).fnmr,
+    "fmr": lambda genuine, score: summarise(genuine, score, 0.0).fmr,
+    "fnmr": lambda genuine, score: summarise(genuine, score, 0.0).fnmr,
     "tar": lambda genuine, score: tar_at_far(genuine, score, 0.5).tar or 0.0,
     "best": lambda genuine, score: accuracy(genuine, score, best_threshold(genuine, score)),
 }
@@ -275,7 +275,7 @@ def test_error_rates_agree_with_scikit_learn(data, threshold):
     (_, false_accepts), (false_rejects, _) = confusion_matrix(
         genuine, score >= threshold, labels=[False, True]
     )
-    rates = error_rates_at(*data, threshold)
+    rates = error_rates(data[0], data[1] >= threshold)
     assert (rates.false_accepts, rates.false_rejects) == (false_accepts, false_rejects)
     assert accuracy(*data, threshold) == accuracy_score(genuine, score >= threshold)
 
@@ -286,8 +286,8 @@ def test_pairs_tied_at_the_threshold_are_accepted_together(data, more):
     genuine, score = data
     threshold = more.draw(st.sampled_from(score.tolist()))
     tied = score == threshold
-    at = error_rates_at(*data, threshold)
-    above = error_rates_at(*data, math.nextafter(threshold, math.inf))
+    at = error_rates(data[0], data[1] >= threshold)
+    above = error_rates(data[0], data[1] >= math.nextafter(threshold, math.inf))
     assert at.false_accepts - above.false_accepts == int((tied & ~genuine).sum())
     assert above.false_rejects - at.false_rejects == int((tied & genuine).sum())
 
@@ -296,9 +296,9 @@ def test_pairs_tied_at_the_threshold_are_accepted_together(data, more):
 @given(pairs(), FINITE | TIED)
 def test_swapped_labels_and_negated_scores_swap_the_errors(data, threshold):
     genuine, score = data
-    rates = error_rates_at(*data, threshold)
+    rates = error_rates(data[0], data[1] >= threshold)
     # what was refused, below the threshold, now lies above its mirror image
-    mirrored = error_rates_at(~genuine, -score, math.nextafter(-threshold, math.inf))
+    mirrored = error_rates(~genuine, -score >= math.nextafter(-threshold, math.inf))
     assert (mirrored.false_accepts, mirrored.false_rejects) == (
         rates.false_rejects,
         rates.false_accepts,

@@ -11,9 +11,9 @@ from facepairs.evaluation.metrics.rates import (
     accuracy,
     clopper_pearson,
     error_rates,
-    error_rates_at,
     mean_and_standard_error,
 )
+from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far, threshold_at_fmr
 
 # ROC, AUC, EER.
@@ -54,7 +54,7 @@ def test_a_pair_at_the_threshold_is_accepted():
     assert accuracy(genuine, score, 2.0) == 0.75
     assert accuracy(genuine, score, math.inf) == 0.5
     assert accuracy(genuine, score, -math.inf) == 0.5
-    at_one = error_rates_at(genuine, score, 1.0)
+    at_one = error_rates(genuine, np.array(score) >= 1.0)
     assert (at_one.false_accepts, at_one.false_rejects) == (1, 0)
     assert (at_one.genuine_pairs, at_one.impostor_pairs) == (2, 2)
     assert (at_one.fmr, at_one.fnmr) == (0.5, 0.0)
@@ -168,7 +168,7 @@ MEASURES = [
     eer,
     best_threshold,
     auc_interval,
-    lambda genuine, score: error_rates_at(genuine, score, 0.0),
+    lambda genuine, score: summarise(genuine, score, 0.0),
     lambda genuine, score: tar_at_far(genuine, score, 0.5),
 ]
 
@@ -206,7 +206,7 @@ def test_bad_arrays_are_refused(measure, genuine, score, message):
     "call",
     [
         lambda: accuracy([True], [1.0], math.nan),
-        lambda: error_rates_at([True, False], [1.0, 0.0], math.nan),
+        lambda: summarise([True, False], [1.0, 0.0], math.nan),
         lambda: threshold_at_fmr([1.0], 1.0),
         lambda: threshold_at_fmr([1.0], -0.1),
         lambda: threshold_at_fmr([1.0], math.nan),

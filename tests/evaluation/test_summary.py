@@ -10,10 +10,10 @@ from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.calibration import expected_calibration_error
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
-from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson, error_rates_at
+from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson, error_rates
 from facepairs.evaluation.metrics.summary import OTHER_FOLDS, OTHER_HALF, summarise
 from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far
-from facepairs.evaluation.report.summary_tables import summary_rows
+from facepairs.evaluation.report.tables import summary_rows
 from facepairs.evaluation.serialize import to_plain
 
 KEYS = {
@@ -36,7 +36,7 @@ def test_summary_with_a_given_threshold():
     genuine, score, fold = drawn(1)
     result = summarise(genuine, score, 1.0, fold)
     summary = to_plain(result)
-    rates = error_rates_at(genuine, score, 1.0)
+    rates = error_rates(genuine, score >= 1.0)
     right = 600 - rates.false_accepts - rates.false_rejects
     assert set(summary) == KEYS
     assert summary["schema"] == 2

@@ -68,18 +68,13 @@ def check_two_classes(genuine: npt.ArrayLike, score: npt.ArrayLike) -> tuple[Boo
         BadData: The arrays are not flat or of one length, or hold unusable values.
     """
     labels, scores = check_pairs(genuine, score)
-    require_two_classes(labels)
-    return labels, scores
-
-
-def require_two_classes(genuine: Bools) -> None:
-    """Raise NotEnough unless there is at least one genuine and one impostor pair."""
-    count = int(genuine.sum())
-    if count in (0, len(genuine)):
+    count = int(labels.sum())
+    if count in (0, len(labels)):
         raise NotEnough(
             "needs at least 1 genuine and 1 impostor pair, "
-            f"has {count} genuine and {len(genuine) - count} impostor"
+            f"has {count} genuine and {len(labels) - count} impostor"
         )
+    return labels, scores
 
 
 def check_folds(fold: npt.ArrayLike | None, pairs: int) -> Ints:

@@ -75,11 +75,7 @@ def auc(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
     References:
         Hanley and McNeil, Radiology 143, 1982.
     """
-    return _auc(*check_two_classes(genuine, score))
-
-
-def _auc(genuine: Bools, score: Floats) -> float:
-    _, hits, false_accepts = count_accepted(genuine, score)
+    _, hits, false_accepts = count_accepted(*check_two_classes(genuine, score))
     wins_twice = np.sum(np.diff(false_accepts, prepend=0) * (hits + np.append(0, hits[:-1])))
     return int(wins_twice) / (2 * int(hits[-1]) * int(false_accepts[-1]))
 
@@ -129,7 +125,7 @@ def auc_interval(
         return 0.0, 1.0
     below_genuine = _midrank_share(negative, positive)
     above_impostor = 1 - _midrank_share(positive, negative)
-    area = _auc(labels, scores)
+    area = auc(labels, scores)
     variance = below_genuine.var(ddof=1) / len(positive) + above_impostor.var(ddof=1) / len(
         negative
     )
@@ -190,8 +186,7 @@ def score_histogram(genuine: npt.ArrayLike, score: npt.ArrayLike, bins: int = 50
     half = scores / 2  # the range of float64's largest scores would overflow
     low, high = float(half.min()), float(half.max())
     unit = (half - low) / ((high - low) or 1.0)
-    place = np.minimum((unit * bins).astype(np.int64), bins - 1)
-    counts = [np.bincount(place[kind], minlength=bins) for kind in (labels, ~labels)]
+    counts = [np.histogram(unit[kind], bins, (0, 1))[0] for kind in (labels, ~labels)]
     steps = np.arange(bins + 1) / bins
     edges = 2 * (low * (1 - steps) + high * steps)
     if high == low:

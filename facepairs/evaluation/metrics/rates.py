@@ -13,13 +13,11 @@ import numpy.typing as npt
 
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import (
-    Bools,
     Interval,
     check_flags,
     check_open_unit,
     check_pairs,
     check_two_classes,
-    require_two_classes,
 )
 
 
@@ -48,30 +46,11 @@ def error_rates(genuine: npt.ArrayLike, accepted: npt.ArrayLike) -> ErrorRates:
         NotEnough: A class is missing.
         BadData: The arrays are not flat and of one length, or hold something else than booleans.
     """
-    decisions = np.asarray(accepted)
-    if decisions.ndim != 1:
-        raise BadData(f"decisions must be a flat array, not one of shape {decisions.shape}")
-    labels = check_flags(genuine, decisions.shape)
-    require_two_classes(labels)
-    return _count(labels, check_flags(decisions, decisions.shape, "accepted"))
-
-
-def error_rates_at(genuine: npt.ArrayLike, score: npt.ArrayLike, threshold: float) -> ErrorRates:
-    """Count the errors of accepting the scores at or above a threshold.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
-        BadConfig: The threshold is NaN.
-    """
-    labels, scores = check_two_classes(genuine, score)
-    return _count(labels, scores >= _check_threshold(threshold))
-
-
-def _count(genuine: Bools, accepted: Bools) -> ErrorRates:
-    positive, negative = int(genuine.sum()), int((~genuine).sum())
-    false_accepts = int((accepted & ~genuine).sum())
-    false_rejects = int((~accepted & genuine).sum())
+    labels, decisions = check_two_classes(genuine, accepted)
+    accepts = check_flags(decisions, decisions.shape, "accepted")
+    positive, negative = int(labels.sum()), int((~labels).sum())
+    false_accepts = int((accepts & ~labels).sum())
+    false_rejects = int((~accepts & labels).sum())
     return ErrorRates(
         genuine_pairs=positive,
         impostor_pairs=negative,
@@ -93,13 +72,9 @@ def accuracy(genuine: npt.ArrayLike, score: npt.ArrayLike, threshold: float) -> 
         BadConfig: The threshold is NaN.
     """
     labels, scores = check_pairs(genuine, score)
-    return float(np.mean((scores >= _check_threshold(threshold)) == labels))
-
-
-def _check_threshold(threshold: float) -> float:
     if math.isnan(threshold):
         raise BadConfig("threshold is NaN; give a number")
-    return float(threshold)
+    return float(np.mean((scores >= threshold) == labels))
 
 
 def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> Interval:

@@ -25,7 +25,6 @@ from facepairs.evaluation.metrics.arrays import (
     Ints,
     check_folds,
     check_two_classes,
-    require_two_classes,
 )
 from facepairs.evaluation.metrics.calibration import expected_calibration_error
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
@@ -266,7 +265,7 @@ def summarise_decisions(
         for number in np.unique(parts).tolist():
             members = parts == number
             if thresholds.source == OWN_NETWORKS:
-                require_two_classes(genuine[members])
+                check_two_classes(genuine[members], score[members])
             folds.append(_fold_summary(number, genuine[members], score[members], by_pair[members]))
     over_folds = thresholds.source in (OTHER_FOLDS, OWN_NETWORKS)
     error = None

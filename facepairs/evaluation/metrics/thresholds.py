@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -141,20 +142,23 @@ def thresholds_for(
     rows = []
     for far in targets:
         point = tar_at_far(labels, scores, far)
-        counts = {"genuine_pairs": point.genuine_pairs, "impostor_pairs": point.impostor_pairs}
-        if point.threshold is None:
-            rows.append(FmrThreshold(fmr=far, threshold=None, reason=point.reason, **counts))
-            continue
-        rates = error_rates(labels, scores >= point.threshold)
+        measured: dict[str, Any] = {}
+        if point.threshold is not None:
+            rates = error_rates(labels, scores >= point.threshold)
+            measured = {
+                "measured_fmr": rates.fmr,
+                "fmr_interval": rates.fmr_interval,
+                "fnmr": rates.fnmr,
+                "fnmr_interval": rates.fnmr_interval,
+            }
         rows.append(
             FmrThreshold(
                 fmr=far,
                 threshold=point.threshold,
-                measured_fmr=rates.fmr,
-                fmr_interval=rates.fmr_interval,
-                fnmr=rates.fnmr,
-                fnmr_interval=rates.fnmr_interval,
-                **counts,
+                genuine_pairs=point.genuine_pairs,
+                impostor_pairs=point.impostor_pairs,
+                reason=point.reason,
+                **measured,
             )
         )
     return rows

@@ -1,6 +1,6 @@
 """Cells and tables: what people read, and the plain values that sort and go into CSV files."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from facepairs.support.text_table import align_columns
@@ -33,14 +33,19 @@ class Table(NamedTuple):
 EMPTY = Cell("", None)
 
 
-def word(value: object) -> Cell:
-    """Return a text."""
-    return Cell(str(value), str(value))
+def make_table(
+    key: str, title: str, note: str, columns: Sequence[str], rows: Iterable[Iterable[object]]
+) -> Table:
+    """Return a table; what is no cell yet becomes a whole number, a text, or for None nothing."""
+    return Table(key, title, note, columns, [list(map(_cell, row)) for row in rows])
 
 
-def count(value: int | None) -> Cell:
-    """Return a whole number with separated thousands."""
-    return EMPTY if value is None else Cell(f"{value:,}", value)
+def _cell(entry: object) -> Cell:
+    if entry is None:
+        return EMPTY
+    if isinstance(entry, Cell):
+        return entry
+    return Cell(f"{entry:,}", entry) if isinstance(entry, int) else Cell(str(entry), str(entry))
 
 
 def rate(value: float | None, missing: str = "") -> Cell:

@@ -18,8 +18,6 @@ from facepairs.evaluation.metrics.calibration import Reliability, reliability_cu
 from facepairs.evaluation.metrics.comparison import Comparison
 from facepairs.evaluation.metrics.curves import Histogram, Roc, score_histogram, thinned_roc
 from facepairs.evaluation.metrics.rates import ErrorRates, error_rates
-from facepairs.evaluation.metrics.summary import FARS
-from facepairs.evaluation.metrics.thresholds import thresholds_for
 from facepairs.evaluation.protocols import HELDOUT_SEED
 from facepairs.evaluation.report.people import ErrorsByPerson, errors_by_person, person_of
 from facepairs.evaluation.report.photos import PhotoFinder
@@ -232,16 +230,16 @@ def _threshold_rows(one: Measurement) -> list[ThresholdRow]:
     ]
     by_bundle = "the bundle, on people held out of its training"
     here = "these same pairs: a point of the curve, not an estimate for others"
-    chosen = [
-        (f"for FMR {row.fmr:g}", by_bundle, row)
+    others: list[tuple[str, str, float | None, str | None]] = [
+        (f"for FMR {row.fmr:g}", by_bundle, row.threshold, None)
         for row in one.bundle_thresholds
         if row.threshold is not None
     ]
-    chosen += [(f"FMR {row.fmr:g} here", here, row) for row in thresholds_for(genuine, score, FARS)]
-    for name, set_by, row in chosen:
-        at = row.threshold
-        rates = None if at is None else error_rates(genuine, score >= at)
-        rows.append(ThresholdRow(name, set_by, at, at, rates, row.reason))
+    for far, tar in one.summary.tar_at_far.items():
+        others.append((f"FMR {far} here", here, tar.threshold, tar.reason))
+    for name, set_by, threshold, reason in others:
+        rates = None if threshold is None else error_rates(genuine, score >= threshold)
+        rows.append(ThresholdRow(name, set_by, threshold, threshold, rates, reason))
     return rows
 
 

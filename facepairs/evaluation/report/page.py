@@ -14,10 +14,12 @@ from facepairs.evaluation.report.photos import PhotoFinder, data_uri
 from facepairs.evaluation.report.plots.model import model_plots
 from facepairs.evaluation.report.plots.shared import shared_plots
 from facepairs.evaluation.report.plots.style import Plot, inline_svg
-from facepairs.evaluation.report.summary_tables import accuracy_note, accuracy_text, figure_rows
 from facepairs.evaluation.report.tables import (
+    accuracy_note,
+    accuracy_text,
     comparison_tables,
     data_table,
+    figure_rows,
     model_tables,
     origin_table,
     published_table,

@@ -1,26 +1,149 @@
-"""The tables of a report, for the page and for CSV files."""
+"""The tables of summaries, comparisons and reports, for the terminal, the page and CSV files."""
 
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from facepairs.evaluation.evaluate import Evaluation
+from facepairs.evaluation.metrics.comparison import Comparison, Difference
+from facepairs.evaluation.metrics.summary import FARS, Summary
 from facepairs.evaluation.report.cells import (
     EMPTY,
     Cell,
     Table,
-    count,
     interval,
+    lines_of,
+    make_table,
     number,
+    p_value,
+    percent,
     rate,
-    word,
 )
 from facepairs.evaluation.report.data import ModelData, ReportData
 from facepairs.evaluation.report.published import BASELINES, PUBLISHED
-from facepairs.evaluation.report.summary_tables import figure_rows, summaries_table, tests_table
 from facepairs.evaluation.serialize import to_plain
 
 FACTS = ["what", "value"]
 RATES = ["FMR", "95 %", "FNMR", "95 %"]
+
+
+def accuracy_text(summary: Summary) -> str:
+    """Return the accuracy in percent, over folds with its standard error."""
+    error = summary.accuracy_standard_error
+    return percent(summary.accuracy) + ("" if error is None else f" ± {100 * error:.2f}")
+
+
+def accuracy_note(summary: Summary) -> str:
+    """Return in words what the interval of the accuracy is."""
+    note = f"95 % interval {interval(summary.accuracy_interval).text}"
+    if summary.accuracy_standard_error is None:
+        return note
+    return f"mean ± standard error of {len(summary.folds)} folds; {note}"
+
+
+def figure_rows(summary: Summary) -> list[tuple[str, Cell, Cell]]:
+    """Return (label, value, interval of 95 %) of every figure; a reason stands for an interval."""
+    accuracy = Cell(accuracy_text(summary), summary.accuracy)
+    rows = [
+        ("Accuracy", accuracy, interval(summary.accuracy_interval)),
+        ("FMR (false accepts)", rate(summary.fmr), interval(summary.fmr_interval)),
+        ("FNMR (false rejects)", rate(summary.fnmr), interval(summary.fnmr_interval)),
+        ("AUC", number(summary.auc), interval(summary.auc_interval, scale=1)),
+        ("EER", rate(summary.eer), EMPTY),
+    ]
+    for far, tar in summary.tar_at_far.items():
+        bounds = Cell(tar.reason, None) if tar.reason else interval(tar.tar_interval)
+        rows.append((f"TAR at FAR {far}", rate(tar.tar, "too few pairs"), bounds))
+    return [*rows, ("Calibration error (ECE)", number(summary.ece), EMPTY)]
+
+
+def summary_rows(summary: Summary) -> list[tuple[str, str]]:
+    """Return the rows (label, text) that a terminal shows; rates in percent, 95 % intervals."""
+    pairs = f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"
+    texts = {"Pairs": pairs, "Accuracy": "", "Threshold": _threshold_text(summary)}
+    for label, value, bounds in figure_rows(summary):
+        if value.value is not None:
+            texts[label] = f"{value.text} ({bounds.text})" if bounds.text else value.text
+        elif bounds.text:
+            texts[label] = bounds.text
+    if summary.accuracy_standard_error is not None:
+        texts["Accuracy"] = f"{accuracy_text(summary)} ({accuracy_note(summary)})"
+    for far, tar in summary.tar_at_far.items():
+        if tar.tar is not None:
+            texts[f"TAR at FAR {far}"] += (
+                f"; {tar.false_accepts:,} of {tar.impostor_pairs:,} impostor pairs accepted"
+            )
+    return list(texts.items())
+
+
+def _threshold_text(summary: Summary) -> str:
+    if summary.threshold is not None:
+        return f"{summary.threshold:.6g} ({summary.threshold_source})"
+    values = [part.threshold for part in summary.folds]
+    return f"{min(values):.6g} to {max(values):.6g} ({summary.threshold_source})"
+
+
+def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "") -> Table:
+    """Return summaries by name, a row each; `kind` heads the names, such as "method"."""
+    rows = []
+    for name, summary in summaries.items():
+        lacks_error = " (1 fold: no s.e.)" if summary.accuracy_standard_error_reason else ""
+        tars = [summary.tar_at_far[str(far)].tar for far in FARS]
+        rows.append(
+            [
+                name,
+                len(summary.true_folds) or None,
+                Cell(accuracy_text(summary) + lacks_error, summary.accuracy),
+                interval(summary.accuracy_interval),
+                number(summary.auc),
+                rate(summary.eer),
+                *(rate(tar, "too few pairs") for tar in tars),
+                number(summary.ece),
+            ]
+        )
+    columns = [kind, "folds", "accuracy ± s.e.", "95 % interval", "AUC", "EER"]
+    columns += [*(f"TAR at FAR {far}" for far in FARS), "ECE"]
+    return make_table(f"{kind}s", f"{kind.capitalize()}s", note, columns, rows)
+
+
+def tests_table(comparison: Comparison) -> Table:
+    """Return the differences between every two verifiers, with tests."""
+    rows = [
+        [
+            f"{test.first} - {test.second}",
+            Cell(f"{100 * test.accuracy_difference:+.2f} %", test.accuracy_difference),
+            test.only_first_right,
+            test.only_second_right,
+            p_value(test.p),
+            p_value(test.p_adjusted),
+            _difference(test.auc, "+.4f", 1),
+            *(_difference(gap, "+.2f", 100) for gap in test.tar_at_far.values()),
+        ]
+        for test in comparison.tests
+    ]
+    columns = ["first - second", "accuracy", "only first right", "only second right"]
+    columns += ["p (McNemar)", "p (Holm)", "AUC"]
+    columns += [f"TAR at FAR {far}, %" for far in comparison.tests[0].tar_at_far]
+    note = (
+        f"Differences on the same {comparison.pairs:,} pairs, in parentheses 95 % intervals of "
+        f"{comparison.draws:,} bootstrap draws. McNemar's test is exact and two-sided; Holm's p "
+        "corrects for the number of comparisons. Pairs are treated as independent; pairs that "
+        "share people are less so, and the true uncertainty is somewhat larger."
+    )
+    return make_table("differences", "Differences", note, columns, rows)
+
+
+def _difference(gap: Difference, form: str, scale: int) -> Cell:
+    middle, low, high = (format(scale * value, form) for value in (gap.difference, *gap.interval))
+    return Cell(f"{middle} ({low} to {high})", gap.difference)
+
+
+def comparison_lines(evaluation: Evaluation) -> list[str]:
+    """Return the lines that a terminal shows for several verifiers."""
+    assert evaluation.comparison is not None
+    summaries = {one.name: one.summary for one in evaluation.measurements}
+    tables = summaries_table("verifier", summaries), tests_table(evaluation.comparison)
+    return [*lines_of(tables[0]), "", *lines_of(tables[1])]
 
 
 def comparison_tables(report: ReportData) -> list[Table]:
@@ -33,8 +156,8 @@ def comparison_tables(report: ReportData) -> list[Table]:
 
 
 def _figures_table(model: ModelData, key: str) -> Table:
-    rows = [[word(label), *cells] for label, *cells in figure_rows(model.summary)]
-    return Table(f"figures-{key}", "Figures", "", ["figure", "value", "95 % interval"], rows)
+    columns = ["figure", "value", "95 % interval"]
+    return make_table(f"figures-{key}", "Figures", "", columns, figure_rows(model.summary))
 
 
 def _rate_cells(rates: Any) -> list[Cell]:
@@ -56,43 +179,43 @@ def _thresholds_table(model: ModelData, key: str) -> Table:
             low, high = row.threshold, row.threshold_high
             text = f"{low:.4f}" if low == high else f"{low:.4f} to {high:.4f}"
             cells = [Cell(text, low), *_rate_cells(row.rates)]
-        rows.append([word(row.name), *cells, word(row.set_by)])
+        rows.append([row.name, *cells, row.set_by])
     note = "Errors of each threshold on these pairs; rates in percent with 95 % intervals."
     columns = ["threshold", "score", *RATES, "chosen by"]
-    return Table(f"thresholds-{key}", "Thresholds", note, columns, rows)
+    return make_table(f"thresholds-{key}", "Thresholds", note, columns, rows)
 
 
 def _folds_table(model: ModelData, key: str) -> Table:
     people = {fold.fold: fold.people.get("training") for fold in model.origin.folds}
     rows = [
         [
-            count(fold.fold),
+            fold.fold,
             rate(fold.accuracy),
-            count(fold.false_accepts),
-            count(fold.false_rejects),
-            count(fold.pairs),
+            fold.false_accepts,
+            fold.false_rejects,
+            fold.pairs,
             number(fold.threshold),
-            count(people.get(fold.fold)),
+            people.get(fold.fold),
         ]
         for fold in model.summary.true_folds
     ]
     columns = ["fold", "accuracy", "false accepts", "false rejects", "pairs", "threshold"]
-    return Table(f"folds-{key}", "Folds", "", [*columns, "training people"], rows)
+    return make_table(f"folds-{key}", "Folds", "", [*columns, "training people"], rows)
 
 
 def _quality_table(model: ModelData, key: str) -> Table:
     rows = [
         [
-            word(f"{row.measure} ({row.unit})"),
+            f"{row.measure} ({row.unit})",
             Cell(row.label, row.third),
             Cell(f"{row.low:.3g} to {row.high:.3g}", row.low),
-            count(row.genuine_pairs + row.impostor_pairs),
+            row.genuine_pairs + row.impostor_pairs,
             *_rate_cells(row),
         ]
         for row in model.quality or []
     ]
     columns = ["quality", "third", "from, to", "pairs", *RATES]
-    return Table(f"quality-{key}", "Errors by image quality", "", columns, rows)
+    return make_table(f"quality-{key}", "Errors by image quality", "", columns, rows)
 
 
 def _people_table(model: ModelData, key: str) -> Table:
@@ -100,8 +223,8 @@ def _people_table(model: ModelData, key: str) -> Table:
     assert people is not None
     rows = [
         [
-            word(row.person.replace("_", " ")),
-            count(row.errors),
+            row.person.replace("_", " "),
+            row.errors,
             rate(row.error_share),
             Cell(f"{row.false_rejects} of {row.genuine_pairs}", row.false_rejects),
             Cell(f"{row.false_accepts} of {row.impostor_pairs}", row.false_accepts),
@@ -113,7 +236,7 @@ def _people_table(model: ModelData, key: str) -> Table:
         "impostor pair counts for both its people."
     )
     columns = ["person", "errors", "of the person's pairs", "false rejects", "false accepts"]
-    return Table(f"people-{key}", "Errors by person", note, columns, rows)
+    return make_table(f"people-{key}", "Errors by person", note, columns, rows)
 
 
 def model_tables(model: ModelData, key: str) -> dict[str, Table]:
@@ -131,7 +254,7 @@ def model_tables(model: ModelData, key: str) -> dict[str, Table]:
 def published_table(report: ReportData) -> Table:
     """Return published figures of others, marked as such."""
     rows = [
-        [word(row.method), number(row.accuracy), word(row.trained_on), word(row.source)]
+        [row.method, number(row.accuracy), row.trained_on, row.source]
         for row in [*BASELINES, *PUBLISHED]
     ]
     note = (
@@ -141,7 +264,7 @@ def published_table(report: ReportData) -> Table:
     if not report.is_lfw:
         note += " The pairs of this report are others, so its figures cannot be compared with them."
     columns = ["method", "accuracy", "trained on", "source"]
-    return Table("published", "Published results", note, columns, rows)
+    return make_table("published", "Published results", note, columns, rows)
 
 
 def data_table(report: ReportData) -> Table:
@@ -152,10 +275,10 @@ def data_table(report: ReportData) -> Table:
         value = getattr(report.data, field.name)
         label = labels.get(field.name, field.name.replace("_", " ").capitalize())
         if isinstance(value, Mapping):
-            rows += [[word(f"SHA-256 of {name}"), word(text)] for name, text in value.items()]
+            rows += [[f"SHA-256 of {name}", text] for name, text in value.items()]
         elif value is not None:
-            rows.append([word(label), count(value) if isinstance(value, int) else word(value)])
-    return Table("data", "Data", "", FACTS, rows)
+            rows.append([label, value])
+    return make_table("data", "Data", "", FACTS, rows)
 
 
 def origin_table(report: ReportData) -> Table:
@@ -171,14 +294,14 @@ def origin_table(report: ReportData) -> Table:
         "System": f"{machine['os']}, Python {machine['python']}",
         **machine["versions"],
     }
-    rows = [[word(name), word(value)] for name, value in facts.items()]
     for model in report.models:
-        rows += [
-            [word(f"{model.name}: {name.replace('_', ' ')}"), word(_flatten(value))]
+        facts |= {
+            f"{model.name}: {name.replace('_', ' ')}": _flatten(value)
             for name, value in to_plain(model.origin).items()
             if value and name not in ("folds", "ece")
-        ]
-    return Table("origin", "How this was made", "", FACTS, rows)
+        }
+    rows = [[name, str(value)] for name, value in facts.items()]
+    return make_table("origin", "How this was made", "", FACTS, rows)
 
 
 def _flatten(value: Any) -> str:

@@ -99,13 +99,13 @@ def _folds(model: ModelData) -> Plot:
 
 
 def _quality(model: ModelData) -> Plot:
-    rows = model.quality or []
+    rows = model.quality
+    assert rows
     measures = {row.measure for row in rows}
     figure, axes = new_figure(height_in=1.2 + 0.27 * (len(rows) + len(measures)))
-    place, places, labels, previous = -1.0, [], [], None
-    for row in rows:
-        place += 1 if row.measure in (previous, None) or previous is None else 1.6
-        previous = row.measure
+    place, places, labels = -1.0, [], []
+    for before, row in zip([rows[0], *rows], rows, strict=False):
+        place += 1 if row.measure == before.measure else 1.6
         places.append(place)
         labels.append(f"{row.label} {row.measure}" if row.third == 1 else row.label)
         for value, bounds, colour, mark, shift in (
