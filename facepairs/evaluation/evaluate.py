@@ -13,7 +13,7 @@ from facepairs.evaluation.measurement import (
     measure_view2,
 )
 from facepairs.evaluation.metrics.comparison import Comparison, compare
-from facepairs.evaluation.metrics.summary import FARS
+from facepairs.evaluation.metrics.thresholds import FARS
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
 from facepairs.evaluation.scores import match_pairs
 from facepairs.evaluation.serialize import to_plain

@@ -63,10 +63,10 @@ def _kind(word: str) -> Kind | None:
     path = Path(word)
     if word == DEFAULT or word.lower().endswith(".toml"):
         return "model"
+    if (path / MANIFEST).is_file():
+        return "model"
     if path.is_dir():
-        return (
-            "model" if (path / MANIFEST).is_file() else "view2" if _method_folders(path) else None
-        )
+        return "view2" if _method_folders(path) else None
     return "scores" if path.is_file() or word.lower().endswith(".csv") else None
 
 

@@ -36,10 +36,9 @@ from facepairs.evaluation.metrics.rates import (
     mean_and_standard_error,
     student_interval,
 )
-from facepairs.evaluation.metrics.thresholds import TarAtFar, best_threshold, tar_at_far
+from facepairs.evaluation.metrics.thresholds import FARS, TarAtFar, best_threshold, tar_at_far
 
 SCHEMA = 2
-FARS = (0.1, 0.01, 0.001)
 FROM_CALLER = "given by the caller"
 OTHER_FOLDS = "each fold's from the other folds"
 OTHER_HALF = "each half's from the other half of the pairs"

@@ -17,6 +17,7 @@ from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
 # A rate is reported only where at least this many false accepts are expected: with fewer, a single
 # pair changes the figure by half. LFW's 3,000 impostor pairs just suffice for a FAR of .001.
 MIN_EXPECTED_FALSE_ACCEPTS = 3
+FARS = (0.1, 0.01, 0.001)  # targets of bundles and summaries
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def tar_at_far(genuine: npt.ArrayLike, score: npt.ArrayLike, far: float) -> TarA
 
 
 def thresholds_for(
-    genuine: npt.ArrayLike, score: npt.ArrayLike, targets: Sequence[float] = (0.1, 0.01, 0.001)
+    genuine: npt.ArrayLike, score: npt.ArrayLike, targets: Sequence[float] = FARS
 ) -> list[FmrThreshold]:
     """Return, for each target FMR, the smallest threshold that keeps to it on these pairs.
 

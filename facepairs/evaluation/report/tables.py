@@ -6,7 +6,8 @@ from typing import Any
 
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
-from facepairs.evaluation.metrics.summary import FARS, Summary
+from facepairs.evaluation.metrics.summary import Summary
+from facepairs.evaluation.metrics.thresholds import FARS
 from facepairs.evaluation.report.cells import (
     EMPTY,
     Cell,

@@ -77,6 +77,7 @@ def write_reports(
 
 
 def _fill_folder(folder: Path, report: ReportData, evaluation: Evaluation) -> None:
+    """Write numbers, tables, plots and scores into an empty folder."""
     write_json(folder / REPORT, report)
     for name in ("tables", "plots", "scores"):
         (folder / name).mkdir()
