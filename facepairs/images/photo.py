@@ -186,7 +186,7 @@ def _read(source: Any, name: str) -> bytes:
         data = _bytes_of(source, name)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise BadImage(f"{name}: {reason}; choose another image file") from None
+        raise BadImage(f"{name}: {reason}; choose a readable image file") from None
     if not data:
         raise BadImage(f"{name}: empty (0 bytes); replace the file")
     if len(data) > MAX_BYTES:
