@@ -60,8 +60,12 @@ class BeamPath:
 
     def read_bytes(self) -> bytes:
         """Read the whole file."""
+        return self.read(-1)
+
+    def read(self, size: int) -> bytes:
+        """Read up to `size` bytes from the start, so that a path can stand for an open file."""
         with reading(self) as handle, _as_os_error(self):
-            return bytes(handle.read())
+            return bytes(handle.read(size))
 
     def read_file(self, name: str) -> bytes:
         """Read a file below this folder; as a bound method it can be pickled."""

@@ -1,35 +1,19 @@
 """`verify --pairs` with the list, the photos and the scores on any storage."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 from facepairs.beam.paths import BeamPath, copy_from, copy_to, parse_place, remove
 from facepairs.beam.remote_index import remote_errors
 from facepairs.beam.runner import choose_map
 from facepairs.bundles.thresholds import OperatingPoint
-from facepairs.errors import BadConfig, BadImage
+from facepairs.errors import BadConfig
 from facepairs.support.atomic import scratch_folder
 from facepairs.support.checksum import checksum_path
 from facepairs.support.progress import ProgressFactory, ignore_phases
+from facepairs.verification.bulk import FolderPhotos
 from facepairs.verification.verifier import Verifier
 from facepairs.verification.verify_pairs import PairsReport, verify_pairs
-
-
-@dataclass(frozen=True)
-class RemotePhotos:
-    """Images by their paths below a remote folder; a `PhotoOpener`."""
-
-    root: BeamPath
-
-    def __call__(self, name: str) -> tuple[bytes, str]:
-        """Download an image; return its content and its whole path; raises BadImage."""
-        path = self.root / name
-        try:
-            return path.read_bytes(), str(path)
-        except OSError as error:
-            raise BadImage(f"{path}: {error.strerror}; choose a readable image file") from None
 
 
 def verify_pairs_at(
@@ -65,12 +49,10 @@ def verify_pairs_at(
     folder = source.parent if root is None else parse_place(root)
     if resume and isinstance(target, BeamPath):
         raise BadConfig(f"{out}: --resume needs an --out on this machine, where work is kept")
-    local = isinstance(source, Path) and isinstance(target, Path)
     local_root = folder if isinstance(folder, Path) else None
-    photos = RemotePhotos(folder) if isinstance(folder, BeamPath) else None
+    photos = FolderPhotos(folder) if isinstance(folder, BeamPath) else None
     settings = (point, local_root, resume, progress, framing, ordered_map, photos)
-    folders = nullcontext(Path()) if local else scratch_folder("facepairs-pairs")
-    with remote_errors(), folders as scratch:
+    with remote_errors(), scratch_folder("facepairs-pairs") as scratch:
         list_file = source if isinstance(source, Path) else scratch / "pairs.csv"
         scores = target if isinstance(target, Path) else scratch / "out" / target.name
         if isinstance(source, BeamPath):

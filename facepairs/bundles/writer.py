@@ -55,10 +55,9 @@ def write_bundle(
         contents[IDENTITIES] = identities.to_bytes()
     try:
         data = {name: _content(name, value) for name, value in contents.items()}
-        checked = _complete(values, data)
         if CARD not in data:
-            data[CARD] = model_card(parse_manifest(checked)).encode()
-            checked = _complete(values, data)
+            data[CARD] = model_card(parse_manifest(_complete(values, data))).encode()
+        checked = _complete(values, data)
         parse_manifest(checked)
     except (ValueError, TypeError, BadBundle) as error:
         raise BadBundle(f"{out}: cannot write this bundle: {error}") from None

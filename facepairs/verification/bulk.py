@@ -43,11 +43,11 @@ PhotoOpener = Callable[[str], tuple[ImageSource, str]]
 
 @dataclass(frozen=True)
 class FolderPhotos:
-    """Images by their paths below a folder."""
+    """Images by their paths below a folder: a `Path`, or a remote one whose files have `read`."""
 
-    root: Path
+    root: Any
 
-    def __call__(self, name: str) -> tuple[Path, str]:
+    def __call__(self, name: str) -> tuple[ImageSource, str]:
         """Return the path of an image, also as text."""
         path = self.root / name
         return path, str(path)

@@ -203,8 +203,8 @@ class BundleScorer(Scorer):
         if set(inputs) != set(names):
             raise self._misfit(f"its inputs are {sorted(inputs)}, not {sorted(names)}")
         for name, node in inputs.items():
-            batches = len(node.shape) == 4 and not isinstance(node.shape[0], int)
-            if node.type != "tensor(uint8)" or not batches or not _fits(node, [side, side, 3]):
+            fits = _fits(node, [side, side, 3]) and not isinstance(node.shape[0], int)
+            if node.type != "tensor(uint8)" or not fits:
                 raise self._misfit(
                     f"input {name} is {node.type} {node.shape}, not uint8 [N, {side}, {side}, 3] "
                     "with N free"
@@ -223,14 +223,12 @@ class BundleScorer(Scorer):
     def _score_crops(self, left: Crop, right: Crop) -> ScoreArray:
         if self._bundle.kind == "embedding":
             return super()._score_crops(left, right)
-        scores = np.empty(len(left), np.float32)
         step = self._batch // 2
-        for start in range(0, len(left), step):
-            part = slice(start, start + step)
-            batch = self._run(left[part], right[part])
-            if batch.size != len(left[part]):
-                raise self._misfit(f"its scores have shape {list(batch.shape)}, not [N]")
-            scores[part] = batch.reshape(-1)
+        parts = [slice(start, start + step) for start in range(0, len(left), step)]
+        batches = [self._run(left[part], right[part]).reshape(-1) for part in parts]
+        scores = np.concatenate([np.zeros(0, np.float32), *batches])
+        if len(scores) != len(left):
+            raise self._misfit(f"its scores of {len(left)} pairs are {len(scores)} numbers")
         return scores
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:

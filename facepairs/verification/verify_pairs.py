@@ -133,7 +133,7 @@ def _read_chunks(
     for rows in batches(file.rows(), CHUNK_ROWS):
         try:
             sides = [
-                [-1, -1] if row.error else [results.image_number(row[side]) for side in (0, 1)]
+                [-1, -1] if row.error else list(map(results.image_number, (row.left, row.right)))
                 for row in rows
             ]
         except KeyError:
