@@ -11,7 +11,6 @@ from facepairs.errors import BadConfig
 from facepairs.support.atomic import scratch_folder
 from facepairs.support.checksum import checksum_path
 from facepairs.support.progress import ProgressFactory, ignore_phases
-from facepairs.verification.bulk import FolderPhotos
 from facepairs.verification.verifier import Verifier
 from facepairs.verification.verify_pairs import PairsReport, verify_pairs
 
@@ -49,9 +48,7 @@ def verify_pairs_at(
     folder = source.parent if root is None else parse_place(root)
     if resume and isinstance(target, BeamPath):
         raise BadConfig(f"{out}: --resume needs an --out on this machine, where work is kept")
-    local_root = folder if isinstance(folder, Path) else None
-    photos = FolderPhotos(folder) if isinstance(folder, BeamPath) else None
-    settings = (point, local_root, resume, progress, framing, ordered_map, photos)
+    settings = (point, folder, resume, progress, framing, ordered_map)
     with remote_errors(), scratch_folder("facepairs-pairs") as scratch:
         list_file = source if isinstance(source, Path) else scratch / "pairs.csv"
         scores = target if isinstance(target, Path) else scratch / "out" / target.name

@@ -21,10 +21,9 @@ import numpy.typing as npt
 
 from facepairs.errors import BadData, BadImage
 from facepairs.images.crop import Crop
-from facepairs.images.photo import ImageSource
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.verification.partial_results import Results
+from facepairs.verification.partial_results import RowResults
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 
 if TYPE_CHECKING:
@@ -37,37 +36,22 @@ ROWS_PER_SAVE = 512  # the work that a kill may cost
 Indices = npt.NDArray[np.integer[Any]]
 
 
-PhotoOpener = Callable[[str], tuple[ImageSource, str]]
-"""Opens an image by name: its source, and what messages call it; picklable; raises BadImage."""
-
-
-@dataclass(frozen=True)
-class FolderPhotos:
-    """Images by their paths below a folder: a `Path`, or a remote one whose files have `read`."""
-
-    root: Any
-
-    def __call__(self, name: str) -> tuple[ImageSource, str]:
-        """Return the path of an image, also as text."""
-        path = self.root / name
-        return path, str(path)
-
-
 @dataclass(frozen=True)
 class CropReader:
     """Reads images as a verifier's network sees them; picklable.
 
-    With `framing` the largest face is found and framed first, as in `Verifier.verify`.
+    `root` is a `Path`, or a remote folder whose files have a method `read`. With `framing` the
+    largest face is found and framed first, as in `Verifier.verify`.
     """
 
     verifier: "Verifier"
-    photos: PhotoOpener
+    root: Any
     framing: bool = True
 
     def __call__(self, name: str) -> Crop:
         """Return uint8[crop_px, crop_px, 3]; raises BadImage."""
-        source, described = self.photos(name)
-        return self.verifier.crop(source, name=described, framing=self.framing)
+        path = self.root / name
+        return self.verifier.crop(path, name=str(path), framing=self.framing)
 
 
 class PairRows(NamedTuple):
@@ -200,7 +184,7 @@ class BulkScorer:
 
     reader: CropReader
     name_of: Callable[[int], str]
-    results: Results
+    results: RowResults
     on_errors: Callable[[dict[int, str]], None]
     ordered_map: OrderedMap = thread_map
 
@@ -309,8 +293,8 @@ def score_files(
         errors.update({int(images[number]): error for number, error in found.items()})
 
     pairs = PairRows(np.arange(len(left)), numbers[: len(left)], numbers[len(left) :])
-    results = Results(len(images) if verifier.bundle.kind == "embedding" else len(left))
-    reader = CropReader(verifier, FolderPhotos(Path()), framing)
+    results = RowResults(len(images) if verifier.bundle.kind == "embedding" else len(left))
+    reader = CropReader(verifier, Path(), framing)
 
     def name_of(number: int) -> str:
         return str(paths[int(images[number])])

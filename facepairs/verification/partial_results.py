@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float32]
 RowNumbers = npt.NDArray[np.integer[Any]]
 
 
-class Results:
+class RowResults:
     """Rows of floats in memory, computed in any order.
 
     Attributes:
@@ -64,7 +64,7 @@ class Results:
         """Make what was put so far survive a kill, where it is on disk."""
 
 
-class PartialResults(Results):
+class PartialResults(RowResults):
     """Images by number from 0 and rows of floats, in the folder OUT.partial; for one thread.
 
     A context manager that holds the folder's lock. When its block ends with an exception, the
