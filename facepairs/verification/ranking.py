@@ -19,7 +19,6 @@ from facepairs.verification.verifier import Verifier
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 COLUMNS = ("left", "right", "score", "probability", "same", "error")
-IMAGES_AT_ONCE = 4096  # whose embeddings are in memory at the same time
 
 
 class Match(NamedTuple):
@@ -111,30 +110,26 @@ def rank_folder(
     names = sorted(_find_images(folder, photo))
     if not names:
         raise BadData(f"{folder}: no other image below it ({', '.join(SUFFIXES)})")
+    errors: dict[int, str] = {}
+    scores = score_files(
+        verifier,
+        [photo, *(folder / name for name in names)],
+        np.zeros(len(names), np.int64),
+        np.arange(1, len(names) + 1),
+        framing=framing,
+        progress=lambda done, _: progress(min(done, len(names)), len(names)),
+        errors=errors,
+    )
+    if 0 in errors:
+        raise BadImage(errors[0])
     matches: list[Match] = []
     failed: list[Failure] = []
-    for start in range(0, len(names), IMAGES_AT_ONCE):
-        some = names[start : start + IMAGES_AT_ONCE]
-        errors: dict[int, str] = {}
-        scores = score_files(
-            verifier,
-            [photo, *(folder / name for name in some)],
-            np.zeros(len(some), np.int64),
-            np.arange(1, len(some) + 1),
-            framing=framing,
-            progress=lambda done, _, start=start: progress(  # type: ignore[misc]
-                min(start + done, len(names)), len(names)
-            ),
-            errors=errors,
-        )
-        if 0 in errors:
-            raise BadImage(errors[0])
-        for number, (score, name) in enumerate(zip(scores.tolist(), some, strict=True), 1):
-            if number in errors:
-                failed.append(Failure(name, errors[number]))
-            else:
-                verdict = verifier.verdict(score, point.threshold)
-                matches.append(Match(name, score, verdict.probability, verdict.same))
+    for number, (score, name) in enumerate(zip(scores.tolist(), names, strict=True), 1):
+        if number in errors:
+            failed.append(Failure(name, errors[number]))
+        else:
+            verdict = verifier.verdict(score, point.threshold)
+            matches.append(Match(name, score, verdict.probability, verdict.same))
     matches.sort(key=lambda match: (-match.score, match.path))
     return Ranking(photo, matches, failed)
 
