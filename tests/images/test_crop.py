@@ -103,7 +103,7 @@ def test_an_animation_gives_its_first_frame():
 
 
 def modes() -> dict[str, tuple[Image.Image, np.ndarray]]:
-    """Yield images of 8 x 8 px in many modes, and the RGB value of their pixel (4, 4)."""
+    """Return images of 8 x 8 px in many modes, and the RGB value of their pixel (4, 4)."""
     colour = np.array([200, 100, 50])
     rgb = Image.new("RGB", (8, 8), tuple(colour.tolist()))
     alpha = rgb.copy()
