@@ -33,7 +33,7 @@ def silence_libraries() -> None:
 
 
 def _separate_stderr() -> None:
-    """Point Python at a stderr of its own and discard what C libraries write to the process's stderr.
+    """Point Python at a stderr of its own and discard what C libraries write to stderr.
 
     A crash in C is still reported: faulthandler writes its location to Python's stderr.
     """
