@@ -9,22 +9,21 @@ OUT/export.json                   the same for programs, and the difference of t
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.bundle import NETWORK, Bundle
-from facepairs.bundles.calibration import BundleCalibration
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json
-from facepairs.images.crop import CropSpec, load_crop
+from facepairs.images.crop import load_crop
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.outputs import check_output_folder
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.export.readme import embedder_toml, readme
+from facepairs.training.export.record import ExportRecord, Parity
 from facepairs.verification.scorer import OnnxSession
 
 TOLERANCE = 1e-4  # float32 rounding in another order gives about 1e-6
@@ -33,53 +32,6 @@ CROPS = 8  # half random, half drawn faces
 
 Crops = dict[str, npt.NDArray[np.uint8]]
 RunNetwork = Callable[[Crops], npt.NDArray[np.float32]]
-
-
-@dataclass(frozen=True)
-class Parity:
-    """How far an exported network differs from the bundle's own.
-
-    Attributes:
-        crops: Number of crops compared.
-        max_difference: The largest absolute difference of an output.
-        tolerance: The largest difference allowed.
-    """
-
-    crops: int
-    max_difference: float
-    tolerance: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportRecord:
-    """What an export wrote; the content of `export.json`.
-
-    Attributes:
-        format: `onnx`, `litert` or `saved_model`.
-        file: The network's file in the folder, "." for the folder itself.
-        inputs: Names of the inputs.
-        output: Name of the output.
-        kind: `embedding` or `pair`.
-        model: The architecture.
-        framing: The crop that the network expects.
-        threshold: The bundle's threshold.
-        threshold_source: Where it comes from, in words.
-        calibration: From a score to a probability.
-        parity: The difference from the bundle's own network.
-    """
-
-    schema: int = 1
-    format: str
-    file: str
-    inputs: tuple[str, ...]
-    output: str
-    kind: str
-    model: str
-    framing: CropSpec
-    threshold: float
-    threshold_source: str
-    calibration: BundleCalibration
-    parity: Parity
 
 
 def export(

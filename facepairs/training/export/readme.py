@@ -1,12 +1,10 @@
 """The files that explain an exported network: a README for people and a TOML file for facepairs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from facepairs.bundles.bundle import Bundle
-
-if TYPE_CHECKING:
-    from facepairs.training.export.export import ExportRecord
+from facepairs.training.export.record import ExportRecord
 
 TEMPLATES = Path(__file__).with_name("templates")
 CROP_VARIABLES = {"image": "crops", "left": "left_crops", "right": "right_crops"}
@@ -17,7 +15,7 @@ OUTPUTS = {
 }
 
 
-def readme(record: "ExportRecord") -> str:
+def readme(record: ExportRecord) -> str:
     """Return the README of an export as Markdown."""
     arguments = ", ".join(f'"{name}": {CROP_VARIABLES[name]}' for name in record.inputs)
     return _fill_in(

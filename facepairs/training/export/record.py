@@ -1,0 +1,53 @@
+"""The record of an export, which `export.json` holds."""
+
+from dataclasses import dataclass
+
+from facepairs.bundles.calibration import BundleCalibration
+from facepairs.images.crop import CropSpec
+
+
+@dataclass(frozen=True)
+class Parity:
+    """How far an exported network differs from the bundle's own.
+
+    Attributes:
+        crops: Number of crops compared.
+        max_difference: The largest absolute difference of an output.
+        tolerance: The largest difference allowed.
+    """
+
+    crops: int
+    max_difference: float
+    tolerance: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportRecord:
+    """What an export wrote; the content of `export.json`.
+
+    Attributes:
+        format: `onnx`, `litert` or `saved_model`.
+        file: The network's file in the folder, "." for the folder itself.
+        inputs: Names of the inputs.
+        output: Name of the output.
+        kind: `embedding` or `pair`.
+        model: The architecture.
+        framing: The crop that the network expects.
+        threshold: The bundle's threshold.
+        threshold_source: Where it comes from, in words.
+        calibration: From a score to a probability.
+        parity: The difference from the bundle's own network.
+    """
+
+    schema: int = 1
+    format: str
+    file: str
+    inputs: tuple[str, ...]
+    output: str
+    kind: str
+    model: str
+    framing: CropSpec
+    threshold: float
+    threshold_source: str
+    calibration: BundleCalibration
+    parity: Parity
