@@ -125,4 +125,4 @@ def operating_point(
 
 def _supported_rates(model: HasThresholds) -> str:
     rates = [f"{entry.fmr:g}" for entry in model.thresholds if entry.threshold is not None]
-    return f"it has them for {', '.join(rates)}" if rates else "it has none; give a threshold"
+    return f"it has thresholds for {', '.join(rates)}" if rates else "it has none; give a threshold"

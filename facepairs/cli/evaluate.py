@@ -17,8 +17,8 @@ def evaluate(
         Argument(
             metavar="[BUNDLE]... [DATA]",
             show_default=False,
-            help="What to measure, several to compare: bundles (default: the packaged one), TOML "
-            "files of other embedders, scores files, folders of crossval; then the folder of "
+            help="What to measure, several to compare: bundles (`default`: the included model), "
+            "TOML files of other embedders, scores files, folders of crossval; then the folder of "
             "Person_Name/photo.jpg.",
         ),
     ] = None,

@@ -37,7 +37,7 @@ def _root(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
     verbose: bool = Option(
-        False, "--verbose", help="Show warnings and logs of libraries; before the command."
+        False, "--verbose", help="Show warnings and logs of libraries; give it before the command."
     ),
 ) -> None:
     """Turn a folder of faces into a face verifier whose errors are known."""

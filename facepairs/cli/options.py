@@ -24,7 +24,7 @@ def path(text: str) -> str:
 Data = Annotated[Path, Argument(help="Folder of Person_Name/photo.jpg.")]
 AnyData = Annotated[str, Argument(parser=path, help="Folder of Person_Name/photo.jpg.")]
 BundleArgument = Annotated[
-    str, Argument(help="Bundle made by `facepairs train`; default: the packaged one.")
+    str, Argument(help="Bundle made by `facepairs train`, or `default` for the included model.")
 ]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 Lists = Annotated[Path | None, Option(help="Folder of the official LFW lists.")]

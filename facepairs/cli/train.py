@@ -56,7 +56,11 @@ def train(
         int | None, Option(help="Pairs per step, on all devices. [default: by model, 64 to 256]")
     ] = None,
     image_size: Annotated[
-        int | None, Option(help="Input side, 64 to 224 pixels. [default: siamese 128, others 64]")
+        int | None,
+        Option(
+            help="Input side, 64 to 224 pixels, for siamese a multiple of 16 from 96. "
+            "[default: siamese 128, others 64]"
+        ),
     ] = None,
     store: Annotated[Store | None, Option(help="Where images come from. [default: auto]")] = None,
     cache: Annotated[Path | None, Option(help="Pair cache, for --store tfrecord.")] = None,
@@ -74,7 +78,9 @@ def train(
     resume: Annotated[bool, Option("--resume", help="Continue the run in --out.")] = False,
     config: Config = None,
     tensorboard_images: Annotated[bool, Option(help="Show faces in TensorBoard.")] = True,
-    profile: Annotated[bool, Option("--profile", help="Profile five steps.")] = False,
+    profile: Annotated[
+        bool, Option("--profile", help="Profile five steps in TensorBoard.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Train a face verifier on a folder of faces.

@@ -38,7 +38,7 @@ EXIT_CODES = {True: OK, False: NEGATIVE, None: UNDECIDED}
 DEFAULT_TOP = 10
 
 
-class Settings(NamedTuple):
+class VerifySettings(NamedTuple):
     """What all three modes need."""
 
     bundle: str
@@ -63,7 +63,8 @@ def verify(
     ] = "default",
     threshold: Annotated[float | None, Option(help="Accept at this score and above.")] = None,
     max_fmr: Annotated[
-        float | None, Option(help="Use the bundle's threshold for this false match rate: 0.001.")
+        float | None,
+        Option(help="Use the bundle's threshold for this false match rate: 0.01."),
     ] = None,
     pairs: Annotated[
         str | None, Option(parser=path, help="Score a CSV file left,right[,genuine].")
@@ -72,7 +73,7 @@ def verify(
         str | None, Option(parser=path, help="CSV file to write, with --pairs or --against.")
     ] = None,
     root: Annotated[
-        str | None, Option(parser=path, help="Folder of the photos in PAIRS. [default: its own]")
+        str | None, Option(parser=path, help="Folder of the photos in PAIRS. [default: PAIRS' own]")
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue an interrupted run.")] = False,
     against: Annotated[
@@ -103,7 +104,7 @@ def verify(
     For --pairs and --against: 0 done, 1 done but some pairs or photos could not be used. With
     facepairs[beam], --pairs, --root and --out may be gs://, s3:// or hdfs:// places.
     """
-    settings = Settings(bundle, threshold, max_fmr, not no_framing, json)
+    settings = VerifySettings(bundle, threshold, max_fmr, not no_framing, json)
     every = face == "all"
     words = [word for word in (left, right, *(beam or ())) if word is not None]
     if pairs is not None:
@@ -138,7 +139,7 @@ def _refuse(mode: str, **options: Any) -> None:
             raise typer.BadParameter(f"{option} does not go with {mode}")
 
 
-def _load(settings: Settings, **options: Any) -> "tuple[Verifier, OperatingPoint]":
+def _load(settings: VerifySettings, **options: Any) -> "tuple[Verifier, OperatingPoint]":
     from facepairs.bundles.thresholds import operating_point
     from facepairs.verification.verifier import Verifier
 
@@ -147,7 +148,7 @@ def _load(settings: Settings, **options: Any) -> "tuple[Verifier, OperatingPoint
 
 
 def _verify_two(
-    settings: Settings, left: Path, right: Path, every: bool, show: Path | None
+    settings: VerifySettings, left: Path, right: Path, every: bool, show: Path | None
 ) -> None:
     if show is not None:
         from facepairs.faces.overlay import picture_format, write_overlay
@@ -173,7 +174,7 @@ def _verify_two(
 
 
 def _verify_pairs(
-    settings: Settings,
+    settings: VerifySettings,
     pairs: str,
     out: str,
     root: str | None,
@@ -211,7 +212,7 @@ def _verify_pairs(
 
 
 def _verify_against(
-    settings: Settings, photo: Path, folder: Path, out: Path | None, top: int
+    settings: VerifySettings, photo: Path, folder: Path, out: Path | None, top: int
 ) -> None:
     from facepairs.verification.ranking import rank_folder
 

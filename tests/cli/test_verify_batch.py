@@ -178,7 +178,7 @@ def test_thresholds_on_demand(bundle, photos):
     [
         (
             ["a.png", "b.png", "--max-fmr", "0.02"],
-            "no threshold for FMR 0.02; it has them for 0.01",
+            "no threshold for FMR 0.02; it has thresholds for 0.01",
         ),
         (["a.png", "b.png", "--max-fmr", "0.01", "--threshold", "0"], "exclude each other"),
         (["a.png", "b.png", "--threshold", "nan"], "not a finite number"),
