@@ -71,8 +71,9 @@ def download(
         The path of the complete file, `target` + `.part`.
 
     Raises:
-        BadTransfer: The address is not http or https, the server refuses, the disk is full, or
-            MAX_ATTEMPTS attempts brought no further byte. The `.part` file is kept.
+        BadTransfer: The address is not http or https, the server refuses or offers more than
+            MAX_BYTES, the disk is full, or MAX_ATTEMPTS attempts brought no further byte. The
+            `.part` file is kept.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -128,6 +129,8 @@ def _resumable(part: Path, url: str) -> tuple[_RemoteVersion, int]:
 def _transfer(url: str, part: Path, progress: ProgressCallback, copies: int) -> None:
     """Request the missing bytes and append them to the `.part` file."""
     remote, size = _resumable(part, url)
+    if size and size == remote.total:
+        return
     headers = {"User-Agent": "facepairs", "Accept-Encoding": "identity"}
     if size:
         headers["Range"] = f"bytes={size}-"
@@ -142,6 +145,8 @@ def _transfer(url: str, part: Path, progress: ProgressCallback, copies: int) -> 
         else:
             size, total = 0, int(response.headers.get("Content-Length") or 0)
             remote = _RemoteVersion(url, _validator(response), total)
+        if total > MAX_BYTES:
+            raise BadTransfer(f"{url}: {total:,} bytes are offered; use another address")
         needed = copies * total - size
         if needed > shutil.disk_usage(part.parent).free:
             raise DiskFull(part.parent, needed)

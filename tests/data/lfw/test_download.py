@@ -101,6 +101,28 @@ def test_a_complete_or_too_long_part_ends_as_the_whole_file(
     assert download(url, tmp_path / "f").read_bytes() == BODY
 
 
+def test_a_complete_part_is_not_requested_again(remote: Remote, tmp_path: Path) -> None:
+    remote.files["f"], remote.ranges = BODY, False
+    url = f"{remote.url}/f"
+    (tmp_path / "f.part").write_bytes(BODY)
+    state = {"url": url, "validator": "", "total": len(BODY)}
+    (tmp_path / "f.part.json").write_text(json.dumps(state))
+    assert download(url, tmp_path / "f").read_bytes() == BODY
+    assert remote.asked == []
+    assert [path.name for path in tmp_path.iterdir()] == ["f.part"]
+
+
+def test_a_file_far_too_large_is_refused_before_the_transfer(
+    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("facepairs.data.lfw.download.MAX_BYTES", len(BODY) - 1)
+    remote.files["f"] = BODY
+    for copies in (1, 10**12):  # the reason is not the space on the disk
+        with pytest.raises(BadTransfer, match=r"/f: 300,000 bytes are offered"):
+            download(f"{remote.url}/f", tmp_path / "f", copies=copies)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("state", ["", "[]", "{}", '{"url": "http://other/", "total": 1}', "\0"])
 def test_a_part_of_unknown_origin_is_not_resumed(
     remote: Remote, tmp_path: Path, state: str
