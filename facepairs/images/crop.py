@@ -81,7 +81,11 @@ def crop_photo(photo: Photo, spec: CropSpec) -> Crop:
     """Cut the centre square of a photo that `open_photo` returned, as `load_crop` does; once."""
     content, name = photo.content, photo.name
     if isinstance(content, np.ndarray):
-        content = Image.fromarray(array_pixels(content, name))
+        side = spec.side_px(photo.width_px, photo.height_px)
+        left, top = _offset(photo.width_px, side), _offset(photo.height_px, side)
+        square = array_pixels(content[top : top + side, left : left + side], name)
+        crop = _resize_box(Image.fromarray(square), (0, 0, side, side), spec.crop_px, name)
+        return np.array(crop)
     if isinstance(content, Image.Image):
         return _crop_image(content, content.size, math.prod(content.size), spec, name)
     image = photo.opened or open_header(content, name)
@@ -111,7 +115,7 @@ def _crop_image(
         return np.array(crop.transpose(turn.transpose) if turn else crop)
 
 
-def _offset(length: int, side: int, reverses: bool) -> int:
+def _offset(length: int, side: int, reverses: bool = False) -> int:
     """Return the square's offset on a stored axis; it is (length - side) // 2 when upright."""
     offset = (length - side) // 2
     return length - side - offset if reverses else offset

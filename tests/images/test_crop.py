@@ -5,6 +5,7 @@ import io
 import os
 import re
 import struct
+import tracemalloc
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -193,6 +194,19 @@ def test_arrays_of_every_depth_give_the_same_crop():
 def test_arrays_of_other_shapes_or_types_are_refused(array, says):
     with pytest.raises(BadImage, match=says):
         load_crop(array, CropSpec(4, 4), "first image")
+
+
+def test_only_the_square_of_an_array_is_converted():
+    frame = smooth(20, 24) / 255
+    expected = load_crop(frame, CropSpec(20, 10))
+    frame[0, 0] = 1.5
+    assert np.array_equal(load_crop(frame, CropSpec(20, 10)), expected)
+    large = np.broadcast_to(np.float64(0.5), (7000, 7000, 3))  # over 1 GB if converted whole
+    tracemalloc.start()
+    load_crop(large, CropSpec(700, 10))
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < 10_000_000
 
 
 def test_huge_photos_are_reduced_while_decoding_with_little_change():
