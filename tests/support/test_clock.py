@@ -42,7 +42,7 @@ def test_time_while_stopped_does_not_count(what):
         ran, real, least = map(float, child.communicate(b"\n")[0].split())
     assert real >= 2
     assert ran <= real - 1.5
-    assert ran >= 0
+    assert ran >= 0.04  # of a gap, one interval between two readings counts
     assert least >= 0  # it never goes back, whichever thread finds the gap
 
 
