@@ -1,8 +1,9 @@
 """`FaceIndex`: a folder of faces, `root/Person_Name/photo.jpg`, as flat arrays.
 
 People are sorted by name and images by name within a person (by Unicode code point), so the same
-folder gives the same index on every machine. An image takes 20 bytes and those of its file name, a
-person 16 bytes and those of the name.
+folder gives the same index on every machine.
+
+Memory: 20 bytes per image plus its file name; 16 per person plus the name.
 """
 
 import hashlib

@@ -44,7 +44,14 @@ class PairList:
         genuine: npt.ArrayLike,
         fold: npt.ArrayLike = 0,
     ) -> "PairList":
-        """Convert array-likes of length N; `fold` may be one number for all pairs."""
+        """Return the pairs of array-likes.
+
+        Args:
+            left: int[N], image numbers.
+            right: int[N], image numbers.
+            genuine: bool[N].
+            fold: int[N], or one number for all pairs.
+        """
         lefts = np.asarray(left, np.int32)
         folds = np.broadcast_to(np.asarray(fold, np.int16), lefts.shape).copy()
         return cls(lefts, np.asarray(right, np.int32), np.asarray(genuine, np.bool_), folds)

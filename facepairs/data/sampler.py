@@ -44,7 +44,13 @@ class Sampler(Protocol):
     """A source of training pairs."""
 
     def block(self, epoch: int, block: int, size: int) -> PairList:
-        """Return the first `size` pairs of a block: a pure function of the three numbers."""
+        """Return the first `size` pairs of a block: a pure function of the three numbers.
+
+        Args:
+            epoch: From 0.
+            block: Number of the block within the epoch, from 0.
+            size: How many pairs, at most those of a block.
+        """
         ...
 
 

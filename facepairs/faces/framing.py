@@ -160,7 +160,18 @@ def unaligned_face(
     faces: int | None = None,
     hints: bool = True,
 ) -> AlignedFace:
-    """Return the crop of a photo that is a frame already; raise BadImage when it is damaged."""
+    """Return the crop of a photo that is a frame already.
+
+    Args:
+        photo: What `open_photo` returned.
+        spec: Which square.
+        face: The face that was found, if any.
+        faces: How many faces were found, None if nobody looked for them.
+        hints: Look for problems of the photo, too.
+
+    Raises:
+        BadImage: The photo is damaged.
+    """
     crop = crop_photo(photo, spec)
     size = (photo.width_px, photo.height_px)
     found = photo_hints(crop, spec.side_px(*size), face) if hints else ()
@@ -173,7 +184,17 @@ def correction_deg(face: Face) -> float:
 
 
 def frame_face(image: Pixels, face: Face, roll_deg: float, frame_px: int) -> Pixels:
-    """Cut a face's frame out of uint8[H, W, 3], turned clockwise: uint8[frame_px, frame_px, 3]."""
+    """Cut the frame of a face out of an image.
+
+    Args:
+        image: uint8[H, W, 3].
+        face: The face in pixels of the image.
+        roll_deg: By how much to turn the image, clockwise, in degrees.
+        frame_px: Side of the frame.
+
+    Returns:
+        uint8[frame_px, frame_px, 3].
+    """
     return cut_square(image, face, roll_deg, frame_px, FRAME_BOXES * face.side_px / frame_px)
 
 

@@ -121,7 +121,7 @@ class InspectImages:
 def _inspect_bytes(data: bytes, thorough: bool) -> ImageCheck:
     """Decode the content of one image file; raise _Problem."""
     if not data:
-        raise _Problem("zero_byte", "is empty (0 bytes); fetch it anew or remove it")
+        raise _Problem("zero_byte", "is empty (0 bytes); fetch it again or remove it")
     if not data.startswith((jpeg.SIGNATURE, PNG, BMP)):
         for offset, magic, name in _OTHER_FORMATS:
             if data.startswith(magic, offset):
@@ -140,7 +140,7 @@ def _inspect_bytes(data: bytes, thorough: bool) -> ImageCheck:
                 raise _too_large(f"{width}x{height} pixels", most)
             if len(data) > BYTES_PER_PIXEL * width * height + EXTRA_BYTES:
                 holds = f"holds {len(data):,} bytes for {width}x{height} pixels"
-                raise _Problem("too_large", f"{holds}; save its pixels anew or remove it")
+                raise _Problem("too_large", f"{holds}; save its pixels again or remove it")
             _check_structure(data, image)
             if width * height > LARGE_PIXELS:  # all bits of a JPEG are read all the same
                 image.draft(image.mode, (width // 8, height // 8))
@@ -161,7 +161,7 @@ def _inspect_bytes(data: bytes, thorough: bool) -> ImageCheck:
 
 
 def _damaged(why: str) -> _Problem:
-    return _Problem("unreadable", f"is truncated or damaged ({why}); fetch it anew or remove it")
+    return _Problem("unreadable", f"is truncated or damaged ({why}); fetch it again or remove it")
 
 
 def _most_pixels(data: bytes, pixels: int) -> int:

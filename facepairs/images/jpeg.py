@@ -68,10 +68,18 @@ def has_several_scans(data: bytes) -> bool:
 
 
 def write_jpeg(path: Path, pixels: npt.NDArray[np.uint8], quality: int) -> None:
-    """Write uint8[H, W, 3] or [H, W] as a JPEG; raise OSError when the disk is full.
+    """Write an image as a JPEG.
 
     The image is encoded in memory first: when Pillow writes to a file itself, it does not check how
     much was written, and a full disk truncates the file silently.
+
+    Args:
+        path: The file.
+        pixels: uint8[H, W, 3] or [H, W].
+        quality: Pillow's, 0 to 100.
+
+    Raises:
+        OSError: The file cannot be written, such as when the disk is full.
     """
     data = io.BytesIO()
     Image.fromarray(pixels).save(data, "JPEG", quality=quality)

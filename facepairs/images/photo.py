@@ -119,7 +119,11 @@ def shrink_jpeg(image: Image.Image, keep: float) -> None:
 
 @contextmanager
 def damage_as_bad_image(name: str) -> Iterator[None]:
-    """Turn whatever Pillow raises on damaged files into BadImage."""
+    """Turn whatever Pillow raises on damaged files into BadImage.
+
+    Raises:
+        BadImage: The block raised an exception.
+    """
     try:
         yield
     except BadImage:
@@ -131,7 +135,11 @@ def damage_as_bad_image(name: str) -> Iterator[None]:
 
 
 def open_header(data: bytes, name: str) -> Image.Image:
-    """Read the header of an encoded image and check its limits; raise BadImage."""
+    """Read the header of an encoded image and check its limits.
+
+    Raises:
+        BadImage: The image is damaged, of another format or beyond the limits.
+    """
     hazard = find_hazard(data)
     if hazard:
         raise BadImage(f"{name}: would take too long to read ({hazard}); replace the file")

@@ -19,7 +19,16 @@ Pixels = npt.NDArray[np.uint8]
 
 
 def check_size(size: tuple[int, int], name: str, limit: int = MAX_PIXELS) -> None:
-    """Raise BadImage unless (width, height) has at least one pixel and at most `limit`."""
+    """Check the size of an image.
+
+    Args:
+        size: Width and height in pixels.
+        name: What messages call the image.
+        limit: How many pixels are allowed.
+
+    Raises:
+        BadImage: There are no pixels, or more than `limit`.
+    """
     pixels = size[0] * size[1]
     if pixels > limit:
         raise too_many_pixels(name, f" ({size[0]} x {size[1]})", limit)
@@ -28,12 +37,22 @@ def check_size(size: tuple[int, int], name: str, limit: int = MAX_PIXELS) -> Non
 
 
 def too_many_pixels(name: str, size: str = "", limit: int = MAX_PIXELS) -> BadImage:
-    """Return the error for an image of more than `limit` pixels."""
+    """Return the error for an image of more than `limit` pixels.
+
+    Args:
+        name: What the message calls the image.
+        size: The size in words, or "".
+        limit: How many pixels are allowed.
+    """
     return BadImage(f"{name}: over {limit // 1_000_000} megapixels{size}; use a smaller image")
 
 
 def to_rgb(image: Image.Image, name: str) -> Image.Image:
-    """Convert a Pillow image of any mode to 8-bit RGB without alpha; may raise BadImage."""
+    """Convert a Pillow image of any mode to 8-bit RGB without alpha.
+
+    Raises:
+        BadImage: It has 32 bits a pixel in one channel.
+    """
     if image.mode.startswith("I;16"):
         high_bytes = (np.asarray(image) >> 8).astype(np.uint8)  # Pillow's own conversion clips
         image = Image.fromarray(high_bytes)
@@ -59,7 +78,11 @@ def image_pixels(image: Image.Image, name: str) -> Pixels:
 
 
 def array_size(array: npt.NDArray[Any], name: str) -> tuple[int, int]:
-    """Return (width, height) of an array; raise BadImage unless it has the shape of an image."""
+    """Return (width, height) of an array.
+
+    Raises:
+        BadImage: It does not have the shape of an image, or has too many pixels or none.
+    """
     if not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3, 4))):
         raise BadImage(
             f"{name}: array of shape {array.shape}; use [height, width] or [height, width, 1, 3 "

@@ -99,6 +99,7 @@ class FrozenBackboneNetwork(EmbeddingNetwork):
         return self.feature_head().embeddings(self.features(inputs))
 
     def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
+        """Return the loss of a batch of images; the arguments are those of `Trainable.loss`."""
         return self.feature_head().loss(self.features(inputs), genuine, people, random)
 
     def inference_model(self) -> keras.Model:

@@ -145,6 +145,7 @@ class PairNetwork(Network):
         return self._logits(self.preprocess(inputs), training=False)
 
     def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
+        """Return the loss of a batch of images; the arguments are those of `Trainable.loss`."""
         logits = self._logits(self.preprocess(inputs, random), training=True)
         return self.objective(gather_rows(logits, random.shard), genuine)
 
@@ -169,6 +170,7 @@ class EmbeddingNetwork(Network):
         return pair_cosines(self.embeddings(inputs))
 
     def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
+        """Return the loss of a batch of images; the arguments are those of `Trainable.loss`."""
         embeddings = self.head(self.preprocess(inputs, random), training=True)
         return embedding_loss(self.objective, embeddings, genuine, people, random)
 
@@ -187,6 +189,14 @@ def pair_cosines(embeddings: Any) -> Any:
 def embedding_loss(
     objective: keras.Layer, embeddings: Any, genuine: Any, people: Any, random: StepRandom
 ) -> Any:
-    """Return the loss of the whole batch from the embeddings of this replica's shard."""
+    """Return the loss of the whole batch, a float32 scalar.
+
+    Args:
+        objective: A `PairLoss`.
+        embeddings: float32[rows of the shard, D], of this replica, rows of length 1.
+        genuine: As in `Trainable.loss`.
+        people: As in `Trainable.loss`.
+        random: The step's random numbers; its shard is that of this replica.
+    """
     left, right = gather_sides(embeddings, random.shard)
     return objective(left, right, genuine, *ops.split(people, 2, axis=0))

@@ -57,7 +57,13 @@ def cached_array(
 
 
 def find_damage(path: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> str:
-    """Return why `path` is not an intact array of this shape and dtype, or "" when it is one."""
+    """Return why a file is not an intact array, or "" when it is one.
+
+    Args:
+        path: The `.npy` file.
+        shape: The shape it must have.
+        dtype: The dtype it must have.
+    """
     try:
         stored = np.load(path, mmap_mode="r", allow_pickle=False)
         if not isinstance(stored, np.memmap) or stored.shape != shape or stored.dtype != dtype:

@@ -140,8 +140,13 @@ def file_decoder(
 ) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
     """Return a function from paths, string[N], and their total size to the files' crops.
 
-    Arguments and decoding are those of `batch_decoder`. If the total size, int64[] bytes, is large,
-    files are read one by one: a batch of camera photos takes gigabytes.
+    If the total size, int64[] bytes, is large, files are read one by one: a batch of camera photos
+    takes gigabytes.
+
+    Args:
+        frame_px: As in `batch_decoder`.
+        crop_px: As in `batch_decoder`.
+        images: As in `batch_decoder`.
     """
     decode, one = batch_decoder(frame_px, crop_px, images), crop_decoder(frame_px, crop_px)
     crop = tf.TensorSpec((crop_px, crop_px, 3), tf.uint8)

@@ -25,6 +25,9 @@ def checksummed_file(target: Path) -> Iterator[IO[Any]]:
 
     The old checksum is removed first: a kill in between leaves a file without a checksum, never
     with a wrong one.
+
+    Raises:
+        BadData: The old checksum cannot be removed, or as `atomic_file` does.
     """
     beside = checksum_path(target)
     with atomic_file(target) as handle:

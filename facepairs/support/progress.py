@@ -33,6 +33,12 @@ def format_duration(seconds: float) -> str:
 
 
 def format_bar(done: int, total: int, width: int = 24) -> str:
-    """Return a text bar of the share done, such as `[======      ]`."""
+    """Return a text bar of the share done, such as `[======      ]`.
+
+    Args:
+        done: Steps done.
+        total: All steps.
+        width: Characters between the brackets.
+    """
     filled = width * done // max(total, 1)
     return f"[{'=' * filled}{' ' * (width - filled)}]"

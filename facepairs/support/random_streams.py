@@ -23,7 +23,7 @@ class Stream(IntEnum):
     """Every use of random numbers in the package; no two uses share a stream.
 
     The numbers never change: they are part of what a seed means. A new use gets a new number. Not
-    listed is the fixed draw of halves in `evaluation`, which has a key of its own.
+    listed is the fixed draw of halves in `evaluation`, which is PAIRS for one seed (`HALVES_KEY`).
     """
 
     PAIRS = 0
@@ -70,7 +70,14 @@ def raw_words(
 def generator(seed: int, stream: Stream, epoch: int = 0, block: int = 0) -> np.random.Generator:
     """Return a NumPy generator on a block, for distributions that may vary with NumPy's version.
 
-    Arguments and errors are those of `raw_words`.
+    Args:
+        seed: From 0 to 2**63 - 1.
+        stream: What the numbers are used for.
+        epoch: As in `raw_words`.
+        block: As in `raw_words`.
+
+    Raises:
+        BadConfig: The seed is out of range.
     """
     return np.random.Generator(_philox(seed, stream, epoch, block))
 

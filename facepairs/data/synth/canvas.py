@@ -111,7 +111,13 @@ class Canvas:
         return np.asarray(points, np.float64) * self._body_scale + self._body_origin
 
     def fill(self, outline: Points, colour: Colour, alpha: float = 1.0) -> None:
-        """Fill an outline, float64[N, 2] in canvas pixels."""
+        """Fill an outline.
+
+        Args:
+            outline: float64[N, 2], in canvas pixels.
+            colour: RGB, 0 to 255.
+            alpha: Opacity, 0 to 1.
+        """
         self._pen.polygon(outline.ravel().tolist(), fill=(*colour, round(255 * alpha)))
 
     def fill_head(self, outline: Points, colour: Colour) -> None:
@@ -120,7 +126,14 @@ class Canvas:
         self._mask_pen.polygon(outline.ravel().tolist(), fill=255)
 
     def stroke(self, path: Points, colour: Colour, width: float, alpha: float = 1.0) -> None:
-        """Draw a line along canvas pixels; `width` is in pixels of the 250-pixel frame."""
+        """Draw a line.
+
+        Args:
+            path: float64[N, 2], in canvas pixels.
+            colour: RGB, 0 to 255.
+            width: In pixels of the 250-pixel frame.
+            alpha: Opacity, 0 to 1.
+        """
         # A polygon, since the pen's lines overlap at their joints, which is visible if translucent.
         along = np.empty_like(path)
         along[1:-1] = path[2:] - path[:-2]
@@ -132,7 +145,15 @@ class Canvas:
     def dot(
         self, centre: Points, radius: float, colour: Colour, alpha: float = 1.0, flatness: float = 1
     ) -> None:
-        """Fill an ellipse around a canvas pixel; `radius` is in pixels of the 250-pixel frame."""
+        """Fill an ellipse.
+
+        Args:
+            centre: float64[2] or [1, 2], in canvas pixels.
+            radius: Horizontal, in pixels of the 250-pixel frame.
+            colour: RGB, 0 to 255.
+            alpha: Opacity, 0 to 1.
+            flatness: Height divided by width.
+        """
         (x, y), r = centre.ravel(), radius * self.px
         self._pen.ellipse(
             [x - r, y - r * flatness, x + r, y + r * flatness], fill=(*colour, round(255 * alpha))

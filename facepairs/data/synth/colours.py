@@ -14,7 +14,13 @@ def ramp(colours: Sequence[Colour], at: float) -> Colour:
 
 
 def mix(one: Colour, other: Colour, share: float) -> Colour:
-    """Return `one` with a share of `other` mixed in."""
+    """Return `one` with a share of `other` mixed in.
+
+    Args:
+        one: RGB, 0 to 255.
+        other: RGB, 0 to 255.
+        share: Of `other`; the result is clipped to 0..255.
+    """
     r, g, b = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return min(max(r, 0), 255), min(max(g, 0), 255), min(max(b, 0), 255)
 
@@ -25,6 +31,12 @@ def shade(colour: Colour, factor: float) -> Colour:
 
 
 def hue(turn: float, saturation: float, lightness: float) -> Colour:
-    """Return a colour of the HSL model; all arguments are in [0, 1]."""
+    """Return a colour of the HSL model.
+
+    Args:
+        turn: Hue, 0 to 1.
+        saturation: 0 to 1.
+        lightness: 0 to 1.
+    """
     r, g, b = (round(255 * c) for c in colorsys.hls_to_rgb(turn, lightness, saturation))
     return r, g, b

@@ -50,7 +50,16 @@ def identity_of(seed: int, person: int) -> Identity:
 
 
 def shot_of(seed: int, person: int, photo: int) -> Shot:
-    """Return pose, light, expression and camera; arguments and errors as for `draw_face`."""
+    """Return pose, light, expression and camera of a photo.
+
+    Args:
+        seed: From 0 to 2**63 - 1.
+        person: From 0 to MAX_PEOPLE - 1.
+        photo: From 0 to MAX_PHOTOS - 1.
+
+    Raises:
+        BadConfig: An argument is out of range.
+    """
     check_range("person", person, 0, MAX_PEOPLE - 1)
     check_range("photo", photo, 0, MAX_PHOTOS - 1)
     return _draw_parameters(Shot, seed, Stream.FACE_SHOT, person, photo)
@@ -99,7 +108,17 @@ def draw_face(seed: int, person: int, photo: int, size_px: int = FRAME_PX) -> np
 
 
 def check_range(what: str, value: int, low: int, high: int) -> None:
-    """Raise BadConfig unless `value` is within [low, high]."""
+    """Check that a number is within a range.
+
+    Args:
+        what: What the message calls the number.
+        value: The number.
+        low: The least value allowed.
+        high: The greatest value allowed.
+
+    Raises:
+        BadConfig: The number is not within [low, high].
+    """
     if not low <= value <= high:
         raise BadConfig(f"{what} is {value}; use {low} to {high}")
 

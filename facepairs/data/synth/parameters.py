@@ -9,7 +9,13 @@ from typing import Any
 
 
 def between(low: float, high: float, bell: bool = False) -> Any:
-    """Declare a parameter with a uniform distribution, or (`bell`) a triangular one."""
+    """Declare a random parameter of a dataclass.
+
+    Args:
+        low: The least value.
+        high: The greatest value.
+        bell: Distribute it triangularly instead of uniformly.
+    """
     return field(metadata={"low": low, "high": high, "bell": bell})
 
 

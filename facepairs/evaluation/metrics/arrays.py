@@ -36,6 +36,11 @@ def check_scores(score: npt.ArrayLike) -> Floats:
 def check_flags(values: npt.ArrayLike, shape: tuple[int, ...], name: str = "genuine") -> Bools:
     """Return an array of truth values, given as booleans or as 1 and 0, as bool[N].
 
+    Args:
+        values: Booleans, or 1 and 0.
+        shape: The shape they must have.
+        name: What messages call them.
+
     Raises:
         BadData: The array has another shape, or another value.
     """
@@ -92,7 +97,11 @@ def check_folds(fold: npt.ArrayLike | None, pairs: int) -> Ints:
 
 
 def check_open_unit(name: str, value: float) -> float:
-    """Return `value`; raises BadConfig unless it lies between 0 and 1, both excluded."""
+    """Return `value` if it lies between 0 and 1, both excluded.
+
+    Raises:
+        BadConfig: It does not.
+    """
     if not 0 < value < 1:
         raise BadConfig(f"{name} must lie between 0 and 1, not be {value}")
     return value

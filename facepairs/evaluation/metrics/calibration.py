@@ -130,6 +130,11 @@ def fit_logistic(genuine: npt.ArrayLike, score: npt.ArrayLike, prior: float = 0.
     half means equally likely under equal priors. Targets are Platt's, (n + 1) / (n + 2) and
     1 / (n + 2), rather than 1 and 0: they bound the slope when scores separate the classes fully.
 
+    Args:
+        genuine: bool[N] or 0 and 1.
+        score: float[N], finite.
+        prior: Share of genuine pairs, in (0, 1).
+
     Raises:
         NotEnough: A class is missing, or genuine pairs do not score higher on average.
         BadData: A score is not finite, or the arrays do not fit together.
@@ -199,6 +204,12 @@ def reliability_curve(
     not matter. Empty bins are dropped. With a `prior`, classes are weighted to it: needed when a
     calibration for equal priors is judged on pairs of other proportions.
 
+    Args:
+        genuine: bool[N] or 0 and 1.
+        probability: float[N], 0 to 1.
+        bins: How many, at least 1.
+        prior: Share of genuine pairs to weight the classes to, in (0, 1).
+
     Raises:
         NotEnough: There is no pair, or with a prior, a class is missing.
         BadData: A probability is outside 0..1, or the arrays do not fit together.
@@ -235,8 +246,17 @@ def expected_calibration_error(
 ) -> float:
     """Return the mean gap, 0 to 1, between probability and share of genuine pairs over the bins.
 
-    Bins, `prior` and errors are those of `reliability_curve`. Chance alone makes it larger than 0:
-    with n pairs in a bin, by about 0.4 / sqrt(n) where probabilities are near one half.
+    Chance alone makes it larger than 0: with n pairs in a bin, by about 0.4 / sqrt(n) where
+    probabilities are near one half.
+
+    Args:
+        genuine: bool[N] or 0 and 1.
+        probability: float[N], 0 to 1.
+        bins: How many, at least 1.
+        prior: As in `reliability_curve`.
+
+    Raises:
+        NotEnough, BadData, BadConfig: As in `reliability_curve`.
 
     References:
         Guo et al., *On Calibration of Modern Neural Networks*, ICML 2017; bins of equal mass as in

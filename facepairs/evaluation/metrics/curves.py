@@ -106,6 +106,11 @@ def auc_interval(
     exact binomial one of min(genuine, impostor) disjoint comparisons. With a single pair of a class
     it is (0, 1).
 
+    Args:
+        genuine: bool[N] or 0 and 1.
+        score: float[N], finite.
+        confidence: In (0, 1).
+
     Raises:
         NotEnough: A class is missing.
         BadData: A score is not finite, or the arrays do not fit together.
@@ -150,6 +155,11 @@ def thinned_roc(genuine: npt.ArrayLike, score: npt.ArrayLike, points: int = MOST
     logarithmic and normal-deviate axes: a fifth of the points is spread evenly over each of FMR and
     TMR and over the logarithms of FMR and FNMR.
 
+    Args:
+        genuine: bool[N] or 0 and 1.
+        score: float[N], finite.
+        points: About how many points to keep at most.
+
     Raises:
         NotEnough: A class is missing.
         BadData: A score is not finite, or the arrays do not fit together.
@@ -177,6 +187,11 @@ def score_histogram(genuine: npt.ArrayLike, score: npt.ArrayLike, bins: int = 50
     """Count both classes in bins of equal width from the lowest to the highest score.
 
     The shares of each class sum to 1, however many pairs it has.
+
+    Args:
+        genuine: bool[N] or 0 and 1.
+        score: float[N], finite.
+        bins: How many.
 
     Raises:
         NotEnough: A class is missing.

@@ -66,6 +66,11 @@ def error_rates(genuine: npt.ArrayLike, accepted: npt.ArrayLike) -> ErrorRates:
 def accuracy(genuine: npt.ArrayLike, score: npt.ArrayLike, threshold: float) -> float:
     """Return the share of pairs decided correctly at a threshold; one class alone is allowed.
 
+    Args:
+        genuine: bool[N] or 0 and 1.
+        score: float[N], finite.
+        threshold: Pairs that score at least this are accepted.
+
     Raises:
         NotEnough: There is no pair.
         BadData: A score is not finite, or the arrays do not fit together.
@@ -79,6 +84,11 @@ def accuracy(genuine: npt.ArrayLike, score: npt.ArrayLike, threshold: float) -> 
 
 def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> Interval:
     """Return the exact interval (low, high) of a share that was observed k times in n.
+
+    Args:
+        k: Observations, 0 to n.
+        n: Trials, at least 1.
+        confidence: In (0, 1).
 
     Raises:
         NotEnough: n is 0.
@@ -95,7 +105,16 @@ def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> Interval:
 
 
 def beta_interval(k: float, n: int, confidence: float) -> Interval:
-    """Return the Clopper-Pearson interval, also for a k that is not a whole number."""
+    """Return the Clopper-Pearson interval of a share.
+
+    Args:
+        k: Observations, 0 to n; not necessarily a whole number.
+        n: Trials, at least 1.
+        confidence: In (0, 1).
+
+    Raises:
+        BadConfig: The confidence is outside (0, 1).
+    """
     from scipy.stats import beta
 
     tail = (1 - check_open_unit("confidence", confidence)) / 2
@@ -120,7 +139,13 @@ def mean_and_standard_error(values: npt.ArrayLike) -> tuple[float, float]:
 
 
 def student_interval(mean: float, error: float, count: int) -> Interval:
-    """Return Student's interval of 95 % of a rate, from its mean over `count` folds."""
+    """Return Student's interval of 95 % of a rate over folds.
+
+    Args:
+        mean: Mean over the folds, 0 to 1.
+        error: Its standard error.
+        count: How many folds, at least 2.
+    """
     from scipy.special import stdtrit
 
     reach = float(stdtrit(count - 1, 0.975)) * error

@@ -186,6 +186,11 @@ def calibrated_probability(
 ) -> Floats | None:
     """Return the probability of each pair, float64[N], by one calibration or that of its fold.
 
+    Args:
+        score: float64[N].
+        fold: int[N], needed when there is a calibration for each fold.
+        calibration: One for all pairs, one for each fold, or None.
+
     Raises:
         BadData: A fold has no calibration.
     """

@@ -91,7 +91,11 @@ def threshold_at_fmr(impostor_scores: npt.ArrayLike, fmr: float) -> float:
 
 
 def pairs_needed(far: float) -> int:
-    """Return how many impostor pairs a target FAR needs; BadConfig unless 1e-12 <= far < 1."""
+    """Return how many impostor pairs a target FAR needs.
+
+    Raises:
+        BadConfig: `far` is not in [1e-12, 1).
+    """
     if not 1e-12 <= far < 1:
         raise BadConfig(f"far must be from 1e-12 to below 1, not {far}")
     return math.ceil(MIN_EXPECTED_FALSE_ACCEPTS / far)
@@ -102,6 +106,11 @@ def tar_at_far(genuine: npt.ArrayLike, score: npt.ArrayLike, far: float) -> TarA
 
     By convention the threshold comes from the same pairs: the result is a point of the ROC curve,
     not an estimate for other pairs.
+
+    Args:
+        genuine: bool[N] or 0 and 1.
+        score: float[N], finite.
+        far: The target, in [1e-12, 1).
 
     Raises:
         NotEnough: A class is missing.
@@ -133,6 +142,11 @@ def thresholds_for(
     genuine: npt.ArrayLike, score: npt.ArrayLike, targets: Sequence[float] = FARS
 ) -> list[FmrThreshold]:
     """Return, for each target FMR, the smallest threshold that keeps to it on these pairs.
+
+    Args:
+        genuine: bool[N] or 0 and 1.
+        score: float[N], finite.
+        targets: Target FMRs, each in [1e-12, 1).
 
     Raises:
         NotEnough: A class is missing.

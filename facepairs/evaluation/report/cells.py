@@ -36,7 +36,15 @@ EMPTY = Cell("", None)
 def make_table(
     key: str, title: str, note: str, columns: Sequence[str], rows: Iterable[Iterable[object]]
 ) -> Table:
-    """Return a table; what is no cell yet becomes a whole number, a text, or for None nothing."""
+    """Return a table.
+
+    Args:
+        key: Name of the table in file names and links.
+        title: Its heading.
+        note: A text below it, or "".
+        columns: Headings of the columns.
+        rows: Values of each row: a `Cell`, a whole number, a text, or None for an empty cell.
+    """
     return Table(key, title, note, columns, [list(map(_cell, row)) for row in rows])
 
 
@@ -68,7 +76,7 @@ def interval(bounds: Sequence[float] | None, scale: int = 100) -> Cell:
 
 
 def p_value(value: float) -> Cell:
-    """Return a p-value; those below .0001 are not told apart."""
+    """Return a p-value; one below .0001 becomes "< .0001"."""
     return Cell("< .0001" if value < 1e-4 else f"{value:.4f}", value)
 
 

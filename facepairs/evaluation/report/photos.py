@@ -49,7 +49,11 @@ class PhotoFinder:
         return cls(data, found, missing)
 
     def paths(self) -> dict[str, Path]:
-        """Return all photos by name; raises BadData where one is missing."""
+        """Return the paths of all photos by name.
+
+        Raises:
+            BadData: A photo is missing.
+        """
         if self.missing:
             raise BadData(
                 f"{len(self.missing):,} of {len(self.found) + len(self.missing):,} photos are not "

@@ -73,7 +73,19 @@ def photo_quality(path: Path, crop_spec: CropSpec) -> Floats:
 def photo_qualities(
     paths: Mapping[str, Path], crop_spec: CropSpec, progress: ProgressCallback = ignore_progress
 ) -> dict[str, Floats]:
-    """Measure photos by name, in threads; raises BadImage for one that cannot be read."""
+    """Measure the quality of photos, in threads.
+
+    Args:
+        paths: The photos by name.
+        crop_spec: Which square of a photo is measured.
+        progress: Called with the photos done and all photos.
+
+    Returns:
+        float64[measures] by name.
+
+    Raises:
+        BadImage: A photo cannot be read.
+    """
     qualities = {}
     measured = thread_map(partial(photo_quality, crop_spec=crop_spec), paths.values())
     for name, values in zip(paths, measured, strict=True):
@@ -85,7 +97,13 @@ def photo_qualities(
 def worse_of_pairs(
     left: Sequence[str], right: Sequence[str], qualities: Mapping[str, Floats]
 ) -> Floats:
-    """Return the qualities of each pair's worse photo: float64[pairs, measures]."""
+    """Return the qualities of each pair's worse photo: float64[pairs, measures].
+
+    Args:
+        left: Photo names of the pairs.
+        right: Photo names of the pairs.
+        qualities: float64[measures] of each photo, higher is better.
+    """
     return np.array(
         [np.minimum(qualities[a], qualities[b]) for a, b in zip(left, right, strict=True)]
     )

@@ -85,7 +85,13 @@ def _threshold_text(summary: Summary) -> str:
 
 
 def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "") -> Table:
-    """Return summaries by name, a row each; `kind` heads the names, such as "method"."""
+    """Return a table with a row for each summary.
+
+    Args:
+        kind: Heading of the names, such as "method".
+        summaries: The summaries by name.
+        note: A text below the table.
+    """
     rows = []
     for name, summary in summaries.items():
         lacks_error = " (1 fold: no s.e.)" if summary.accuracy_standard_error_reason else ""

@@ -30,7 +30,11 @@ REPORT = "report.json"
 
 
 def check_places(page: Path | None, folder: Path | None) -> None:
-    """Raise BadConfig where a report could not be written, before anything is measured."""
+    """Check that a report can be written, before anything is measured.
+
+    Raises:
+        BadConfig: It cannot be written there.
+    """
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise BadConfig(f"--report {page}: use a name that ends in .html")
     if page is not None and page.is_dir():

@@ -47,7 +47,13 @@ def people_digest(index: FaceIndex, people: npt.ArrayLike) -> str:
 
 
 def sample_pairs(sampler: PairSampler, start: int, stop: int) -> PairList:
-    """Sample the pairs [start, stop) of the sampler's epoch 0."""
+    """Sample consecutive pairs of the sampler's epoch 0.
+
+    Args:
+        sampler: The sampler.
+        start: Number of the first pair.
+        stop: Number after the last pair.
+    """
     first = start // BLOCK_PAIRS
     blocks = [
         sampler.block(0, number, min(BLOCK_PAIRS, stop - number * BLOCK_PAIRS))
@@ -173,6 +179,12 @@ def _plans(index: FaceIndex, sampler: PairSampler, pairs: int, count: int) -> It
 def check_request(out: Path, pairs: int, shards: int | None, encoding: str) -> int:
     """Check what can be checked before an image is read.
 
+    Args:
+        out: The folder of the cache.
+        pairs: How many pairs.
+        shards: How many shards, None for the default.
+        encoding: One of ENCODINGS.
+
     Returns:
         The number of shards.
 
@@ -194,6 +206,11 @@ def check_request(out: Path, pairs: int, shards: int | None, encoding: str) -> i
 def shard_count(pairs: int, shards: int | None, encoding: str) -> int:
     """Return the number of shards: `shards`, or a default that suits the number of pairs.
 
+    Args:
+        pairs: How many pairs, at least 1.
+        shards: How many shards, at most one for each pair; None for the default.
+        encoding: One of ENCODINGS.
+
     Raises:
         BadConfig: A number is out of range, or the encoding is unknown.
     """
@@ -211,7 +228,11 @@ def shard_count(pairs: int, shards: int | None, encoding: str) -> int:
 
 
 def check_replaceable(out: str, names: Iterable[str]) -> None:
-    """Raise BadData if a folder with these file names is neither empty nor a cache."""
+    """Check that a folder with these file names is empty or a cache.
+
+    Raises:
+        BadData: It is neither.
+    """
     names = {name for name in names if not is_temporary(name)}
     shards = {name for name in names if SHARD_NAME.fullmatch(name)}
     if names and (not shards or names - shards - {MANIFEST}):

@@ -159,11 +159,14 @@ class DistributedContext:
             variable.assign(self.sum(own, value.dtype))
 
     def check_same(self, text: str, description: str) -> None:
-        """Raise BadConfig on all workers unless `text` is the same on all of them.
+        """Check that a text is the same on all workers.
 
         Args:
             text: What must be equal.
             description: What the text describes, for the error message.
+
+        Raises:
+            BadConfig: It is not; raised on all workers.
         """
         if self.workers == 1:
             return

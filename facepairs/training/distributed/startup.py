@@ -112,7 +112,11 @@ def _interruptible() -> Iterator[None]:
 
 @contextlib.contextmanager
 def translate_lost_worker(workers: int) -> Iterator[None]:
-    """Raise LostWorker in place of TensorFlow's errors when one of several workers is lost."""
+    """Translate TensorFlow's errors into LostWorker when one of several workers is lost.
+
+    Raises:
+        LostWorker: Another worker stopped or cannot be reached.
+    """
     try:
         yield
     except WORKER_LOST_ERRORS:

@@ -82,14 +82,30 @@ class TrainStep:
         return len(self._stop_requests) > 1 and float(self._stop_requests[0]) > 0
 
     def compute(self, batch: Batch, step: tf.Tensor, arrays: tuple[tf.Tensor, ...]) -> tf.Tensor:
-        """Run a step within a graph: `step` int64 scalar, `arrays` the source's; the loss."""
+        """Run a step within a graph and return the loss, a float32 scalar.
+
+        Args:
+            batch: The pairs.
+            step: int64 scalar, from 0.
+            arrays: The input source's.
+        """
         inputs = self.source.gather(batch["images"], *arrays)
         return self._update(inputs, batch, StepRandom(self._seed, step))
 
     def compute_shared(
         self, batch: Batch, step: tf.Tensor, arrays: tuple[tf.Tensor, ...], asked: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Run this worker's part of a step within a graph: the loss, the sum of `asked`."""
+        """Run this worker's part of a step within a graph.
+
+        Args:
+            batch: The pairs of the whole batch.
+            step: int64 scalar, from 0.
+            arrays: The input source's.
+            asked: float32 scalar, 1 if this worker is to stop, else 0.
+
+        Returns:
+            The loss of the whole batch and the sum of `asked` over all workers, float32 scalars.
+        """
         strategy = self.context.strategy
         assert strategy is not None
         inputs = self.source.gather(batch["images"], *arrays)

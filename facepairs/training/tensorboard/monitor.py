@@ -133,7 +133,17 @@ def choose_projector_images(first: npt.NDArray[np.integer], people: Ints) -> Int
 
 
 def training_grid(network: Network, store: Store, block: PairList, seed: int) -> Pixels:
-    """Draw a block's pairs as the network sees them at the first step: uint8[H, W, 3]."""
+    """Draw pairs as the network sees them at the first step.
+
+    Args:
+        network: The network.
+        store: The images.
+        block: The pairs.
+        seed: Of the training.
+
+    Returns:
+        uint8[H, W, 3].
+    """
     read = map_images(store, lambda pixels: pixels)
     pixels = read(np.concatenate([block.left, block.right]))
     inputs = np.asarray(network.preprocess(tf.constant(pixels), StepRandom(seed, 0)))

@@ -117,7 +117,13 @@ def write_fold(
 
 
 def read_fold(folder: Path, method: str, fold: int) -> FinishedFold | None:
-    """Return a finished fold, or None when it is not finished or its files do not fit together."""
+    """Return a finished fold, or None when it is not finished or its files do not fit together.
+
+    Args:
+        folder: The fold's folder.
+        method: The method it must be of.
+        fold: The fold's number, from 1.
+    """
     try:
         record = msgspec.json.decode((folder / RECORD).read_bytes(), type=FoldRecord)
         if record.scores_sha256 != file_sha256(folder / SCORES):

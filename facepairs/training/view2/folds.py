@@ -46,7 +46,11 @@ class View2:
     digests: dict[str, str]
 
     def select_folds(self, folds: tuple[int, ...]) -> tuple[int, ...]:
-        """Return `folds`, or all folds when it is empty; raise BadConfig for an unknown one."""
+        """Return `folds`, or all folds when it is empty.
+
+        Raises:
+            BadConfig: The lists do not have one of them.
+        """
         count = len(self.sets)
         if folds and max(folds) > count:
             raise BadConfig(f"folds has {max(folds)}; the lists have folds 1 to {count}")
@@ -139,13 +143,16 @@ def read_view2(index: FaceIndex, lists: Path) -> View2:
 
 
 def check_unknown(bundle: Bundle, index: FaceIndex, people: People, fold: int) -> None:
-    """Raise BadRun if a bundle was trained or calibrated on any of these people.
+    """Check that a bundle was neither trained nor calibrated on some people.
 
     Args:
         bundle: The bundle of a fold.
         index: The images.
         people: int64[P], the people of the fold.
         fold: The fold's number, for the message.
+
+    Raises:
+        BadRun: It was, on at least one of them.
     """
     names = [index.people[int(person)] for person in people]
     known = [name for name, knows in zip(names, bundle.knows(names), strict=True) if knows]
