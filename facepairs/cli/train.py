@@ -94,7 +94,7 @@ def train(
     from facepairs.support.machine import require_room_to_train
     from facepairs.training.distributed.cluster import read_cluster
     from facepairs.training.inputs.people import prepare
-    from facepairs.training.run_folder.folder import resolve_config
+    from facepairs.training.run_folder.folder import CONFIG, resolve_config
 
     workers = 1 if devices == "one" else read_cluster().workers
     run_folder = out or _new_run_folder(workers, resume)
@@ -114,6 +114,7 @@ def train(
         images_in_tensorboard=tensorboard_images,
         profile=profile,
         devices=devices,
+        config_file=run_folder / CONFIG if resume else config,
     )
     try:
         report = run(index, split, settings, run_folder, run_options)

@@ -43,6 +43,7 @@ class TrainOptions:
         store_folder: Where the memory store's array is kept; by default beside the run folder.
         calibration: Replaces the calibration on people set aside; nobody need then be set aside.
         devices: `one`, `all` or `auto`, as for `connect_devices`.
+        config_file: TOML file that the settings come from, if any; messages name it.
     """
 
     resume: bool = False
@@ -53,6 +54,7 @@ class TrainOptions:
     store_folder: Path | None = None
     calibration: FittedCalibration | None = None
     devices: str = "one"
+    config_file: Path | None = None
 
 
 @dataclass

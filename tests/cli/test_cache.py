@@ -151,9 +151,16 @@ def test_check_does_without_tensorflow(photos, tmp_path):
     assert subprocess.run(words, check=True, capture_output=True).stdout == b"ok\n"
 
 
-def opened(photos: Path, out: Path, config: TrainConfig):
+def opened(photos: Path, out: Path, config: TrainConfig, file: Path | None = None):
     index = FaceIndex.scan(photos)
-    return open_training_cache(out, index, choose_people(index, config), config)
+    return open_training_cache(out, index, choose_people(index, config), config, file)
+
+
+def printed_command(message: object) -> list[str]:
+    """Return the words after `facepairs` of the command in the refusal of a cache."""
+    found = re.search("build the cache again with: facepairs (.*)$", str(message), re.MULTILINE)
+    assert found
+    return shlex.split(found.group(1))
 
 
 def test_a_cache_opens_for_the_training_that_it_was_built_for(photos, tmp_path, settings):
@@ -163,19 +170,44 @@ def test_a_cache_opens_for_the_training_that_it_was_built_for(photos, tmp_path, 
     assert opened(photos, out, config).pairs == 40
 
 
-def test_the_command_in_the_refusal_builds_the_cache_with_the_settings_of_the_training(
-    photos, tmp_path, settings
-):
+def test_the_command_in_the_refusal_builds_the_cache_of_the_training(photos, tmp_path, settings):
     out = tmp_path / "cache"
     build(photos, out, "--encoding", "raw")
-    config = load_config(settings).replace(seed=5, skip_bad=True)
+    config = load_config(settings).replace(seed=5, skip_bad=True, model="siamese-conv")
     with pytest.raises(BadData, match=r"other people; seed is 0, not 5; frame_px") as caught:
+        opened(photos, out, config, settings)
+    assert run(*printed_command(caught.value)) == 0
+    store = opened(photos, out, config, settings)
+    assert (store.pairs, len(store.manifest.shards), store.manifest.encoding) == (40, 2, "raw")
+
+
+def test_the_command_in_the_refusal_only_has_options_that_are_not_the_default(photos, tmp_path):
+    out = tmp_path / "cache"
+    run("cache", "build", photos, "--out", out, "--pair-count", 40)
+    config = TrainConfig().replace(model="difference", seed=5)
+    with pytest.raises(BadData) as caught:
         opened(photos, out, config)
-    found = re.search("build the cache again with: facepairs (.*), and the set", str(caught.value))
-    assert found
-    command = shlex.split(found.group(1))
-    assert run(*command, "--config", settings, "--seed", 5, "--skip-bad") == 0
+    command = printed_command(caught.value)
+    assert command[2:] == [str(photos), "--out", str(out), "--pair-count", "40", "--seed", "5"]
+    assert run(*command) == 0
     assert opened(photos, out, config).pairs == 40
+
+
+def test_the_refusal_names_settings_that_only_a_file_can_have(photos, tmp_path):
+    out = tmp_path / "cache"
+    build(photos, out)
+    config = TrainConfig().replace(model="difference", crop_px=32)
+    with pytest.raises(BadData, match=r"--config FILE.toml, after writing into FILE.toml: crop_px"):
+        opened(photos, out, config)
+
+
+def test_train_prints_a_command_that_builds_its_cache(photos, tmp_path, settings, capsys):
+    out = tmp_path / "cache"
+    build(photos, out)
+    train = ("train", photos, "--out", tmp_path / "run", "--config", settings, "--seed", 5)
+    assert run(*train, "--store", "tfrecord", "--cache", out) == 2
+    assert run(*printed_command(capsys.readouterr().err)) == 0
+    assert opened(photos, out, load_config(settings).replace(seed=5)).pairs == 40
 
 
 def test_settings_that_differ_from_those_of_the_cache_are_named(photos, tmp_path):

@@ -11,7 +11,12 @@ from facepairs.config import TrainConfig, load_config
 from facepairs.data.index import FaceIndex, ReadFile
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData
-from facepairs.pipeline.records.build import build_cache, check_request, people_digest
+from facepairs.pipeline.records.build import (
+    build_cache,
+    check_request,
+    people_digest,
+    shard_count,
+)
 from facepairs.pipeline.records.manifest import CacheManifest
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.support.lock import held, lock_beside
@@ -24,7 +29,10 @@ from facepairs.support.progress import (
 )
 from facepairs.training.inputs.people import choose_people, keep_readable
 
+DEFAULT_ENCODING = "jpeg"
 DEFAULT_MODEL = "difference"  # TrainConfig's default model does not train from a cache
+OPTIONS = ("model", "seed", "protocol", "lists", "skip_bad")  # settings that are options as well
+FROM_FILE = ("genuine_share", "frame_px", "crop_px", "calibration_share", "test_share")
 
 
 def build_training_cache(
@@ -95,8 +103,7 @@ def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConf
     Raises:
         BadConfig: A setting cannot be used, or the model does not train from a cache.
     """
-    base = load_config(config_file) if config_file else TrainConfig().replace(model=DEFAULT_MODEL)
-    config = base.replace(**options)
+    config = _base_config(config_file).replace(**options)
     if config.model == "siamese":
         raise BadConfig(
             "siamese does not train from a cache of pairs; give --model difference or siamese-conv"
@@ -104,8 +111,17 @@ def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConf
     return config
 
 
+def _base_config(config_file: Path | None) -> TrainConfig:
+    """Return the settings of `facepairs cache build` without options."""
+    return load_config(config_file) if config_file else TrainConfig().replace(model=DEFAULT_MODEL)
+
+
 def open_training_cache(
-    folder: Path, index: FaceIndex, split: PeopleSplit, config: TrainConfig
+    folder: Path,
+    index: FaceIndex,
+    split: PeopleSplit,
+    config: TrainConfig,
+    config_file: Path | None = None,
 ) -> RecordStore:
     """Open the cache for a training on `split.training`.
 
@@ -114,16 +130,15 @@ def open_training_cache(
         index: The images of the training.
         split: Its people.
         config: Its settings.
+        config_file: TOML file of the settings, for the command in the message.
 
     Raises:
         BadData: The cache is incomplete or damaged, or holds other pairs than `config` asks for;
             the message then names the differences and the command that builds the cache.
     """
     store = RecordStore.open(folder)
-    words = ["facepairs", "cache", "build", str(index.root), "--out", str(folder)]
-    words += ["--pair-count", str(store.pairs)]
     store.check_matches(
-        rebuild=f"{shlex.join(words)}, and the settings of this training",
+        rebuild=_rebuild_command(store, index.root, config, config_file),
         index_fingerprint=index.fingerprint,
         people_digest=people_digest(index, split.training),
         seed=config.seed,
@@ -132,6 +147,34 @@ def open_training_cache(
         crop_px=config.crop_px,
     )
     return store
+
+
+def _rebuild_command(
+    store: RecordStore, data: Path, config: TrainConfig, config_file: Path | None
+) -> str:
+    """Return the command that replaces `store` by a cache for a training with `config`."""
+    manifest, base = store.manifest, _base_config(config_file)
+    words = ["facepairs", "cache", "build", str(data), "--out", str(store.folder)]
+    words += ["--pair-count", str(manifest.pairs)]
+    if manifest.encoding != DEFAULT_ENCODING:
+        words += ["--encoding", manifest.encoding]
+    if len(manifest.shards) != shard_count(manifest.pairs, None, manifest.encoding):
+        words += ["--shards", str(len(manifest.shards))]
+    options = {name: getattr(config, name) for name in OPTIONS}
+    for name, value in options.items():
+        if value != getattr(base, name):
+            words += ["--skip-bad"] if name == "skip_bad" else [f"--{name}", str(value)]
+    words += ["--config", str(config_file)] if config_file else []
+    built = base.replace(**options)
+    missing = [
+        f"{name} = {value}"
+        for name in FROM_FILE
+        if (value := getattr(config, name)) != getattr(built, name)
+    ]
+    if not missing:
+        return shlex.join(words)
+    words += [] if config_file else ["--config", "FILE.toml"]
+    return f"{shlex.join(words)}, after writing into {words[-1]}: {', '.join(missing)}"
 
 
 def cached_batches(
