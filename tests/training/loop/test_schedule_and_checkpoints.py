@@ -8,8 +8,8 @@ import pytest
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadRun
 from facepairs.support.progress import format_duration
-from facepairs.training.loop.callbacks import describe_collapse
-from facepairs.training.loop.schedule import Schedule, training_blocks
+from facepairs.training.loop.callbacks import ProgressReport, describe_collapse
+from facepairs.training.loop.schedule import Schedule, TrainingProgress, training_blocks
 from facepairs.training.run_folder.checkpoint import load_checkpoint, save_checkpoint
 
 
@@ -132,3 +132,22 @@ def test_describe_collapse_names_equal_scores_and_an_auc_of_one_half():
 
 def test_durations_are_printed_as_clock_times():
     assert [format_duration(s) for s in (0, 59.6, 3600)] == ["0:00", "1:00", "1:00:00"]
+
+
+def test_the_line_of_an_epoch_has_its_figures_and_the_time_left_of_the_training():
+    lines, shown = [], []
+    progress = TrainingProgress(step=10, seconds=60.0)
+    report = ProgressReport(
+        progress,
+        lambda: Schedule(epochs=4, steps_per_epoch=10, peak=1e-3),
+        lines.append,
+        lambda label: lambda done, total: shown.append((label, done, total)),
+    )
+    report.on_epoch_begin(0)
+    report.on_train_batch_end(10)
+    row = {"loss": 0.5, "val_auc": 0.875, "pairs_per_s": 1234.0, "input_wait": 0.125}
+    report.on_epoch_end(0, row)
+    assert shown == [("epoch 1/4", 10, 10)]
+    assert lines == [
+        "epoch 1/4  loss 0.5000  AUC 0.8750  1,234 pairs/s  input wait 12.5%  3:00 left"
+    ]
