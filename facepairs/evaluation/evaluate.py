@@ -58,7 +58,7 @@ class Evaluation:
 
 
 def evaluate(
-    words: Sequence[str],
+    sources: Sequence[str],
     *,
     protocol: str | None = None,
     lists: Path | None = None,
@@ -68,13 +68,13 @@ def evaluate(
     threshold: float | None = None,
     progress: ProgressFactory = ignore_phases,
 ) -> Evaluation:
-    """Measure what the words name, and compare it on the same pairs when they name several things.
+    """Measure one or several sources of scores; compare several on the same pairs.
 
     Args:
-        words: Verifiers, scores files, `crossval` folders and the folder of photos
+        sources: Verifiers, scores files, `crossval` folders and the folder of photos
             (`find_sources`).
         protocol, lists, pairs_csv: Choose the pairs for verifiers (`choose_pairs`).
-        scores: A scores file to read; beside a verifier it is written, as `scores_out`.
+        scores: A scores file to read; refused with a verifier.
         scores_out: Scores file to write, for a single verifier.
         threshold: For a single scores file.
         progress: Called with the name of each phase.
@@ -85,17 +85,15 @@ def evaluate(
             or a file cannot be read.
         NotEnough: A class is missing or too rare.
     """
-    sources, data = find_sources(words, scores)
-    if any(source.kind == "model" for source in sources):
-        scores_out = scores_out or scores
+    score_sources, data = find_sources(sources, scores)
     for_models = {"--protocol": protocol, "--pairs": pairs_csv, "--out": scores_out}
-    _check_options([source.kind for source in sources], threshold, for_models)
-    models = {source: open_model(source.path) for source in sources if source.kind == "model"}
+    _check_options([source.kind for source in score_sources], threshold, for_models)
+    models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection = None
     if models and data is not None:
         selection = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv)
     measurements: list[Measurement] = []
-    for source in sources:
+    for source in score_sources:
         if selection is not None and source in models:
             one = measure_model(source, models[source], selection, scores_out, progress)
         elif source.kind == "view2":

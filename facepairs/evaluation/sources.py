@@ -30,7 +30,7 @@ def find_sources(
         words: `default`, a bundle, the .toml of an external embedder, a scores file (.csv), or a
             folder of `crossval`, of one method or of several; the last word may be the folder of
             photos.
-        scores: A scores file; a source only where no verifier is named.
+        scores: A scores file to measure, where no verifier is named.
 
     Raises:
         BadConfig: The words do not fit together.
@@ -45,7 +45,9 @@ def find_sources(
         else:
             found.append((kind or "model", word))  # opening the model explains what is wrong
     verifiers = sum(kind == "model" for kind, _ in found)
-    if not verifiers and scores is not None:
+    if scores is not None:
+        if verifiers:
+            raise BadConfig("--scores reads a scores file; use --out FILE to write one")
         found.append(("scores", str(scores)))
     if not found:
         folder = f"{data}: give" if data else "give"

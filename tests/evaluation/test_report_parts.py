@@ -124,7 +124,10 @@ def test_words_are_split_into_sources_and_photo_folder(tmp_path):
         with pytest.raises(BadConfig):
             find_sources(words, taken)
     with pytest.raises(BadConfig, match="--report-dir"):
-        evaluate(["default", "default", str(data)], scores=scores)
+        evaluate(["default", "default", str(data)], scores_out=tmp_path / "new.csv")
+    for scores_out in (None, tmp_path / "new.csv"):
+        with pytest.raises(BadConfig, match="--scores reads a scores file; use --out FILE"):
+            evaluate(["default", str(data)], scores=scores, scores_out=scores_out)
 
 
 def test_pairs_are_matched_by_their_photos():
