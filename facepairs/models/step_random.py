@@ -15,7 +15,6 @@ PHILOX = 1  # `tf.random.Algorithm.PHILOX`
 # TensorFlow's seeds are two words of 31 bits, so streams start far apart in the second one.
 FIRST_STEP = {Stream.AUGMENTATION: 0, Stream.DROPOUT: 2**30}
 NUMBERS_PER_COUNT = 4  # float32 numbers per increment of Philox's counter
-STREAMS_PER_STEP = 64  # more than `Stream` has, so that no two steps share a seed
 
 
 @dataclass(frozen=True)
