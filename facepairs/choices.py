@@ -6,6 +6,9 @@ Apart from `config`, because the command line imports this module at every start
 from typing import Literal
 
 Model = Literal["siamese", "siamese-conv", "difference", "pixels", "eigenfaces"]
+Method = Literal[
+    "siamese", "siamese-conv", "difference", "difference-article", "pixels", "eigenfaces"
+]
 ImageModel = Literal["difference", "siamese-conv"]  # they learn from the images of each step
 Protocol = Literal["heldout", "view1"]
 Store = Literal["auto", "files", "memory", "tfrecord"]
@@ -25,4 +28,14 @@ Devices = Literal["auto", "one", "all"]
 Encoding = Literal["jpeg", "raw"]
 ExportFormat = Literal["onnx", "litert", "saved_model"]
 ImageSet = Literal["deepfunneled", "funneled", "original"]
+BenchRow = Literal[
+    "pil",
+    "article",
+    "article-parallel",
+    "files",
+    "tfrecord-jpeg",
+    "tfrecord-raw",
+    "memory",
+    "limit",
+]
 FaceChoice = Literal["largest", "all"]

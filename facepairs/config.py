@@ -32,7 +32,8 @@ LOSSES: dict[Loss, tuple[str, ...]] = {  # the settings that each loss reads
 }
 
 SMALL: dict[str, Any] = {"image_size": 64, "crop_px": 112, "pairs_per_epoch": 12_800}
-RECIPES: dict[str, dict[str, Any]] = {  # what models change of TrainConfig's defaults
+# Settings in which a model differs from TrainConfig's defaults.
+RECIPES: dict[str, dict[str, Any]] = {
     "siamese-conv": {**SMALL, "batch_size": 128, "learning_rate": 2e-3, "several_share": 0.0},
     "difference": {**SMALL, "batch_size": 64},
     "pixels": {**SMALL, "batch_size": 64},
@@ -231,7 +232,11 @@ def load_config(path: Path) -> TrainConfig:
 
 
 def read_table(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file, unchecked; raise BadConfig when it is not TOML."""
+    """Return the content of a TOML file, unchecked.
+
+    Raises:
+        BadConfig: The file cannot be read or is not TOML.
+    """
     try:
         with open(path, "rb") as handle:
             return tomllib.load(handle)

@@ -22,7 +22,7 @@ Task = Literal["build", "row", "training"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class BenchSettings:
     """What all measurements of a bench have in common.
 
     Attributes:
@@ -53,7 +53,7 @@ class Spec:
         cache: Path of the row's cache on disk; "" for rows without one.
     """
 
-    settings: Settings
+    settings: BenchSettings
     task: Task = "row"
     name: str = ""
     function: str = ""
@@ -185,6 +185,12 @@ class Job:
 
 
 def centre_square(width: int, height: int, job: Job) -> tuple[int, int, int]:
-    """Return top, left and side, in pixels, of the square that every row crops."""
+    """Return top, left and side, in pixels, of the square that every row crops.
+
+    Args:
+        width: Of the image, in pixels.
+        height: Of the image, in pixels.
+        job: The measurement's job, which has the sizes of frame and crop.
+    """
     side = max(1, round(min(width, height) * (job.crop_px / job.frame_px)))
     return (height - side) // 2, (width - side) // 2, side

@@ -1,4 +1,7 @@
-"""Measure a row: time to the first batch, pairs per second, CPU time and memory with children."""
+"""Measure a row of the bench, which is one input pipeline.
+
+Measured are the time to the first batch, pairs per second, and CPU time and memory with children.
+"""
 
 import contextlib
 import multiprocessing

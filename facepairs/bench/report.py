@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from facepairs.bench.job import FRAME_PX, SEED, pair_count
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement
 from facepairs.bench.rows import BASELINE, LIMIT
-from facepairs.bench.run import Line, Results
+from facepairs.bench.run import BenchResults, Line
 from facepairs.support.machine import describe
 from facepairs.support.text_table import align_columns
 
@@ -56,7 +56,7 @@ class StepSummary:
     failed: str | None
 
 
-def to_json(results: Results, command: str) -> dict[str, Any]:
+def to_json(results: BenchResults, command: str) -> dict[str, Any]:
     """Return everything that was measured as plain values; unknown figures are None.
 
     Args:
@@ -85,13 +85,13 @@ def to_json(results: Results, command: str) -> dict[str, Any]:
     }
 
 
-def summarize_rows(results: Results) -> list[RowSummary]:
+def summarize_rows(results: BenchResults) -> list[RowSummary]:
     """Return the medians and ranges of every pipeline."""
     speeds = {line.name: _median(_column(line, "pairs_per_s")) for line in results.rows}
     return [_rounded(_row_summary(line, speeds, results)) for line in results.rows]
 
 
-def summarize_steps(results: Results) -> list[StepSummary]:
+def summarize_steps(results: BenchResults) -> list[StepSummary]:
     """Return the medians and ranges of training from every store."""
     return [_rounded(_step_summary(line)) for line in results.training]
 
@@ -120,7 +120,7 @@ def _ratio(value: float | None, base: float | None) -> float | None:
 
 
 def _row_summary(
-    line: Line[RowMeasurement], speeds: dict[str, float | None], results: Results
+    line: Line[RowMeasurement], speeds: dict[str, float | None], results: BenchResults
 ) -> RowSummary:
     row, speed = results.options.rows[line.name], speeds[line.name]
     rates = _column(line, "pairs_per_s")

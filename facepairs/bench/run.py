@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import psutil
 
-from facepairs.bench.job import Job, Settings, Spec, Task
+from facepairs.bench.job import BenchSettings, Job, Spec, Task
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
 from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
@@ -37,7 +37,7 @@ class Options:
         training: Whether to measure the training loop as well.
     """
 
-    settings: Settings
+    settings: BenchSettings
     rows: Mapping[str, Row]
     repeats: int = 3
     training: bool = True
@@ -69,7 +69,7 @@ class Line(Generic[M]):
 
 
 @dataclass
-class Results:
+class BenchResults:
     """Both tables, and the state of the machine before the first measurement.
 
     Attributes:
@@ -102,7 +102,7 @@ def run_bench(
     options: Options,
     log: MessageCallback = ignore_message,
     progress: ProgressCallback = ignore_progress,
-) -> Results:
+) -> BenchResults:
     """Measure all rows, `repeats` times in turn. Ctrl-C ends it early and keeps what was measured.
 
     Args:
@@ -122,7 +122,7 @@ def run_bench(
         log(f"warning: this machine is busy (load {load:.1f} on {cores()} cores); expect noise")
     index = Job(Spec(options.settings)).index
     stores = [name for name in STORES if name in options.rows] if options.training else []
-    results = Results(
+    results = BenchResults(
         options,
         len(index),
         len(index.people),
@@ -175,7 +175,7 @@ class _Runner:
         spec = Spec(settings, task, name, row.function, row.module_folder, cache)
         return run_worker(spec, self._timeout_s[task])
 
-    def build_caches(self, results: Results) -> None:
+    def build_caches(self, results: BenchResults) -> None:
         """Build the caches on disk. A row whose cache cannot be built has failed."""
         for line in results.rows:
             if not self._options.rows[line.name].has_cache:

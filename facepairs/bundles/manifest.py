@@ -100,7 +100,7 @@ class View2Result(msgspec.Struct, frozen=True):
     stands_for: str = ""
 
 
-class Results(msgspec.Struct, frozen=True):
+class ProtocolResults(msgspec.Struct, frozen=True):
     """Results of protocols."""
 
     view2: View2Result | None = None
@@ -126,7 +126,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         versions: Versions of the software that wrote the bundle.
         created: When the bundle was written, ISO 8601 in UTC.
         note: A free remark.
-        failures: Known groups of errors, Markdown.
+        failures: Groups of errors, Markdown; only read, for the card of the packaged default.
     """
 
     kind: Kind
@@ -140,7 +140,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     thresholds: tuple[FmrThreshold, ...] = ()
     training: TrainingRecord = TrainingRecord()
     calibrated: CalibratedRecord | None = None
-    results: Results = Results()
+    results: ProtocolResults = ProtocolResults()
     identity_counts: IdentityCounts = msgspec.field(name="identities", default=IdentityCounts())
     versions: dict[str, str] = {}
     created: str = ""
@@ -246,7 +246,11 @@ def check_digest(values: Mapping[str, Any]) -> None:
 
 
 def check_file_name(name: str) -> None:
-    """Refuse a file name that could lead out of the bundle's folder; raises BadBundle."""
+    """Refuse a file name that could lead out of the bundle's folder.
+
+    Raises:
+        BadBundle: The name has a separator, a colon or NUL, or is empty, `.` or `..`.
+    """
     if name in ("", ".", "..") or any(mark in name for mark in "/\\:\0"):
         raise BadBundle(f"file name {shorten(name)} could point outside of its folder; rename it")
 

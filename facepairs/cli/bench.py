@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from facepairs.choices import ImageModel
-from facepairs.cli.options import Data, Json, typed_command
+from facepairs.choices import BenchRow, ImageModel
+from facepairs.cli.options import Data, Json, joined, typed_command
 from facepairs.cli.output import (
     INTERRUPTED,
     NEGATIVE,
@@ -20,7 +20,7 @@ from facepairs.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from facepairs.bench.run import Results
+    from facepairs.bench.run import BenchResults
 
 EXAMPLE = "Example: facepairs bench photos/ --rows pil,files,memory --out bench.json"
 
@@ -28,7 +28,8 @@ EXAMPLE = "Example: facepairs bench photos/ --rows pil,files,memory --out bench.
 def bench(
     data: Data,
     rows: Annotated[
-        str | None, Option(help="Pipelines to compare, as a,b,c. [default: all]")
+        str | None,
+        Option(help=f"Comma-separated pipelines: {joined(BenchRow)}. [default: all]"),
     ] = None,
     repeats: Annotated[int, Option(min=1, help="Rounds; each row runs once per round.")] = 3,
     seconds: Annotated[float, Option(min=0.05, help="Time per row and round.")] = 5.0,
@@ -47,14 +48,14 @@ def bench(
     All files are read once beforehand, so the disk does not matter; caches are written to the
     folder for temporary files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
     """
-    from facepairs.bench.job import Settings
+    from facepairs.bench.job import BenchSettings
     from facepairs.bench.report import to_json
     from facepairs.bench.rows import select_rows
     from facepairs.bench.run import Options, run_bench
     from facepairs.support.atomic import atomic_file
 
     selected = select_rows(rows)
-    settings = Settings(str(data), batch_size, image_size, seconds, model)
+    settings = BenchSettings(str(data), batch_size, image_size, seconds, model)
     options = Options(settings, selected, repeats, training)
     results = run_bench(options, log, progress_display(json)("reading images"))
     report = to_json(results, typed_command())
@@ -70,7 +71,7 @@ def bench(
     raise typer.Exit(NEGATIVE if results.failed else OK)
 
 
-def _print_results(results: "Results") -> None:
+def _print_results(results: "BenchResults") -> None:
     from facepairs.bench.report import row_table, summarize_rows, summarize_steps, training_table
     from facepairs.support.machine import describe
 

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from facepairs.cli.options import Config, Data, Json
+from facepairs.choices import Method
+from facepairs.cli.options import Config, Data, Json, joined
 from facepairs.cli.output import INTERRUPTED, log, print_json, progress_display
 
 EXAMPLE = (
@@ -24,8 +25,8 @@ def crossval(
     methods: Annotated[
         str | None,
         Option(
-            help="Comma-separated: siamese, siamese-conv, difference, pixels, eigenfaces, or "
-            "difference-article, which samples pairs as tutorials do. [default: train's own]"
+            help=f"Comma-separated: {joined(Method)}; difference-article samples pairs as "
+            "tutorials do. [default: train's own]"
         ),
     ] = None,
     config: Config = None,

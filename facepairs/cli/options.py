@@ -8,7 +8,7 @@ import dataclasses
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from typer import Argument, Option
@@ -19,6 +19,11 @@ from facepairs import choices
 def path(text: str) -> str:
     """Return a path or a URI unchanged; `pathlib` would turn `//` into one slash."""
     return text
+
+
+def joined(choice: Any) -> str:
+    """Return the values of a type of `choices`, separated by commas."""
+    return ", ".join(get_args(choice))
 
 
 Data = Annotated[Path, Argument(help="Folder of Person_Name/photo.jpg.")]

@@ -26,7 +26,7 @@ FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
 Point = tuple[int, int]
 
 
-class Comparison(Protocol):
+class FacePair(Protocol):
     """What is drawn of a `Verdict`: the result, and both faces as `align_faces` returned them."""
 
     @property
@@ -44,14 +44,18 @@ class Comparison(Protocol):
 
 
 def picture_format(out: Path) -> str:
-    """Return Pillow's name of the format that a file name asks for; raise BadData."""
+    """Return Pillow's name of the format that a file name asks for.
+
+    Raises:
+        BadData: Its ending is not that of a format in FORMATS.
+    """
     name = FORMATS.get(out.suffix.lower())
     if name is None:
         raise BadData(f"{out}: cannot be drawn; choose a name that ends in {', '.join(FORMATS)}")
     return name
 
 
-def write_overlay(out: Path, left: ImageSource, right: ImageSource, comparison: Comparison) -> None:
+def write_overlay(out: Path, left: ImageSource, right: ImageSource, comparison: FacePair) -> None:
     """Draw two photos, the faces that were compared, their crops and the result.
 
     The detector's box is yellow and the frame is blue; below each photo is what the network saw.
@@ -73,8 +77,21 @@ def write_overlay(out: Path, left: ImageSource, right: ImageSource, comparison: 
         handle.write(data.getvalue())
 
 
-def draw_overlay(left: ImageSource, right: ImageSource, comparison: Comparison) -> Image.Image:
-    """Return the picture that `write_overlay` writes, in RGB."""
+def draw_overlay(left: ImageSource, right: ImageSource, comparison: FacePair) -> Image.Image:
+    """Draw the picture that `write_overlay` writes.
+
+    Args:
+        left: The first photo, as `load_crop` takes it.
+        right: The second photo.
+        comparison: The verdict on the two, with both faces.
+
+    Returns:
+        The picture, in RGB.
+
+    Raises:
+        BadData: The verdict has no faces.
+        BadImage: A photo cannot be read.
+    """
     if comparison.left is None or comparison.right is None:
         raise BadData("a verdict without its faces cannot be drawn; use one that verify returned")
     width = 2 * PHOTO_PX + 3 * GAP_PX
@@ -95,7 +112,7 @@ def _font(size_px: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
     return ImageFont.load_default(size_px)
 
 
-def _describe_result(comparison: Comparison) -> str:
+def _describe_result(comparison: FacePair) -> str:
     parts = [f"score {comparison.score:.4f}"]
     if comparison.threshold is not None:
         parts.append(f"threshold {comparison.threshold:.4f}")

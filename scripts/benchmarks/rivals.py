@@ -12,7 +12,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from facepairs.bench.job import Settings
+from facepairs.bench.job import BenchSettings
 from facepairs.bench.report import (
     row_table,
     summarize_rows,
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     words = parser.parse_args()
     options = Options(
-        Settings(str(words.data), seconds=words.seconds),
+        BenchSettings(str(words.data), seconds=words.seconds),
         select_rows(words.rows, known),
         words.repeats,
         words.training,

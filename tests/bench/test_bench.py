@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from facepairs.bench import steps
-from facepairs.bench.job import SEED, Batch, Job, Settings, Skip, Spec, pair_count
+from facepairs.bench.job import SEED, Batch, BenchSettings, Job, Skip, Spec, pair_count
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
 from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES, measure
 from facepairs.bench.processes import run_worker
@@ -26,7 +26,8 @@ from facepairs.bench.report import (
     training_table,
 )
 from facepairs.bench.rows import ROWS, Row, select_rows
-from facepairs.bench.run import Line, Options, Results
+from facepairs.bench.run import BenchResults, Line, Options
+from facepairs.choices import BenchRow
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig
 
@@ -54,7 +55,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def spec(faces: Path, tmp_path: Path) -> Spec:
-    settings = Settings(str(faces), BATCH)
+    settings = BenchSettings(str(faces), BATCH)
     cache = str(tmp_path / "store")
     return Spec(settings, "row", "pil", ROWS["pil"].function, cache=cache)
 
@@ -171,6 +172,7 @@ def test_a_row_is_missing_without_its_package() -> None:
 
 def test_select_rows() -> None:
     assert select_rows(None) == ROWS
+    assert tuple(ROWS) == get_args(BenchRow)
     assert list(select_rows("files, pil,files")) == ["files", "pil"]
     with pytest.raises(BadConfig, match=r"unknown row 'tfrecrd-raw'; did you mean 'tfrecord-raw'"):
         select_rows("pil,tfrecrd-raw")
@@ -207,9 +209,9 @@ def test_a_row_that_fails_once_has_failed() -> None:
     assert (line.ended, line.failed) == (True, "")
 
 
-def results() -> Results:
+def results() -> BenchResults:
     torch = Row("torch_rows:two_workers", "PyTorch", needs="torch", module_folder="/rivals")
-    options = Options(Settings("x"), {**ROWS, "torch-2": torch})
+    options = Options(BenchSettings("x"), {**ROWS, "torch-2": torch})
     rows = [
         Line("pil", measurements=[run(100.0), run(90.0), run(120.0)]),
         Line("torch-2", skipped="torch is not installed"),
@@ -224,7 +226,7 @@ def results() -> Results:
         Line("files", measurements=[step, slower]),
         Line("memory", failed="ValueError: no"),
     ]
-    return Results(options, 40, 10, "warm", 0.1, rows, training)
+    return BenchResults(options, 40, 10, "warm", 0.1, rows, training)
 
 
 def test_report_has_medians_ranges_and_ratios() -> None:

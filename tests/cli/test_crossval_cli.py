@@ -127,7 +127,8 @@ def test_ctrl_c_without_steps_stops_between_folds(given, tmp_path):
     [
         (["--folds", "x"], "folds is 'x'"),
         (["--folds", "5"], "folds 1 to 4"),
-        (["--methods", "resnet"], "method 'resnet' is unknown; use siamese"),
+        (["--methods", "resnet"], "unknown method 'resnet'; known: siamese, siamese-conv, "),
+        (["--methods", "siames"], "unknown method 'siames'; did you mean 'siamese'?"),
         (["--minutes-per-fold", "-1"], "minutes is -1"),
         (["--lists", "{tmp}"], "people.txt: No such file"),
         (["--resume"], "nothing to resume"),

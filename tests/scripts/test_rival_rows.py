@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from facepairs.bench.job import Job, Settings, Spec
+from facepairs.bench.job import BenchSettings, Job, Spec
 from facepairs.bench.processes import run_worker
 from facepairs.images.crop import CropSpec, load_crop
 
@@ -41,7 +41,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def spec(faces: Path) -> Spec:
-    return Spec(Settings(str(faces), BATCH, seconds=0.1), name="pil-draft")
+    return Spec(BenchSettings(str(faces), BATCH, seconds=0.1), name="pil-draft")
 
 
 @pytest.mark.parametrize("name", IN_PROCESS)

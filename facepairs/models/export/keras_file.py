@@ -35,7 +35,7 @@ def check_keras_file(data: bytes) -> None:
     """Check that a `.keras` file only holds what our models consist of.
 
     Raises:
-        ValueError: It does not; the message tells why.
+        ValueError: It holds something else, which the message names.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -97,7 +97,7 @@ def make_plan(
     settings = validate(given, CrossvalSettings, source)
     for name in settings.methods:
         if name not in METHODS:
-            raise BadConfig(f"{source}: method {name!r} is unknown; use {', '.join(METHODS)}")
+            raise BadConfig(f"{source}: unknown method {name!r}; {did_you_mean(name, METHODS)}")
     configs = {}
     for name in [*settings.methods, *tables]:  # also check the tables of other methods
         where = f"{source} [{name}]" if name in tables else source
@@ -131,6 +131,11 @@ def _config(method: str, table: Mapping[str, Any], seed: int, source: str) -> Tr
 def check_place(out: Path, data: Path, resume: bool) -> None:
     """Check the output folder before any work is done.
 
+    Args:
+        out: The output folder.
+        data: The folder of faces.
+        resume: Whether to continue what is in `out`.
+
     Raises:
         BadConfig: `out` is inside the folder of faces.
         BadRun: `out` holds something and `resume` is false, or nothing and `resume` is true.
@@ -153,6 +158,12 @@ def keep_settings(
     folder: Path, method: str, config: TrainConfig, digests: Mapping[str, str]
 ) -> None:
     """Write a method's settings into its folder, or compare them with those already there.
+
+    Args:
+        folder: The method's folder.
+        method: Its name.
+        config: Its settings.
+        digests: SHA-256 in hex of the lists and the index, by name.
 
     Raises:
         BadRun: They differ: all folds of a method must be trained with the same settings.
@@ -178,7 +189,11 @@ def keep_settings(
 
 
 def check_data(folder: Path, digests: Mapping[str, str]) -> None:
-    """Raise BadRun if a method's folder was made from other images or lists."""
+    """Check that a method's folder was made from the same images and lists.
+
+    Raises:
+        BadRun: It was not.
+    """
     path = folder / CONFIG
     old = _read_settings(path).data
     names = {"index": "the images"}

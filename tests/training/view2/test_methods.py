@@ -1,7 +1,10 @@
 """Methods and their settings: options override the TOML file, and folds share their settings."""
 
+from typing import get_args
+
 import pytest
 
+from facepairs.choices import Method
 from facepairs.config import TrainConfig, from_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.training.view2.methods import METHODS, check_place, keep_settings, make_plan
@@ -27,7 +30,7 @@ def test_the_default_plan_is_the_default_model_on_all_folds(tmp_path):
 
 def test_every_method_has_its_model_and_recipe(tmp_path):
     configs = plan(tmp_path, methods=",".join(METHODS)).configs
-    assert list(configs) == list(METHODS)
+    assert tuple(configs) == tuple(METHODS) == get_args(Method)
     for model in ("siamese", "difference"):
         assert configs[model] == from_table({"model": model, "test_share": 0.0}, "recipe")
     assert configs["difference-article"] == configs["difference"].replace(sampler="article")
@@ -80,7 +83,7 @@ def test_minutes_per_fold_apply_only_to_trained_methods(tmp_path):
         ("methods = ['pixels']\n[pixels]\nskip_bad = true", "skip_bad is decided by the method"),
         ("methods = ['pixels']\n[pixels]\nstore = 'tfrecord'", "use store auto, files or memory"),
         ("methods = 3", "methods is 3; use a list"),
-        ("methods = ['resnet']", "method 'resnet' is unknown; use siamese"),
+        ("methods = ['resnet']", "unknown method 'resnet'; known: siamese, siamese-conv"),
         ("folds = 'x'", "folds is 'x'; use numbers"),
         ("seed = 'x'", "seed is 'x'; use a whole number"),
         ("seed = = 3", "not TOML"),
