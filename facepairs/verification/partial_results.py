@@ -68,7 +68,7 @@ class PartialResults(RowResults):
     """Images by number from 0 and rows of floats, in the folder OUT.partial; for one thread.
 
     A context manager that holds the folder's lock. When its block ends with an exception, the
-    folder stays if any row is done; otherwise it is removed.
+    folder stays if it holds the values of any row; otherwise it is removed.
 
     Args:
         out: The output beside which the folder lies.
@@ -98,7 +98,7 @@ class PartialResults(RowResults):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        keep = kind is not None and self.done.any()
+        keep = kind is not None and (self._has_results or self.done.any())
         with self._exit_stack:
             if keep:
                 self.save()
@@ -109,7 +109,8 @@ class PartialResults(RowResults):
         """Continue with the results in the folder, or begin with none."""
         self._database.execute(f"PRAGMA cache_size = {-1024 * CACHE_MB}")
         self._database.executescript(TABLES)
-        if not self._query("SELECT EXISTS (SELECT * FROM results)"):
+        self._has_results = bool(self._query("SELECT EXISTS (SELECT * FROM results)"))
+        if not self._has_results:
             self._database.executescript("DELETE FROM work; DELETE FROM images;")
             self._write("INSERT INTO work VALUES (?)", [(self._fingerprint,)])
         elif not self._resume:
@@ -128,8 +129,9 @@ class PartialResults(RowResults):
     def set_row_count(self, rows: int) -> None:
         """Set the number of rows once it is known, and mark those that are done."""
         self.done = np.zeros(rows, np.bool_)
-        done = self._database.execute("SELECT row FROM results")
-        self.done[np.fromiter((row for (row,) in done), np.int64)] = True
+        with self._sqlite_errors_as_bad_run():
+            done = self._database.execute("SELECT row FROM results")
+            self.done[np.fromiter((row for (row,) in done), np.int64)] = True
 
     def put(self, rows: list[int], values: Floats) -> None:
         """Store the values, float32[n, width], of n rows."""
@@ -148,7 +150,7 @@ class PartialResults(RowResults):
     def save(self) -> None:
         """Make what was put so far survive a kill."""
         with self._sqlite_errors_as_bad_run():
-            self._database.execute("COMMIT")
+            self._database.commit()  # does nothing after an interrupt between these two lines
             self._database.execute("BEGIN")
 
     def add_images(self, names: Iterable[str]) -> None:
@@ -188,7 +190,8 @@ class PartialResults(RowResults):
 
     def _query(self, query: str, *values: object) -> Any:
         """Return the first value of the first row, or None."""
-        row = self._database.execute(query, values).fetchone()
+        with self._sqlite_errors_as_bad_run():
+            row = self._database.execute(query, values).fetchone()
         return row[0] if row else None
 
     def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:

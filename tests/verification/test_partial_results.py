@@ -1,5 +1,8 @@
 """Images by number, as in a list and a dictionary, and rows of floats, both on disk."""
 
+import sqlite3
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -74,7 +77,91 @@ def test_saved_rows_survive_and_failed_images_are_tried_again(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_reported(results):
-    results._database.execute("PRAGMA max_page_count = 20")
-    with pytest.raises(BadRun, match=r"cannot write .*full; free space or choose another --out"):
+def test_an_interrupted_resume_keeps_saved_rows(tmp_path):
+    out = tmp_path / "out.csv"
+    with pytest.raises(ZeroDivisionError), PartialResults(out, "same", resume=False) as results:
+        results.set_row_count(3)
+        results.put([1], np.full((1, 2), 0.5, np.float32))
+        raise ZeroDivisionError
+
+    def interrupted():
+        yield "a"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), PartialResults(out, "same", resume=True) as results:
+        results.add_images(interrupted())
+    with PartialResults(out, "same", resume=True) as results:
+        results.set_row_count(3)
+        assert results.done.tolist() == [False, True, False]
+
+
+def test_an_interrupt_between_two_transactions_loses_nothing(tmp_path, monkeypatch):
+    class Interrupted(sqlite3.Connection):
+        begins = 0
+
+        def execute(self, statement, *values):
+            if statement == "BEGIN":
+                Interrupted.begins += 1
+                if Interrupted.begins == 1:
+                    raise KeyboardInterrupt
+            return super().execute(statement, *values)
+
+    out, connect = tmp_path / "out.csv", sqlite3.connect
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", partial(connect, factory=Interrupted))
+        with (
+            pytest.raises(KeyboardInterrupt),
+            PartialResults(out, "same", resume=False) as results,
+        ):
+            results.set_row_count(2)
+            results.put([1], np.zeros((1, 2), np.float32))
+            results.save()
+    with PartialResults(out, "same", resume=True) as results:
+        results.set_row_count(2)
+        assert results.done.tolist() == [False, True]
+
+
+def test_a_damaged_page_is_reported_wherever_it_is_read(tmp_path):
+    out, rows = tmp_path / "out.csv", 300
+    with pytest.raises(ZeroDivisionError), PartialResults(out, "same", resume=False) as results:
+        results.add_images(f"person/{row:0100}.jpg" for row in range(rows))
+        results.set_row_count(rows)
+        results.put(list(range(rows)), np.ones((rows, 100), np.float32))
+        raise ZeroDivisionError
+    file = tmp_path / "out.csv.partial" / "work.sqlite"
+    saved = file.read_bytes()
+    page = int.from_bytes(saved[16:18], "big")  # the page size in SQLite's header
+    reached = set()
+    for start in range(page, len(saved), page):
+        file.write_bytes(saved[:start] + b"\xff" * page + saved[start + page :])
+        step = "open"
+        with (
+            pytest.raises(BadRun, match=r"is damaged .*remove it"),
+            PartialResults(out, "same", resume=True) as results,
+        ):
+            step = "names"
+            for number in range(results.image_count):
+                results.image_number(results.image_name(number))
+            step = "rows"
+            results.set_row_count(rows)
+            step = "values"
+            results.get(np.arange(rows))
+            raise ZeroDivisionError  # keep the folder
+        reached.add(step)
+    assert reached >= {"names", "rows"}
+
+
+def test_a_full_disk_is_reported(tmp_path, monkeypatch):
+    connect = sqlite3.connect
+
+    def connect_to_small_disk(*args, **options):
+        database = connect(*args, **options)
+        database.execute("PRAGMA max_page_count = 20")
+        return database
+
+    monkeypatch.setattr(sqlite3, "connect", connect_to_small_disk)
+    with (
+        pytest.raises(BadRun, match=r"cannot write .*full; free space or choose another --out"),
+        PartialResults(tmp_path / "out.csv", "fingerprint", resume=False) as results,
+    ):
         results.add_images(f"{number:0999}.jpg" for number in range(100))
