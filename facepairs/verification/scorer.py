@@ -84,7 +84,8 @@ class OnnxSession:
         # Threads that spin between calls would take the cores from those that decode images.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self.path = path
-        self._options = (path, threads, level)
+        # The bytes and not the file, which may have changed when the session is pickled.
+        self._arguments = (network, path, threads, level)
         try:
             self._session: Any = onnxruntime.InferenceSession(
                 network, options, providers=["CPUExecutionProvider"]
@@ -98,7 +99,7 @@ class OnnxSession:
         self.outputs = {node.name: node for node in self._session.get_outputs()}
 
     def __reduce__(self) -> Any:
-        return OnnxSession, (self.path.read_bytes(), *self._options)
+        return OnnxSession, self._arguments
 
     def run(self, output: str, inputs: dict[str, Any]) -> ScoreArray:
         """Run the network on one batch and return one of its outputs as float32.

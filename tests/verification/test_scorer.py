@@ -1,3 +1,4 @@
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -191,3 +192,11 @@ def test_a_quickly_opened_network_gives_the_same_scores():
     assert quick.embed(crops) == pytest.approx(slow.embed(crops), abs=1e-6)
     given = quick.score_pairs(crops[:3], crops[3:])
     assert given == pytest.approx(slow.score_pairs(crops[:3], crops[3:]), abs=1e-6)
+
+
+def test_a_pickled_scorer_has_the_network_that_was_opened(make_bundle):
+    bundle = make_bundle("embedding")
+    scorer = BundleScorer(bundle)
+    expected = scorer.embed(crops(2))
+    bundle.network_path.write_bytes(b"damaged since")
+    assert np.array_equal(pickle.loads(pickle.dumps(scorer)).embed(crops(2)), expected)
