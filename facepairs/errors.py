@@ -1,6 +1,21 @@
 """Errors that a user can act on; every other exception is a bug."""
 
+import errno
+
 NO_PLACE = "no folder for temporary files can be written; set TMPDIR to one that can"
+FREE_SPACE = "free space or choose another place"
+SHORTAGES = {  # a machine that has run out of something is not a bug
+    errno.ENOSPC: FREE_SPACE,
+    errno.EFBIG: "raise the limit (ulimit -f)",
+    errno.EROFS: "choose another place",
+    errno.EMFILE: "raise the limit (ulimit -n)",
+    errno.ENFILE: "close other programs",
+    errno.ENOMEM: "free memory or raise the limit (ulimit -v)",
+    errno.EAGAIN: "raise the limit (ulimit -u) or free memory",
+    errno.EIO: "the disk has failed there",
+}
+if hasattr(errno, "EDQUOT"):  # not on Windows
+    SHORTAGES[errno.EDQUOT] = FREE_SPACE
 
 
 class FacepairsError(Exception):

@@ -47,7 +47,7 @@ class UploadingShardWriter(ShardWriter):
 
     def __call__(self, plan: ShardPlan) -> RecordShard:
         """Write and upload a shard; raises what ShardWriter raises."""
-        with remote_errors(), scratch_folder("facepairs-shard") as folder:
+        with remote_errors(self.target), scratch_folder("facepairs-shard") as folder:
             crop = (self.frame_px, self.crop_px)
             shard = ShardWriter(self.root, folder, self.encoding, *crop, self.read_file)(plan)
             copy_to(folder / plan.name, self.target / plan.name)

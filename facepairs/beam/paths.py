@@ -60,12 +60,8 @@ class BeamPath:
 
     def read_bytes(self) -> bytes:
         """Read the whole file."""
-        return self.read(-1)
-
-    def read(self, size: int) -> bytes:
-        """Read up to `size` bytes from the start, so that a path can stand for an open file."""
         with reading(self) as handle, _as_os_error(self):
-            return bytes(handle.read(size))
+            return bytes(handle.read())
 
     def read_file(self, name: str) -> bytes:
         """Read a file below this folder; as a bound method it can be pickled."""
@@ -127,6 +123,7 @@ def _as_os_error(path: BeamPath) -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.strerror:
+            error.filename = error.filename or path.text
             raise
         if "not found" in str(error).lower():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path.text) from error

@@ -4,13 +4,14 @@ A FaceIndex has a local root. That of a remote folder is a stand-in, which exist
 serves to name the folder; `remote_errors` puts the real name into error messages.
 """
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from facepairs.beam.paths import BeamPath, Place, files_below
 from facepairs.data.index import READABLE, FaceIndex, Skipped, name_problem
-from facepairs.errors import BadData, FacepairsError
+from facepairs.errors import SHORTAGES, BadData, FacepairsError
 
 
 def index_place(root: Place) -> FaceIndex:
@@ -38,13 +39,19 @@ def stand_in(place: Place) -> Path:
 
 @contextmanager
 def remote_errors(*places: Place) -> Iterator[None]:
-    """Raise OSError as BadData; name these places, not their stand-ins, in error messages."""
+    """Raise OSError as BadData; name these places, not their stand-ins, in error messages.
+
+    A shortage of this machine and a closed standard output stay OSErrors.
+    """
     try:
         yield
     except OSError as error:
-        raise BadData(
-            f"{error.filename}: {error.strerror}; check the place and its access"
-        ) from None
+        # EIO is no shortage here: file systems of Beam raise it for any failure, see `paths`.
+        shortage = error.errno in SHORTAGES and error.errno != errno.EIO
+        if shortage or (isinstance(error, BrokenPipeError) and not error.filename):
+            raise
+        place = error.filename or " or ".join(map(str, places))
+        raise BadData(f"{place}: {error.strerror}; check the place and its access") from None
     except FacepairsError as error:
         text = str(error)
         for place in places:

@@ -48,8 +48,11 @@ def verify_pairs_at(
     folder = source.parent if root is None else parse_place(root)
     if resume and isinstance(target, BeamPath):
         raise BadConfig(f"{out}: --resume needs an --out on this machine, where work is kept")
-    settings = (point, folder, resume, progress, framing, ordered_map)
-    with remote_errors(), scratch_folder("facepairs-pairs") as scratch:
+    read_file = folder.read_file if isinstance(folder, BeamPath) else None
+    settings = (point, str(folder), resume, progress, framing, ordered_map, read_file)
+    if isinstance(source, Path) and isinstance(target, Path) and isinstance(folder, Path):
+        return verify_pairs(verifier, source, target, *settings)
+    with remote_errors(source, target, folder), scratch_folder("facepairs-pairs") as scratch:
         list_file = source if isinstance(source, Path) else scratch / "pairs.csv"
         scores = target if isinstance(target, Path) else scratch / "out" / target.name
         if isinstance(source, BeamPath):

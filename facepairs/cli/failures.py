@@ -1,28 +1,14 @@
 """Turn exceptions into one line of text and an exit code."""
 
-import errno
 from typing import Any
 
 from facepairs.cli.output import ERROR, print_error
-from facepairs.errors import NO_PLACE
+from facepairs.errors import NO_PLACE, SHORTAGES
 
 TENSORFLOW_OUT_OF_MEMORY = "ResourceExhaustedError"
 LIBRARY_OUT_OF_MEMORY = ("failed to map segment", "annot allocate memory")
 NO_TEMPORARY_FOLDER = "No usable temporary directory"  # Python's message
 OUT_OF_MEMORY = "out of memory; free some or raise the limit (ulimit -v), or reduce the input"
-FREE_SPACE = "free space or choose another place"
-SHORTAGES = {  # a machine that has run out of something is not a bug
-    errno.ENOSPC: FREE_SPACE,
-    errno.EFBIG: "raise the limit (ulimit -f)",
-    errno.EROFS: "choose another place",
-    errno.EMFILE: "raise the limit (ulimit -n)",
-    errno.ENFILE: "close other programs",
-    errno.ENOMEM: "free memory or raise the limit (ulimit -v)",
-    errno.EAGAIN: "raise the limit (ulimit -u) or free memory",
-    errno.EIO: "the disk has failed there",
-}
-if hasattr(errno, "EDQUOT"):  # not on Windows
-    SHORTAGES[errno.EDQUOT] = FREE_SPACE
 
 
 def describe_shortage(error: Exception) -> str:

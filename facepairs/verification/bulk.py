@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.data.index import ReadFile
 from facepairs.errors import BadData, BadImage
 from facepairs.images.crop import Crop
 from facepairs.support.parallel import OrderedMap, batches, thread_map
@@ -40,18 +41,29 @@ Indices = npt.NDArray[np.integer[Any]]
 class CropReader:
     """Reads images as a verifier's network sees them; picklable.
 
-    `root` is a `Path`, or a remote folder whose files have a method `read`. With `framing` the
-    largest face is found and framed first, as in `Verifier.verify`.
+    Attributes:
+        verifier: Cuts the crops.
+        root: The folder that names count from; with `read_file`, the text that messages show.
+        framing: Find and frame the largest face first, as `Verifier.verify` does.
+        read_file: Reads an image by its name; by default from the file below `root`.
     """
 
     verifier: "Verifier"
-    root: Any
+    root: Path | str
     framing: bool = True
+    read_file: ReadFile | None = None
 
     def __call__(self, name: str) -> Crop:
         """Return uint8[crop_px, crop_px, 3]; raises BadImage."""
-        path = self.root / name
-        return self.verifier.crop(path, name=str(path), framing=self.framing)
+        if self.read_file is None:
+            path = Path(self.root, name)
+            return self.verifier.crop(path, name=str(path), framing=self.framing)
+        place = f"{self.root}/{name}"
+        try:
+            data = self.read_file(name)
+        except OSError as error:
+            raise BadImage(f"{place}: {error.strerror}; choose a readable image file") from None
+        return self.verifier.crop(data, name=place, framing=self.framing)
 
 
 class PairRows(NamedTuple):

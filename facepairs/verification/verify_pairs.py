@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.thresholds import OperatingPoint
+from facepairs.data.index import ReadFile
 from facepairs.errors import BadData
 from facepairs.support.checksum import checksummed_file, file_sha256
 from facepairs.support.parallel import OrderedMap, batches, thread_map
@@ -60,11 +60,12 @@ def verify_pairs(
     pairs: Path,
     out: Path,
     point: OperatingPoint,
-    root: Any = None,
+    root: Path | str | None = None,
     resume: bool = False,
     progress: ProgressFactory = ignore_phases,
     framing: bool = True,
     ordered_map: OrderedMap = thread_map,
+    read_file: ReadFile | None = None,
 ) -> PairsReport:
     """Score every pair of a CSV file into another CSV file.
 
@@ -75,12 +76,13 @@ def verify_pairs(
             error, the latter empty or what is wrong with the line or its images. Interrupted work
             stays in OUT.partial.
         point: The threshold.
-        root: Folder that the paths count from: a `Path`, or a remote folder as `bulk.CropReader`
-            takes it; None for the folder of `pairs`.
+        root: Folder that the paths count from, None for the folder of `pairs`; with `read_file`,
+            the text that names it in messages.
         resume: Continue interrupted work; images that failed are tried again.
         progress: Displays the phases of the work.
         framing: Find and frame the largest face of each photo, as `Verifier.verify` does.
         ordered_map: Where the work is done: by default in threads over all cores.
+        read_file: Reads an image by its path in `pairs`; by default from the file below `root`.
 
     Raises:
         BadData: The pairs file cannot be used as a whole, or `out` cannot be written.
@@ -89,15 +91,15 @@ def verify_pairs(
     started = time.monotonic()
     file = PairsFile(pairs)
     root = pairs.parent if root is None else root
-    if isinstance(root, Path) and not root.is_dir():
+    if read_file is None and not Path(root).is_dir():
         raise BadData(f"{root}: not a folder; give the one that the paths in {pairs} count from")
-    place = repr(root.resolve() if isinstance(root, Path) else root)
+    place = str(Path(root).resolve() if read_file is None else root)
     fingerprint = _fingerprint(verifier, file, place, framing)
     embeds = verifier.bundle.kind == "embedding"
     with PartialResults(out, fingerprint, resume) as results:
         rows = _number_images(file, results)
         results.set_row_count(results.image_count if embeds else rows)
-        reader = CropReader(verifier, root, framing)
+        reader = CropReader(verifier, root, framing, read_file)
         scorer = BulkScorer(reader, results.image_name, results, results.add_errors, ordered_map)
         pair_rows = (pair_rows for _, pair_rows in _read_chunks(file, results, rows))
         scorer.compute(pair_rows, progress("reading images" if embeds else "comparing images"))

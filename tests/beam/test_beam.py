@@ -1,5 +1,6 @@
 """Passes on Beam give the results of threads, and name in one line what went wrong."""
 
+import errno
 import hashlib
 import sys
 from itertools import pairwise
@@ -21,7 +22,7 @@ from facepairs.beam.verify_pairs import verify_pairs_at
 from facepairs.bundles.thresholds import operating_point
 from facepairs.cli.main import main
 from facepairs.data.doctor import check_dataset
-from facepairs.errors import BadConfig, BadImage, BadRun
+from facepairs.errors import BadConfig, BadData, BadImage, BadRun
 from facepairs.support.parallel import thread_map
 from facepairs.verification.verifier import Verifier
 
@@ -178,6 +179,33 @@ def test_resume_needs_a_local_output(photos, tmp_path):
             "mem://bucket/scores.csv",
             operating_point(verifier.bundle),
             resume=True,
+        )
+
+
+@pytest.mark.parametrize(
+    ("failure", "raised", "message"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), OSError, "Too many open files"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), BrokenPipeError, "Broken pipe"),
+        (TimeoutError(errno.ETIMEDOUT, "late"), BadData, "^mem://bucket/pairs.csv or .*: late"),
+        (OSError(errno.EIO, "no route", "mem://x"), BadData, "^mem://x: no route; check the place"),
+    ],
+)  # fmt: skip
+def test_failures_with_a_remote_list_name_a_place(photos, tmp_path, failure, raised, message):
+    verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", "embedding").folder, threads=1)
+    FILES["mem://bucket/pairs.csv"] = b"left,right\n0.png,1.png\n"
+
+    def fail(label):
+        raise failure
+
+    with pytest.raises(raised, match=message):
+        verify_pairs_at(
+            verifier,
+            "mem://bucket/pairs.csv",
+            str(tmp_path / "out.csv"),
+            operating_point(verifier.bundle),
+            str(photos),
+            progress=fail,
         )
 
 

@@ -5,9 +5,10 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 
 import pytest
-from command_line import facepairs
+from command_line import facepairs, in_process
 
 from facepairs.cli import main as cli
 from facepairs.data.synth.folder import write_synthetic_faces
@@ -54,6 +55,17 @@ def test_a_bug_is_raised(monkeypatch):
     monkeypatch.setattr(cli, "build_app", raising)
     with pytest.raises(OSError, match="no shortage"):
         cli.main(["info"])
+
+
+def test_a_shortage_in_a_list_of_local_pairs_is_not_a_matter_of_access(monkeypatch, tmp_path):
+    def raising(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("facepairs.beam.verify_pairs.verify_pairs", raising)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))  # local work needs none
+    words = ("verify", "--pairs", tmp_path / "pairs.csv", "--out", tmp_path / "out.csv")
+    done = in_process(*words, check=2)
+    assert done.stderr == "facepairs: error: Too many open files; raise the limit (ulimit -n)\n"
 
 
 def test_a_file_size_limit(faces, tmp_path):
