@@ -61,7 +61,11 @@ def test_an_entry_keeps_the_fields_of_its_row():
         ([FULL], {"threshold": 0.1, "max_fmr": 0.01}, "exclude each other"),
         ([FULL], {"threshold": math.nan}, "nan, not a finite number"),
         ([FULL], {"threshold": -math.inf}, "-inf, not a finite number"),
-        ([FULL, REFUSED], {"max_fmr": 0.05}, "no threshold for FMR 0.05; it has thresholds for 0.01$"),
+        (
+            [FULL, REFUSED],
+            {"max_fmr": 0.05},
+            "no threshold for FMR 0.05; it has thresholds for 0.01$",
+        ),
         ([FULL, REFUSED], {"max_fmr": 0.001}, r"FMR 0.001 \(3,000 .* too few\); it has .* 0.01$"),
         ([], {"max_fmr": 0.001}, "it has none; give a threshold"),
         ([FULL], {"max_fmr": math.nan}, "no threshold for FMR nan"),
