@@ -1,16 +1,15 @@
 """Fetching LFW: every file once, checked, and nothing half finished left behind."""
 
 import hashlib
-import io
 import subprocess
 import sys
 import tarfile
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from archives import tgz, zipped
 from range_server import Remote, serving, sha256
 
 from facepairs.data.lfw.fetch import ARCHIVES, LISTS, Archive, RemoteFile, content_sha256, fetch_lfw
@@ -29,26 +28,6 @@ WORDS = {source.file: f"official {source.file}\n".encode() for source in LISTS}
 def remote() -> Iterator[Remote]:
     with serving() as server:
         yield server
-
-
-def tgz(files: dict[str, bytes], *extra: tarfile.TarInfo) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as tar:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-        for info in extra:
-            tar.addfile(info)
-    return out.getvalue()
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as bundle:
-        for name, data in files.items():
-            bundle.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
-    return out.getvalue()
 
 
 def below(top: str) -> dict[str, bytes]:

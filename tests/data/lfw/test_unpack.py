@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from archives import tgz, zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,26 +22,6 @@ PHOTOS = {
     "x/Ann/2.jpg": b"two" * 2000,
     "x/Zed/1.jpg": bytes(range(256)) * 40,
 }
-
-
-def tgz(files: dict[str, bytes], *extra: tarfile.TarInfo) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as tar:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-        for info in extra:
-            tar.addfile(info)
-    return out.getvalue()
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as bundle:
-        for name, data in files.items():
-            bundle.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
-    return out.getvalue()
 
 
 def tree(folder: Path) -> dict[str, bytes]:
