@@ -11,6 +11,7 @@ Method = Literal[
 ]
 ImageModel = Literal["difference", "siamese-conv"]  # they learn from the images of each step
 Protocol = Literal["heldout", "view1"]
+Align = Literal["landmarks", "none"]
 Store = Literal["auto", "files", "memory", "tfrecord"]
 Sampler = Literal["auto", "article"]
 Loss = Literal[
