@@ -13,8 +13,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from facepairs.choices import Loss, Model, Protocol, Sampler, Singletons, Store
+from facepairs.choices import Align, Loss, Model, Protocol, Sampler, Singletons, Store
 from facepairs.errors import BadConfig
+from facepairs.images.crop import CropSpec
 from facepairs.support.validation import check_fields, validate
 
 EMBEDDINGS = ("siamese", "siamese-conv")  # models that learn from genuine pairs of distinct people
@@ -69,7 +70,9 @@ class TrainConfig:
         margin: Margin between genuine and impostor scores; 0: the loss's default.
         singletons: How `cosface` and `arcface` use people with one photo.
         image_size: Side of the network's input in pixels.
-        frame_px: The crop is `crop_px` of every `frame_px` of the image's shorter side.
+        align: `landmarks` finds the face in every photo and aligns it; `none` takes photos as they
+            are, already framed as LFW's are.
+        frame_px: The crop is `crop_px` of every `frame_px` of the frame's side.
         crop_px: Side of the stored crop in pixels.
         augment: Strength of random shift, scale, rotation and light; 0, and siamese always: only
             mirroring.
@@ -84,7 +87,8 @@ class TrainConfig:
         calibration_pairs: Pairs of the calibration people, half of them genuine.
         deterministic: Refuse TensorFlow operations whose results may vary (on GPUs).
         checkpoint_minutes: The longest time between two checkpoints, in minutes.
-        skip_bad: Leave unreadable images out instead of refusing the folder.
+        skip_bad: Leave out photos that cannot be read or show no face, instead of refusing the
+            folder.
 
     Raises:
         BadConfig: A value is of the wrong type or outside its range, or two values contradict
@@ -107,6 +111,7 @@ class TrainConfig:
     margin: Annotated[float, Meta(ge=0, le=2)] = 0.0
     singletons: Singletons = "classes"
     image_size: Annotated[int, Meta(ge=64, le=224)] = 128
+    align: Align = "landmarks"
     frame_px: Annotated[int, Meta(ge=16, le=4096)] = 250
     crop_px: Annotated[int, Meta(ge=16, le=1024)] = 128
     augment: Annotated[float, Meta(ge=0, le=2)] = 1.0
@@ -175,6 +180,11 @@ class TrainConfig:
         """The loss and its settings, as keyword arguments of `build_network`."""
         names = ("loss", "temperature", "margin", "singletons")
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def crop_spec(self) -> CropSpec:
+        """The square of a frame that the network sees."""
+        return CropSpec(self.frame_px, self.crop_px)
 
     @property
     def max_epochs(self) -> int:

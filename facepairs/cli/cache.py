@@ -7,6 +7,7 @@ from typer import Argument, Option
 
 from facepairs.choices import Encoding, ImageModel
 from facepairs.cli.options import (
+    Align,
     AnyData,
     BeamOptions,
     Config,
@@ -44,6 +45,7 @@ def build(
     model: Annotated[
         ImageModel | None, Option(help="Architecture to train. [default: difference]")
     ] = None,
+    align: Align = None,
     seed: Seed = None,
     protocol: Protocol = None,
     lists: Lists = None,

@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from facepairs.choices import Method
-from facepairs.cli.options import Config, Data, Json, joined
+from facepairs.cli.options import Align, Config, Data, Json, joined
 from facepairs.cli.output import INTERRUPTED, log, print_json, progress_display
 
 EXAMPLE = (
@@ -30,6 +30,7 @@ def crossval(
         ),
     ] = None,
     config: Config = None,
+    align: Align = None,
     folds: Annotated[str | None, Option(help="Such as 3, 1-10 or 2,5,7-8. [default: all]")] = None,
     minutes_per_fold: Annotated[
         float | None, Option(help="Plan the epochs of a trained method to fit.")
@@ -53,15 +54,16 @@ def crossval(
     from facepairs.training.view2.folds import prepare_view2
     from facepairs.training.view2.methods import check_place, make_plan
 
-    plan = make_plan(methods, folds, minutes_per_fold, config)
+    plan = make_plan(methods, folds, minutes_per_fold, config, align)
     check_place(out, data, resume)
     require_room_to_train()
     progress = progress_display(json)
-    view = prepare_view2(data, lists, plan.folds, log, progress("checking images"))
+    finding = progress("finding faces")
+    view, photos = prepare_view2(data, lists, plan.folds, plan.align, log, finding)
     quiet_tensorflow()
     from facepairs.training.view2.crossval import crossval as run
 
-    report = run(view, plan, out, resume, log, progress)
+    report = run(view, photos, plan, out, resume, log, progress)
     if json:
         print_json({**to_plain(report.results), "out": str(out), "interrupted": report.interrupted})
     elif report.results.methods:

@@ -42,7 +42,16 @@ Protocol = Annotated[
 Seed = Annotated[
     int | None, Option(help="Seed of split, pairs, weights and augmentation. [default: 0]")
 ]
-SkipBad = Annotated[bool, Option("--skip-bad", help="Leave unreadable images out.")]
+SkipBad = Annotated[
+    bool, Option("--skip-bad", help="Leave out photos that cannot be read or show no face.")
+]
+Align = Annotated[
+    choices.Align | None,
+    Option(
+        help="landmarks: find and align the face in every photo; none: take photos as they are, "
+        "framed like LFW's. [default: landmarks]"
+    ),
+]
 Config = Annotated[Path | None, Option(help="TOML file of settings; options override it.")]
 Runner = Annotated[
     str | None,

@@ -9,6 +9,7 @@ from typer import Option
 
 from facepairs.choices import Devices, Loss, Store
 from facepairs.cli.options import (
+    Align,
     Config,
     Data,
     Json,
@@ -64,6 +65,7 @@ def train(
     ] = None,
     store: Annotated[Store | None, Option(help="Where images come from. [default: auto]")] = None,
     cache: Annotated[Path | None, Option(help="Pair cache, for --store tfrecord.")] = None,
+    align: Align = None,
     seed: Seed = None,
     skip_bad: SkipBad = False,
     devices: Annotated[
@@ -102,7 +104,7 @@ def train(
     settings = resolve_config(options, config, run_folder, resume)
     require_room_to_train()
     progress = progress_display(json)
-    index, split = prepare(data, settings, log, progress("checking images"))
+    index, plan, split = prepare(data, settings, log, progress("finding faces"))
     quiet_tensorflow()
     from facepairs.training.train import TrainOptions
     from facepairs.training.train import train as run
@@ -117,7 +119,7 @@ def train(
         config_file=run_folder / CONFIG if resume else config,
     )
     try:
-        report = run(index, split, settings, run_folder, run_options)
+        report = run(index, plan, split, settings, run_folder, run_options)
     except LostWorker as lost:
         print_error(lost.kind, str(lost), json)
         raise typer.Exit(LOST_WORKER) from None

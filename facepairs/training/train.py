@@ -12,6 +12,7 @@ from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
+from facepairs.images.crop_plan import CropPlan
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.progress import MessageCallback
 from facepairs.training.distributed.context import DistributedContext
@@ -73,6 +74,7 @@ class TrainReport:
 
 def train(
     index: FaceIndex,
+    plan: CropPlan,
     split: PeopleSplit,
     config: TrainConfig,
     out: Path,
@@ -84,6 +86,7 @@ def train(
 
     Args:
         index: The images, from `prepare`.
+        plan: How they are cropped, from `prepare`.
         split: The people, from `prepare`.
         config: The settings, from `resolve_config`.
         out: The run folder.
@@ -102,7 +105,7 @@ def train(
         RunFolder(out, options.resume, read_only=not context.is_chief) as run,
         stop_on_signal(log) as should_stop,
     ):
-        data = _open_data(index, split, config, run, options, context)
+        data = _open_data(index, plan, split, config, run, options, context)
         run.write_config(config)
         state = create_state(data, context)
         session = Session(run, data, state, context, should_stop, options)
@@ -145,6 +148,7 @@ def _check_devices(context: DistributedContext, config: TrainConfig, log: Messag
 
 def _open_data(
     index: FaceIndex,
+    plan: CropPlan,
     split: PeopleSplit,
     config: TrainConfig,
     run: RunFolder,
@@ -154,12 +158,15 @@ def _open_data(
     """Open the cache and the store that the settings name."""
     cache = None
     if config.store == "tfrecord":
-        cache = open_training_cache(Path(config.cache), index, split, config, options.config_file)
+        cache = open_training_cache(
+            Path(config.cache), index, plan, split, config, options.config_file
+        )
     run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
     folder = options.store_folder or run.path.parent
     with context.chief_first():  # the others find what the chief has decoded
-        store = open_store(index, config, folder, options.log, options.progress("decoding images"))
-    return TrainingData(limit_batch_size(config, split), index, split, store, cache)
+        decoding = options.progress("decoding images")
+        store = open_store(index, plan, config, folder, options.log, decoding)
+    return TrainingData(limit_batch_size(config, split), index, plan, split, store, cache)
 
 
 def _write_bundle(session: Session, validator: Validator) -> Path:
@@ -176,7 +183,7 @@ def _write_bundle(session: Session, validator: Validator) -> Path:
     write_trained_bundle(
         session.run.bundle_path,
         session.network_on_one_device(),
-        data.config.frame_px,
+        data.plan,
         _identities(session),
         _manifest_entry(session, figures["val_auc"]),
         (lambda draft: calibration) if calibration else fit_calibration,

@@ -23,11 +23,12 @@ from facepairs.bundles.default import FOLDER
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
 from facepairs.cli.output import ERROR, INTERRUPTED, log, print_error, progress_display
 from facepairs.config import TrainConfig, from_table, load_config
+from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData, FacepairsError
 from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
 from facepairs.evaluation.scores import read_scores
-from facepairs.training.inputs.people import readable_index
+from facepairs.training.inputs.people import usable_photos
 
 SOURCE = "probability one half on the unseen people of LFW View 2's folds"
 STANDS_FOR = (
@@ -121,7 +122,10 @@ def build(data: Path, view2: Path, config_file: Path, out: Path, run: Path, fail
     measured_on = check_same_recipe(config, view2)
     figures = view2_figures(view2)
     calibration = calibration_of(view2, figures)
-    index = readable_index(data, config.skip_bad, log, progress_display()("checking images"))
+    finding = progress_display()("finding faces")
+    index, photos = usable_photos(
+        FaceIndex.scan(data), config.align, config.skip_bad, log, finding
+    )
     if measured_on not in ("", index.fingerprint):
         raise BadData(f"{view2}: was run on other images than {data} holds; give the same folder")
     nobody = np.empty(0, np.int64)
@@ -136,6 +140,7 @@ def build(data: Path, view2: Path, config_file: Path, out: Path, run: Path, fail
     resume = (run / "config.toml").exists()
     report = train(
         index,
+        photos.crop_plan(config.crop_spec, config.align),
         split,
         config,
         run,

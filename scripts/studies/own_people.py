@@ -123,6 +123,7 @@ def make(study: Study, method: str, count: int) -> tuple[dict[str, Any], Path]:
     else:
         fixed = {
             "model": start.model,
+            "align": "landmarks" if start.aligned else "none",
             "image_size": start.network.image_px,
             "frame_px": start.framing.frame_px,
             "crop_px": start.framing.crop_px,

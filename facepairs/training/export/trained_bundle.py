@@ -30,7 +30,7 @@ FitCalibration = Callable[[Bundle], FittedCalibration]
 def write_trained_bundle(
     out: Path,
     network: Network,
-    frame_px: int,
+    plan: CropPlan,
     identities: Identities,
     training: Mapping[str, Any],
     fit_calibration: FitCalibration,
@@ -40,7 +40,7 @@ def write_trained_bundle(
     Args:
         out: The bundle's folder.
         network: The trained network; its weights are rounded in place (`round_weights`).
-        frame_px: Shorter side of the images of which the network sees a crop.
+        plan: How the network's images are cropped.
         identities: The people that the network was trained and calibrated on.
         training: Plain values about the training, for the manifest.
         fit_calibration: Fits the calibration with a draft of the bundle.
@@ -57,7 +57,8 @@ def write_trained_bundle(
     manifest: dict[str, Any] = {
         "kind": network.kind,
         "model": network.name,
-        "framing": {"frame_px": frame_px, "crop_px": network.crop_px},
+        "framing": to_plain(plan.spec),
+        "alignment": plan.alignment,
         "network": {
             "file": NETWORK,
             "inputs": list(network.inputs),

@@ -42,6 +42,7 @@ def settings_from_bundle(settings: dict[str, Any]) -> dict[str, Any]:
     fixed = {
         "model": bundle.model,
         "image_size": image_size,
+        "align": "landmarks" if bundle.aligned else "none",
         "frame_px": bundle.framing.frame_px,
         "crop_px": bundle.framing.crop_px,
     }

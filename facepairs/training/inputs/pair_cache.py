@@ -11,6 +11,7 @@ from facepairs.config import TrainConfig, load_config
 from facepairs.data.index import FaceIndex, ReadFile
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData
+from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.records.build import (
     build_cache,
     check_request,
@@ -27,11 +28,11 @@ from facepairs.support.progress import (
     ignore_message,
     ignore_phases,
 )
-from facepairs.training.inputs.people import choose_people, keep_readable
+from facepairs.training.inputs.people import choose_people, usable_photos
 
 DEFAULT_ENCODING = "jpeg"
 DEFAULT_MODEL = "difference"  # TrainConfig's default model does not train from a cache
-OPTIONS = ("model", "seed", "protocol", "lists", "skip_bad")  # settings that are options as well
+OPTIONS = ("model", "seed", "protocol", "lists", "align", "skip_bad")  # settings that are options as well
 FROM_FILE = ("genuine_share", "frame_px", "crop_px", "calibration_share", "test_share")
 
 
@@ -78,19 +79,20 @@ def build_training_cache(
     if out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} lies in the folder of faces; choose another place for the cache")
     with held(lock_beside(out), out, BadData, "choose another place"):
-        checked = progress("checking images")
-        index = keep_readable(scan(data), config.skip_bad, log, checked, ordered_map, read_file)
+        inspected = progress("finding faces")
+        index, table = usable_photos(
+            scan(data), config.align, config.skip_bad, log, inspected, ordered_map, read_file
+        )
         return build_cache(
             out,
             index,
+            table.crop_plan(config.crop_spec, config.align),
             choose_people(index, config).training,
             pairs,
             seed=config.seed,
             genuine_share=config.genuine_share,
             encoding=encoding,
             shards=shards,
-            frame_px=config.frame_px,
-            crop_px=config.crop_px,
             progress=progress("writing pairs"),
             ordered_map=ordered_map,
             read_file=read_file,
@@ -119,6 +121,7 @@ def _base_config(config_file: Path | None) -> TrainConfig:
 def open_training_cache(
     folder: Path,
     index: FaceIndex,
+    plan: CropPlan,
     split: PeopleSplit,
     config: TrainConfig,
     config_file: Path | None = None,
@@ -128,6 +131,7 @@ def open_training_cache(
     Args:
         folder: The cache.
         index: The images of the training.
+        plan: How they are cropped.
         split: Its people.
         config: Its settings.
         config_file: TOML file of the settings, for the command in the message.
@@ -145,6 +149,8 @@ def open_training_cache(
         genuine_share=config.genuine_share,
         frame_px=config.frame_px,
         crop_px=config.crop_px,
+        alignment=plan.alignment,
+        plan_digest=plan.digest,
     )
     return store
 

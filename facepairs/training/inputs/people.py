@@ -1,4 +1,4 @@
-"""Choose the people that a training learns from, and check their images.
+"""Choose the people that a training learns from, and find the faces in their photos.
 
 Does not import TensorFlow, so mistakes are reported before it is loaded.
 """
@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.choices import Align
 from facepairs.config import TrainConfig
-from facepairs.data.doctor import unreadable_images
 from facepairs.data.index import FaceIndex, ReadFile
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
+from facepairs.faces.inspection import inspect_photos
+from facepairs.faces.photo_table import PhotoTable
+from facepairs.images.crop_plan import CropPlan
 from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
 
@@ -28,67 +31,57 @@ UNREADABLE = (
 )
 
 
-def readable_index(
-    data: Path,
-    skip_bad: bool,
-    log: MessageCallback,
-    progress: ProgressCallback = ignore_progress,
-    ordered_map: OrderedMap = thread_map,
-) -> FaceIndex:
-    """Index a folder and decode every image once.
-
-    Args:
-        data: Folder of `Person_Name/photo.jpg`.
-        skip_bad: Leave unreadable images out instead of raising.
-        log: Receives the number of files left out.
-        progress: Counts the images decoded.
-        ordered_map: Runs the decoding; in threads by default.
-
-    Raises:
-        BadData: The folder cannot be indexed, or an image cannot be read and `skip_bad` is false.
-    """
-    return keep_readable(FaceIndex.scan(data), skip_bad, log, progress, ordered_map)
-
-
-def keep_readable(
+def usable_photos(
     index: FaceIndex,
+    align: Align,
     skip_bad: bool,
     log: MessageCallback,
     progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
     read_file: ReadFile | None = None,
-) -> FaceIndex:
-    """Decode every image of an index once, and return the index of the readable ones.
+) -> tuple[FaceIndex, PhotoTable]:
+    """Inspect every photo of an index once, and return the usable ones.
 
     Args:
-        index: The images to check.
-        skip_bad: Leave unreadable images out instead of raising.
-        log: Receives the number of files left out.
-        progress: Counts the images decoded.
-        ordered_map: Runs the decoding; in threads by default.
-        read_file: Reads an image by its name; by default from the file below `index.root`.
+        index: The photos.
+        align: With `landmarks`, a photo must show a face.
+        skip_bad: Leave unusable photos out instead of raising.
+        log: Receives the number of files left out, and of photos with several faces.
+        progress: Counts the photos inspected.
+        ordered_map: Runs the inspection; in threads by default.
+        read_file: Reads a photo by its name; by default from the file below `index.root`.
 
     Raises:
-        BadData: An image cannot be read and `skip_bad` is false; names the first one.
+        BadData: A photo cannot be read or shows no face, and `skip_bad` is false; names the first.
     """
     unsupported = [path for path, reason in index.skipped if reason in UNREADABLE and "/" in path]
-    broken = unreadable_images(index, progress, ordered_map, read_file)
-    count = len(unsupported) + len(broken)
-    if not count:
-        return index
-    if not skip_bad:
-        first = (
-            f"{index.path(broken[0][0])}: {broken[0][1]}"
-            if broken
-            else f"{index.root / unsupported[0]}: not a JPEG, PNG or BMP image that can be read"
-        )
-        more = f" (and {count - 1} more)" if count > 1 else ""
-        raise BadData(
-            f"{first}{more}; list all of them with: facepairs data check {index.root}, or leave "
-            "them out with --skip-bad"
-        )
-    log(f"{count} unreadable or unsupported files skipped")
-    return index.without(image for image, _ in broken)
+    table = inspect_photos(index, align, progress, ordered_map, read_file)
+    count = len(unsupported) + len(table.problems)
+    if count and not skip_bad:
+        raise BadData(_describe_unusable(index, unsupported, table, count))
+    if count:
+        log(f"{count} unusable files skipped")
+        index, table = index.without(table.problems), table.without(table.problems)
+    several = int((table.faces > 1).sum())
+    if several:
+        log(f"{several:,} photos show several faces; the most prominent one is used")
+    return index, table
+
+
+def _describe_unusable(
+    index: FaceIndex, unsupported: list[str], table: PhotoTable, count: int
+) -> str:
+    """Say what is wrong with the first unusable file, and what to do about all of them."""
+    if table.problems:
+        image, (_, reason) = min(table.problems.items())
+        first = f"{index.path(image)}: {reason}"
+    else:
+        first = f"{index.root / unsupported[0]}: not an image that can be read"
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    return (
+        f"{first}{more}; list all of them with: facepairs data check {index.root}, or leave "
+        "them out with --skip-bad"
+    )
 
 
 def prepare(
@@ -96,21 +89,23 @@ def prepare(
     config: TrainConfig,
     log: MessageCallback,
     progress: ProgressCallback = ignore_progress,
-) -> tuple[FaceIndex, PeopleSplit]:
-    """Index and check a folder, and split its people as the settings ask.
+) -> tuple[FaceIndex, CropPlan, PeopleSplit]:
+    """Index a folder, find the faces in its photos, and split its people as the settings ask.
 
     Args:
         data: Folder of `Person_Name/photo.jpg`.
         config: The training's settings.
-        log: Receives the number of files left out.
-        progress: Counts the images decoded.
+        log: Receives messages.
+        progress: Counts the photos inspected.
 
     Raises:
-        BadData: An image cannot be read and `config.skip_bad` is false.
+        BadData: A photo cannot be used and `config.skip_bad` is false.
         NotEnough: There are too few people to train on and to calibrate with.
     """
-    index = readable_index(data, config.skip_bad, log, progress)
-    return index, choose_people(index, config)
+    index = FaceIndex.scan(data)
+    choose_people(index, config)  # too few people are reported before all photos are searched
+    index, table = usable_photos(index, config.align, config.skip_bad, log, progress)
+    return index, table.crop_plan(config.crop_spec, config.align), choose_people(index, config)
 
 
 def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:

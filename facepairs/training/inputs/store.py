@@ -6,6 +6,7 @@ import psutil
 
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
+from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore, store_bytes
@@ -16,6 +17,7 @@ SHARE_OF_FREE_MEMORY = 0.25  # that the memory store may take when `store` is au
 
 def open_store(
     index: FaceIndex,
+    plan: CropPlan,
     config: TrainConfig,
     folder: Path,
     log: MessageCallback,
@@ -25,6 +27,7 @@ def open_store(
 
     Args:
         index: The images.
+        plan: How they are cropped.
         config: The training's settings.
         folder: Where the memory store's array is kept, for all trainings on these images there.
         log: Receives the choice that `auto` made.
@@ -38,8 +41,7 @@ def open_store(
         log(
             f"store: {kind} ({size / 1e6:,.0f} MB decoded, {free / 1e6:,.0f} MB of memory are free)"
         )
-    frame_px, crop_px = config.frame_px, config.crop_px
     if kind == "memory":
-        path = folder / f"store-{index.fingerprint[:16]}-{crop_px}of{frame_px}.npy"
-        return MemoryStore.build(index, frame_px, crop_px, path, progress, log)
-    return FileStore(index, frame_px, crop_px)
+        path = folder / f"store-{index.fingerprint[:16]}-{plan.digest[:16]}.npy"
+        return MemoryStore.build(index, plan, path, progress, log)
+    return FileStore(index, plan)

@@ -14,6 +14,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler, distinct_pairs
 from facepairs.data.split import PeopleSplit
+from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.dataset import InputSource, Store, make_dataset, people_numbers
 from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.store import RecordStore
@@ -28,6 +29,7 @@ class TrainingData:
     Attributes:
         config: The settings.
         index: All images.
+        plan: How they are cropped.
         split: Who is trained on, who calibrates and who is tested.
         store: The images' pixels.
         cache: Cached pairs for store `tfrecord`, else None.
@@ -35,6 +37,7 @@ class TrainingData:
 
     config: TrainConfig
     index: FaceIndex
+    plan: CropPlan
     split: PeopleSplit
     store: Store
     cache: RecordStore | None = None
@@ -54,7 +57,12 @@ class TrainingData:
         """Return plain values that must be equal for a checkpoint to be resumed."""
         people = [len(part) for part in vars(self.split).values()]
         digest = people_digest(self.index, self.split.training)
-        return {"index": self.index.fingerprint, "people": people, "training": digest}
+        return {
+            "index": self.index.fingerprint,
+            "crops": self.plan.alignment,
+            "people": people,
+            "training": digest,
+        }
 
     def calibration_pairs(self) -> PairList:
         """Draw distinct pairs of the calibration people, or of the training people without any."""

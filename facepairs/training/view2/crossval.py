@@ -17,6 +17,7 @@ import keras
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
+from facepairs.faces.photo_table import PhotoTable
 from facepairs.support.progress import (
     MessageCallback,
     ProgressFactory,
@@ -50,6 +51,7 @@ class CrossvalReport:
 
 def crossval(
     view: View2,
+    photos: PhotoTable,
     plan: Plan,
     out: Path,
     resume: bool = False,
@@ -60,6 +62,7 @@ def crossval(
 
     Args:
         view: The protocol, from `prepare_view2`.
+        photos: What was found in the photos, from `prepare_view2`.
         plan: Methods and folds, from `make_plan`.
         out: The run folder.
         resume: Continue the run in `out`.
@@ -87,7 +90,9 @@ def crossval(
             if not finished:
                 split = view.split(fold, config)
                 log(f"{method}, fold {fold}: {len(split.training):,} people to train on")
-                finished = run_fold(view, fold, split, method, config, folder, log, progress)
+                finished = run_fold(
+                    view, photos, fold, split, method, config, folder, log, progress
+                )
                 if not finished:
                     return False
                 run.log(f"{method} fold {fold}: accuracy {finished.record.accuracy:.4f}")
@@ -108,6 +113,7 @@ def crossval(
 
 def run_fold(
     view: View2,
+    photos: PhotoTable,
     fold: int,
     split: PeopleSplit,
     method: str,
@@ -120,6 +126,7 @@ def run_fold(
 
     Args:
         view: The protocol.
+        photos: What was found in the photos.
         fold: The fold's number.
         split: The people to train and to calibrate on.
         method: The method's name.
@@ -143,7 +150,8 @@ def run_fold(
         images_in_tensorboard=False,
         store_folder=folder.parent.parent,
     )
-    report = train(view.index, split, config, folder, options)
+    crops = photos.crop_plan(config.crop_spec, config.align)
+    report = train(view.index, crops, split, config, folder, options)
     if report.bundle is None:
         return None
     bundle = Bundle.open(report.bundle)

@@ -14,15 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.choices import Align
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import MAX_FOLDS, list_path, read_pairs, read_people
 from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, BadRun
+from facepairs.faces.photo_table import PhotoTable
 from facepairs.support.checksum import file_sha256
 from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
-from facepairs.training.inputs.people import readable_index
+from facepairs.training.inputs.people import usable_photos
 
 PEOPLE_LIST, PAIRS_LIST = "people.txt", "pairs.txt"
 NAMED_PEOPLE = 3  # that a message lists
@@ -80,25 +82,29 @@ def prepare_view2(
     data: Path,
     lists: Path,
     folds: tuple[int, ...],
+    align: Align,
     log: MessageCallback,
     progress: ProgressCallback = ignore_progress,
-) -> View2:
-    """Index a folder, check every image, and read the two lists.
+) -> tuple[View2, PhotoTable]:
+    """Index a folder, inspect every photo, and read the two lists.
 
     Args:
         data: Folder of `Person_Name/photo.jpg`.
         lists: Folder of `people.txt` and `pairs.txt`.
         folds: The folds to run.
+        align: With `landmarks`, find the face in every photo; needed if any method aligns.
         log: Receives messages.
-        progress: Counts the images checked.
+        progress: Counts the photos inspected.
 
     Raises:
         BadData: An image is missing or cannot be read, or a line of a list cannot be used.
         BadConfig: The lists do not have one of the folds.
     """
-    # Read the lists before the images are decoded, which takes longer, and again afterwards.
-    read_view2(FaceIndex.scan(data), lists).select_folds(folds)
-    return read_view2(readable_index(data, False, log, progress), lists)
+    # Read the lists before the photos are inspected, which takes longer, and again afterwards.
+    index = FaceIndex.scan(data)
+    read_view2(index, lists).select_folds(folds)
+    index, table = usable_photos(index, align, False, log, progress)
+    return read_view2(index, lists), table
 
 
 def read_view2(index: FaceIndex, lists: Path) -> View2:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from facepairs.choices import Align
 from facepairs.config import TrainConfig, from_table, read_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file
@@ -69,9 +70,18 @@ class Plan:
     configs: dict[str, TrainConfig]
     folds: tuple[int, ...]
 
+    @property
+    def align(self) -> Align:
+        """`landmarks` if any method needs the faces to be found."""
+        return "landmarks" if any(c.align == "landmarks" for c in self.configs.values()) else "none"
+
 
 def make_plan(
-    methods: str | None, folds: str | None, minutes_per_fold: float | None, file: Path | None
+    methods: str | None,
+    folds: str | None,
+    minutes_per_fold: float | None,
+    file: Path | None,
+    align: Align | None = None,
 ) -> Plan:
     """Combine a TOML file and options; options override the file.
 
@@ -80,6 +90,7 @@ def make_plan(
         folds: Fold numbers such as `2,5,7-8`, or None.
         minutes_per_fold: Training time of the methods that are trained, or None.
         file: The TOML file, or None.
+        align: For all methods, or None.
 
     Raises:
         BadConfig: A name or value cannot be used.
@@ -104,6 +115,8 @@ def make_plan(
         configs[name] = _config(name, tables.get(name, {}), settings.seed, where)
         if minutes_per_fold is not None and name in TRAINED:
             configs[name] = configs[name].replace(minutes=minutes_per_fold)
+        if align is not None:
+            configs[name] = configs[name].replace(align=align)
     chosen = () if settings.folds is None else parse_folds(str(settings.folds))
     return Plan({name: configs[name] for name in settings.methods}, chosen)
 
