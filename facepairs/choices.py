@@ -39,4 +39,4 @@ BenchRow = Literal[
     "memory",
     "limit",
 ]
-FaceChoice = Literal["largest", "all"]
+FaceChoice = Literal["prominent", "all"]

@@ -62,6 +62,12 @@ class NoFace(BadImage):
     kind = "no_face"
 
 
+class TooSmallFace(BadImage):
+    """An image whose face has too few pixels for a verdict."""
+
+    kind = "small_face"
+
+
 class BadBundle(FacepairsError):
     """A bundle that is missing, damaged, or of another schema version."""
 

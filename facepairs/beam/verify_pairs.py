@@ -23,7 +23,6 @@ def verify_pairs_at(
     root: str | None = None,
     resume: bool = False,
     progress: ProgressFactory = ignore_phases,
-    framing: bool = True,
     runner: str | None = None,
     beam_options: Sequence[str] = (),
 ) -> PairsReport:
@@ -34,7 +33,7 @@ def verify_pairs_at(
     Args:
         verifier: Scores the pairs; it should have one thread.
         pairs, out, root: A local path each, or one of `scheme://…`.
-        point, resume, progress, framing: As for `verify_pairs`.
+        point, resume, progress: As for `verify_pairs`.
         runner: Name of the Beam runner that does the work, or None for threads.
         beam_options: Beam's own options, as on its command line.
 
@@ -49,7 +48,7 @@ def verify_pairs_at(
     if resume and isinstance(target, BeamPath):
         raise BadConfig(f"{out}: --resume needs an --out on this machine, where work is kept")
     read_file = folder.read_file if isinstance(folder, BeamPath) else None
-    settings = (point, str(folder), resume, progress, framing, ordered_map, read_file)
+    settings = (point, str(folder), resume, progress, ordered_map, read_file)
     if isinstance(source, Path) and isinstance(target, Path) and isinstance(folder, Path):
         return verify_pairs(verifier, source, target, *settings)
     with remote_errors(source, target, folder), scratch_folder("facepairs-pairs") as scratch:

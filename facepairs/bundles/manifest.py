@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, get_args
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,7 @@ from msgspec import Meta
 from facepairs.bundles.calibration import BundleCalibration, Count, Finite
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.errors import BadBundle
+from facepairs.faces.alignment import TEMPLATE
 from facepairs.images.crop import CropSpec
 from facepairs.support.validation import shorten, validate
 
@@ -24,8 +25,10 @@ DIGEST = "manifest_sha256"
 MAX_MANIFEST_BYTES = 16 * 2**20  # as Python objects it takes at most twenty times that
 MAX_IDENTITIES_BYTES = 32 * 2**20  # 1.6 million people
 MAX_FILE_BYTES = 512 * 2**20
+UPGRADE = "upgrade facepairs"
 
 Kind = Literal["pair", "embedding"]
+Alignment = Literal["landmarks-5", "lfw-frame"]
 INPUT_COUNTS: dict[Kind, int] = {"pair": 2, "embedding": 1}
 
 
@@ -113,6 +116,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         kind: "pair": the network scores two crops; "embedding": it embeds one.
         model: The architecture's name.
         framing: The crop that the network takes of a photo.
+        alignment: "landmarks-5": crops are cut out of the canonical frame of `faces.alignment`;
+            "lfw-frame": out of the whole image, as older bundles do, which do not name it.
+        template: Landmarks of the canonical frame, (x, y); None for "lfw-frame".
         network: The ONNX file and its signature.
         calibration: From a score to a probability.
         threshold: Accept when score >= threshold.
@@ -136,6 +142,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     calibration: BundleCalibration
     threshold: Finite
     files: dict[str, FileEntry]
+    alignment: Alignment = "lfw-frame"
+    template: tuple[tuple[Finite, ...], ...] | None = None
     threshold_source: str = ""
     thresholds: tuple[FmrThreshold, ...] = ()
     training: TrainingRecord = TrainingRecord()
@@ -147,12 +155,18 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     note: str = ""
     failures: str = ""
 
+    @property
+    def aligned(self) -> bool:
+        """Whether faces are found and aligned; if not, images are used whole."""
+        return self.alignment == "landmarks-5"
+
 
 class _SchemaVersion(msgspec.Struct):
     """What is read of a manifest before its schema is known."""
 
     schema: int
     versions: Any = None
+    alignment: Any = "lfw-frame"
 
 
 def read_regular_file(path: Path, limit_bytes: int) -> bytes:
@@ -203,6 +217,8 @@ def parse_manifest(values: Mapping[str, Any]) -> Manifest:
     header = validate(values, _SchemaVersion, error=BadBundle, advice="export the bundle again")
     if header.schema != SCHEMA:
         raise BadBundle(_other_schema(header))
+    if header.alignment not in get_args(Alignment):
+        raise BadBundle(f"alignment is {shorten(header.alignment)}, unknown here; {UPGRADE}")
     manifest = validate(values, Manifest, error=BadBundle, advice="export the bundle again")
     count = INPUT_COUNTS[manifest.kind]
     if len(manifest.network.inputs) != count:
@@ -210,8 +226,15 @@ def parse_manifest(values: Mapping[str, Any]) -> Manifest:
             f"network.inputs is {shorten(list(manifest.network.inputs))}; a network of kind "
             f"'{manifest.kind}' has {count}; export the bundle again"
         )
+    if manifest.aligned and manifest.template != template_points():
+        raise BadBundle(f"template is {shorten(manifest.template)}, not the one here; {UPGRADE}")
     _check_files(manifest)
     return manifest
+
+
+def template_points() -> tuple[tuple[float, ...], ...]:
+    """Return the landmarks of the canonical frame, as manifests hold them."""
+    return tuple(map(tuple, TEMPLATE.tolist()))
 
 
 def _other_schema(header: _SchemaVersion) -> str:
@@ -221,7 +244,7 @@ def _other_schema(header: _SchemaVersion) -> str:
     maker = f"facepairs {version}" if known else "facepairs"
     age, advice = "an older", "train or export it again with this version, or install that one"
     if header.schema > SCHEMA:
-        age, advice = "a newer", "upgrade facepairs"
+        age, advice = "a newer", UPGRADE
     return f"made by {age} {maker} (schema {header.schema}, this one reads {SCHEMA}); {advice}"
 
 

@@ -20,13 +20,14 @@ from facepairs.bundles.manifest import (
     check_file_name,
     manifest_digest,
     parse_manifest,
+    template_points,
 )
 from facepairs.errors import BadBundle
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.outputs import check_output_folder
 from facepairs.support.version import __version__
 
-FILLED_IN = ("schema", "created", "versions", "files", DIGEST)  # keys that `write_bundle` sets
+FILLED_IN = ("schema", "created", "versions", "files", "template", DIGEST)  # keys that `write_bundle` sets
 
 
 def write_bundle(
@@ -108,6 +109,8 @@ def _complete(values: Mapping[str, Any], data: Mapping[str, bytes]) -> dict[str,
     }
     created = datetime.now(UTC).isoformat(timespec="seconds")
     own = {"schema": SCHEMA, "created": created, "versions": _versions(), "files": files}
+    if values.get("alignment") == "landmarks-5":
+        own["template"] = template_points()
     whole: dict[str, Any] = json.loads(json.dumps({**values, **own}, allow_nan=False))
     whole[DIGEST] = manifest_digest(whole)
     return whole

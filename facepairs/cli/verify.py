@@ -44,7 +44,6 @@ class VerifySettings(NamedTuple):
     bundle: str
     threshold: float | None
     max_fmr: float | None
-    framing: bool
     json: bool
 
 
@@ -82,12 +81,9 @@ def verify(
     top: Annotated[
         int | None, Option(min=1, help="Matches to print with --against. [default: 10]")
     ] = None,
-    no_framing: Annotated[
-        bool, Option("--no-framing", help="Use photos as they are, already framed as LFW is.")
-    ] = False,
     face: Annotated[
-        FaceChoice, Option(help="Compare the largest faces, or all of A with all of B.")
-    ] = "largest",
+        FaceChoice, Option(help="Compare the most prominent faces, or all of A with all of B.")
+    ] = "prominent",
     show: Annotated[Path | None, Option(help="Picture to write: photos, faces, verdict.")] = None,
     runner: Runner = None,
     json: Json = False,
@@ -104,7 +100,7 @@ def verify(
     For --pairs and --against: 0 done, 1 done but some pairs or photos could not be used. With
     facepairs[beam], --pairs, --root and --out may be gs://, s3:// or hdfs:// places.
     """
-    settings = VerifySettings(bundle, threshold, max_fmr, not no_framing, json)
+    settings = VerifySettings(bundle, threshold, max_fmr, json)
     every = face == "all"
     words = [word for word in (left, right, *(beam or ())) if word is not None]
     if pairs is not None:
@@ -156,7 +152,7 @@ def _verify_two(
         picture_format(show)
     verifier, point = _load(settings, quick=True)
     thresholds = settings.threshold, settings.max_fmr
-    verdicts = verifier.compare_faces(left, right, *thresholds, settings.framing, every)
+    verdicts = verifier.compare_faces(left, right, *thresholds, every)
     best = max(verdicts, key=lambda verdict: verdict.score)
     if show is not None:
         write_overlay(show, left, right, best)
@@ -194,7 +190,6 @@ def _verify_pairs(
             root,
             resume,
             progress=progress_display(settings.json),
-            framing=settings.framing,
             runner=runner,
             beam_options=beam_options,
         )
@@ -218,7 +213,7 @@ def _verify_against(
 
     verifier, point = _load(settings, threads=1)
     progress = progress_display(settings.json)("comparing photos")
-    ranking = rank_folder(verifier, photo, folder, point, progress, settings.framing)
+    ranking = rank_folder(verifier, photo, folder, point, progress)
     if out is not None:
         ranking.write(out)
     for line in verify_output.ranking_warnings(ranking):

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData, BadImage
-from facepairs.faces.framing import LFW_PX, AlignedFace, align_faces
+from facepairs.faces.align import AlignedFace, align_faces
+from facepairs.faces.alignment import FRAME_PX
 from facepairs.images.crop import CropSpec
 from facepairs.images.jpeg import write_jpeg
 from facepairs.support.atomic import atomic_folder
@@ -15,7 +16,7 @@ from facepairs.support.outputs import check_output_folder
 from facepairs.support.parallel import thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
-WHOLE_FRAME = CropSpec(LFW_PX, LFW_PX)
+WHOLE_FRAME = CropSpec(FRAME_PX, FRAME_PX)
 JPEG_QUALITY = 95
 SCHEMA = 1
 

@@ -13,6 +13,7 @@ from facepairs.images.crop import Crop
 # .555, half below .612; of photos shrunk to a third and enlarged again, about 95 % are below .555.
 DARK, BRIGHT = 0.30, 0.66
 BLURRED = 0.555
+PROFILE_YAW = 0.35  # offset of the nose tip, in eye distances
 SMALL = 0.5  # pixels of the photo per pixel of the crop, along a side
 
 Gray = npt.NDArray[np.float64]
@@ -83,6 +84,6 @@ def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple
         hints.append(Hint("dark", f"dark: mean light {light:.2f} of 1"))
     if light > BRIGHT:
         hints.append(Hint("bright", f"too bright: mean light {light:.2f} of 1"))
-    if face is not None and face.profile:
+    if face is not None and abs(face.yaw) > PROFILE_YAW:
         hints.append(Hint("profile", "the face is seen from the side"))
     return tuple(hints)

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from facepairs.errors import BadData
 from facepairs.faces.detector import Face
-from facepairs.faces.framing import FRAME_BOXES, AlignedFace
+from facepairs.faces.align import AlignedFace
 from facepairs.images.photo import ImageSource, load_upright, open_photo
 from facepairs.support.atomic import atomic_file
 

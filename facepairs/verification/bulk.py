@@ -44,26 +44,24 @@ class CropReader:
     Attributes:
         verifier: Cuts the crops.
         root: The folder that names count from; with `read_file`, the text that messages show.
-        framing: Find and frame the largest face first, as `Verifier.verify` does.
         read_file: Reads an image by its name; by default from the file below `root`.
     """
 
     verifier: "Verifier"
     root: Path | str
-    framing: bool = True
     read_file: ReadFile | None = None
 
     def __call__(self, name: str) -> Crop:
         """Return uint8[crop_px, crop_px, 3]; raises BadImage."""
         if self.read_file is None:
             path = Path(self.root, name)
-            return self.verifier.crop(path, name=str(path), framing=self.framing)
+            return self.verifier.crop(path, name=str(path))
         place = f"{self.root}/{name}"
         try:
             data = self.read_file(name)
         except OSError as error:
             raise BadImage(f"{place}: {error.strerror}; choose a readable image file") from None
-        return self.verifier.crop(data, name=place, framing=self.framing)
+        return self.verifier.crop(data, name=place)
 
 
 class PairRows(NamedTuple):
@@ -270,7 +268,6 @@ def score_files(
     left: Indices,
     right: Indices,
     *,
-    framing: bool = False,
     progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
     errors: dict[int, str] | None = None,
@@ -282,7 +279,6 @@ def score_files(
         paths: Image files.
         left: integer[N], positions in `paths`.
         right: integer[N], positions in `paths`.
-        framing: Find and frame the largest face of each image first.
         progress: Counts images for an embedding network, else pairs.
         ordered_map: Where the work is done.
         errors: Is filled with what is wrong with images, by position; their pairs score NaN.
@@ -306,7 +302,7 @@ def score_files(
 
     pairs = PairRows(np.arange(len(left)), numbers[: len(left)], numbers[len(left) :])
     results = RowResults(len(images) if verifier.bundle.kind == "embedding" else len(left))
-    reader = CropReader(verifier, Path(), framing)
+    reader = CropReader(verifier, Path())
 
     def name_of(number: int) -> str:
         return str(paths[int(images[number])])

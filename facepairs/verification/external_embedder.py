@@ -6,12 +6,13 @@
     colours = "rgb"            # or "bgr"
     mean = 127.5               # (x - mean) / std for x from 0 to 255: one number, or three in the
     std = 127.5                # network's order; or scale and offset: x * scale + offset
-    crop = [128, 250]          # 128 of every 250 pixels of the shorter side, or a share such as 0.6
+    crop = [128, 250]          # 128 of the 250 pixels of a frame's side, or a share such as 0.6
     distance = "cosine"        # or "euclidean", "squared-euclidean", "manhattan"
 
 These keys are required (a network that takes uint8 needs no scaling). Optional keys:
 
     name = "arcface-r50"       # default: the name of the TOML
+    align = "none"             # the frame is the whole image; default: "landmarks", see faces.align
     output = "embedding"       # which output, when the network has several
     normalise = true           # scale embeddings to length one before a distance is taken
     threshold = 0.28           # on the score: accept from there on; distances count negatively
@@ -34,6 +35,7 @@ from msgspec import Meta
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.manifest import TrainingRecord, check_file_name, read_regular_file
 from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.choices import Align
 from facepairs.errors import BadBundle
 from facepairs.images.crop import CropSpec
 from facepairs.support.validation import validate
@@ -75,6 +77,7 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scale: Numbers | None = None
     offset: Numbers | None = None
     name: Text | None = None
+    align: Align = "landmarks"
     output: Text | None = None
     normalise: bool = False
     threshold: Number | None = None
@@ -136,6 +139,16 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     def model(self) -> str:
         """The embedder's name."""
         return self.name or self.path.stem
+
+    @property
+    def alignment(self) -> str:
+        """The alignment's name, as bundles have it."""
+        return "landmarks-5" if self.aligned else "lfw-frame"
+
+    @property
+    def aligned(self) -> bool:
+        """Whether faces are found and aligned; if not, images are used whole."""
+        return self.align == "landmarks"
 
     @property
     def network_path(self) -> Path:

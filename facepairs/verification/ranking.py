@@ -85,7 +85,6 @@ def rank_folder(
     folder: Path,
     point: OperatingPoint,
     progress: ProgressCallback = ignore_progress,
-    framing: bool = True,
 ) -> Ranking:
     """Compare a photo with every other image below a folder.
 
@@ -97,7 +96,6 @@ def rank_folder(
         folder: Searched in full depth.
         point: The threshold.
         progress: Counts images.
-        framing: Find and frame the largest face of each photo, as `Verifier.verify` does.
 
     Returns:
         The images by falling score.
@@ -106,7 +104,7 @@ def rank_folder(
         BadImage: The photo cannot be used.
         BadData: The folder cannot be read, or has no other images.
     """
-    verifier.crop(photo, framing=framing)  # refuses an unusable photo before all others are read
+    verifier.crop(photo)  # refuses an unusable photo before all others are read
     names = sorted(_find_images(folder, photo))
     if not names:
         raise BadData(f"{folder}: no other image below it ({', '.join(SUFFIXES)})")
@@ -116,7 +114,6 @@ def rank_folder(
         [photo, *(folder / name for name in names)],
         np.zeros(len(names), np.int64),
         np.arange(1, len(names) + 1),
-        framing=framing,
         progress=lambda done, _: progress(min(done, len(names)), len(names)),
         errors=errors,
     )

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from facepairs.bundles.thresholds import operating_point
 from facepairs.errors import BadData
-from facepairs.faces.framing import AlignedFace, align_faces, unaligned_face
-from facepairs.images.crop import Crop, load_crop
+from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
+from facepairs.images.crop import Crop
 from facepairs.images.photo import ImageSource, open_photo
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.loading import Model, open_model, open_scorer
@@ -85,36 +85,29 @@ class Verifier:
         # The scorer checks the network against its SHA-256 when it reads it.
         return cls(open_model(path, verify_files=False), threads, quick)
 
-    def crop(self, source: ImageSource, name: str | None = None, framing: bool = False) -> Crop:
+    def crop(self, source: ImageSource, name: str | None = None) -> Crop:
         """Read an image as the network sees it: uint8[crop_px, crop_px, 3].
 
         Args:
             source: See `load_crop`.
             name: What messages call the image.
-            framing: Find and frame the largest face first, as `verify` does.
 
         Raises:
             BadImage: The image cannot be read.
             NoFace: No face is found.
+            TooSmallFace: The face has too few pixels.
         """
-        if framing:
-            return align_faces(source, self.bundle.framing, name, hints=False)[0].crop
-        return load_crop(source, self.bundle.framing, name)
+        return self._faces(source, name, hints=False)[0].crop
 
     def align_faces(
-        self,
-        source: ImageSource,
-        name: str | None = None,
-        framing: bool = True,
-        every: bool = False,
+        self, source: ImageSource, name: str | None = None, every: bool = False
     ) -> list[AlignedFace]:
-        """Find and frame the largest face of an image.
+        """Find and align the most prominent face of an image, as the bundle's alignment asks for.
 
         Args:
             source: See `load_crop`.
             name: What messages call the image.
-            framing: False: take the image itself for a frame.
-            every: Return every face, the largest first.
+            every: Return every face, the most prominent first.
 
         Returns:
             At least one face.
@@ -122,10 +115,16 @@ class Verifier:
         Raises:
             BadImage: The image cannot be read.
             NoFace: No face is found.
+            TooSmallFace: The face has too few pixels.
         """
-        if framing:
-            return align_faces(source, self.bundle.framing, name, every)
-        return [unaligned_face(open_photo(source, name), self.bundle.framing)]
+        return self._faces(source, name, every)
+
+    def _faces(
+        self, source: ImageSource, name: str | None, every: bool = False, hints: bool = True
+    ) -> list[AlignedFace]:
+        if self.bundle.aligned:
+            return align_faces(source, self.bundle.framing, name, every, hints)
+        return [unaligned_face(open_photo(source, name), self.bundle.framing, hints)]
 
     def verify(
         self,
@@ -133,7 +132,6 @@ class Verifier:
         b: ImageSource,
         threshold: float | None = None,
         max_fmr: float | None = None,
-        framing: bool = True,
     ) -> Verdict:
         """Compare the largest faces of two photos; their order does not matter.
 
@@ -142,16 +140,15 @@ class Verifier:
             b: The other photo.
             threshold: Accept from this score on, in place of the model's own threshold.
             max_fmr: Use the model's threshold for this false match rate, 0 to 1.
-            framing: Find and frame faces; photos that are framed like LFW pass through unchanged
-                (see `faces.framing`). False: take the photos themselves for frames.
 
         Raises:
             BadImage: A photo cannot be read.
             NoFace: A photo shows no face.
+            TooSmallFace: A photo's face has too few pixels.
             BadConfig: The threshold is not finite, the model has none for `max_fmr`, or both are
                 given.
         """
-        return self.compare_faces(a, b, threshold, max_fmr, framing, every=False)[0]
+        return self.compare_faces(a, b, threshold, max_fmr, every=False)[0]
 
     def compare_faces(
         self,
@@ -159,18 +156,17 @@ class Verifier:
         b: ImageSource,
         threshold: float | None = None,
         max_fmr: float | None = None,
-        framing: bool = True,
         every: bool = True,
     ) -> list[Verdict]:
         """Compare every face of `a` with every face of `b`; arguments and errors as in `verify`.
 
         Returns:
-            Verdicts by face of `a`, then of `b`, the largest faces first. Without `every` only the
-            largest faces are compared.
+            Verdicts by face of `a`, then of `b`, the most prominent faces first. Without `every`
+            only the most prominent faces are compared.
         """
         point = operating_point(self.bundle, threshold, max_fmr)
-        left = self.align_faces(a, _name_of(a, "first image"), framing, every)
-        right = self.align_faces(b, _name_of(b, "second image"), framing, every)
+        left = self.align_faces(a, _name_of(a, "first image"), every)
+        right = self.align_faces(b, _name_of(b, "second image"), every)
         pairs = [(one, other) for one in left for other in right]
         scores = self.scorer.score_pairs(
             np.stack([one.crop for one, _ in pairs]), np.stack([other.crop for _, other in pairs])
@@ -187,16 +183,13 @@ class Verifier:
         same = None if threshold is None else score >= threshold
         return Verdict(same, probability, score, threshold)
 
-    def embed(
-        self, images: Iterable[ImageSource], workers: int | None = None, framing: bool = True
-    ) -> ScoreArray:
+    def embed(self, images: Iterable[ImageSource], workers: int | None = None) -> ScoreArray:
         """Embed images.
 
         Args:
             images: Paths, bytes, open binary files, Pillow images or arrays; an array
                 uint8[N, height, width, 3] works too.
             workers: Threads that read and embed images; None for one per core.
-            framing: As in `verify`.
 
         Returns:
             float32[N, D] in the order of the images; [0, 0] for no images. A bundle's rows have
@@ -211,16 +204,15 @@ class Verifier:
 
         if _is_one_image(images):
             raise BadData("embed takes several images; give one in a list: embed([image])")
-        embed_batch = partial(self._embed_batch, framing=framing)
         numbered = batches(enumerate(images), BATCH_CROPS)
-        parts = list(thread_map(embed_batch, numbered, workers))
-        return np.concatenate(parts) if parts else embed_batch([])
+        parts = list(thread_map(self._embed_batch, numbered, workers))
+        return np.concatenate(parts) if parts else self._embed_batch([])
 
-    def _embed_batch(self, images: list[tuple[int, ImageSource]], framing: bool) -> ScoreArray:
+    def _embed_batch(self, images: list[tuple[int, ImageSource]]) -> ScoreArray:
         side = self.bundle.framing.crop_px
         crops = np.zeros((len(images), side, side, 3), np.uint8)
         for at, (number, source) in enumerate(images):
-            crops[at] = self.crop(source, _name_of(source, f"image {number}"), framing)
+            crops[at] = self.crop(source, _name_of(source, f"image {number}"))
         return self.scorer.embed(crops)
 
     def score_images(
@@ -230,8 +222,9 @@ class Verifier:
         right: npt.NDArray[np.integer[Any]],
         progress: ProgressCallback | None = None,
         workers: int | None = None,
+        errors: dict[int, str] | None = None,
     ) -> ScoreArray:
-        """Score pairs of image files, which are taken for frames; see `bulk.score_files`.
+        """Score pairs of image files; see `bulk.score_files`.
 
         Args:
             paths: Image files.
@@ -239,12 +232,13 @@ class Verifier:
             right: integer[N], positions in `paths`.
             progress: Counts images for an embedding network, else pairs.
             workers: Threads that read images and run the network; None for one per core.
+            errors: Is filled with what is wrong with images, by position; their pairs score NaN.
 
         Returns:
             float32[N] in the order of the pairs.
 
         Raises:
-            BadImage: An image cannot be read; the message names it.
+            BadImage: An image cannot be used, and `errors` is None; the message names it.
             BadData: `left` and `right` are no positions in `paths`, or differ in length.
         """
         from facepairs.support.parallel import thread_map
@@ -252,7 +246,15 @@ class Verifier:
 
         ordered_map = partial(thread_map, workers=workers)
         progress = progress or ignore_progress
-        return score_files(self, paths, left, right, progress=progress, ordered_map=ordered_map)
+        return score_files(
+            self,
+            paths,
+            left,
+            right,
+            progress=progress,
+            ordered_map=ordered_map,
+            errors=errors,
+        )
 
 
 def _name_of(source: ImageSource, name: str) -> str | None:

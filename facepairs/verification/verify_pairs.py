@@ -63,7 +63,6 @@ def verify_pairs(
     root: Path | str | None = None,
     resume: bool = False,
     progress: ProgressFactory = ignore_phases,
-    framing: bool = True,
     ordered_map: OrderedMap = thread_map,
     read_file: ReadFile | None = None,
 ) -> PairsReport:
@@ -80,7 +79,6 @@ def verify_pairs(
             the text that names it in messages.
         resume: Continue interrupted work; images that failed are tried again.
         progress: Displays the phases of the work.
-        framing: Find and frame the largest face of each photo, as `Verifier.verify` does.
         ordered_map: Where the work is done: by default in threads over all cores.
         read_file: Reads an image by its path in `pairs`; by default from the file below `root`.
 
@@ -94,12 +92,12 @@ def verify_pairs(
     if read_file is None and not Path(root).is_dir():
         raise BadData(f"{root}: not a folder; give the one that the paths in {pairs} count from")
     place = str(Path(root).resolve() if read_file is None else root)
-    fingerprint = _fingerprint(verifier, file, place, framing)
+    fingerprint = _fingerprint(verifier, file, place)
     embeds = verifier.bundle.kind == "embedding"
     with PartialResults(out, fingerprint, resume) as results:
         rows = _number_images(file, results)
         results.set_row_count(results.image_count if embeds else rows)
-        reader = CropReader(verifier, root, framing, read_file)
+        reader = CropReader(verifier, root, read_file)
         scorer = BulkScorer(reader, results.image_name, results, results.add_errors, ordered_map)
         pair_rows = (pair_rows for _, pair_rows in _read_chunks(file, results, rows))
         scorer.compute(pair_rows, progress("reading images" if embeds else "comparing images"))
@@ -149,7 +147,7 @@ def _read_chunks(
         raise changed
 
 
-def _fingerprint(verifier: Verifier, file: PairsFile, place: str, framing: bool) -> str:
+def _fingerprint(verifier: Verifier, file: PairsFile, place: str) -> str:
     """Return a SHA-256 (hex) over all that the scores depend on, except the images' content."""
     model = verifier.bundle
     if isinstance(model, Bundle):
@@ -157,7 +155,7 @@ def _fingerprint(verifier: Verifier, file: PairsFile, place: str, framing: bool)
     else:
         status = model.network_path.stat()
         identity = f"{model!r} {status.st_size} {status.st_mtime_ns}"
-    parts = ["pairs-1", file_sha256(file.path), place, framing, identity]
+    parts = ["pairs-2", file_sha256(file.path), place, identity]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
