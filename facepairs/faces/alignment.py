@@ -9,6 +9,8 @@ References:
     IEEE TPAMI, 1991.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,6 +26,10 @@ TEMPLATE = np.array(
 # Inverse variances over LFW, the eyes' set to one: the nose tip moves with every turn of the head.
 WEIGHTS = np.array([1.0, 1.0, 0.43, 0.62, 0.62])
 
+_SHARES = (WEIGHTS / WEIGHTS.sum()).tolist()
+_MEAN = (WEIGHTS @ TEMPLATE / WEIGHTS.sum()).tolist()
+_CENTRED = (TEMPLATE - _MEAN).tolist()
+
 
 def fit_similarity(landmarks: Points) -> Similarity:
     """Return the map from landmarks to the template by weighted least squares.
@@ -31,8 +37,8 @@ def fit_similarity(landmarks: Points) -> Similarity:
     Args:
         landmarks: float64[5, 2] in the template's order, not all equal.
     """
-    fitted = fit_similarities(landmarks[None])[0]
-    return Similarity(fitted[:, :2], fitted[:, 2])
+    cos, sin, x, y = _fit(*landmarks.T.tolist())
+    return Similarity(np.array([(cos, -sin), (sin, cos)]), np.array([x, y]))
 
 
 def fit_similarities(landmarks: npt.NDArray[np.floating]) -> Points:
@@ -44,16 +50,24 @@ def fit_similarities(landmarks: npt.NDArray[np.floating]) -> Points:
     Returns:
         float64[N, 2, 3]: matrix and offset of each map.
     """
-    weights = WEIGHTS / WEIGHTS.sum()
-    points = landmarks.astype(np.float64)
-    centre, target = np.einsum("i,nij->nj", weights, points), weights @ TEMPLATE
-    a, b = points - centre[:, None], TEMPLATE - target
-    size = np.einsum("i,nij,nij->n", weights, a, a)
-    cos = np.einsum("i,nij,ij->n", weights, a, b) / size
-    sin = np.einsum("i,ni->n", weights, a[..., 0] * b[:, 1] - a[..., 1] * b[:, 0]) / size
-    matrix = np.stack([np.stack([cos, -sin], 1), np.stack([sin, cos], 1)], 1)
-    offset = target - np.einsum("nij,nj->ni", matrix, centre)
-    return np.concatenate([matrix, offset[..., None]], axis=2)
+    cos, sin, x, y = _fit(*landmarks.astype(np.float64).transpose(2, 1, 0))
+    return np.stack([cos, -sin, x, sin, cos, y], axis=1).reshape(-1, 2, 3)
+
+
+def _fit(xs: Any, ys: Any) -> tuple[Any, Any, Any, Any]:
+    """Return cosine, sine (both times the scale) and offset of the map from five x and y.
+
+    Each is a number or an array: plain numbers are ten times as fast for a single face.
+    """
+    left, top = (sum(w * v for w, v in zip(_SHARES, vs, strict=True)) for vs in (xs, ys))
+    size = cos = sin = 0.0
+    for share, (to_x, to_y), x, y in zip(_SHARES, _CENTRED, xs, ys, strict=True):
+        across, down = x - left, y - top
+        size = size + share * (across * across + down * down)
+        cos = cos + share * (across * to_x + down * to_y)
+        sin = sin + share * (across * to_y - down * to_x)
+    cos, sin = cos / size, sin / size
+    return cos, sin, _MEAN[0] - cos * left + sin * top, _MEAN[1] - sin * left - cos * top
 
 
 def to_crop(to_frame: Similarity, spec: CropSpec) -> Similarity:
@@ -64,3 +78,12 @@ def to_crop(to_frame: Similarity, spec: CropSpec) -> Similarity:
         spec: Which centre square of a frame of `spec.frame_px`, to which the canonical one scales.
     """
     return centred_square(to_frame, FRAME_PX, spec.frame_px / FRAME_PX, spec.crop_px)
+
+
+def to_crops(to_frame: Points, spec: CropSpec) -> Points:
+    """Return the maps to the crop for many faces, float64[N, 2, 3], as `to_crop`."""
+    frame = Similarity(np.eye(2), np.zeros(2))
+    square = to_crop(frame, spec)
+    crops = to_frame * square.matrix[0, 0]
+    crops[:, :, 2] += square.offset
+    return crops

@@ -15,8 +15,12 @@ from PIL import Image
 
 from facepairs.faces.alignment import FRAME_PX, TEMPLATE, fit_similarity
 from facepairs.faces.yunet import detect
+from facepairs.images import jpeg
+from facepairs.images.decode_budget import decode_budget, decode_cost_px
+from facepairs.images.photo import Photo, load_upright
 from facepairs.images.warp import Pixels, Points, Similarity, centred_square, warp
 
+DETECTOR = "yunet-1"  # names what is found; change it with everything that changes this
 FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin
 
 SEARCH_PX = 640  # longer side of the photo in the first search
@@ -104,6 +108,34 @@ def find_faces(image: Pixels, every: bool = False) -> list[Face]:
         turned = [face for angle in TURNS_DEG for face in _candidates(picture, angle, every)]
         found = _locate(image, [*found, *turned], every=True)
     return found
+
+
+def search_photo(photo: Photo, every: bool = False) -> list[Face]:
+    """Find the faces of a photo, in pixels of the upright photo at its full size.
+
+    Args:
+        photo: What `open_photo` returned.
+        every: As in `find_faces`.
+
+    Raises:
+        BadImage: The photo is damaged.
+        BadConfig: The detector's file is missing or not the expected one.
+    """
+    # Formats other than JPEG are decoded at full size and held until their faces are found.
+    is_jpeg = isinstance(photo.content, bytes) and photo.content.startswith(jpeg.SIGNATURE)
+    pixels = photo.width_px * photo.height_px
+    with decode_budget.acquire(0 if is_jpeg else decode_cost_px(photo.content, pixels, pixels)):
+        image, scale = load_upright(photo, LARGE_PX)
+        return in_full_size(find_faces(image, every), scale)
+
+
+def in_full_size(faces: list[Face], scale: float) -> list[Face]:
+    """Return faces found in a copy of `scale` of a photo's size in pixels of the photo.
+
+    They are rounded to single precision, in which tables of photos keep them.
+    """
+    full = [face.scaled(1 / scale) for face in faces]
+    return [Face(one.landmarks.astype(np.float32).astype(np.float64), one.score) for one in full]
 
 
 def _locate(image: Pixels, candidates: list[Face], every: bool) -> list[Face]:

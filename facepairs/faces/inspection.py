@@ -1,0 +1,140 @@
+"""Inspect photos: read each file once, check it, and find the faces in it.
+
+What a file holds decides everything, so a file whose content was met before is only read.
+"""
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from facepairs.choices import Align
+from facepairs.data.index import FaceIndex, ReadFile
+from facepairs.faces.detector import search_photo
+from facepairs.faces.face_cache import FaceCache, face_cache
+from facepairs.faces.photo_record import PhotoRecord, face_rows
+from facepairs.faces.photo_table import PhotoTable
+from facepairs.images.check import inspect_image
+from facepairs.images.photo import open_photo, read_image_file
+from facepairs.support.parallel import OrderedMap, batches, thread_map
+from facepairs.support.platform import return_freed_memory
+from facepairs.support.progress import ProgressCallback, ignore_progress
+
+TURNED_SIDEWAYS = 5  # the EXIF orientations from here on
+BATCH = 16  # photos per task and per transaction of the cache
+
+
+@dataclass(frozen=True)
+class InspectPhotos:
+    """Inspects photos by name; a work object that threads and pickle can share.
+
+    Attributes:
+        align: Find faces, too.
+        cache: Where records are looked up and stored, None for nowhere.
+        read_file: Returns the content of a file by its name; may raise OSError.
+    """
+
+    align: bool
+    cache: FaceCache | None = None
+    read_file: Callable[[Any], bytes] = read_image_file
+
+    def __call__(self, names: Iterable[str]) -> list[PhotoRecord]:
+        """Return the record of each of these photos; what is wrong with a photo is part of it.
+
+        Raises:
+            BadConfig: The detector's file is missing or not the expected one.
+        """
+        found: dict[bytes, PhotoRecord] = {}
+        records = [self._inspect(name, found) for name in names]
+        if self.cache:
+            self.cache.put(found.values())
+        return records
+
+    def _inspect(self, name: str, found: dict[bytes, PhotoRecord]) -> PhotoRecord:
+        """Return the record of a photo; add a new one to `found`."""
+        try:
+            data = self.read_file(name)
+        except (OSError, ValueError):
+            return _check(name, self.read_file)
+        digest = hashlib.sha256(data).digest()
+        known = found.get(digest) or (self.cache and self.cache.get(digest))
+        if known and (known.faces is not None or not self.align):
+            return known
+        record = msgspec.structs.replace(_check(name, lambda _: data), digest=digest)
+        if record.problem:  # another version may read it
+            return record
+        if self.align:
+            faces = face_rows(search_photo(open_photo(data, name)))
+            record = msgspec.structs.replace(record, faces=faces)
+        found[digest] = record
+        return record
+
+
+def _check(name: str, read_file: ReadFile) -> PhotoRecord:
+    check = inspect_image(name, False, read_file)
+    width, height = check.width_px, check.height_px
+    if check.orientation >= TURNED_SIDEWAYS:
+        width, height = height, width
+    return PhotoRecord(check.problem, check.reason, width, height, check.plain, check.orientation)
+
+
+def inspect_content(
+    data: bytes, align: bool, cache: FaceCache | None = None, name: str = "image"
+) -> PhotoRecord:
+    """Inspect the content of one file, as `InspectPhotos` does."""
+    return InspectPhotos(align, cache, lambda _: data)([name])[0]
+
+
+def inspect_photos(
+    index: FaceIndex,
+    align: Align,
+    progress: ProgressCallback = ignore_progress,
+    ordered_map: OrderedMap = thread_map,
+    read_file: ReadFile | None = None,
+    cache: FaceCache | None = None,
+) -> PhotoTable:
+    """Inspect every photo of an index.
+
+    Args:
+        index: The photos.
+        align: With `landmarks`, faces are found, and a photo without one is a problem.
+        progress: Called with the photos inspected and the photos in all.
+        ordered_map: Runs the work; in threads by default.
+        read_file: Reads a photo by its name; by default from the file below the index's root.
+        cache: Where records are looked up and stored; the user's by default.
+
+    Raises:
+        BadConfig: The detector's file is missing or not the expected one.
+    """
+    records = photo_records(index, align, progress, ordered_map, read_file, cache)
+    return PhotoTable.of(records, len(index), align)
+
+
+def photo_records(
+    index: FaceIndex,
+    align: Align,
+    progress: ProgressCallback = ignore_progress,
+    ordered_map: OrderedMap = thread_map,
+    read_file: ReadFile | None = None,
+    cache: FaceCache | None = None,
+) -> Iterator[PhotoRecord]:
+    """Yield the record of every photo of an index, in order; see `inspect_photos`."""
+    read = read_file or partial(_read_below, index.root)
+    inspect = InspectPhotos(align == "landmarks", cache or face_cache(), read)
+    done = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
+        for records in ordered_map(inspect, batches(index.names(), BATCH)):
+            yield from records
+            done += len(records)
+            progress(done, len(index))
+    return_freed_memory()  # a training follows
+
+
+def _read_below(root: Path, name: str) -> bytes:
+    return read_image_file(root / name)
