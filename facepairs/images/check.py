@@ -61,6 +61,7 @@ class ImageCheck:
         height_px: Stored height.
         orientation: EXIF orientation, 1 to 8.
         digest: SHA-256 of the file, b"" unless the check was thorough.
+        plain: Whether TensorFlow decodes it as Pillow does; see `is_plain`.
     """
 
     problem: str = ""
@@ -69,6 +70,7 @@ class ImageCheck:
     height_px: int = 0
     orientation: int = UPRIGHT
     digest: bytes = b""
+    plain: bool = False
 
 
 class _Problem(Exception):
@@ -118,6 +120,26 @@ class InspectImages:
         return [inspect_image(name, self.thorough, self.read_file) for name in names]
 
 
+def is_plain(data: bytes, orientation: int) -> bool:
+    """Return whether TensorFlow decodes an image exactly as Pillow does.
+
+    That is a JPEG with Huffman coding, 1 or 3 components and an end marker, stored upright.
+
+    Args:
+        data: The whole file, which `open_photo` has accepted.
+        orientation: Its EXIF orientation.
+    """
+    if orientation != UPRIGHT or not data.startswith(jpeg.SIGNATURE):
+        return False
+    marker = jpeg.NO_MARKER
+    for marker, start, _, _ in jpeg.segments(data):
+        if marker in jpeg.FRAMES:
+            components = data[start + 7 : start + 8]  # ITU-T T.81, B.2.2
+            if marker not in _HUFFMAN_FRAMES or components not in (b"\1", b"\3"):
+                return False
+    return marker == jpeg.END
+
+
 def _inspect_bytes(data: bytes, thorough: bool) -> ImageCheck:
     """Decode the content of one image file; raise _Problem."""
     if not data:
@@ -147,7 +169,7 @@ def _inspect_bytes(data: bytes, thorough: bool) -> ImageCheck:
             cost_px = decode_cost_px(data, math.prod(image.size), width * height)
             with decode_budget.acquire(cost_px):
                 image.load()
-            orientation = read_orientation(image) if thorough else UPRIGHT
+            orientation = read_orientation(image)
     except _Problem:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
@@ -157,7 +179,8 @@ def _inspect_bytes(data: bytes, thorough: bool) -> ImageCheck:
     except Exception as error:  # noqa: BLE001  Pillow's decoders raise anything on damaged files
         raise _damaged(str(error) or type(error).__name__) from None
     digest = sha256(data).digest() if thorough else b""
-    return ImageCheck("", "", width, height, orientation, digest)
+    plain = is_plain(data, orientation)
+    return ImageCheck("", "", width, height, orientation, digest, plain)
 
 
 def _damaged(why: str) -> _Problem:

@@ -1,6 +1,7 @@
 """Cut the square of an image that a network sees, with Pillow; the twin of `pipeline.decode`.
 
-Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the upright image.
+Array contract: uint8[crop_px, crop_px, 3], RGB: the centre square of the upright image, or a
+rotated square around a face.
 """
 
 import math
@@ -16,11 +17,12 @@ from facepairs.images.photo import (
     ImageSource,
     Photo,
     damage_as_bad_image,
-    open_header,
     open_photo,
     shrink_jpeg,
+    undecoded,
 )
-from facepairs.images.pixels import array_pixels, to_rgb
+from facepairs.images.pixels import array_pixels, image_pixels, to_rgb
+from facepairs.images.warp import Similarity, source_window, warp
 
 MAX_FRAME_PX = 4096  # a manifest that asks for more would have us allocate it
 
@@ -86,33 +88,78 @@ def crop_photo(photo: Photo, spec: CropSpec) -> Crop:
         square = array_pixels(content[top : top + side, left : left + side], name)
         crop = _resize_box(Image.fromarray(square), (0, 0, side, side), spec.crop_px, name)
         return np.array(crop)
-    if isinstance(content, Image.Image):
-        return _crop_image(content, content.size, math.prod(content.size), spec, name)
-    image = photo.opened or open_header(content, name)
-    stored = image.size
-    side = spec.side_px(*stored)
-    if side > 4 * spec.crop_px:  # twice the pixels needed stay, so that resizing still averages
-        with damage_as_bad_image(name):
-            shrink_jpeg(image, 2 * spec.crop_px / side)
-    cost_px = decode_cost_px(content, math.prod(image.size), math.prod(stored))
-    return _crop_image(image, stored, cost_px, spec, name)
+    with damage_as_bad_image(name):
+        image = undecoded(content, photo)
+        width, height = image.size
+        side, divisor = spec.side_px(width, height), 1
+        if side > 4 * spec.crop_px and isinstance(content, bytes):
+            keep = 2 * spec.crop_px / side  # twice the pixels needed: resizing still averages
+            divisor = shrink_jpeg(image, math.ceil(width * keep), math.ceil(height * keep))
+        with decode_budget.acquire(_cost_px(photo, image)):
+            image.load()
+            if divisor == 1:
+                width, height = image.size  # `load` turns a TIFF upright
+            turn = turn_of(image)
+            left = _offset(width, side, turn is not None and turn.reverses_x)
+            top = _offset(height, side, turn is not None and turn.reverses_y)
+            box = (left / divisor, top / divisor, (left + side) / divisor, (top + side) / divisor)
+            crop = _resize_box(image, box, spec.crop_px, name)
+            return np.array(crop.transpose(turn.transpose) if turn else crop)
 
 
-def _crop_image(
-    image: Image.Image, stored: tuple[int, int], cost_px: int, spec: CropSpec, name: str
-) -> Crop:
-    """Decode an image, perhaps smaller than `stored`, and cut its square."""
-    divisor = max(1, round(stored[0] / image.width))
-    with damage_as_bad_image(name), decode_budget.acquire(cost_px):
-        image.load()
-        width, height = stored if divisor > 1 else image.size  # `load` turns a TIFF upright
-        turn = turn_of(image)
-        side = spec.side_px(width, height)
-        left = _offset(width, side, turn is not None and turn.reverses_x)
-        top = _offset(height, side, turn is not None and turn.reverses_y)
-        box = (left / divisor, top / divisor, (left + side) / divisor, (top + side) / divisor)
-        crop = _resize_box(image, box, spec.crop_px, name)
-        return np.array(crop.transpose(turn.transpose) if turn else crop)
+def warp_photo(photo: Photo, to_square: Similarity, side_px: int) -> Crop:
+    """Cut a rotated square out of a photo; what lies outside of the photo is black.
+
+    A JPEG may be decoded at a half, a quarter or an eighth of its size (libjpeg's DCT scaling),
+    which stays within a few grey levels.
+
+    Args:
+        photo: What `open_photo` returned.
+        to_square: Map from the full-size upright photo to the square.
+        side_px: Side of the square.
+
+    Returns:
+        uint8[side_px, side_px, 3], RGB.
+
+    Raises:
+        BadImage: The photo is damaged.
+    """
+    content, name = photo.content, photo.name
+    if isinstance(content, np.ndarray):
+        left, top, right, bottom = _window(to_square, side_px, photo.width_px, photo.height_px)
+        window = array_pixels(content[top:bottom, left:right], name)
+        return warp(window, to_square.after(_shift(left, top)), side_px)
+    with damage_as_bad_image(name):
+        image = undecoded(content, photo)
+        divisor = 1
+        if isinstance(content, bytes):
+            most = max(1, int(1 / to_square.scale))
+            divisor = shrink_jpeg(image, image.width // most, image.height // most)
+        with decode_budget.acquire(_cost_px(photo, image)):
+            image.load()
+            stored = (photo.width_px, photo.height_px) if divisor > 1 else image.size
+            turn = turn_of(image)
+            if turn:
+                to_square = to_square.after(turn.to_upright(*stored))
+            to_square = to_square.of_scaled_image(1 / divisor)
+            left, top, right, bottom = _window(to_square, side_px, *image.size)
+            pixels = image_pixels(image.crop((left, top, right, bottom)), name)
+        return warp(pixels, to_square.after(_shift(left, top)), side_px)
+
+
+def _window(to_square: Similarity, side_px: int, width: int, height: int) -> tuple[int, ...]:
+    """Return the part of an image that a square is cut from; empty where they do not meet."""
+    left, top, right, bottom = source_window(to_square.inverse(), side_px, width, height)
+    return left, top, max(left, right), max(top, bottom)
+
+
+def _shift(left: int, top: int) -> Similarity:
+    return Similarity(np.eye(2), np.array([left, top], np.float64))
+
+
+def _cost_px(photo: Photo, image: Image.Image) -> int:
+    stored_px = photo.width_px * photo.height_px
+    return decode_cost_px(photo.content, math.prod(image.size), stored_px)
 
 
 def _offset(length: int, side: int, reverses: bool = False) -> int:

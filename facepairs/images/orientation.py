@@ -6,12 +6,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
 from PIL import Image
 
 from facepairs.images.hazards import tags_overclaim
+from facepairs.images.warp import Similarity
 
 EXIF_ORIENTATION = 0x0112  # EXIF 2.32, 4.6.4
 UPRIGHT = 1
+
+
+SWAPPING = (  # the axes
+    Image.Transpose.TRANSPOSE,
+    Image.Transpose.ROTATE_270,
+    Image.Transpose.TRANSVERSE,
+    Image.Transpose.ROTATE_90,
+)
 
 
 class Turn(NamedTuple):
@@ -20,6 +30,15 @@ class Turn(NamedTuple):
     transpose: Image.Transpose
     reverses_x: bool
     reverses_y: bool
+
+    def to_upright(self, width: int, height: int) -> Similarity:
+        """Return the map from the stored image, of that size, to the upright one."""
+        signs = np.array([-1.0 if self.reverses_x else 1.0, -1.0 if self.reverses_y else 1.0])
+        offset = (1 - signs) / 2 * (width - 1, height - 1)
+        matrix = np.diag(signs)
+        if self.transpose in SWAPPING:
+            matrix, offset = matrix[::-1], offset[::-1]
+        return Similarity(matrix, offset)
 
 
 TURNS = {  # by EXIF orientation

@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageFile, UnidentifiedImageError
 
 from facepairs.errors import BadImage
 from facepairs.images.decode_budget import decode_budget, decode_cost_px
@@ -53,7 +53,7 @@ class Photo(NamedTuple):
     name: str
     width_px: int
     height_px: int
-    opened: Image.Image | None = None
+    opened: ImageFile.ImageFile | None = None
 
 
 def open_photo(source: ImageSource, name: str | None = None) -> Photo:
@@ -97,24 +97,62 @@ def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Pixels, floa
     content, name = photo.content, photo.name
     if isinstance(content, np.ndarray):
         return array_pixels(content, name), 1.0
-    image = open_header(content, name) if isinstance(content, bytes) else content
     with damage_as_bad_image(name):
+        image = undecoded(content, photo)
+        divisor = 1
         if long_px is not None and isinstance(content, bytes):
-            shrink_jpeg(image, min(1.0, long_px / max(image.size)))
+            most = _exact_divisor(image, max(image.size) // long_px)
+            divisor = shrink_jpeg(image, image.width // most, image.height // most)
         stored = photo.width_px * photo.height_px
         with decode_budget.acquire(decode_cost_px(content, math.prod(image.size), stored)):
             image.load()
             turn = turn_of(image)
-            scale = min(1.0, max(image.size) / max(photo.width_px, photo.height_px))
             if turn:
                 image = image.transpose(turn.transpose)  # before RGB is a third copy in memory
-            return image_pixels(image, name), scale
+            return image_pixels(image, name), 1 / divisor
 
 
-def shrink_jpeg(image: Image.Image, keep: float) -> None:
-    """Let libjpeg decode a JPEG at `keep` of its size or more; leave other formats as they are."""
-    width, height = image.size
-    image.draft(image.mode, (math.ceil(width * keep), math.ceil(height * keep)))
+def _exact_divisor(image: Image.Image, most: int) -> int:
+    """Return 8, 4, 2 or 1, at most `most`, by which the upright photo shrinks without a shift.
+
+    Where a turned photo begins with the end of a stored row or column, that must not be rounded.
+    """
+    turn = turn_of(image)
+    reverses = (turn.reverses_x, turn.reverses_y) if turn else (False, False)
+    lengths = [px for px, reversed_ in zip(image.size, reverses, strict=True) if reversed_]
+    return next(
+        divisor
+        for divisor in (8, 4, 2, 1)
+        if divisor <= max(1, most) and not any(px % divisor for px in lengths)
+    )
+
+
+def undecoded(content: bytes | Image.Image, photo: Photo) -> Image.Image:
+    """Return the image of a photo, of which Pillow has read the header alone if it is encoded.
+
+    Raises:
+        BadImage: The photo is damaged.
+    """
+    if isinstance(content, Image.Image):
+        return content
+    opened = photo.opened
+    return opened if opened and opened.tile else open_header(content, photo.name)
+
+
+def shrink_jpeg(image: Image.Image, width: int, height: int) -> int:
+    """Let libjpeg decode a JPEG at a half, a quarter or an eighth of its size.
+
+    Args:
+        image: Not decoded yet. Formats other than JPEG stay as they are.
+        width: Of the decoded image, at least.
+        height: Of the decoded image, at least.
+
+    Returns:
+        The divisor, 1, 2, 4 or 8. The sides of the decoded image are rounded up.
+    """
+    stored = image.width
+    drafted = image.draft(image.mode, (max(1, width), max(1, height)))
+    return round(stored / drafted[1][2]) if drafted else 1
 
 
 @contextmanager
@@ -134,7 +172,7 @@ def damage_as_bad_image(name: str) -> Iterator[None]:
         raise BadImage(message) from None
 
 
-def open_header(data: bytes, name: str) -> Image.Image:
+def open_header(data: bytes, name: str) -> ImageFile.ImageFile:
     """Read the header of an encoded image and check its limits.
 
     Raises:

@@ -19,7 +19,7 @@ LANE_BITS = 21
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """The map x -> matrix @ x + offset, which scales, rotates and shifts points.
+    """The map x -> matrix @ x + offset, which scales, rotates, mirrors and shifts points.
 
     Attributes:
         matrix: float64[2, 2].
@@ -30,7 +30,7 @@ class Similarity:
     offset: Points
 
     def __call__(self, points: Points) -> Points:
-        """Map float64[N, 2]."""
+        """Map float64[N, 2] or float64[2]."""
         return points @ self.matrix.T + self.offset
 
     @property
@@ -45,8 +45,12 @@ class Similarity:
 
     def inverse(self) -> "Similarity":
         """Return the map that undoes this one."""
-        matrix = np.linalg.inv(self.matrix)
+        matrix: Points = np.linalg.inv(self.matrix)
         return Similarity(matrix, -matrix @ self.offset)
+
+    def after(self, first: "Similarity") -> "Similarity":
+        """Return the map that applies `first` and then this one."""
+        return Similarity(self.matrix @ first.matrix, self(first.offset))
 
     def of_scaled_image(self, scale: float) -> "Similarity":
         """Return the map of a copy of the image that is `scale` times as large."""
@@ -88,7 +92,8 @@ def warp(image: Pixels, to_square: Similarity, side_px: int) -> Pixels:
     offset = back.offset - (left, top)
     reduction = int(back.scale)
     if reduction > 1:
-        window = np.asarray(Image.fromarray(window).reduce(reduction))
+        whole = [-(-side // reduction) * reduction for side in window.shape[1::-1]]  # black beside
+        window = np.asarray(Image.fromarray(window).crop((0, 0, *whole)).reduce(reduction))
         back = Similarity(back.matrix / reduction, back.offset)
         offset = (offset + 0.5) / reduction - 0.5
     return _sample(window, back.matrix, offset, side_px)
