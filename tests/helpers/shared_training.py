@@ -11,6 +11,7 @@ import sys
 import keras
 import numpy as np
 import tensorflow as tf
+from crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler
@@ -70,7 +71,7 @@ def main(faces: str, out: str, devices: str, *models: str) -> None:
     context = connect_devices("all")
     assert context.replicas == int(devices)
     index = FaceIndex.scan(faces)
-    store = MemoryStore.build(index, 250, 64)
+    store = MemoryStore.build(index, whole_plan(index, 64))
     for name in models:
         result = train(context, index, store, *name.split(":"))
         np.savez(f"{out}-{context.worker}-{name.replace(':', '-')}.npz", **result)

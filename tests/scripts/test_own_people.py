@@ -14,6 +14,8 @@ from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import write_bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.synth.folder import write_synthetic_faces
+from facepairs.images.crop import CropSpec
+from facepairs.images.crop_plan import CropPlan
 
 SCRIPT = "scripts/studies/own_people.py"
 TINY = "epochs = 1\npairs_per_epoch = 16\nbatch_size = 8\nlearning_rate = 1e-6\n"
@@ -49,8 +51,9 @@ def trained_view2(world):
     for variable in network.head.variables:  # the more two faces differ, the lower the score
         variable.assign(np.abs(np.asarray(variable)) * (-1 if "score" in variable.path else 1))
     folder = world / "trained-view2"
+    plan = CropPlan(CropSpec(250, network.crop_px), np.zeros(0, np.bool_))
     write_trained_bundle(
-        folder / FOLD_1, network, 250, identities(world), {}, lambda draft: CALIBRATION
+        folder / FOLD_1, network, plan, identities(world), {}, lambda draft: CALIBRATION
     )
     return folder
 

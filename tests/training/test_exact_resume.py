@@ -28,9 +28,9 @@ SMALL = {
 
 
 def run(faces, out, config, resume=False):
-    index, split = prepare(faces, config, print)
+    index, plan, split = prepare(faces, config, print)
     options = TrainOptions(resume=resume, images_in_tensorboard=False)
-    return train(index, split, config, out, options)
+    return train(index, plan, split, config, out, options)
 
 
 def learned(out):

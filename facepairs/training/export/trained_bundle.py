@@ -17,6 +17,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
 from facepairs.evaluation.serialize import to_plain
+from facepairs.images.crop_plan import CropPlan
 from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
 from facepairs.models.network import Network
 from facepairs.support.platform import return_freed_memory

@@ -32,7 +32,8 @@ from facepairs.training.inputs.people import choose_people, usable_photos
 
 DEFAULT_ENCODING = "jpeg"
 DEFAULT_MODEL = "difference"  # TrainConfig's default model does not train from a cache
-OPTIONS = ("model", "seed", "protocol", "lists", "align", "skip_bad")  # settings that are options as well
+# Settings that are options as well.
+OPTIONS = ("model", "seed", "protocol", "lists", "align", "skip_bad")
 FROM_FILE = ("genuine_share", "frame_px", "crop_px", "calibration_share", "test_share")
 
 

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler
@@ -62,7 +63,7 @@ def joined(pieces):
 
 
 def test_a_worker_decodes_only_the_images_of_its_range(index):
-    store = FileStore(index, 250, 64)
+    store = FileStore(index, whole_plan(index, 64))
     sampler = PairSampler(index.first, np.arange(len(index.people)), 4)
     (whole,) = drawn(index, store, sampler, 0, None, 1)
     (own,) = drawn(index, store, sampler, 0, (3, 6), 1)

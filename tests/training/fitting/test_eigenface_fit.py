@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.models.build import build_network
@@ -19,7 +20,7 @@ def index(faces):
 
 @pytest.fixture(scope="module")
 def store(index):
-    return MemoryStore.build(index, 250, 80)
+    return MemoryStore.build(index, whole_plan(index, 80))
 
 
 def fitted(store, images, seed=0):
@@ -59,7 +60,7 @@ def test_other_images_have_no_influence(index, store, tmp_path):
     images = np.arange(40)
     network, _ = fitted(store, images)
     kernel, bias = network.head.get_layer(PROJECTION).get_weights()
-    again = fitted(FileStore(index, 250, 80), images)[0].head.get_layer(PROJECTION).get_weights()
+    again = fitted(FileStore(index, whole_plan(index, 80)), images)[0].head.get_layer(PROJECTION).get_weights()
     assert np.array_equal(kernel, again[0])
     assert np.array_equal(bias, again[1])
     others = fitted(store, np.arange(40, 80))[0].head.get_layer(PROJECTION).get_weights()

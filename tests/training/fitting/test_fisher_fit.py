@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.models.build import build_network
@@ -26,7 +27,8 @@ def quick():
 
 @pytest.fixture(scope="module")
 def store(faces):
-    return MemoryStore.build(FaceIndex.scan(faces), 250, 128)
+    index = FaceIndex.scan(faces)
+    return MemoryStore.build(index, whole_plan(index, 128))
 
 
 def fitted(store, images, seed=0):

@@ -15,6 +15,8 @@ from facepairs.config import FINE_TUNING, RECIPES, TrainConfig, from_table
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.calibration import FittedCalibration
+from facepairs.images.crop import CropSpec
+from facepairs.images.crop_plan import CropPlan
 from facepairs.models.build import build_network
 from facepairs.training.export.trained_bundle import write_trained_bundle
 from facepairs.training.inputs.initial_weights import load_initial_weights, settings_from_bundle
@@ -36,7 +38,8 @@ def names_of(index, people):
 
 
 def write_bundle_of(out, network, identities):
-    return write_trained_bundle(out, network, 250, identities, {}, lambda draft: CALIBRATION)
+    plan = CropPlan(CropSpec(250, network.crop_px), np.zeros(0, np.bool_))
+    return write_trained_bundle(out, network, plan, identities, {}, lambda draft: CALIBRATION)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from command_line import facepairs
+from crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler
@@ -24,7 +25,7 @@ BATCH, SCHEDULE = 8, Schedule(2, 4, 1e-2)
 @pytest.fixture(scope="module")
 def data(faces):
     index = FaceIndex.scan(faces).without([5, 6, 7])  # the second person has one photo left
-    return index, MemoryStore.build(index, 250, 64)
+    return index, MemoryStore.build(index, whole_plan(index, 64))
 
 
 def new_loop(data, seed, loss="cosface", stop_after=None):

@@ -6,6 +6,7 @@ from typing import ClassVar
 import keras
 import numpy as np
 import pytest
+from crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
@@ -47,7 +48,7 @@ def reference_counts(numbers):
 @pytest.fixture(scope="module")
 def trained(faces):
     index = FaceIndex.scan(faces)
-    store = MemoryStore.build(index, 250, 64)
+    store = MemoryStore.build(index, whole_plan(index, 64))
     sampler = PairSampler(index.first, np.arange(len(index.people)), 3)
     batches = make_dataset(store, lambda: training_blocks(sampler, BATCH, STEPS, 0), BATCH)
     step = TrainStep(build_network("difference", 64, 64, 0.0), store, 3)

@@ -15,8 +15,9 @@ from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.scores import read_scores
 from facepairs.evaluation.serialize import to_plain
+from facepairs.faces.inspection import inspect_photos
 from facepairs.training import session as training_session
-from facepairs.training.view2.crossval import crossval, run_fold
+from facepairs.training.view2 import crossval as view2
 from facepairs.training.view2.fold_record import read_fold
 from facepairs.training.view2.folds import check_unknown, read_view2
 from facepairs.training.view2.methods import make_plan
@@ -47,6 +48,10 @@ def view(many_faces, tmp_path_factory):
     lists = tmp_path_factory.mktemp("lists")
     write_lists(many_faces, lists)
     return read_view2(FaceIndex.scan(many_faces), lists)
+
+
+def crossval(view, made, out, **options):
+    return view2.crossval(view, inspect_photos(view.index, "landmarks"), made, out, **options)
 
 
 def plan(tmp_path, methods="pixels", folds="1-2", text=SETTINGS):
@@ -184,7 +189,7 @@ def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path, par
     leaking = replace(split, **{part: np.union1d(getattr(split, part), split.test[:2])})
     folder = tmp_path / "pixels" / "fold-01"
     with pytest.raises(BadRun, match=r"on 2 of the 12 people of fold 1 \("):
-        run_fold(view, 1, leaking, "pixels", config, folder, print, silent)
+        view2.run_fold(view, inspect_photos(view.index, "landmarks"), 1, leaking, "pixels", config, folder, print, silent)
     assert not (folder / "scores.csv").exists()
     assert not (folder / "fold.json").exists()
 
