@@ -35,7 +35,7 @@ from facepairs.training.inputs.pair_cache import (
     build_training_cache,
     cache_config,
 )
-from facepairs.training.inputs.people import choose_people, keep_readable
+from facepairs.training.inputs.people import choose_people, usable_photos
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ class UploadingShardWriter(ShardWriter):
     def __call__(self, plan: ShardPlan) -> RecordShard:
         """Write and upload a shard; raises what ShardWriter raises."""
         with remote_errors(self.target), scratch_folder("facepairs-shard") as folder:
-            crop = (self.frame_px, self.crop_px)
-            shard = ShardWriter(self.root, folder, self.encoding, *crop, self.read_file)(plan)
+            shard = ShardWriter(self.root, folder, self.encoding, self.read_file)(plan)
             copy_to(folder / plan.name, self.target / plan.name)
         return shard
 
@@ -101,19 +100,27 @@ def build_cache_at(
     with remote_errors(faces, folder):
         count = shard_count(pairs, shards, encoding)
         check_replaceable(out, [entry.name for entry in files_below(folder)])
-        checked = progress("checking images")
-        index = keep_readable(
-            index_place(faces), config.skip_bad, log, checked, ordered_map, read_file
+        inspected = progress("finding faces")
+        index, table = usable_photos(
+            index_place(faces),
+            config.align,
+            config.skip_bad,
+            log,
+            inspected,
+            ordered_map,
+            read_file,
         )
+        plan = table.crop_plan(config.crop_spec, config.align)
         people = choose_people(index, config).training
         sampler = PairSampler(index.first, people, config.seed, config.genuine_share)
-        crop = (config.frame_px, config.crop_px)
         writer = UploadingShardWriter(
-            index.root, stand_in(folder), encoding, *crop, read_file, target=folder
+            index.root, stand_in(folder), encoding, read_file, target=folder
         )
         written = progress("writing pairs")
         with _removed_on_failure(folder):
-            manifest = write_shards(writer, index, sampler, pairs, count, written, ordered_map)
+            manifest = write_shards(
+                writer, index, plan, sampler, pairs, count, written, ordered_map
+            )
             _publish(folder, manifest)
         return manifest
 

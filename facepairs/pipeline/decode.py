@@ -1,22 +1,31 @@
-"""Decode image files to the crops that a network takes, in TensorFlow's C++.
+"""Crop plain JPEGs in TensorFlow's C++; other images are cropped as verification does.
 
-Array contract: uint8[crop_px, crop_px, 3], RGB, the centre square of the image with side
-round(short side · crop_px / frame_px), resized (bilinear, antialiased) unless that is crop_px.
-`facepairs.images` crops the same square with Pillow; a test compares the two. Of a JPEG only the
-part within the square is decoded.
+Array contract: uint8[crop_px, crop_px, 3], RGB. Of a JPEG only the window that its crop needs is
+decoded. Which of the two ways an image goes depends on the image alone, never on its batch: all
+stores return the same bits. `facepairs.images` cuts the same crops with Pillow and NumPy; a test
+compares the two.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import cv2
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
-RATIOS = (1, 2, 4, 8)  # libjpeg can shrink by these while it decodes
-CHUNK = 128  # images per run of an unrolled graph; tracing more is slow
-MAX_BATCH_BYTES = 2**26  # larger batches of files are read one by one
+from facepairs.errors import BadImage
+from facepairs.images.crop import Crop, CropSpec
+from facepairs.images.crop_plan import CropPlan
+from facepairs.images.photo import Photo
 
-Decoder = Callable[[tf.Tensor], tf.Tensor]
+CHUNK = 128  # images per run of an unrolled graph; tracing more is slow
+MAX_SCALE = 2  # pixels of a photo per pixel of its crop; from here on, pixels are averaged first
+
+Maps = npt.NDArray[np.float64]
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 def no_autograph(function: F) -> F:
@@ -29,162 +38,226 @@ def no_autograph(function: F) -> F:
     return unconverted
 
 
-def _window(height: tf.Tensor, width: tf.Tensor, share: float) -> tf.Tensor:
-    """Return the centre square as int32[4]: top, left, side, side."""
-    short = tf.cast(tf.minimum(height, width), tf.float64)
-    side = tf.maximum(tf.cast(tf.round(short * share), tf.int32), 1)
-    return tf.stack([(height - side) // 2, (width - side) // 2, side, side])
+@dataclass(frozen=True)
+class JpegCropper:
+    """Crops plain JPEGs (see `CropPlan`) of which no pixels are averaged.
 
+    An aligned crop must have over half of the photo's resolution, a centre square exactly that.
 
-def _decode_jpeg(data: tf.Tensor, window: tf.Tensor, ratio: int = 1) -> tf.Tensor:
-    """Decode a window of a JPEG; libjpeg shrinks it by `ratio`."""
-    shrunk = tf.cast(tf.round(window / ratio), tf.int32) if ratio > 1 else window
-    return tf.io.decode_and_crop_jpeg(
-        data, shrunk, channels=3, ratio=ratio, dct_method="INTEGER_ACCURATE"
-    )
-
-
-def _shrinkable(side: tf.Tensor, crop_px: int, ratio: int) -> tf.Tensor:
-    """Return whether shrinking leaves twice the pixels needed, so that resizing still averages."""
-    return side >= 2 * crop_px * ratio
-
-
-def _resized(crops: tf.Tensor, crop_px: int) -> tf.Tensor:
-    """Resize uint8[…, side, side, 3] unless the side is crop_px already."""
-
-    def resize() -> tf.Tensor:
-        smooth = tf.image.resize(crops, (crop_px, crop_px), method="bilinear", antialias=True)
-        return tf.cast(tf.clip_by_value(tf.round(smooth), 0.0, 255.0), tf.uint8)
-
-    return tf.cond(tf.equal(tf.shape(crops)[-2], crop_px), lambda: crops, resize)
-
-
-def crop_decoder(frame_px: int, crop_px: int) -> Decoder:
-    """Return a function from the content of a file to uint8[crop_px, crop_px, 3].
-
-    It decodes JPEG, PNG and BMP, and raises `tf.errors.InvalidArgumentError` for anything else.
-
-    Args:
-        frame_px: Short side of an image to which `crop_px` refers.
-        crop_px: Side of the crop.
+    Attributes:
+        spec: Side of the crop; unaligned, which centre square it is.
+        aligned: Whether every image has a map to its crop.
     """
-    share = crop_px / frame_px
 
-    def from_jpeg(data: tf.Tensor) -> tf.Tensor:
-        shape = tf.image.extract_jpeg_shape(data)
-        window = _window(shape[0], shape[1], share)
-        halvings = [tf.cast(_shrinkable(window[2], crop_px, r), tf.int32) for r in RATIOS[1:]]
-        cases = [lambda ratio=ratio: _decode_jpeg(data, window, ratio) for ratio in RATIOS]
-        return tf.switch_case(tf.add_n(halvings), cases)
+    spec: CropSpec
+    aligned: bool
 
-    def from_other(data: tf.Tensor) -> tf.Tensor:
-        image = tf.io.decode_image(data, channels=3, expand_animations=False)
-        shape = tf.shape(image)
-        top, left, side, _ = tf.unstack(_window(shape[0], shape[1], share))
-        return image[top : top + side, left : left + side]
+    def fits(self, data: bytes, to_crop: Maps) -> bool:
+        """Return whether no pixels are averaged in the crop of one JPEG; see `crop`."""
+        return self._open(data, to_crop) is not None
 
-    def decode(data: tf.Tensor) -> tf.Tensor:
-        crop = tf.cond(tf.io.is_jpeg(data), lambda: from_jpeg(data), lambda: from_other(data))
-        return tf.ensure_shape(_resized(crop, crop_px), (crop_px, crop_px, 3))
+    def crop(self, data: bytes, to_crop: Maps) -> Crop | None:
+        """Return the crop of one JPEG, or None if pixels would have to be averaged.
 
-    return decode
+        Args:
+            data: The file.
+            to_crop: float64[2, 3], the map to its crop; not used unaligned.
 
+        Raises:
+            tf.errors.InvalidArgumentError: TensorFlow cannot decode it.
+        """
+        place = self._open(data, to_crop)
+        if place is None:
+            return None
+        window, back = place
+        with tf.device("/CPU:0"):
+            pixels: Crop = _decode(tf.constant(data), window).numpy()
+        return self._warp(back, pixels)[0] if self.aligned else pixels
 
-def batch_decoder(frame_px: int, crop_px: int, images: int) -> Decoder:
-    """Return a function from the contents of files, string[N], to uint8[N, crop_px, crop_px, 3].
+    def _open(self, data: bytes, to_crop: Maps) -> tuple[npt.NDArray[np.int32], Maps] | None:
+        """Return the window of the crop of a JPEG and the map back for `_warp`, or None."""
+        with tf.device("/CPU:0"):
+            shape = tf.image.extract_jpeg_shape(data).numpy()
+        fits, windows, back = self._place(to_crop[None], shape[None])
+        return (windows[0], back) if fits else None
 
-    A batch of `images` JPEGs of one size, the usual case, runs a graph without a loop or branch per
-    image, which would take as long as decoding. Other batches are decoded one by one.
+    def batch(
+        self, files: tf.Tensor, to_crop: tf.Tensor, otherwise: Callable[[], tf.Tensor]
+    ) -> tf.Tensor:
+        """Return the crops of N JPEGs by a graph without a loop or branch per image.
 
-    Args:
-        frame_px: As for `crop_decoder`.
-        crop_px: As for `crop_decoder`.
-        images: The usual N.
-    """
-    share = crop_px / frame_px
-    one = crop_decoder(frame_px, crop_px)
-    crop = tf.TensorSpec((crop_px, crop_px, 3), tf.uint8)
+        Those would take as long as decoding.
 
-    def all_equal(shapes: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_all(tf.equal(shapes, shapes[0]))
-
-    def fast(data: tf.Tensor) -> tf.Tensor:
-        data = tf.ensure_shape(data, [images])
-        shapes = _each(tf.image.extract_jpeg_shape, data, tf.TensorSpec([3], tf.int32))
-
-        def same_size() -> tf.Tensor:
-            window = _window(shapes[0, 0], shapes[0, 1], share)
-            pixels = tf.TensorSpec((None, None, 3), tf.uint8)
-            return _resized(_each(lambda file: _decode_jpeg(file, window), data, pixels), crop_px)
-
-        side = _window(shapes[0, 0], shapes[0, 1], share)[2]
-        small = tf.logical_not(_shrinkable(side, crop_px, RATIOS[1]))
-        usual = tf.logical_and(all_equal(shapes[:, :2]), small)
-        return tf.cond(usual, same_size, lambda: slow(data))
-
-    def slow(data: tf.Tensor) -> tf.Tensor:
-        return tf.map_fn(one, data, fn_output_signature=crop)
-
-    def decode(data: tf.Tensor) -> tf.Tensor:
-        jpeg = tf.reduce_all(tf.equal(tf.strings.substr(data, 0, 3), b"\xff\xd8\xff"))
-        usual = tf.logical_and(jpeg, tf.equal(tf.size(data), images))
-        return tf.ensure_shape(
-            tf.cond(usual, lambda: fast(data), lambda: slow(data)), (None, crop_px, crop_px, 3)
+        Args:
+            files: string[N], N known.
+            to_crop: float64[N, 2, 3], or of any shape unaligned.
+            otherwise: Returns the crops if pixels of an image have to be averaged.
+        """
+        shape = tf.TensorSpec([3], tf.int32)
+        shapes = _in_chunks(lambda data: _each(tf.image.extract_jpeg_shape, data), shape, files)
+        fits, windows, back = tf.numpy_function(
+            self._place, [to_crop, shapes], (tf.bool, tf.int32, tf.float64), stateful=False
         )
-
-    return decode
-
-
-def file_decoder(
-    frame_px: int, crop_px: int, images: int
-) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
-    """Return a function from paths, string[N], and their total size to the files' crops.
-
-    If the total size, int64[] bytes, is large, files are read one by one: a batch of camera photos
-    takes gigabytes.
-
-    Args:
-        frame_px: As in `batch_decoder`.
-        crop_px: As in `batch_decoder`.
-        images: As in `batch_decoder`.
-    """
-    decode, one = batch_decoder(frame_px, crop_px, images), crop_decoder(frame_px, crop_px)
-    crop = tf.TensorSpec((crop_px, crop_px, 3), tf.uint8)
-
-    def one_by_one(paths: tf.Tensor) -> tf.Tensor:
-        crops = tf.map_fn(lambda path: one(tf.io.read_file(path)), paths, fn_output_signature=crop)
-        return tf.ensure_shape(crops, (None, crop_px, crop_px, 3))
-
-    def load(paths: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
+        count, side = files.shape[0], self.spec.crop_px
+        windows, back = tf.ensure_shape(windows, [count, 4]), tf.ensure_shape(back, [count, 2, 3])
+        crop = tf.TensorSpec([side, side, 3], tf.uint8)
         return tf.cond(
-            size > MAX_BATCH_BYTES,
-            lambda: one_by_one(paths),
-            lambda: decode(read_files(paths, images)),
+            tf.ensure_shape(fits, []),
+            lambda: _in_chunks(self._crops, crop, files, windows, back),
+            otherwise,
         )
 
-    return load
+    def _crops(self, files: tf.Tensor, windows: tf.Tensor, back: tf.Tensor) -> tf.Tensor:
+        """Decode the windows of JPEGs and warp them."""
+        pixels = [
+            _decode(data, window)
+            for data, window in zip(tf.unstack(files), tf.unstack(windows), strict=True)
+        ]
+        if not self.aligned:
+            return tf.stack(pixels)
+        return tf.numpy_function(self._warp, [back, *pixels], tf.uint8, stateful=False)
+
+    def _place(
+        self, to_crop: Maps, shapes: npt.NDArray[np.int32]
+    ) -> tuple[np.bool_, npt.NDArray[np.int32], Maps]:
+        """Return whether all images fit, and the windows of their crops.
+
+        Args:
+            to_crop: float64[N, 2, 3].
+            shapes: int32[N, 3]: height, width, channels of the images.
+
+        Returns:
+            Whether no pixels are averaged, int32[N, 4] windows (top, left, height, width), never
+            empty and within the image, and float64[N, 2, 3] maps from the crops to them.
+        """
+        sizes = shapes[:, :2]
+        if not self.aligned:
+            share = self.spec.crop_px / self.spec.frame_px
+            sides = np.maximum(np.round(sizes.min(axis=1, keepdims=True) * share), 1)
+            windows = np.hstack([(sizes - sides) // 2, sides, sides]).astype(np.int32)
+            return np.all(sides == self.spec.crop_px), windows, np.zeros((len(sizes), 2, 3))
+        matrix = np.linalg.inv(to_crop[:, :, :2])
+        offset = -matrix @ to_crop[:, :, 2:]
+        last = self.spec.crop_px - 1.0
+        corners = matrix @ np.array([(0.0, last, 0.0, last), (0.0, 0.0, last, last)]) + offset
+        most = sizes[:, ::-1] - 1
+        low = np.clip(np.floor(corners.min(axis=2)) - 1, 0, most)
+        high = np.clip(np.ceil(corners.max(axis=2)) + 1, low, most)
+        windows = np.hstack([low[:, ::-1], (high - low)[:, ::-1] + 1]).astype(np.int32)
+        back = np.dstack([matrix, offset - low[:, :, None]])
+        return np.all(np.hypot(*matrix[:, :, 0].T) < MAX_SCALE), windows, back
+
+    def _warp(self, back: Maps, *windows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        """Return the aligned crops of windows: uint8[N, crop_px, crop_px, 3]."""
+        side = self.spec.crop_px
+        crops = np.empty((len(windows), side, side, 3), np.uint8)
+        for crop, window, matrix in zip(crops, windows, back, strict=True):
+            flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+            cv2.warpAffine(window, matrix, (side, side), crop, flags)
+        return crops
 
 
-def read_files(paths: tf.Tensor, images: int) -> tf.Tensor:
-    """Read files: string[N] paths → string[N] contents; fastest if N is `images`."""
+class ImageCropper:
+    """Crops any images of an index.
+
+    Args:
+        plan: How they are cropped.
+    """
+
+    def __init__(self, plan: CropPlan) -> None:
+        self.plan = plan
+        self.jpegs = JpegCropper(plan.spec, plan.to_crop is not None)
+
+    def is_fast(self, photo: Photo, image: int) -> bool:
+        """Return whether an image, by its number, is a JPEG that `jpegs` crops; raise BadImage."""
+        return self._by_tensorflow(self.jpegs.fits, photo, image) or False
+
+    def crop(self, photo: Photo, image: int) -> Crop:
+        """Return the crop of an image.
+
+        Args:
+            photo: The image file, as `open_photo` returns it.
+            image: Its number.
+
+        Raises:
+            BadImage: It cannot be decoded.
+        """
+        crop = self._by_tensorflow(self.jpegs.crop, photo, image)
+        return self.plan.crop(photo, image) if crop is None else crop
+
+    def _by_tensorflow(
+        self, function: Callable[[bytes, Maps], T | None], photo: Photo, image: int
+    ) -> T | None:
+        """Call a function of `jpegs` if an image is a plain JPEG."""
+        if not self.plan.plain[image] or not isinstance(photo.content, bytes):
+            return None
+        try:
+            return function(photo.content, self.maps(np.array([image]))[0])
+        except tf.errors.OpError:
+            problem = "TensorFlow cannot decode it; repair or remove it"
+            raise BadImage(f"{photo.name}: {problem}") from None
+
+    def maps(self, images: npt.NDArray[np.integer[Any]]) -> Maps:
+        """Return the maps of images, int[N], to their crops: float64[N, 2, 3]; zeros unaligned."""
+        to_crop = self.plan.to_crop
+        return np.zeros((len(images), 2, 3)) if to_crop is None else to_crop[images]
+
+
+def crop_each(crop: Callable[..., Crop], side: int, columns: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Call a Python function for every image of a batch.
+
+    Args:
+        crop: Returns uint8[side, side, 3] from an image's element of every column; raises BadImage.
+        side: Side of the crops.
+        columns: Tensors of N rows.
+
+    Returns:
+        uint8[N, side, side, 3]; running it raises `tf.errors.InvalidArgumentError` for BadImage.
+    """
+
+    def crop_all(*rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+        crops = np.empty((len(rows[0]), side, side, 3), np.uint8)
+        try:
+            for number, row in enumerate(zip(*rows, strict=True)):
+                crops[number] = crop(*row)
+        except (BadImage, tf.errors.OpError) as error:
+            raise ValueError(str(error)) from None
+        return crops
+
+    crops = tf.numpy_function(crop_all, columns, tf.uint8, stateful=False)
+    return tf.ensure_shape(crops, (None, side, side, 3))
+
+
+def read_files(paths: tf.Tensor) -> tf.Tensor:
+    """Read files: string[N] paths, N known → string[N] contents."""
     text = tf.TensorSpec([], tf.string)
-    return tf.cond(
-        tf.equal(tf.size(paths), images),
-        lambda: _each(tf.io.read_file, tf.ensure_shape(paths, [images]), text),
-        lambda: tf.map_fn(tf.io.read_file, paths, fn_output_signature=text),
-    )
+    return _in_chunks(lambda part: _each(tf.io.read_file, part), text, paths)
 
 
-def _each(function: Decoder, values: tf.Tensor, result: tf.TensorSpec) -> tf.Tensor:
-    """Apply a function to every element by an unrolled graph, in chunks if there are many."""
-    count = int(values.shape[0])
+def _decode(data: tf.Tensor, window: Any) -> tf.Tensor:
+    """Decode a window (top, left, height, width) of a JPEG."""
+    return tf.io.decode_and_crop_jpeg(data, window, channels=3, dct_method="INTEGER_ACCURATE")
+
+
+def _each(function: Callable[[tf.Tensor], tf.Tensor], values: tf.Tensor) -> tf.Tensor:
+    return tf.stack([function(value) for value in tf.unstack(values)])
+
+
+def _in_chunks(
+    function: Callable[..., tf.Tensor], result: tf.TensorSpec, *columns: tf.Tensor
+) -> tf.Tensor:
+    """Apply a function that unrolls its rows to all rows, or to chunks if there are many.
+
+    Args:
+        function: Takes some rows of every column and returns a tensor with as many rows.
+        result: One row of what it returns.
+        *columns: Tensors of N rows, N known.
+    """
+    count = int(columns[0].shape[0])
     chunk = next(size for size in range(min(count, CHUNK), 0, -1) if count % size == 0)
-
-    def unrolled(elements: tf.Tensor) -> tf.Tensor:
-        return tf.stack([function(value) for value in tf.unstack(elements, chunk)])
-
     if chunk == count:
-        return unrolled(values)
+        return tf.ensure_shape(function(*columns), [count, *result.shape])
+    parts = tuple(tf.reshape(column, [-1, chunk, *column.shape[1:]]) for column in columns)
     spec = tf.TensorSpec([chunk, *result.shape], result.dtype)
-    chunks = tf.map_fn(unrolled, tf.reshape(values, [-1, chunk]), fn_output_signature=spec)
-    return tf.reshape(chunks, tf.concat([[count], tf.shape(chunks)[2:]], 0))
+    chunks = tf.map_fn(lambda part: function(*part), parts, fn_output_signature=spec)
+    return tf.reshape(chunks, [count, *result.shape])

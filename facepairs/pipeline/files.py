@@ -8,7 +8,12 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
-from facepairs.pipeline.decode import file_decoder
+from facepairs.images.crop import Crop
+from facepairs.images.crop_plan import CropPlan
+from facepairs.images.photo import open_photo
+from facepairs.pipeline.decode import ImageCropper, Maps, crop_each, read_files
+
+MAX_BATCH_BYTES = 2**26  # the files of a larger batch are read one by one, to save memory
 
 
 class FileStore:
@@ -16,43 +21,67 @@ class FileStore:
 
     Args:
         index: The images.
-        frame_px: Short side of an image to which `crop_px` refers.
-        crop_px: Side of the centre square.
+        plan: How they are cropped.
     """
 
     arrays: tuple[tf.Tensor, ...] = ()
 
-    def __init__(self, index: FaceIndex, frame_px: int, crop_px: int) -> None:
-        self.frame_px = frame_px
-        self.crop_px = crop_px
-        self._paths = file_paths(index)
+    def __init__(self, index: FaceIndex, plan: CropPlan) -> None:
+        self.crop_px = plan.spec.crop_px
+        self._index, self._cropper = index, ImageCropper(plan)
 
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
-        """Return a function from int32[N] image numbers to uint8[N, crop_px, crop_px, 3]."""
-        paths, decode = self._paths, file_decoder(self.frame_px, self.crop_px, images)
-        return lambda numbers: decode(*paths(numbers))
+        """Return a function from int32[N] image numbers to uint8[N, crop_px, crop_px, 3].
+
+        A batch of `images` plain JPEGs, the usual case, is decoded by a graph for that number. The
+        function raises `tf.errors.InvalidArgumentError` for an image that cannot be decoded.
+        """
+        usual = self._look_up(images)
+        jpegs = self._cropper.jpegs
+
+        def load(numbers: tf.Tensor) -> tf.Tensor:
+            def one_by_one() -> tf.Tensor:
+                return crop_each(self.crop, self.crop_px, [numbers])
+
+            paths, to_crop, is_usual = tf.numpy_function(
+                usual, [numbers], (tf.string, tf.float64, tf.bool), stateful=False
+            )
+            crops = tf.cond(
+                tf.ensure_shape(is_usual, []),
+                lambda: jpegs.batch(
+                    read_files(tf.ensure_shape(paths, [images])), to_crop, one_by_one
+                ),
+                one_by_one,
+            )
+            return tf.ensure_shape(crops, (None, self.crop_px, self.crop_px, 3))
+
+        return load
 
     def gather(self, images: tf.Tensor, *arrays: tf.Tensor) -> tf.Tensor:
         """Return the pixels unchanged: the dataset has decoded them."""
         return images
 
+    def crop(self, image: int) -> Crop:
+        """Read and crop one image by its number; raise BadImage."""
+        return self._cropper.crop(open_photo(self._index.path(image)), image)
 
-def file_paths(index: FaceIndex) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
-    """Return a function from image numbers to the paths of their files and their total size.
+    def _look_up(
+        self, usual: int
+    ) -> Callable[[npt.NDArray[np.integer[Any]]], tuple[npt.NDArray[np.object_], Maps, np.bool_]]:
+        """Return a function from int[N] image numbers to what a batch of plain JPEGs needs.
 
-    The paths are built on demand: a tensor of all paths takes over 100 bytes per image.
+        It returns object[N] paths, float64[N, 2, 3] maps to the crops and whether this is such a
+        batch, of `usual` images. The paths are built on demand: a tensor of all paths takes over
+        100 bytes per image.
+        """
+        index, cropper = self._index, self._cropper
 
-    Returns:
-        A function int[N] → (string[N] paths, int64[] bytes).
-    """
+        def look_up(
+            images: npt.NDArray[np.integer[Any]],
+        ) -> tuple[npt.NDArray[np.object_], Maps, np.bool_]:
+            small = index.sizes[images].sum() <= MAX_BATCH_BYTES
+            is_usual = np.bool_(len(images) == usual and small and cropper.plan.plain[images].all())
+            paths = index.encoded_paths(images) if is_usual else []
+            return np.array(paths, np.object_), cropper.maps(images), is_usual
 
-    def look_up(
-        images: npt.NDArray[np.integer[Any]],
-    ) -> tuple[npt.NDArray[np.object_], np.int64]:
-        return np.array(index.encoded_paths(images), np.object_), index.sizes[images].sum()
-
-    def paths(images: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        names, size = tf.numpy_function(look_up, [images], (tf.string, tf.int64), stateful=False)
-        return tf.ensure_shape(names, images.shape), tf.ensure_shape(size, ())
-
-    return paths
+        return look_up

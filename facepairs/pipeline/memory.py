@@ -11,7 +11,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
-from facepairs.errors import BadData
+from facepairs.errors import BadData, BadImage
+from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.arrays import ArraySource, aligned_array
 from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import image_batches
@@ -47,8 +48,7 @@ class MemoryStore(ArraySource):
     def build(
         cls,
         index: FaceIndex,
-        frame_px: int,
-        crop_px: int,
+        plan: CropPlan,
         path: Path | None = None,
         progress: ProgressCallback = ignore_progress,
         log: MessageCallback = ignore_message,
@@ -57,19 +57,19 @@ class MemoryStore(ArraySource):
 
         Args:
             index: The images.
-            frame_px: Short side of an image to which `crop_px` refers.
-            crop_px: Side of the centre square.
-            path: The `.npy` file; its name must depend on the index's fingerprint and the crop.
+            plan: How they are cropped.
+            path: The `.npy` file; its name must depend on the index's fingerprint and the plan's
+                digest.
             progress: Called with images done and in all.
             log: Receives a line when the file at `path` is damaged and is built again.
 
         Raises:
             BadData: An image cannot be decoded, or `path` cannot be written.
         """
-        shape = (len(index), crop_px, crop_px, 3)
+        shape = (len(index), plan.spec.crop_px, plan.spec.crop_px, 3)
 
         def fill(crops: Crops) -> None:
-            _decode_all(crops, index, FileStore(index, frame_px, crop_px), progress)
+            _crop_all(crops, FileStore(index, plan), progress)
 
         if path is not None:
             return cls(cached_array(path, shape, np.uint8, fill, log))
@@ -78,18 +78,18 @@ class MemoryStore(ArraySource):
         return cls(crops)
 
 
-def _decode_all(
-    crops: Crops, index: FaceIndex, files: FileStore, progress: ProgressCallback
-) -> None:
-    """Fill the array with the decoded images."""
+def _crop_all(crops: Crops, files: FileStore, progress: ProgressCallback) -> None:
+    """Fill the array with the crops of all images."""
     done = 0
     try:
-        for batch in image_batches(files, np.arange(len(index)), BUILD_BATCH):
+        for batch in image_batches(files, np.arange(len(crops)), BUILD_BATCH):
             crops[done : done + len(batch)] = batch.numpy()
             done += len(batch)
             progress(done, len(crops))
-    except tf.errors.OpError:
-        raise BadData(
-            f"one of {index.path(done)} and the {BUILD_BATCH - 1} images after it cannot be "
-            f"decoded; find it with: facepairs data check {index.root}"
-        ) from None
+    except tf.errors.OpError as error:
+        try:
+            for image in range(done, min(done + BUILD_BATCH, len(crops))):
+                files.crop(image)  # raises for the image in question, whose name the batch lacks
+        except BadImage as bad:
+            raise BadData(str(bad)) from None
+        raise BadData(error.message) from None

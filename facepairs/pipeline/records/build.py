@@ -19,6 +19,7 @@ from facepairs.data.index import FaceIndex, ReadFile, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData
+from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.records.manifest import (
     MANIFEST,
     MAX_SHARDS,
@@ -26,7 +27,7 @@ from facepairs.pipeline.records.manifest import (
     CacheManifest,
     shard_name,
 )
-from facepairs.pipeline.records.shard import ShardPlan, ShardWriter
+from facepairs.pipeline.records.shard import ShardPlan, ShardWriter, crop_bytes
 from facepairs.support.atomic import atomic_folder, is_temporary
 from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
@@ -35,7 +36,7 @@ ENCODINGS = ("jpeg", "raw")
 BLOCK_PAIRS = 1024  # pairs per block of the sampler
 # Small caches have a shard per 1,000 pairs, at most 16; large ones a shard per 8,192 pairs.
 SMALL_SHARD_PAIRS, SMALL_CACHE_SHARDS, SHARD_PAIRS = 1000, 16, 8192
-RECORD_BYTES = 130  # of a record, without its images
+RECORD_BYTES = 250  # of a record, without its images
 
 
 def people_digest(index: FaceIndex, people: npt.ArrayLike) -> str:
@@ -69,6 +70,7 @@ def sample_pairs(sampler: PairSampler, start: int, stop: int) -> PairList:
 def build_cache(
     out: Path,
     index: FaceIndex,
+    plan: CropPlan,
     people: npt.ArrayLike,
     pairs: int,
     *,
@@ -76,8 +78,6 @@ def build_cache(
     genuine_share: float = 0.5,
     encoding: str = "jpeg",
     shards: int | None = None,
-    frame_px: int = 250,
-    crop_px: int = 112,
     progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
     read_file: ReadFile | None = None,
@@ -87,15 +87,15 @@ def build_cache(
     Args:
         out: Folder to write; replaces a cache, but nothing else.
         index: The images.
+        plan: How they are cropped.
         people: int[P], the person numbers from which pairs are sampled.
         pairs: How many pairs.
         seed: The sampler's seed.
         genuine_share: Share of genuine pairs.
-        encoding: `jpeg` copies the image files, `raw` stores uint8[crop_px, crop_px, 3].
+        encoding: `jpeg` copies plain JPEG files (see `CropPlan`) that are smaller than their crop
+            and stores the crops of all others; `raw` stores crops only.
         shards: How many files; by default one per 1,000 pairs up to 16, and one per 8,192 pairs in
             larger caches.
-        frame_px: Short side of an image to which `crop_px` refers.
-        crop_px: Side of the centre square.
         progress: Called with pairs written and in all.
         ordered_map: Writes the shards; in threads by default.
         read_file: Reads an image by its name; by default from the file below `index.root`.
@@ -106,15 +106,15 @@ def build_cache(
     Raises:
         BadConfig: A number is out of range.
         BadData: `out` is not a cache or has too little space, or a file has changed.
-        BadImage: TensorFlow cannot decode an image.
+        BadImage: An image cannot be decoded.
         NotEnough: There are too few people or photos to sample from.
     """
     count = check_request(out, pairs, shards, encoding)
     sampler = PairSampler(index.first, people, seed, genuine_share)
-    _check_space(out, index, pairs, encoding, crop_px)
+    _check_space(out, index, plan, pairs, encoding)
     with atomic_folder(out) as folder:
-        writer = ShardWriter(index.root, folder, encoding, frame_px, crop_px, read_file)
-        manifest = write_shards(writer, index, sampler, pairs, count, progress, ordered_map)
+        writer = ShardWriter(index.root, folder, encoding, read_file)
+        manifest = write_shards(writer, index, plan, sampler, pairs, count, progress, ordered_map)
         for name in {entry.name for entry in folder.iterdir()} - manifest.shard_names:
             (folder / name).unlink()  # left by a worker whose attempt was abandoned
         (folder / MANIFEST).write_bytes(manifest.render())
@@ -124,6 +124,7 @@ def build_cache(
 def write_shards(
     writer: ShardWriter,
     index: FaceIndex,
+    plan: CropPlan,
     sampler: PairSampler,
     pairs: int,
     count: int,
@@ -135,6 +136,7 @@ def write_shards(
     Args:
         writer: Writes a shard.
         index: The images.
+        plan: How they are cropped.
         sampler: The first `pairs` pairs of its epoch 0 are written.
         pairs: How many pairs.
         count: How many shards.
@@ -149,14 +151,16 @@ def write_shards(
         BadImage: As `ShardWriter` does.
     """
     shards, done = [], 0
-    for shard in ordered_map(writer, _plans(index, sampler, pairs, count)):
+    for shard in ordered_map(writer, _plans(index, plan, sampler, pairs, count)):
         shards.append(shard)
         done += shard.pairs
         progress(done, pairs)
     return CacheManifest(
         encoding=writer.encoding,
-        frame_px=writer.frame_px,
-        crop_px=writer.crop_px,
+        frame_px=plan.spec.frame_px,
+        crop_px=plan.spec.crop_px,
+        alignment=plan.alignment,
+        plan_digest=plan.digest,
         index_fingerprint=index.fingerprint,
         people_digest=people_digest(index, sampler.people),
         seed=sampler.seed,
@@ -166,14 +170,17 @@ def write_shards(
     )
 
 
-def _plans(index: FaceIndex, sampler: PairSampler, pairs: int, count: int) -> Iterator[ShardPlan]:
+def _plans(
+    index: FaceIndex, plan: CropPlan, sampler: PairSampler, pairs: int, count: int
+) -> Iterator[ShardPlan]:
     """Plan the shards: each has a contiguous part of the sampled sequence."""
     bounds = [number * pairs // count for number in range(count + 1)]
     for number, (start, stop) in enumerate(pairwise(bounds)):
         sampled = sample_pairs(sampler, start, stop)
         images = sampled.images()
         names = StringTable(map(index.name, images.tolist()))
-        yield ShardPlan(shard_name(number, count), sampled, images, names, index.sizes[images])
+        name, sizes = shard_name(number, count), index.sizes[images]
+        yield ShardPlan(name, sampled, images, names, sizes, plan.take(images))
 
 
 def check_request(out: Path, pairs: int, shards: int | None, encoding: str) -> int:
@@ -239,9 +246,12 @@ def check_replaceable(out: str, names: Iterable[str]) -> None:
         raise BadData(f"{out}: exists and is no pair cache; choose another place or remove it")
 
 
-def _check_space(out: Path, index: FaceIndex, pairs: int, encoding: str, crop_px: int) -> None:
+def _check_space(out: Path, index: FaceIndex, plan: CropPlan, pairs: int, encoding: str) -> None:
     """Raise BadData if the disk has too little space."""
-    image_bytes = float(index.sizes.mean()) if encoding == "jpeg" else 3 * crop_px**2
+    stored = np.full(len(index), crop_bytes(plan.spec.crop_px))
+    if encoding == "jpeg":
+        stored[plan.plain] = np.minimum(index.sizes, stored)[plan.plain]
+    image_bytes = float(stored.mean())
     needed = pairs * (2 * image_bytes + RECORD_BYTES)
     folder = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
     free = shutil.disk_usage(folder).free

@@ -23,7 +23,7 @@ from facepairs.errors import BadData
 from facepairs.support.validation import validate
 
 FORMAT: Final = "facepairs-pair-cache"
-VERSION: Final = 1
+VERSION: Final = 2
 MANIFEST = "manifest.json"
 SHARD_NAME = re.compile(r"pairs-\d{5}-of-\d{5}\.tfrecord")
 MAX_SHARDS = 99_999
@@ -33,7 +33,7 @@ REBUILD = "build the cache again"
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Version = Annotated[
-    Literal[1], Meta(description=f"{VERSION}, the version that this facepairs reads")
+    Literal[2], Meta(description=f"{VERSION}, the version that this facepairs reads")
 ]
 
 
@@ -55,9 +55,11 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Contents of a cache: epoch 0 of the sampler that these fields define, split into shards.
 
     Attributes:
-        encoding: `jpeg`, the bytes of the image files, or `raw`, uint8 pixels.
-        frame_px: Short side of an image to which `crop_px` refers.
-        crop_px: Side of the centre square.
+        encoding: `jpeg`, JPEG files where they are smaller than crops, or `raw`, crops.
+        frame_px: Side of the frame to which `crop_px` refers.
+        crop_px: Side of the crops.
+        alignment: Name of the alignment of the crops.
+        plan_digest: Digest of the `CropPlan` of all images.
         index_fingerprint: Fingerprint of the index of the images.
         people_digest: SHA-256 over the names of the people in the pairs.
         seed: The sampler's seed.
@@ -71,6 +73,8 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     encoding: str
     frame_px: Count
     crop_px: Count
+    alignment: str
+    plan_digest: str
     index_fingerprint: str
     people_digest: str
     seed: Count

@@ -1,8 +1,9 @@
 """Read the TFRecord cache of sampled pairs.
 
-A record is a `tf.train.Example` with `left`, `right` (bytes: the image file, or its uint8 pixels),
-`genuine`, `left_id` and `right_id` (int64; image numbers of the index). The shards, one after the
-other, have the sampler's own sequence.
+A record is a `tf.train.Example` with `left` and `right` (bytes: a JPEG file, or the crop's uint8
+pixels, known by their size), `left_map` and `right_map` (bytes: float64[2, 3], the map from a file
+to its crop), `genuine`, `left_id` and `right_id` (int64; image numbers of the index). The shards,
+one after the other, have the sampler's own sequence.
 """
 
 import os
@@ -10,12 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import tensorflow as tf
 
-from facepairs.errors import BadConfig, BadData
-from facepairs.pipeline.decode import batch_decoder, no_autograph
+from facepairs.errors import BadConfig, BadData, BadImage
+from facepairs.images.crop import Crop, CropSpec
+from facepairs.images.crop_plan import LFW_FRAME
+from facepairs.pipeline.decode import JpegCropper, Maps, crop_each, no_autograph
 from facepairs.pipeline.records.check import find_wrong_sizes
 from facepairs.pipeline.records.manifest import REBUILD, CacheManifest, read_manifest
+from facepairs.pipeline.records.shard import crop_bytes
 
 INTERLEAVED_SHARDS = 16
 SHUFFLE_BYTES = 64 << 20  # of the shuffle buffer: thousands of JPEG pairs, 800 raw ones
@@ -164,21 +169,57 @@ class RecordStore:
         self, batch_size: int, pair_range: tuple[int, int] | None
     ) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
         """Return a function from serialised records, string[B], to a batch."""
-        side = self.manifest.crop_px
+        manifest = self.manifest
         begin, end = pair_range or (0, batch_size)
-        decode_images = batch_decoder(self.manifest.frame_px, side, 2 * (end - begin))
         label = {"genuine": tf.io.FixedLenFeature([], tf.int64)}
-        images = {name: tf.io.FixedLenFeature([], tf.string) for name in ("left", "right")}
+        names = ("left", "right", "left_map", "right_map")
+        stored = {name: tf.io.FixedLenFeature([], tf.string) for name in names}
+        crops_of = _crops_of(manifest, 2 * (end - begin))
 
         def decode(records: tf.Tensor) -> dict[str, tf.Tensor]:
             own = records[begin:end] if pair_range else records
-            values = tf.io.parse_example(own, {**images, **label})
+            values = tf.io.parse_example(own, {**stored, **label})
             labels = (tf.io.parse_example(records, label) if pair_range else values)["genuine"]
-            data = tf.concat([values["left"], values["right"]], axis=0)
-            if self.manifest.encoding == "raw":
-                pixels = tf.reshape(tf.io.decode_raw(data, tf.uint8), (-1, side, side, 3))
-            else:
-                pixels = decode_images(data)
-            return {"images": pixels, "genuine": tf.cast(labels, tf.bool)}
+            contents = tf.concat([values["left"], values["right"]], axis=0)
+            maps = tf.concat([values["left_map"], values["right_map"]], axis=0)
+            to_crop = tf.reshape(tf.io.decode_raw(maps, tf.float64), (-1, 2, 3))
+            return {"images": crops_of(contents, to_crop), "genuine": tf.cast(labels, tf.bool)}
 
         return decode
+
+
+def _crops_of(manifest: CacheManifest, images: int) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """Return a function from stored contents, string[N], and maps, float64[N, 2, 3], to crops.
+
+    Args:
+        manifest: Contents of the cache.
+        images: The usual N.
+    """
+    side, pixel_bytes = manifest.crop_px, crop_bytes(manifest.crop_px)
+    aligned = manifest.alignment != LFW_FRAME
+    jpegs = JpegCropper(CropSpec(manifest.frame_px, side), aligned)
+
+    def pixels(contents: tf.Tensor, _: tf.Tensor) -> tf.Tensor:
+        return tf.reshape(tf.io.decode_raw(contents, tf.uint8), (-1, side, side, 3))
+
+    def crop(content: bytes, to_crop: Maps) -> Crop:
+        if len(content) == pixel_bytes:
+            return np.frombuffer(content, np.uint8).reshape(side, side, 3)
+        cropped = jpegs.crop(content, to_crop)
+        if cropped is None:
+            raise BadImage("a stored file is no plain JPEG")
+        return cropped
+
+    def crops_of(contents: tf.Tensor, to_crop: tf.Tensor) -> tf.Tensor:
+        def one_by_one() -> tf.Tensor:
+            return crop_each(crop, side, [contents, to_crop])
+
+        is_file = tf.not_equal(tf.strings.length(contents), pixel_bytes)
+        usual = tf.logical_and(tf.reduce_all(is_file), tf.equal(tf.size(contents), images))
+        return tf.cond(
+            usual,
+            lambda: jpegs.batch(tf.ensure_shape(contents, [images]), to_crop, one_by_one),
+            one_by_one,
+        )
+
+    return pixels if manifest.encoding == "raw" else crops_of
