@@ -12,7 +12,15 @@ for _name in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"):
     os.environ.setdefault(_name, "1")
 
 if TYPE_CHECKING:
-    from facepairs.errors import BadBundle, BadConfig, BadData, BadImage, FacepairsError, NoFace
+    from facepairs.errors import (
+        BadBundle,
+        BadConfig,
+        BadData,
+        BadImage,
+        FacepairsError,
+        NoFace,
+        TooSmallFace,
+    )
     from facepairs.verification.verifier import Verdict, Verifier
 
 __all__ = [
@@ -22,6 +30,7 @@ __all__ = [
     "BadImage",
     "FacepairsError",
     "NoFace",
+    "TooSmallFace",
     "Verdict",
     "Verifier",
     "__version__",

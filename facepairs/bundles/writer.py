@@ -27,7 +27,8 @@ from facepairs.support.atomic import atomic_folder
 from facepairs.support.outputs import check_output_folder
 from facepairs.support.version import __version__
 
-FILLED_IN = ("schema", "created", "versions", "files", "template", DIGEST)  # keys that `write_bundle` sets
+FILLED_IN = ("schema", "created", "versions", "files", "template", DIGEST)
+"""Keys that `write_bundle` sets."""
 
 
 def write_bundle(

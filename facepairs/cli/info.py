@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from facepairs.bundles.bundle import Bundle
     from facepairs.bundles.thresholds import FmrThreshold
 
+PHOTOS = {
+    "landmarks-5": "any: the face is found and aligned by five landmarks (landmarks-5)",
+    "lfw-frame": "framed like LFW's, used whole; facepairs data frame makes them (lfw-frame)",
+}
 EXAMPLE = "Example: facepairs info run/bundle"
 
 
@@ -25,7 +29,8 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
     training, calibration, crop = bundle.training, bundle.calibration, bundle.framing
     rows = [
         ("model", f"{bundle.model} ({bundle.kind} network), made {bundle.created}"),
-        ("crop", f"{crop.crop_px} of {crop.frame_px} pixels of the shorter side"),
+        ("photos", PHOTOS[bundle.alignment]),
+        ("crop", f"{crop.crop_px} of the {crop.frame_px} pixels of a frame's side"),
         (
             "trained on",
             f"{training.people or 0:,} people, {training.images or 0:,} images, "

@@ -1,8 +1,9 @@
 """The `facepairs` command: collect the commands, and turn errors into one line and an exit code.
 
 Exit codes: 0 success (`verify`: same person); 1 a negative finding (`verify`: different people,
-`data check`: something is wrong); 2 an error; 3 a score without a threshold (`verify` with an
-external embedder); 130 interrupted; 138 another worker of a distributed training was lost.
+`data check`: something is wrong); 2 an error; 3 no verdict (`verify`: a face of too few pixels, or
+an embedder without a threshold); 130 interrupted; 138 another worker of a distributed training was
+lost.
 """
 
 import os
@@ -16,9 +17,9 @@ from typer import Option
 
 import facepairs
 from facepairs.cli.failures import describe_shortage, report_usage_error
-from facepairs.cli.output import ERROR, INTERRUPTED, escape_unencodable, print_error
+from facepairs.cli.output import ERROR, INTERRUPTED, UNDECIDED, escape_unencodable, print_error
 from facepairs.cli.quiet import VERBOSE, silence_libraries
-from facepairs.errors import FacepairsError
+from facepairs.errors import FacepairsError, TooSmallFace
 
 COMMANDS = (
     "train", "evaluate", "crossval", "calibrate", "verify", "info", "export", "bench", "demo",
@@ -92,7 +93,7 @@ def _run(arguments: list[str], as_json: bool) -> int:
         )
     except FacepairsError as error:
         print_error(error.kind, str(error), as_json)
-        return ERROR
+        return UNDECIDED if isinstance(error, TooSmallFace) else ERROR
     except (KeyboardInterrupt, typer.Abort):
         print_error("interrupted", "interrupted", as_json)
         return INTERRUPTED

@@ -1,5 +1,6 @@
 """`facepairs verify`: two photos, a list of pairs, or one photo against a folder."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -17,9 +18,11 @@ from facepairs.cli.output import (
     print_result,
     progress_display,
 )
+from facepairs.errors import BadData, BadImage
 
 if TYPE_CHECKING:
     from facepairs.bundles.thresholds import OperatingPoint
+    from facepairs.faces.align import AlignedFace
     from facepairs.verification.verifier import Verifier
 
 EXAMPLE = """\b
@@ -90,15 +93,15 @@ def verify(
 ) -> None:
     """Decide whether two photos show the same person; or score many pairs, or one against many.
 
-    Faces are found, rotated upright and framed first, except in images of 250x250 pixels or of the
-    model's frame; photos that are hard to judge get a warning. With --face all, the best of all
-    comparisons decides. In JSON, `faces` has for left and right whether the face
-    was framed, its box [left, top, side] in pixels, its rotation in degrees, the number of faces,
-    and hints; `comparisons` lists all of --face all.
+    The most prominent face of each photo, by size and place, is found and aligned; photos that are
+    hard to judge get a warning. With --face all, the best of all comparisons decides. In JSON,
+    `faces` has for left and right the face's box [left, top, side] in pixels, its landmarks, score
+    and rotation in degrees, the number of faces, and hints; `comparisons` lists all of --face all.
 
-    Exit codes for two photos: 0 the same person, 1 different people, 2 an error, 3 no threshold.
-    For --pairs and --against: 0 done, 1 done but some pairs or photos could not be used. With
-    facepairs[beam], --pairs, --root and --out may be gs://, s3:// or hdfs:// places.
+    Exit codes for two photos: 0 the same person, 1 different people, 2 an error such as no face, 3
+    no verdict: a face of less than 24 pixels, or a model without a threshold. For --pairs and
+    --against: 0 done, 1 done but some pairs or photos could not be used. With facepairs[beam],
+    --pairs, --root and --out may be gs://, s3:// or hdfs:// places.
     """
     settings = VerifySettings(bundle, threshold, max_fmr, json)
     every = face == "all"
@@ -119,12 +122,26 @@ def verify(
         if left is None:
             raise typer.BadParameter("--against needs the photo to compare: verify A --against DIR")
         target = None if out is None else Path(out)
-        _verify_against(settings, Path(left), against, target, top or DEFAULT_TOP)
+        _verify_against(settings, photo_path(left), against, target, top or DEFAULT_TOP)
     else:
         if left is None or right is None:
             raise typer.BadParameter("give two photos, or --pairs, or a photo and --against")
         _refuse("two photos", out=out, root=root, resume=resume, top=top, runner=runner)
-        _verify_two(settings, Path(left), Path(right), every, show)
+        _verify_two(settings, photo_path(left), photo_path(right), every, show)
+
+
+def photo_path(word: str) -> Path:
+    """Return the path of a photo; raise BadData for what is none but is often tried."""
+    if word == "-":
+        raise BadData("-: standard input is not read; save the photo and give its file")
+    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", word):
+        raise BadData(f"{word}: not a file of this machine; download the photo and give its file")
+    if Path(word).is_dir():
+        raise BadData(
+            f"{word}: a folder; give a photo, or compare one with all of a folder: facepairs "
+            f"verify A.jpg --against {word}"
+        )
+    return Path(word)
 
 
 def _refuse(mode: str, **options: Any) -> None:
@@ -147,15 +164,24 @@ def _verify_two(
     settings: VerifySettings, left: Path, right: Path, every: bool, show: Path | None
 ) -> None:
     if show is not None:
-        from facepairs.faces.overlay import picture_format, write_overlay
+        from facepairs.faces.overlay import NoVerdict, picture_format, write_overlay
 
         picture_format(show)
     verifier, point = _load(settings, quick=True)
-    thresholds = settings.threshold, settings.max_fmr
-    verdicts = verifier.compare_faces(left, right, *thresholds, every)
+    try:
+        verdicts = verifier.compare_faces(
+            left, right, settings.threshold, settings.max_fmr, every=every
+        )
+    except BadImage as error:
+        if show is not None:
+            faces = _usable_face(verifier, left), _usable_face(verifier, right)
+            write_overlay(show, left, right, NoVerdict(str(error), *faces))
+        raise
     best = max(verdicts, key=lambda verdict: verdict.score)
     if show is not None:
         write_overlay(show, left, right, best)
+    if left.stat().st_size == right.stat().st_size and left.read_bytes() == right.read_bytes():
+        log(f"warning: {left} and {right} are the same file: that they match says nothing")
     for line in verify_output.warnings_of(best, left, right):
         log(line)
     photos = {"left": str(left), "right": str(right), "model": settings.bundle}
@@ -167,6 +193,13 @@ def _verify_two(
         rows += verify_output.comparison_rows(verdicts)
     print_result(settings.json, values, rows)
     raise typer.Exit(EXIT_CODES[best.same])
+
+
+def _usable_face(verifier: "Verifier", photo: Path) -> "AlignedFace | None":
+    try:
+        return verifier.align_faces(photo)[0]
+    except BadImage:
+        return None
 
 
 def _verify_pairs(

@@ -18,7 +18,7 @@ DECISIONS = {True: "same person", False: "different people", None: "none: no thr
 
 
 def verdict_rows(verdict: "Verdict", point: "OperatingPoint") -> Rows:
-    """Return the verdict on two photos, and how each was framed."""
+    """Return the verdict on two photos, and the face of each."""
     probability = "none: not calibrated"
     if verdict.probability is not None:
         probability = f"{verdict.probability:.3f} (calibrated, at equal priors)"
@@ -69,6 +69,8 @@ def batch_rows(report: "PairsReport", point: "OperatingPoint", out: str) -> Rows
     return [
         *rows,
         ("failed", f"{report.failed:,}"),
+        ("several faces", f"{report.several_faces:,} images: the most prominent was used"),
+        *((f"hint: {kind}", f"{images:,} images") for kind, images in report.hints.items()),
         ("seconds", f"{report.seconds:.1f}"),
         *threshold_rows(point),
         ("scores", out),

@@ -6,20 +6,28 @@ model of alignment `lfw-frame` takes the centre square of the whole image instea
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from facepairs.errors import NoFace, TooSmallFace
+import numpy as np
+
+from facepairs.errors import BadImage, NoFace, TooSmallFace
 from facepairs.faces.alignment import to_crop
-from facepairs.faces.detector import Face, find_faces
+from facepairs.faces.detector import Face, search_photo
 from facepairs.faces.hints import Hint, photo_hints
-from facepairs.images import jpeg
-from facepairs.images.crop import Crop, CropSpec, crop_photo
-from facepairs.images.decode_budget import decode_budget, decode_cost_px
-from facepairs.images.photo import ImageSource, Photo, load_upright, open_photo
-from facepairs.images.warp import Similarity, warp
+from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
+from facepairs.images.photo import ImageSource, Photo, open_photo
+from facepairs.images.warp import Similarity
 
-SEARCH_PX = 1600  # longer side of the copy in which faces are searched
 MIN_FACE_PX = 24  # from the brows to the chin; smaller faces give no verdict
+LEVEL_DEG = 5.0  # a smaller roll is not worth a word
+
+
+class FaceCells(NamedTuple):
+    """A face in a row of CSV: box "left top side", number of faces, and kinds of hints."""
+
+    box: str = ""
+    faces: str = ""
+    hints: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,24 +36,24 @@ class AlignedFace:
 
     Attributes:
         crop: uint8[crop_px, crop_px, 3].
-        size_px: Width and height of the upright photo.
         face: The face in pixels of the upright photo; None where the whole image was used.
+        to_crop: Map from the upright photo to the crop; None without a face.
         faces: Number of faces found, None where nobody looked for them.
         hints: What makes the photo hard to judge.
     """
 
     crop: Crop
-    size_px: tuple[int, int]
     face: Face | None = None
+    to_crop: Similarity | None = None
     faces: int | None = None
     hints: tuple[Hint, ...] = ()
 
     def describe(self) -> str:
         """Return in words what the network sees."""
         if self.face is None:
-            return "the whole image: this model takes photos framed like LFW's"
-        side, roll_deg = round(self.face.side_px), round(self.face.roll_deg)
-        turned = f", turned by {abs(roll_deg)} degrees" if roll_deg else ""
+            return "the whole image: this model takes photos that are framed like LFW's"
+        side, roll_deg = round(self.face.side_px), self.face.roll_deg
+        turned = f", turned by {abs(roll_deg):.0f} degrees" if abs(roll_deg) >= LEVEL_DEG else ""
         others = f", the most prominent of {self.faces}" if (self.faces or 0) > 1 else ""
         return f"face of {side} x {side} pixels{turned}{others}"
 
@@ -74,6 +82,14 @@ class AlignedFace:
             "hints": [hint._asdict() for hint in self.hints],
         }
 
+    def to_cells(self) -> FaceCells:
+        """Return box, number of faces and hints as a row of CSV has them."""
+        return FaceCells(
+            box=" ".join(map(str, self.box or ())),
+            faces="" if self.faces is None else str(self.faces),
+            hints=" ".join(hint.kind for hint in self.hints),
+        )
+
 
 def align_faces(
     source: ImageSource,
@@ -101,18 +117,37 @@ def align_faces(
     """
     photo = open_photo(source, name)
     found = search_photo(photo, every)
-    large = usable_faces(found, photo.name)
-    return [_align(photo, spec, face, len(found), hints) for face in large[: None if every else 1]]
+    chosen = usable_faces(found, photo.name)[: None if every else 1]
+    return [_align(photo, spec, face, len(found), hints) for face in chosen]
 
 
-def search_photo(photo: Photo, every: bool = False) -> list[Face]:
-    """Find the faces of a photo, in pixels of the upright photo; see `find_faces`."""
-    # Formats other than JPEG are decoded at full size and held until their faces are found.
-    is_jpeg = isinstance(photo.content, bytes) and photo.content.startswith(jpeg.SIGNATURE)
-    pixels = photo.width_px * photo.height_px
-    with decode_budget.acquire(0 if is_jpeg else decode_cost_px(photo.content, pixels, pixels)):
-        image, scale = load_upright(photo, SEARCH_PX)
-        return [face.scaled(1 / scale) for face in find_faces(image, every)]
+def align_and_keep(photo: Photo, spec: CropSpec, hints: bool = False) -> AlignedFace:
+    """Align the most prominent face of a file, as `align_faces`; what is found is kept.
+
+    Args:
+        photo: A file or its bytes, from `open_photo`; the faces of a content that was met before
+            come out of the default `FaceCache`.
+        spec: As in `align_faces`.
+        hints: As in `align_faces`.
+
+    Raises:
+        BadImage: As in `align_faces`.
+        NoFace: As in `align_faces`.
+        TooSmallFace: As in `align_faces`.
+    """
+    from facepairs.faces.inspection import (
+        face_cache,
+        inspect_content,
+    )  # not needed by every command
+
+    assert isinstance(photo.content, bytes)
+    record = inspect_content(photo.content, True, face_cache(), photo.name)
+    if record.problem:
+        raise BadImage(f"{photo.name}: {record.reason}")
+    rows = record.faces or ()
+    found = [Face(np.reshape(points, (5, 2)), score) for score, *points in rows]
+    (face, *_) = usable_faces(found, photo.name)
+    return _align(photo, spec, face, len(found), hints)
 
 
 def usable_faces(found: list[Face], name: str) -> list[Face]:
@@ -144,20 +179,12 @@ def unaligned_face(photo: Photo, spec: CropSpec, hints: bool = True) -> AlignedF
         BadImage: The photo is damaged.
     """
     crop = crop_photo(photo, spec)
-    size = (photo.width_px, photo.height_px)
-    found = photo_hints(crop, spec.side_px(*size)) if hints else ()
-    return AlignedFace(crop, size, hints=found)
+    side_px = spec.side_px(photo.width_px, photo.height_px)
+    return AlignedFace(crop, hints=photo_hints(crop, side_px) if hints else ())
 
 
 def _align(photo: Photo, spec: CropSpec, face: Face, faces: int, hints: bool) -> AlignedFace:
     to_square = to_crop(face.to_frame, spec)
     crop = warp_photo(photo, to_square, spec.crop_px)
     found = photo_hints(crop, spec.crop_px / to_square.scale, face) if hints else ()
-    return AlignedFace(crop, (photo.width_px, photo.height_px), face, faces, found)
-
-
-def warp_photo(photo: Photo, to_square: Similarity, side_px: int) -> Crop:
-    """Stand-in until images.crop has it."""
-    shrink = max(1, int(1 / to_square.scale))
-    image, scale = load_upright(photo, -(-max(photo.width_px, photo.height_px) // shrink))
-    return warp(image, to_square.of_scaled_image(scale), side_px)
+    return AlignedFace(crop, face, to_square, faces, found)

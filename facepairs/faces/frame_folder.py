@@ -1,4 +1,4 @@
-"""`data frame`: turn a folder of photos, Person/photo.jpg, into a folder of frames to train on."""
+"""`data frame`: write aligned copies of a folder of photos, Person/photo.jpg."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData, BadImage
-from facepairs.faces.align import AlignedFace, align_faces
+from facepairs.faces.align import AlignedFace, align_and_keep
 from facepairs.faces.alignment import FRAME_PX
 from facepairs.images.crop import CropSpec
 from facepairs.images.jpeg import write_jpeg
+from facepairs.images.photo import open_photo
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.outputs import check_output_folder
 from facepairs.support.parallel import thread_map
@@ -18,11 +19,11 @@ from facepairs.support.progress import ProgressCallback, ignore_progress
 
 WHOLE_FRAME = CropSpec(FRAME_PX, FRAME_PX)
 JPEG_QUALITY = 95
-SCHEMA = 1
+SCHEMA = 2
 
 
 class LeftOut(NamedTuple):
-    """A photo that was not framed: its path below the folder, and why."""
+    """Something in the folder that was not framed: its path below the folder, and why."""
 
     path: str
     error: str
@@ -34,15 +35,14 @@ class FramedFolder:
 
     Attributes:
         out: The folder of frames.
-        framed: Photos whose face was cut out.
-        unchanged: Photos that were frames already, see `faces.framing`.
-        several_faces: Photos with several faces, of which the largest was used.
-        left_out: Photos without a face, or that cannot be read.
+        framed: Photos whose face was aligned.
+        several_faces: Photos with several faces, of which the most prominent was used.
+        left_out: Everything else below the folder: photos without a face or with too small a one,
+            files that cannot be read or are no photos.
     """
 
     out: Path
     framed: int
-    unchanged: int
     several_faces: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
 
@@ -58,9 +58,9 @@ def frame_folder(
     progress: ProgressCallback = ignore_progress,
     workers: int | None = None,
 ) -> FramedFolder:
-    """Frame the largest face of every photo into OUT/Person/photo.jpg, 250 x 250 pixels.
+    """Align the most prominent face of every photo into OUT/Person/photo.jpg, 250 x 250 pixels.
 
-    Photos without a face, or that cannot be read, are left out and listed.
+    Photos without a face, and whatever else cannot be used, are left out and listed.
 
     Args:
         photos: A folder Person/photo.jpg.
@@ -76,14 +76,16 @@ def frame_folder(
     check_output_folder(out, inputs=index.root)
     targets = [str(Path(name).with_suffix(".jpg")) for name in index.names()]
     _check_distinct(targets)
-    framed = unchanged = 0
     several: list[str] = []
-    left_out: list[LeftOut] = []
+    left_out = [
+        LeftOut(path, f"not a photo of a person ({reason.replace('_', ' ')})")
+        for path, reason in index.skipped
+    ]
     with atomic_folder(out) as temporary:
 
         def frame(image: int) -> AlignedFace | BadImage:
             try:
-                face = align_faces(index.path(image), WHOLE_FRAME)[0]
+                face = align_and_keep(open_photo(index.path(image)), WHOLE_FRAME)
             except BadImage as error:
                 return error
             target = temporary / targets[image]
@@ -91,17 +93,17 @@ def frame_folder(
             write_jpeg(target, face.crop, JPEG_QUALITY)
             return face
 
+        framed = 0
         for image, result in enumerate(thread_map(frame, range(len(index)), workers)):
             if isinstance(result, BadImage):
                 left_out.append(LeftOut(index.name(image), str(result)))
             else:
-                framed += result.framed
-                unchanged += not result.framed
+                framed += 1
                 several += [index.name(image)] if (result.faces or 0) > 1 else []
             progress(image + 1, len(index))
-        if not framed + unchanged:
-            raise BadData(f"{photos}: no face found in any of {len(index):,} photos")
-    return FramedFolder(out, framed, unchanged, tuple(several), tuple(left_out))
+        if not framed:
+            raise BadData(f"{photos}: no usable face in any of {len(index):,} photos")
+    return FramedFolder(out, framed, tuple(several), tuple(sorted(left_out)))
 
 
 def _check_distinct(names: list[str]) -> None:

@@ -1,27 +1,33 @@
 """`verify --show`: two photos side by side with the faces that were compared, and the verdict."""
 
 import io
-import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from facepairs.errors import BadData
-from facepairs.faces.detector import Face
+from facepairs.errors import BadData, BadImage
 from facepairs.faces.align import AlignedFace
+from facepairs.faces.alignment import FRAME_PX
+from facepairs.faces.detector import FACE_PX, Face, search_photo
 from facepairs.images.photo import ImageSource, load_upright, open_photo
+from facepairs.images.warp import Points, Similarity
 from facepairs.support.atomic import atomic_file
 
-PHOTO_PX = 440  # side of the square that a photo is fitted into
-CROP_PX = 180
+COLUMN_PX, MOST_PX = 440, 560  # largest width and height of a photo
+CROP_PX = 200
 GAP_PX = 16
 TITLE_PX = 56
-WHITE, INK, GRAY = (255, 255, 255), (24, 24, 27), (113, 113, 122)
-BOX, FRAME = (250, 204, 21), (56, 189, 248)
+DOT = 0.025  # radius of a landmark, in sides of the face
+MAX_LISTED = 8  # faces that are listed where none was compared
+WHITE, INK, GRAY, LIGHT = (255, 255, 255), (24, 24, 27), (113, 113, 122), (228, 228, 231)
+BOX, FRAME, LANDMARK = (250, 204, 21), (56, 189, 248), (244, 63, 94)
 COLOURS = {True: (21, 128, 61), False: (185, 28, 28), None: INK}
 WORDS = {True: "same person", False: "different people", None: "no threshold, no verdict"}
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
+CORNERS = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
 
 Point = tuple[int, int]
 
@@ -43,6 +49,23 @@ class FacePair(Protocol):
     def right(self) -> AlignedFace | None: ...
 
 
+@dataclass(frozen=True)
+class NoVerdict:
+    """Two photos that could not be compared, and why; the faces are those that can be used."""
+
+    reason: str
+    left: AlignedFace | None
+    right: AlignedFace | None
+
+
+class _Column(NamedTuple):
+    """One photo, drawn: with its marks, its crop if there is one, and what is said of it."""
+
+    photo: Image.Image
+    crop: Image.Image | None
+    texts: list[str]
+
+
 def picture_format(out: Path) -> str:
     """Return Pillow's name of the format that a file name asks for.
 
@@ -55,20 +78,22 @@ def picture_format(out: Path) -> str:
     return name
 
 
-def write_overlay(out: Path, left: ImageSource, right: ImageSource, comparison: FacePair) -> None:
+def write_overlay(
+    out: Path, left: ImageSource, right: ImageSource, comparison: FacePair | NoVerdict
+) -> None:
     """Draw two photos, the faces that were compared, their crops and the result.
 
-    The detector's box is yellow and the frame is blue; below each photo is what the network saw.
+    Landmarks are red, the square around the face is yellow, that of the crop is blue. Below each
+    photo is what the network saw. Without a verdict, all faces that were found are marked.
 
     Args:
         out: A .png, .jpg or .webp file; it appears complete or not at all.
         left: The first photo.
         right: The second photo.
-        comparison: The result of `Verifier.verify` for the two photos.
+        comparison: The result of `Verifier.verify` for the two photos, or why there is none.
 
     Raises:
-        BadData: `out` cannot be written, or the comparison lacks its faces.
-        BadImage: A photo cannot be read.
+        BadData: `out` cannot be written, or a verdict lacks its faces.
     """
     name = picture_format(out)
     data = io.BytesIO()
@@ -77,34 +102,38 @@ def write_overlay(out: Path, left: ImageSource, right: ImageSource, comparison: 
         handle.write(data.getvalue())
 
 
-def draw_overlay(left: ImageSource, right: ImageSource, comparison: FacePair) -> Image.Image:
+def draw_overlay(
+    left: ImageSource, right: ImageSource, comparison: FacePair | NoVerdict
+) -> Image.Image:
     """Draw the picture that `write_overlay` writes.
 
     Args:
         left: The first photo, as `load_crop` takes it.
         right: The second photo.
-        comparison: The verdict on the two, with both faces.
+        comparison: The verdict on the two with both faces, or why there is none.
 
     Returns:
         The picture, in RGB.
 
     Raises:
         BadData: The verdict has no faces.
-        BadImage: A photo cannot be read.
     """
-    if comparison.left is None or comparison.right is None:
-        raise BadData("a verdict without its faces cannot be drawn; use one that verify returned")
-    width = 2 * PHOTO_PX + 3 * GAP_PX
-    height = 4 * GAP_PX + TITLE_PX + PHOTO_PX + CROP_PX
+    title, colour, details = _headline(comparison)
+    columns = _draw_column(left, comparison.left), _draw_column(right, comparison.right)
+    photos_px = max(column.photo.height for column in columns)
+    width, height = 2 * COLUMN_PX + 3 * GAP_PX, 4 * GAP_PX + TITLE_PX + photos_px + CROP_PX
     picture = Image.new("RGB", (width, height), WHITE)
     draw = ImageDraw.Draw(picture)
-    draw.text((GAP_PX, GAP_PX), WORDS[comparison.same], COLOURS[comparison.same], _font(28))
-    draw.text((GAP_PX, GAP_PX + 36), _describe_result(comparison), GRAY, _font(14))
-    sides = ((left, comparison.left), (right, comparison.right))
-    for number, (source, face) in enumerate(sides):
-        corner = (GAP_PX + number * (PHOTO_PX + GAP_PX), 2 * GAP_PX + TITLE_PX)
-        _paste_photo(picture, corner, source, face)
-        _paste_crop(picture, (corner[0], corner[1] + PHOTO_PX + GAP_PX), face)
+    draw.text((GAP_PX, GAP_PX), title, colour, _font(28))
+    _write(draw, (GAP_PX, GAP_PX + 36), [details], width - 2 * GAP_PX, GRAY)
+    for number, column in enumerate(columns):
+        x, y = GAP_PX + number * (COLUMN_PX + GAP_PX), 2 * GAP_PX + TITLE_PX
+        picture.paste(column.photo, (x, y))
+        y += column.photo.height + GAP_PX
+        if column.crop:
+            picture.paste(column.crop, (x, y))
+        text_x = x + (CROP_PX + GAP_PX if column.crop else 0)
+        _write(draw, (text_x, y), column.texts, x + COLUMN_PX - text_x)
     return picture
 
 
@@ -112,50 +141,77 @@ def _font(size_px: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
     return ImageFont.load_default(size_px)
 
 
-def _describe_result(comparison: FacePair) -> str:
+def _headline(comparison: FacePair | NoVerdict) -> tuple[str, tuple[int, int, int], str]:
+    """Return the title, its colour and the line below it."""
+    if isinstance(comparison, NoVerdict):
+        return "no verdict", INK, comparison.reason
+    if comparison.left is None or comparison.right is None:
+        raise BadData("a verdict without its faces cannot be drawn; use one that verify returned")
     parts = [f"score {comparison.score:.4f}"]
     if comparison.threshold is not None:
         parts.append(f"threshold {comparison.threshold:.4f}")
     if comparison.probability is not None:
         parts.append(f"probability {comparison.probability:.3f} at equal priors")
-    return ", ".join(parts)
+    return WORDS[comparison.same], COLOURS[comparison.same], ", ".join(parts)
 
 
-def _paste_photo(
-    picture: Image.Image, corner: Point, source: ImageSource, aligned: AlignedFace
-) -> None:
-    """Fit the upright photo into its square and draw the face's box and frame on it."""
-    photo = Image.fromarray(load_upright(open_photo(source), 2 * PHOTO_PX)[0])
-    photo.thumbnail((PHOTO_PX, PHOTO_PX))
-    if aligned.face is not None:
-        scale = photo.width / aligned.size_px[0]
-        draw = ImageDraw.Draw(photo)
-        for boxes, colour in ((1.0, BOX), (FRAME_BOXES, FRAME)):
-            corners = _square_corners(aligned.face, boxes, aligned.roll_deg)
-            points = [(scale * x, scale * y) for x, y in corners]
-            draw.line([*points, points[0]], colour, width=2, joint="curve")
-    left, top = (PHOTO_PX - photo.width) // 2, (PHOTO_PX - photo.height) // 2
-    picture.paste(photo, (corner[0] + left, corner[1] + top))
-
-
-def _square_corners(face: Face, boxes: float, roll_deg: float) -> list[tuple[float, float]]:
-    """Return the corners of a square around a face, `boxes` wide, turned as the frame was."""
-    half, roll = face.side_px * boxes / 2, math.radians(roll_deg)
-    across, down = half * math.cos(roll), half * math.sin(roll)
-    return [
-        (face.x + x * across + y * down, face.y - x * down + y * across)
-        for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1))
-    ]
-
-
-def _paste_crop(picture: Image.Image, corner: Point, aligned: AlignedFace) -> None:
-    """Paste what the network saw, and beside it how it was framed and the hints."""
-    picture.paste(Image.fromarray(aligned.crop).resize((CROP_PX, CROP_PX)), corner)
+def _draw_column(source: ImageSource, aligned: AlignedFace | None) -> _Column:
+    try:
+        photo = open_photo(source)
+        image, scale = load_upright(photo, 2 * COLUMN_PX)
+        faces = search_photo(photo, every=True) if aligned is None else []
+    except BadImage as error:
+        return _Column(Image.new("RGB", (COLUMN_PX, COLUMN_PX // 2), LIGHT), None, [str(error)])
+    height, width = image.shape[:2]
+    factor = min(COLUMN_PX / width, MOST_PX / height)
+    size = max(1, round(width * factor)), max(1, round(height * factor))
+    picture = Image.fromarray(image).resize(size, Image.Resampling.BICUBIC, reducing_gap=2)
+    if aligned is None:
+        for face in faces:
+            _mark(picture, face.scaled(scale * factor))
+        sizes = [f"face of {face.side_px:.0f} x {face.side_px:.0f} pixels" for face in faces]
+        more = [f"and {len(faces) - MAX_LISTED} more"] if len(faces) > MAX_LISTED else []
+        return _Column(picture, None, [*sizes[:MAX_LISTED], *more] or ["no face found"])
+    if aligned.face and aligned.to_crop:
+        to_crop = aligned.to_crop.of_scaled_image(scale * factor)
+        _draw_square(picture, to_crop, len(aligned.crop), len(aligned.crop), FRAME)
+        _mark(picture, aligned.face.scaled(scale * factor))
+    crop = Image.fromarray(aligned.crop).resize((CROP_PX, CROP_PX), Image.Resampling.BICUBIC)
     texts = ["the model saw this:", aligned.describe(), *(hint.text for hint in aligned.hints)]
-    width_px = PHOTO_PX - CROP_PX - GAP_PX
-    draw = ImageDraw.Draw(picture)
+    return _Column(picture, crop, texts)
+
+
+def _mark(picture: Image.Image, face: Face) -> None:
+    """Draw the square around a face, and its landmarks."""
+    _draw_square(picture, face.to_frame, FRAME_PX, FACE_PX, BOX)
+    draw, radius = ImageDraw.Draw(picture), min(4.0, max(1.0, DOT * face.side_px))
+    for x, y in face.landmarks.tolist():
+        draw.ellipse((x - radius, y - radius, x + radius, y + radius), LANDMARK)
+
+
+def _draw_square(
+    picture: Image.Image,
+    to_frame: Similarity,
+    frame_px: int,
+    side_px: float,
+    colour: tuple[int, int, int],
+) -> None:
+    """Draw the centre square of a frame that lies rotated in the picture."""
+    corners: Points = to_frame.inverse()(CORNERS * side_px + (frame_px - 1) / 2)
+    points = [(x, y) for x, y in corners.tolist()]
+    ImageDraw.Draw(picture).line([*points, points[0]], colour, width=2, joint="curve")
+
+
+def _write(
+    draw: ImageDraw.ImageDraw,
+    corner: Point,
+    texts: list[str],
+    width_px: int,
+    colour: tuple[int, int, int] = INK,
+) -> None:
+    """Write paragraphs, broken into lines of at most `width_px`."""
     lines = "\n".join(line for text in texts for line in _wrap(draw, text, width_px))
-    draw.multiline_text((corner[0] + CROP_PX + GAP_PX, corner[1]), lines, INK, _font(14))
+    draw.multiline_text(corner, lines, colour, _font(14))
 
 
 def _wrap(draw: ImageDraw.ImageDraw, text: str, width_px: int) -> list[str]:

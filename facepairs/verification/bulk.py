@@ -4,7 +4,8 @@
 An embedding network embeds every image once, and the scores follow from the embeddings. A pair
 network runs once per pair; a cache keeps the crops of images that several pairs show. Both are one
 pass of picklable work items, done by threads or by any other `OrderedMap`. An image that cannot be
-used fails the pairs it is in.
+used fails the pairs it is in. Faces that were found are kept in the default `FaceCache`, so that no
+photo is searched twice.
 """
 
 import threading
@@ -21,7 +22,9 @@ import numpy.typing as npt
 
 from facepairs.data.index import ReadFile
 from facepairs.errors import BadData, BadImage
+from facepairs.faces.align import AlignedFace, FaceCells, align_and_keep, unaligned_face
 from facepairs.images.crop import Crop
+from facepairs.images.photo import open_photo
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.partial_results import RowResults
@@ -42,26 +45,35 @@ class CropReader:
     """Reads images as a verifier's network sees them; picklable.
 
     Attributes:
-        verifier: Cuts the crops.
+        verifier: Whose network sees the crops.
         root: The folder that names count from; with `read_file`, the text that messages show.
         read_file: Reads an image by its name; by default from the file below `root`.
+        details: Also report each image's face and hints, see `Computed`.
     """
 
     verifier: "Verifier"
     root: Path | str
     read_file: ReadFile | None = None
+    details: bool = False
 
-    def __call__(self, name: str) -> Crop:
-        """Return uint8[crop_px, crop_px, 3]; raises BadImage."""
+    def __call__(self, name: str) -> AlignedFace:
+        """Return the image's most prominent face, or the whole image; raises BadImage."""
+        model = self.verifier.bundle
+        photo = open_photo(*self._source(name))
+        if model.aligned:
+            return align_and_keep(photo, model.framing, self.details)
+        return unaligned_face(photo, model.framing, self.details)
+
+    def _source(self, name: str) -> tuple[Path | bytes, str]:
+        """Return the image, and what messages call it."""
         if self.read_file is None:
             path = Path(self.root, name)
-            return self.verifier.crop(path, name=str(path))
+            return path, str(path)
         place = f"{self.root}/{name}"
         try:
-            data = self.read_file(name)
+            return self.read_file(name), place
         except OSError as error:
             raise BadImage(f"{place}: {error.strerror}; choose a readable image file") from None
-        return self.verifier.crop(data, name=place)
 
 
 class PairRows(NamedTuple):
@@ -85,22 +97,24 @@ class Computed(NamedTuple):
     """The result of one work item.
 
     `tried` is the number of its images or pairs, `values` float32[len(rows), width] those of the
-    rows that were computed, and `errors` the reasons of failure by image number.
+    rows that were computed, and `errors` the reasons of failure by image number. `faces` has what a
+    `CropReader` with `details` reports of each image: the cells of `AlignedFace.to_cells`.
     """
 
     tried: int
     rows: list[int]
     values: ScoreArray
     errors: dict[int, str]
+    faces: dict[int, FaceCells]
 
 
 def embed_images(reader: CropReader, images: list[tuple[int, str]]) -> Computed:
     """Embed images, given by number and name, in one call of the network."""
-    crops, errors = _read_crops(reader, dict(images))
+    faces, errors = _read_faces(reader, dict(images))
     values = np.zeros((0, 0), np.float32)
-    if crops:
-        values = reader.verifier.scorer.embed(np.stack(list(crops.values())))
-    return Computed(len(images), list(crops), values, errors)
+    if faces:
+        values = reader.verifier.scorer.embed(_stack(faces, list(faces)))
+    return Computed(len(images), list(faces), values, errors, _face_cells(reader, faces))
 
 
 class ScorePairs:
@@ -116,56 +130,65 @@ class ScorePairs:
         return ScorePairs, (self._reader,)
 
     def __call__(self, batch: PairBatch) -> Computed:
-        """Return the scores of the pairs whose two images can be read: values float32[n, 1]."""
-        crops, errors = _read_crops(self._cache.get, batch.names)
+        """Return the scores of the pairs whose two images can be used: values float32[n, 1]."""
+        faces, errors = _read_faces(self._cache.get, batch.names)
         pairs = zip(batch.rows, batch.left, batch.right, strict=True)
-        usable = [pair for pair in pairs if pair[1] in crops and pair[2] in crops]
-        if not usable:
-            return Computed(len(batch.rows), [], np.zeros((0, 1), np.float32), errors)
-        rows, left, right = zip(*usable, strict=True)
-        scores = self._reader.verifier.scorer.score_pairs(
-            np.stack([crops[image] for image in left]), np.stack([crops[image] for image in right])
-        )
-        return Computed(len(batch.rows), list(rows), scores[:, None], errors)
+        usable = [pair for pair in pairs if pair[1] in faces and pair[2] in faces]
+        rows, scores = [], np.zeros(0, np.float32)
+        if usable:
+            rows, left, right = map(list, zip(*usable, strict=True))
+            scores = self._reader.verifier.scorer.score_pairs(
+                _stack(faces, left), _stack(faces, right)
+            )
+        cells = _face_cells(self._reader, faces)
+        return Computed(len(batch.rows), rows, scores[:, None], errors, cells)
 
 
-def _read_crops(
-    read: Callable[[str], Crop], names: Mapping[int, str]
-) -> tuple[dict[int, Crop], dict[int, str]]:
-    """Read images by number; return the crops, and the errors of those that cannot be read."""
-    crops: dict[int, Crop] = {}
+def _read_faces(
+    read: Callable[[str], AlignedFace], names: Mapping[int, str]
+) -> tuple[dict[int, AlignedFace], dict[int, str]]:
+    """Read images by number; return the faces, and the errors of images that cannot be used."""
+    faces: dict[int, AlignedFace] = {}
     errors: dict[int, str] = {}
     for image, name in names.items():
         try:
-            crops[image] = read(name)
+            faces[image] = read(name)
         except BadImage as error:
             errors[image] = str(error)
-    return crops, errors
+    return faces, errors
+
+
+def _stack(faces: Mapping[int, AlignedFace], images: list[int]) -> Crop:
+    return np.stack([faces[image].crop for image in images])
+
+
+def _face_cells(reader: CropReader, faces: Mapping[int, AlignedFace]) -> dict[int, FaceCells]:
+    return {image: face.to_cells() for image, face in faces.items()} if reader.details else {}
 
 
 class CropCache:
-    """Crops by image name, at most `capacity`; the least recently used leave first.
+    """Faces by image name, at most `capacity`; the least recently used leave first.
 
     Thread-safe: while an image is in the cache, only the first thread that asks for it reads it.
     """
 
-    def __init__(self, read: Callable[[str], Crop], capacity: int) -> None:
+    def __init__(self, read: Callable[[str], AlignedFace], capacity: int) -> None:
         self.capacity = capacity
         self._read = read
         self._lock = threading.Lock()
-        self._crops: OrderedDict[str, Future[Crop | BadImage]] = OrderedDict()
+        self._faces: OrderedDict[str, Future[AlignedFace | BadImage]] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._crops)
+        return len(self._faces)
 
-    def get(self, name: str) -> Crop:
-        """Return the crop of an image; raises BadImage."""
+    def get(self, name: str) -> AlignedFace:
+        """Return the face of an image; raises BadImage."""
         with self._lock:
-            is_new = name not in self._crops
-            future = self._crops.setdefault(name, Future())
-            self._crops.move_to_end(name)
-            if len(self._crops) > self.capacity:
-                self._crops.popitem(last=False)
+            is_new = name not in self._faces
+            future = self._faces.setdefault(name, Future())
+            self._faces.move_to_end(name)
+            if len(self._faces) > self.capacity:
+                self._faces.popitem(last=False)
         if is_new:
             try:
                 future.set_result(self._read(name))
@@ -174,10 +197,10 @@ class CropCache:
             except BaseException as error:
                 future.set_exception(error)  # for threads that wait for it
                 raise
-        crop = future.result()
-        if isinstance(crop, BadImage):
-            raise type(crop)(str(crop))
-        return crop
+        face = future.result()
+        if isinstance(face, BadImage):
+            raise type(face)(str(face))
+        return face
 
 
 @dataclass(frozen=True)
@@ -189,6 +212,7 @@ class BulkScorer:
         name_of: Returns an image's name by its number.
         results: Rows are images for an embedding network, pairs for a pair network.
         on_errors: Called with what is wrong with images, by number.
+        on_faces: Called with `Computed.faces` where there are any.
         ordered_map: Where the work is done.
     """
 
@@ -197,6 +221,7 @@ class BulkScorer:
     results: RowResults
     on_errors: Callable[[dict[int, str]], None]
     ordered_map: OrderedMap = thread_map
+    on_faces: Callable[[dict[int, FaceCells]], None] | None = None
 
     def compute(
         self, pairs: Iterable[PairRows], progress: ProgressCallback = ignore_progress
@@ -213,6 +238,8 @@ class BulkScorer:
             self.results.put(computed.rows, computed.values)
             if computed.errors:
                 self.on_errors(computed.errors)
+            if computed.faces and self.on_faces:
+                self.on_faces(computed.faces)
             done += computed.tried
             if done - saved >= ROWS_PER_SAVE:
                 self.results.save()
@@ -264,13 +291,14 @@ class BulkScorer:
 
 def score_files(
     verifier: "Verifier",
-    paths: Sequence[Path],
+    paths: Sequence[Path | str],
     left: Indices,
     right: Indices,
     *,
     progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
     errors: dict[int, str] | None = None,
+    read_file: ReadFile | None = None,
 ) -> ScoreArray:
     """Score pairs of image files.
 
@@ -282,6 +310,7 @@ def score_files(
         progress: Counts images for an embedding network, else pairs.
         ordered_map: Where the work is done.
         errors: Is filled with what is wrong with images, by position; their pairs score NaN.
+        read_file: Reads an image by its path; by default from the file.
 
     Returns:
         float32[N] in the order of the pairs.
@@ -302,7 +331,7 @@ def score_files(
 
     pairs = PairRows(np.arange(len(left)), numbers[: len(left)], numbers[len(left) :])
     results = RowResults(len(images) if verifier.bundle.kind == "embedding" else len(left))
-    reader = CropReader(verifier, Path())
+    reader = CropReader(verifier, Path(), read_file)
 
     def name_of(number: int) -> str:
         return str(paths[int(images[number])])

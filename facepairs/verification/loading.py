@@ -29,6 +29,12 @@ def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
     return Bundle.open(path, verify_files)
 
 
+def describe_scoring(model: Model) -> str:
+    """Return in words what is done with photos to score pairs of them, for displays of progress."""
+    scoring = "embedding" if model.kind == "embedding" else "comparing"
+    return f"finding faces and {scoring}" if model.aligned else scoring
+
+
 def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -> Scorer:
     """Open a model's network; see `BundleScorer` and `ExternalScorer`."""
     if isinstance(model, Bundle):

@@ -2,7 +2,7 @@
 
     OUT.partial/
       lock          held by the process that works on it
-      work.sqlite   the images' names and errors, and the values of the rows that are done
+      work.sqlite   the images' names, faces and errors, and the values of the rows that are done
 
 SQLite commits whole transactions: a kill at any moment loses the rows since the last `save`.
 Memory holds some megabytes of it, so that neither many images nor many errors take more.
@@ -12,6 +12,7 @@ import contextlib
 import os
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadRun
+from facepairs.faces.align import FaceCells
 from facepairs.support.lock import held
 
 CACHE_MB = 32
@@ -27,6 +29,7 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS work (fingerprint TEXT);
 CREATE TABLE IF NOT EXISTS images (number INTEGER PRIMARY KEY, name BLOB UNIQUE);
 CREATE TABLE IF NOT EXISTS errors (number INTEGER PRIMARY KEY, error BLOB);
+CREATE TABLE IF NOT EXISTS faces (number INTEGER PRIMARY KEY, box TEXT, faces TEXT, hints TEXT);
 CREATE TABLE IF NOT EXISTS results (row INTEGER PRIMARY KEY, vector BLOB);
 """
 
@@ -111,7 +114,7 @@ class PartialResults(RowResults):
         self._database.executescript(TABLES)
         self._has_results = bool(self._query("SELECT EXISTS (SELECT * FROM results)"))
         if not self._has_results:
-            self._database.executescript("DELETE FROM work; DELETE FROM images;")
+            self._database.executescript("DELETE FROM work; DELETE FROM images; DELETE FROM faces;")
             self._write("INSERT INTO work VALUES (?)", [(self._fingerprint,)])
         elif not self._resume:
             raise BadRun(
@@ -183,6 +186,30 @@ class PartialResults(RowResults):
         """Return what is wrong with an image, "" when nothing is."""
         return os.fsdecode(self._query("SELECT error FROM errors WHERE number = ?", number) or b"")
 
+    def add_faces(self, faces: Mapping[int, FaceCells]) -> None:
+        """Store what is known of the faces of some images, by number."""
+        rows = ((number, *cells) for number, cells in faces.items())
+        self._write("INSERT OR REPLACE INTO faces VALUES (?, ?, ?, ?)", rows)
+
+    def image_face(self, number: int) -> FaceCells:
+        """Return what is known of an image's face; cells are empty where nothing is."""
+        row = self._row("SELECT box, faces, hints FROM faces WHERE number = ?", number)
+        return FaceCells(*row or ())
+
+    @property
+    def several_faces(self) -> int:
+        """The number of images with more than one face."""
+        return int(self._query("SELECT count(*) FROM faces WHERE faces NOT IN ('', '1')"))
+
+    def hint_counts(self) -> dict[str, int]:
+        """Return the number of images that have each kind of hint."""
+        counts: Counter[str] = Counter()
+        with self._sqlite_errors_as_bad_run():
+            groups = "SELECT hints, count(*) FROM faces GROUP BY hints ORDER BY hints"
+            for hints, images in self._database.execute(groups):
+                counts.update(dict.fromkeys(hints.split(), images))
+        return dict(counts)
+
     @property
     def failed_images(self) -> int:
         """The number of images that have an error."""
@@ -190,9 +217,13 @@ class PartialResults(RowResults):
 
     def _query(self, query: str, *values: object) -> Any:
         """Return the first value of the first row, or None."""
-        with self._sqlite_errors_as_bad_run():
-            row = self._database.execute(query, values).fetchone()
+        row = self._row(query, *values)
         return row[0] if row else None
+
+    def _row(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        with self._sqlite_errors_as_bad_run():
+            row: tuple[Any, ...] | None = self._database.execute(query, values).fetchone()
+            return row
 
     def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
         with self._sqlite_errors_as_bad_run():

@@ -13,7 +13,7 @@ from facepairs.bundles.thresholds import OperatingPoint
 from facepairs.errors import BadData, BadImage
 from facepairs.support.atomic import atomic_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.verification.bulk import score_files
+from facepairs.verification.bulk import CropReader, score_files
 from facepairs.verification.pairs_file import printable
 from facepairs.verification.verifier import Verifier
 
@@ -104,7 +104,7 @@ def rank_folder(
         BadImage: The photo cannot be used.
         BadData: The folder cannot be read, or has no other images.
     """
-    verifier.crop(photo)  # refuses an unusable photo before all others are read
+    CropReader(verifier, Path())(str(photo))  # refuses an unusable photo before the others are read
     names = sorted(_find_images(folder, photo))
     if not names:
         raise BadData(f"{folder}: no other image below it ({', '.join(SUFFIXES)})")

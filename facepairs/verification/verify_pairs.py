@@ -21,6 +21,7 @@ from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.thresholds import OperatingPoint
 from facepairs.data.index import ReadFile
 from facepairs.errors import BadData
+from facepairs.faces.align import FaceCells
 from facepairs.support.checksum import checksummed_file, file_sha256
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
@@ -31,7 +32,8 @@ from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
 CHUNK_ROWS = 1024
-RESULT_COLUMNS = ("score", "probability", "same", "error")
+FACE_COLUMNS = tuple(f"{side}_{cell}" for side in SIDES for cell in FaceCells._fields)
+RESULT_COLUMNS = ("score", "probability", "same", *FACE_COLUMNS, "error")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class PairsReport:
         failed: Rows without a score.
         images: Distinct images.
         images_failed: Images that cannot be used.
+        several_faces: Images with several faces, of which the most prominent was used.
+        hints: Images by kind of hint, see `faces.hints`.
         same: Pairs that were accepted; None without a threshold.
         seconds: Duration of the run.
     """
@@ -51,6 +55,8 @@ class PairsReport:
     failed: int
     images: int
     images_failed: int
+    several_faces: int
+    hints: dict[str, int]
     same: int | None
     seconds: float
 
@@ -71,9 +77,9 @@ def verify_pairs(
     Args:
         verifier: Scores the pairs; open it with one thread, as the work is spread over all cores.
         pairs: CSV file with the columns left,right[,genuine][,fold].
-        out: CSV file to write: the pairs in their order with score, probability, same (1 or 0) and
-            error, the latter empty or what is wrong with the line or its images. Interrupted work
-            stays in OUT.partial.
+        out: CSV file to write: the pairs in their order with score, probability, same (1 or 0),
+            box, number of faces and hints of each side, and error, which is empty or what is wrong
+            with the line or its images. Interrupted work stays in OUT.partial.
         point: The threshold.
         root: Folder that the paths count from, None for the folder of `pairs`; with `read_file`,
             the text that names it in messages.
@@ -97,8 +103,15 @@ def verify_pairs(
     with PartialResults(out, fingerprint, resume) as results:
         rows = _number_images(file, results)
         results.set_row_count(results.image_count if embeds else rows)
-        reader = CropReader(verifier, root, read_file)
-        scorer = BulkScorer(reader, results.image_name, results, results.add_errors, ordered_map)
+        reader = CropReader(verifier, root, read_file, details=True)
+        scorer = BulkScorer(
+            reader,
+            results.image_name,
+            results,
+            results.add_errors,
+            ordered_map,
+            results.add_faces,
+        )
         pair_rows = (pair_rows for _, pair_rows in _read_chunks(file, results, rows))
         scorer.compute(pair_rows, progress("reading images" if embeds else "comparing images"))
         writer = _ScoreWriter(file, results, scorer, point.threshold, verifier.bundle.calibration)
@@ -108,6 +121,8 @@ def verify_pairs(
             failed=writer.failed,
             images=results.image_count,
             images_failed=results.failed_images,
+            several_faces=results.several_faces,
+            hints=results.hint_counts(),
             same=None if point.threshold is None else writer.same,
             seconds=time.monotonic() - started,
         )
@@ -185,14 +200,17 @@ class _ScoreWriter:
     def _output_rows(self, rows: list[ListedPair], numbers: PairRows) -> Iterator[Iterable[object]]:
         scores = self.scorer.scores(numbers)
         cells = self._result_cells(scores)
+        images = np.unique([numbers.left, numbers.right]).tolist()
+        faces = {image: self.results.image_face(image) for image in images}
         for number, row in enumerate(rows):
             error, result = row.error, next(cells)
+            sides = int(numbers.left[number]), int(numbers.right[number])
             if not error and np.isnan(scores[number]):
-                images = dict.fromkeys((int(numbers.left[number]), int(numbers.right[number])))
-                error = "; ".join(filter(None, map(self.results.image_error, images)))
+                error = "; ".join(filter(None, map(self.results.image_error, dict.fromkeys(sides))))
             self.failed += bool(error)
             names = map(printable, (row.left, row.right, *row.kept))
-            yield chain(names, ("", "", "") if error else result, (printable(error),))
+            found = chain.from_iterable(faces[image] for image in sides)
+            yield chain(names, ("", "", "") if error else result, found, (printable(error),))
 
     def _result_cells(self, scores: ScoreArray) -> Iterator[tuple[object, object, object]]:
         """Return score, probability and same of each row; unknown ones are empty."""

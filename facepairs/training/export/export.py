@@ -71,6 +71,8 @@ def export(
             kind=bundle.kind,
             model=bundle.model,
             framing=bundle.framing,
+            alignment=bundle.alignment,
+            template=bundle.template,
             threshold=bundle.threshold,
             threshold_source=bundle.threshold_source,
             calibration=bundle.calibration,

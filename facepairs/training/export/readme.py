@@ -8,6 +8,12 @@ from facepairs.training.export.record import ExportRecord
 
 TEMPLATES = Path(__file__).with_name("templates")
 CROP_VARIABLES = {"image": "crops", "left": "left_crops", "right": "right_crops"}
+FRAMES = {
+    "landmarks-5": "an aligned frame: the photo, turned, scaled and\nshifted such that its five "
+    "landmarks come closest to {template}\nin a frame of 250 x 250 pixels, "
+    "weighted as in facepairs.faces.alignment",
+    "lfw-frame": "a photo that is framed like LFW's",
+}
 OUTPUTS = {
     "embedding": "embeddings, float32 [N, D], rows of length 1. The score of a pair is the dot\n"
     "product of its two rows.",
@@ -22,14 +28,20 @@ def readme(record: ExportRecord) -> str:
         "README.md",
         record=record,
         inputs=" and ".join(f"`{name}`" for name in record.inputs),
+        frame=FRAMES[record.alignment].format(template=_points(record)),
         output=OUTPUTS[record.kind],
         snippet=_fill_in(record.format, output=record.output, inputs=f"{{{arguments}}}"),
     )
 
 
+def _points(record: ExportRecord) -> str:
+    return ", ".join(f"({x:g}, {y:g})" for x, y in record.template or ())
+
+
 def embedder_toml(bundle: Bundle) -> str:
     """Return the TOML file with which `verification.external_embedder` reads the network."""
-    return _fill_in("embedder.toml", bundle=bundle)
+    align = "landmarks" if bundle.aligned else "none"
+    return _fill_in("embedder.toml", bundle=bundle, align=align)
 
 
 def _fill_in(name: str, **values: Any) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from facepairs.bundles.calibration import BundleCalibration
+from facepairs.bundles.manifest import Alignment
 from facepairs.images.crop import CropSpec
 
 
@@ -33,6 +34,8 @@ class ExportRecord:
         kind: `embedding` or `pair`.
         model: The architecture.
         framing: The crop that the network expects.
+        alignment: Of what it is cut out, see `bundles.manifest.Manifest`.
+        template: Landmarks of the frame, as in the manifest.
         threshold: The bundle's threshold.
         threshold_source: Where it comes from, in words.
         calibration: From a score to a probability.
@@ -47,6 +50,8 @@ class ExportRecord:
     kind: str
     model: str
     framing: CropSpec
+    alignment: Alignment
+    template: tuple[tuple[float, ...], ...] | None
     threshold: float
     threshold_source: str
     calibration: BundleCalibration
