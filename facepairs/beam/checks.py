@@ -7,7 +7,9 @@ from pathlib import Path
 from facepairs.beam.paths import files_below, parse_place, reading
 from facepairs.beam.remote_index import index_place, remote_errors
 from facepairs.beam.runner import choose_map
-from facepairs.data.doctor import DatasetReport, check_dataset, check_index
+from facepairs.choices import Align
+from facepairs.doctor.check import check_dataset, check_index
+from facepairs.doctor.findings import DatasetReport
 from facepairs.errors import BadData
 from facepairs.pipeline.records.check import (
     check_cache,
@@ -15,20 +17,27 @@ from facepairs.pipeline.records.check import (
     compare_sizes,
 )
 from facepairs.pipeline.records.manifest import MANIFEST, parse_manifest
-from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.support.progress import (
+    ProgressCallback,
+    ProgressFactory,
+    ignore_phases,
+    ignore_progress,
+)
 
 
 def check_dataset_at(
     data: str,
-    progress: ProgressCallback = ignore_progress,
+    align: Align = "landmarks",
+    labels: bool = True,
+    progress: ProgressFactory = ignore_phases,
     runner: str | None = None,
     beam_options: Sequence[str] = (),
 ) -> DatasetReport:
-    """Check a folder of faces as `data.doctor.check_dataset` does.
+    """Check a folder of faces as `doctor.check.check_dataset` does.
 
     Args:
         data: A local folder, or one of `scheme://…`.
-        progress: Counts images.
+        align, labels, progress: As for `check_dataset`.
         runner: Name of the Beam runner that does the work, or None for threads.
         beam_options: Beam's own options, as on its command line.
 
@@ -38,9 +47,10 @@ def check_dataset_at(
     """
     ordered_map, root = choose_map(runner, beam_options), parse_place(data)
     if isinstance(root, Path):
-        return check_dataset(root, progress, ordered_map)
+        return check_dataset(root, align, labels, progress, ordered_map)
     with remote_errors(root):
-        report = check_index(index_place(root), progress, ordered_map, root.read_file)
+        index = index_place(root)
+        report = check_index(index, align, labels, progress, ordered_map, root.read_file)
     return replace(report, root=data)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from facepairs.cli.options import BundleArgument, Data, Json, Pairs
+from facepairs.cli.options import BundleArgument, Data, Json, Pairs, SkipBad
 from facepairs.cli.output import log, percent, print_result, progress_display
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ def calibrate(
     data: Data,
     out: Annotated[Path, Option(help="Bundle to write; an existing one is replaced.")],
     pairs: Pairs = None,
+    skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
     """Fit a verifier's probability and thresholds to your people; its weights stay the same.
@@ -28,7 +29,7 @@ def calibrate(
     from facepairs.evaluation.serialize import to_plain
     from facepairs.training.recalibrate import recalibrate
 
-    result = recalibrate(bundle, data, out, pairs, progress_display(json)("scoring pairs"))
+    result = recalibrate(bundle, data, out, pairs, skip_bad, progress_display(json))
     for line in result.notes:
         log(line)
     print_result(json, to_plain(result.summary), _rows(result.summary))

@@ -8,6 +8,7 @@ from typer import Argument, Option
 
 from facepairs.choices import ImageSet
 from facepairs.cli.options import (
+    Align,
     AnyData,
     BeamOptions,
     Data,
@@ -25,7 +26,7 @@ from facepairs.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from facepairs.data.doctor import DatasetReport
+    from facepairs.doctor.findings import DatasetReport
 
 app = typer.Typer(
     help="Check, frame, draw or fetch folders of faces.",
@@ -39,18 +40,26 @@ NewFolder = Annotated[Path, Option(help="Folder to write; must not exist or be e
 @app.command(epilog="Example: facepairs data check photos/")
 def check(
     data: AnyData,
+    align: Align = None,
+    no_labels: Annotated[
+        bool,
+        Option("--no-labels", help="Do not compare faces with the rest of their folder; faster."),
+    ] = False,
     runner: Runner = None,
     beam: BeamOptions = None,
     json: Json = False,
 ) -> None:
     """Check a folder of faces before training on it.
 
-    Finds unreadable, misplaced and duplicate photos; exit code 1 if there are any. With
-    facepairs[beam], DATA may be a gs://, s3:// or hdfs:// place.
+    Finds unreadable, misplaced and duplicate photos, photos without a face, and photos that
+    probably show another person than the rest of their folder; exit code 1 if training would refuse
+    or be misled. With facepairs[beam], DATA may be a gs://, s3:// or hdfs:// place.
     """
     from facepairs.beam.checks import check_dataset_at
 
-    report = check_dataset_at(data, progress_display(json)("checking images"), runner, beam or [])
+    report = check_dataset_at(
+        data, align or "landmarks", not no_labels, progress_display(json), runner, beam or []
+    )
     if json:
         print_json(report.to_json())
     else:

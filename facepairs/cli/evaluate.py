@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from facepairs.cli.options import Json, Lists, Pairs, typed_command
+from facepairs.cli.options import Json, Lists, Pairs, SkipBad, typed_command
 from facepairs.cli.output import log, print_json, print_rows, progress_display
 
 EXAMPLE = "Example: facepairs evaluate run/bundle default photos/ --report report.html"
@@ -48,6 +48,7 @@ def evaluate(
         bool,
         Option("--no-images", help="No photos in the report; names of files and people remain."),
     ] = False,
+    skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
     """Measure a verifier on people that it does not know, or any scores file; compare several.
@@ -56,7 +57,7 @@ def evaluate(
     are compared on the same pairs: McNemar's test for accuracy, a paired bootstrap for the rest.
     """
     from facepairs.evaluation.evaluate import evaluate as measure
-    from facepairs.evaluation.report.tables import comparison_lines, summary_rows
+    from facepairs.evaluation.report.tables import comparison_lines, source_rows, summary_rows
     from facepairs.evaluation.report.write import check_places, write_reports
 
     check_places(report, report_dir)
@@ -69,6 +70,7 @@ def evaluate(
         scores=scores,
         scores_out=out,
         threshold=threshold,
+        skip_bad=skip_bad,
         progress=progress,
     )
     for line in result.warnings:
@@ -81,7 +83,7 @@ def evaluate(
         print("\n".join(comparison_lines(result)))
     else:
         summary = result.measurements[0].summary
-        print_rows([("pairs", summary.pairs), *summary_rows(summary)])
+        print_rows([*source_rows(summary), *summary_rows(summary)])
     for path in (report, report_dir):
         if path and not json:
             log(f"written: {path}")

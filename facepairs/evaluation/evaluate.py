@@ -1,11 +1,11 @@
 """`evaluate`: measure verifiers, scores files and `crossval` folders, and compare several."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from facepairs.errors import BadConfig
+from facepairs.errors import BadConfig, BadImage
 from facepairs.evaluation.measurement import (
     Measurement,
     measure_model,
@@ -14,14 +14,17 @@ from facepairs.evaluation.measurement import (
 )
 from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.thresholds import FARS
-from facepairs.evaluation.protocols import PairSelection, choose_pairs
+from facepairs.evaluation.protocols import PairSelection, choose_pairs, count_known_pairs
 from facepairs.evaluation.scores import match_pairs
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources import Kind, find_sources
+from facepairs.evaluation.sources import Kind, ScoreSource, find_sources
 from facepairs.support.progress import ProgressFactory, ignore_phases
-from facepairs.verification.loading import open_model
+from facepairs.verification.loading import Model, describe_scoring, open_model
+from facepairs.verification.scorer import ScoreArray
+from facepairs.verification.verifier import Verifier
 
 SCHEMA = 2
+SKIP_ADVICE = "or leave such photos out with --skip-bad"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,17 +36,26 @@ class Evaluation:
         comparison: None for one verifier.
         data: The folder of photos, if one was given.
         selection: The pairs that were scored here, if any were.
+        left_out: What is wrong with a photo that was left out of the pairs, if any was.
     """
 
     measurements: tuple[Measurement, ...]
     comparison: Comparison | None
     data: Path | None
     selection: PairSelection | None
+    left_out: str = ""
 
     @property
     def warnings(self) -> list[str]:
         """What limits the figures, one line each."""
-        return [line for one in self.measurements for line in one.warnings]
+        lines = [line for one in self.measurements for line in one.warnings]
+        if self.selection is not None and self.selection.photos_left_out:
+            photos, pairs = self.selection.photos_left_out, self.selection.pairs_left_out
+            example = f"such as {self.left_out}"
+            lines.append(
+                f"{photos:,} photos cannot be used and are left out with {pairs:,} pairs, {example}"
+            )
+        return lines
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary of one verifier, or those of all with their comparison."""
@@ -66,6 +78,7 @@ def evaluate(
     scores: Path | None = None,
     scores_out: Path | None = None,
     threshold: float | None = None,
+    skip_bad: bool = False,
     progress: ProgressFactory = ignore_phases,
 ) -> Evaluation:
     """Measure one or several sources of scores; compare several on the same pairs.
@@ -77,10 +90,12 @@ def evaluate(
         scores: A scores file to read; refused with a verifier.
         scores_out: Scores file to write, for a single verifier.
         threshold: For a single scores file.
+        skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
         progress: Called with the name of each phase.
 
     Raises:
         BadConfig: Arguments do not fit together.
+        BadImage: A photo cannot be used, and `skip_bad` is false.
         BadData: A bundle knows people of a protocol's pairs, the pairs of several sources differ,
             or a file cannot be read.
         NotEnough: A class is missing or too rare.
@@ -89,13 +104,14 @@ def evaluate(
     for_models = {"--protocol": protocol, "--pairs": pairs_csv, "--out": scores_out}
     _check_options([source.kind for source in score_sources], threshold, for_models)
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
-    selection = None
+    selection, scored, left_out = None, {}, ""
     if models and data is not None:
         selection = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv)
+        selection, scored, left_out = _score_photos(models, selection, skip_bad, progress)
     measurements: list[Measurement] = []
     for source in score_sources:
         if selection is not None and source in models:
-            one = measure_model(source, models[source], selection, scores_out, progress)
+            one = measure_model(source, models[source], selection, scored[source], scores_out)
         elif source.kind == "view2":
             one = measure_view2(source)
         else:
@@ -116,7 +132,48 @@ def evaluate(
             FARS,
             progress=progress("comparing"),
         )
-    return Evaluation(tuple(measurements), comparison, data, selection)
+    return Evaluation(tuple(measurements), comparison, data, selection, left_out)
+
+
+def _score_photos(
+    models: Mapping[ScoreSource, Model],
+    selection: PairSelection,
+    skip_bad: bool,
+    progress: ProgressFactory,
+) -> tuple[PairSelection, dict[ScoreSource, ScoreArray], str]:
+    """Score the same pairs with every model.
+
+    Returns:
+        The pairs whose photos all models can use, their scores by each model, and what is wrong
+        with a photo that was left out.
+
+    Raises:
+        BadImage: A photo cannot be used, and `skip_bad` is false.
+        BadData: A model knows people of a protocol's pairs.
+    """
+    index, pairs = selection.index, selection.pairs
+    for source, model in models.items():
+        count_known_pairs(model, source.path, selection)  # refuses before any photo is read
+    errors: dict[int, str] = {}
+    scores = {}
+    for source, model in models.items():
+        display = progress(f"{describe_scoring(model)} with {source.name}")
+        try:
+            scores[source] = Verifier(model).score_images(
+                index.paths, pairs.left, pairs.right, display, errors=errors if skip_bad else None
+            )
+        except BadImage as error:
+            raise BadImage(f"{error}; {SKIP_ADVICE}") from None
+    if not errors:
+        return selection, scores, ""
+    keep = selection.pairs_without(errors)
+    usable = replace(
+        selection,
+        pairs=pairs.where(keep),
+        photos_left_out=len(errors),
+        pairs_left_out=int((~keep).sum()),
+    )
+    return usable, {source: score[keep] for source, score in scores.items()}, errors[min(errors)]
 
 
 def _check_options(

@@ -24,14 +24,18 @@ from facepairs.evaluation.metrics.summary import (
     choose_thresholds,
     summarise_decisions,
 )
-from facepairs.evaluation.protocols import PairSelection, count_known_pairs
+from facepairs.evaluation.protocols import (
+    CATEGORIES,
+    PairSelection,
+    category_of,
+    count_known_pairs,
+)
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.sources import RESULT, SCORES, ScoreSource
 from facepairs.images.crop import CropSpec
-from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.validation import validate
 from facepairs.verification.loading import Model
-from facepairs.verification.verifier import Verifier
+from facepairs.verification.scorer import ScoreArray
 
 LFW_CROP = CropSpec(frame_px=250, crop_px=128)
 OWN_PROBABILITY = "the verifier's own"
@@ -85,6 +89,9 @@ class EvaluationSummary(Summary):
         pairs: Where the pairs come from: a protocol or a file.
         people: Number of people in the pairs, where photos were scored here.
         pairs_with_known_people: Pairs with people on whom the bundle was trained or calibrated.
+        photos_left_out: Photos of the pairs that cannot be used, where photos were scored here.
+        pairs_left_out: Pairs with such photos; no figure counts them.
+        alignment: How photos become crops, as the bundle has it, where it is known.
         model: The architecture.
         bundle: Path of the verifier.
     """
@@ -92,8 +99,16 @@ class EvaluationSummary(Summary):
     pairs: str
     people: int | None = None
     pairs_with_known_people: int | None = None
+    photos_left_out: int | None = None
+    pairs_left_out: int | None = None
+    alignment: str | None = None
     model: str | None = None
     bundle: str | None = None
+
+    @property
+    def aligned(self) -> bool:
+        """Whether faces were found and aligned, as far as is known."""
+        return self.alignment not in (None, "lfw-frame")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -162,27 +177,25 @@ def measure_model(
     source: ScoreSource,
     model: Model,
     selection: PairSelection,
+    score: ScoreArray,
     scores_out: Path | None = None,
-    progress: ProgressFactory = ignore_phases,
 ) -> Measurement:
-    """Score pairs with a bundle or an external embedder, and measure the scores.
+    """Measure the scores that a bundle or an external embedder gave to pairs of photos.
 
     Args:
         source: Name and path of the model.
         model: Its threshold and calibration are used where it has them, its threshold never on
             View 2; otherwise parts of the pairs set them for the others.
         selection: The pairs.
+        score: float32[N], their scores.
         scores_out: Scores file to write, or None.
-        progress: Called with the name of the phase.
 
     Raises:
-        BadData: The model knows people of a protocol's pairs, or a photo cannot be read.
+        BadData: The model knows people of a protocol's pairs.
         NotEnough: A class is missing or too rare.
     """
     known, warnings = count_known_pairs(model, source.path, selection)
     index, pairs = selection.index, selection.pairs
-    display = progress(f"scoring pairs with {source.name}")
-    score = Verifier(model).score_images(index.paths, pairs.left, pairs.right, display)
     left, right = (
         StringTable(index.name(int(i)) for i in side) for side in (pairs.left, pairs.right)
     )
@@ -206,6 +219,10 @@ def measure_model(
         measured.summary,
         people=selection.people,
         pairs_with_known_people=known,
+        photos_left_out=selection.photos_left_out,
+        pairs_left_out=selection.pairs_left_out,
+        alignment=model.alignment,
+        category=category_of(model, selection),
         model=model.model,
         bundle=source.path,
     )
@@ -243,7 +260,12 @@ def measure_view2(source: ScoreSource) -> Measurement:
     done, total, warnings = len(measured.summary.folds), origin.folds_in_all, []
     if total not in (None, done):
         warnings = [f"{folder}: {done} of {total} folds are done; View 2's figures need all"]
-    return replace(measured, crop=_read_crop(folder), origin=origin, warnings=warnings)
+    crop, alignment = _read_crop(folder)
+    if alignment is not None:
+        category = CATEGORIES[alignment]
+        summary = replace(measured.summary, alignment=alignment, category=category)
+        measured = replace(measured, summary=summary)
+    return replace(measured, crop=crop, origin=origin, warnings=warnings)
 
 
 def _measure(
@@ -287,10 +309,15 @@ def _read_result(path: Path) -> Origin:
     return validate(values, Origin, str(path), BadData, advice)
 
 
-def _read_crop(folder: Path) -> CropSpec:
-    """Return the crop of the run's settings, or LFW's where they are missing."""
+def _read_crop(folder: Path) -> tuple[CropSpec, str | None]:
+    """Return the crop and alignment of the run's settings; LFW's and None where they are missing.
+
+    Older versions took photos as they are, and recorded no alignment.
+    """
     try:
         train = read_table(folder / "config.toml")["train"]
-        return CropSpec(train["frame_px"], train["crop_px"])
-    except (FacepairsError, KeyError, TypeError, ValueError):
-        return LFW_CROP
+        align = train.get("align", "none")
+        alignment = {"landmarks": "landmarks-5", "none": "lfw-frame"}[align]
+        return CropSpec(train["frame_px"], train["crop_px"]), alignment
+    except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):
+        return LFW_CROP, None

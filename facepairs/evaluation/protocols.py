@@ -1,6 +1,6 @@
 """Which pairs verifiers are measured on, and whether verifiers know the people in them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,21 +19,42 @@ HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0
 PROTOCOLS = ("heldout", "view1")
 LISTS = {"view1": "View 1, pairsDevTest.txt", "view2": "View 2, pairs.txt"}
+CATEGORIES = {"lfw-frame": "no outside data", "landmarks-5": "label-free outside data"}
+"""LFW's category of a verifier that learned from LFW alone, by its alignment: a detector of
+landmarks was trained on other photos, without identities."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairSelection:
-    """Pairs of an index to be scored; `protocol` is "" for the pairs of a CSV file."""
+    """Pairs of an index to be scored.
+
+    Attributes:
+        index: The photos.
+        pairs: The pairs.
+        source: Where they come from: a protocol or a file.
+        protocol: Its name, "" for the pairs of a CSV file.
+        photos_left_out: Photos that cannot be used.
+        pairs_left_out: Pairs with such photos, no longer in `pairs`.
+    """
 
     index: FaceIndex
     pairs: PairList
     source: str
     protocol: str
+    photos_left_out: int = 0
+    pairs_left_out: int = 0
 
     @property
     def people(self) -> int:
         """Number of people in the pairs."""
         return len(np.unique(self.index.person_of[self.pairs.images()]))
+
+    def pairs_without(self, images: Collection[int]) -> Bools:
+        """Return which pairs show none of these images, bool[N]."""
+        unusable = np.fromiter(images, np.int64, len(images))
+        shown = np.isin([self.pairs.left, self.pairs.right], unusable)
+        without: Bools = ~shown.any(axis=0)
+        return without
 
 
 def choose_pairs(
@@ -91,6 +112,19 @@ def _heldout_pairs(index: FaceIndex, known: Bools, data: Path) -> PairList:
         raise NotEnough(
             f"{data}: {len(people)} people are unknown to the bundle: {error}, or give --pairs"
         ) from None
+
+
+def category_of(model: Model, selection: PairSelection) -> str | None:
+    """Return LFW's category of a bundle that was trained for the protocol of the pairs, or None.
+
+    It is not known of external embedders, nor of a training that began from another bundle.
+    """
+    if not isinstance(model, Bundle) or model.training.init is not None:
+        return None
+    trained_under = model.training.protocol
+    if selection.protocol not in LISTS or trained_under != selection.protocol:
+        return None
+    return CATEGORIES.get(model.alignment)
 
 
 def count_known_pairs(model: Model, path: str, selection: PairSelection) -> tuple[int, list[str]]:

@@ -14,12 +14,15 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import check_minimums, limit_pairs_per_person
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
-from facepairs.errors import BadConfig, NotEnough
+from facepairs.errors import BadConfig, BadImage, NotEnough
+from facepairs.evaluation.evaluate import SKIP_ADVICE
 from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
 from facepairs.evaluation.metrics.summary import Summary, summarise
 from facepairs.evaluation.serialize import to_plain
 from facepairs.support.lock import held, lock_beside
-from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.support.progress import ProgressFactory, ignore_phases
+from facepairs.verification.loading import describe_scoring
+from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
 PAIRS = 6_000
@@ -35,12 +38,14 @@ class RecalibrationSummary(FittedCalibration):
         out: The bundle written.
         people: Number of people in the pairs.
         people_left_out: People of the folder on whom the bundle was trained.
+        photos_left_out: Photos that cannot be used.
         before: Errors of the old threshold on these pairs; None where these people chose it.
     """
 
     out: str
     people: int
     people_left_out: int
+    photos_left_out: int
     before: Summary | None
     schema: int = SCHEMA
 
@@ -59,7 +64,8 @@ def recalibrate(
     data: Path,
     out: Path,
     pairs_csv: Path | None = None,
-    progress: ProgressCallback = ignore_progress,
+    skip_bad: bool = False,
+    progress: ProgressFactory = ignore_phases,
 ) -> Recalibration:
     """Score pairs of other people with a bundle, and write it again with their calibration.
 
@@ -74,30 +80,43 @@ def recalibrate(
         out: Bundle to write.
         pairs_csv: The pairs; by default up to 6,000 are drawn from `data`, half of them genuine, at
             most ten genuine ones of each person.
-        progress: Counts the images scored.
+        skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
+        progress: Called with the name of the phase.
 
     Raises:
+        BadImage: A photo cannot be used, and `skip_bad` is false.
         NotEnough: There are too few people or pairs (`data.minimums`).
         BadConfig: `out` is the bundle itself or lies in `data`.
         BadRun: Another process writes `out`.
         BadBundle: The bundle cannot be opened, or `out` is something else than a bundle.
-        BadData: The photos or the pairs cannot be read, or `out` cannot be written.
+        BadData: The folder or the pairs cannot be read, or `out` cannot be written.
     """
     bundle = Bundle.open(path)
     if out.resolve() == bundle.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} is the bundle itself or lies in the photos; choose another --out")
     check_replaceable(out)
     with held(lock_beside(out), out):
-        return _recalibrate(bundle, data, out, pairs_csv, progress)
+        return _recalibrate(bundle, data, out, pairs_csv, skip_bad, progress)
 
 
 def _recalibrate(
-    bundle: Bundle, data: Path, out: Path, pairs_csv: Path | None, progress: ProgressCallback
+    bundle: Bundle,
+    data: Path,
+    out: Path,
+    pairs_csv: Path | None,
+    skip_bad: bool,
+    progress: ProgressFactory,
 ) -> Recalibration:
     index = FaceIndex.scan(data)
     trained = bundle.trained_on(list(index.people))
     pairs, notes = _choose_pairs(index, trained, pairs_csv)
-    score = Verifier(bundle).score_images(index.paths, pairs.left, pairs.right, progress)
+    _check_enough(index, pairs, pairs_csv, notes)
+    errors: dict[int, str] = {}
+    pairs, score = _score(bundle, index, pairs, errors if skip_bad else None, progress)
+    if errors:
+        example = errors[min(errors)]
+        notes.append(f"{len(errors):,} photos left out that cannot be used, such as {example}")
+        _check_enough(index, pairs, pairs_csv, notes)
     names = [index.people[int(p)] for p in np.unique(index.person_of[pairs.images()])]
     fitted = calibrate(pairs.genuine, score, source=SOURCE)
     before = None
@@ -119,6 +138,7 @@ def _recalibrate(
         out=str(out),
         people=len(names),
         people_left_out=int(trained.sum()),
+        photos_left_out=len(errors),
         before=before,
     )
     return Recalibration(rewrite_bundle(bundle, out, changes, identities), summary, notes)
@@ -127,7 +147,7 @@ def _recalibrate(
 def _choose_pairs(
     index: FaceIndex, trained: npt.NDArray[np.bool_], pairs_csv: Path | None
 ) -> tuple[PairList, list[str]]:
-    """Return enough pairs of people on whom the bundle was not trained, and notes."""
+    """Return pairs of people on whom the bundle was not trained, and notes."""
     notes = []
     if pairs_csv is not None:
         given = read_pairs_csv(pairs_csv, index)
@@ -137,16 +157,49 @@ def _choose_pairs(
     else:
         try:
             drawn = distinct_pairs(index.first, np.flatnonzero(~trained), PAIRS, seed=0)
-        except NotEnough:  # not one pair of a class; `check_minimums` explains what is needed
+        except NotEnough:  # not one pair of a class; `_check_enough` explains what is needed
             drawn = PairList.of([], [], [])
         pairs = limit_pairs_per_person(drawn, index.person_of)
         left_out, reason = trained, "people left out: the bundle was trained on them"
     if left_out.any():
         notes.append(f"{int(left_out.sum()):,} of {len(left_out):,} {reason}")
+    return pairs, notes
+
+
+def _score(
+    bundle: Bundle,
+    index: FaceIndex,
+    pairs: PairList,
+    errors: dict[int, str] | None,
+    progress: ProgressFactory,
+) -> tuple[PairList, ScoreArray]:
+    """Return the pairs that have scores, and the scores.
+
+    Args:
+        bundle: Its network scores them.
+        index: The photos.
+        pairs: The pairs.
+        errors: Is filled with what is wrong with photos; without it, the first such photo raises.
+        progress: Called with the name of the phase.
+    """
+    display = progress(describe_scoring(bundle))
+    try:
+        score = Verifier(bundle).score_images(
+            index.paths, pairs.left, pairs.right, display, errors=errors
+        )
+    except BadImage as error:
+        raise BadImage(f"{error}; {SKIP_ADVICE}") from None
+    known = ~np.isnan(score)
+    return pairs.where(known), score[known]
+
+
+def _check_enough(
+    index: FaceIndex, pairs: PairList, pairs_csv: Path | None, notes: list[str]
+) -> None:
+    """Raise NotEnough, with the notes, where there are too few pairs or people."""
     genuine = pairs.where(pairs.genuine)
     people = len(np.unique(index.person_of[genuine.left]))
     try:
         check_minimums(pairs_csv or index.root, people, len(genuine), len(pairs) - len(genuine))
     except NotEnough as error:
         raise NotEnough("; ".join([str(error), *notes])) from None
-    return pairs, notes

@@ -81,6 +81,7 @@ class Summary(ErrorRates):
         auc, auc_interval, eer: Of all scores together.
         tar_at_far: By target FAR: "0.1", "0.01", "0.001".
         ece: Expected calibration error, classes weighted equally; None without probabilities.
+        category: LFW's category by the data that the verifier learned from, where it is known.
     """
 
     schema: int = SCHEMA
@@ -96,6 +97,7 @@ class Summary(ErrorRates):
     eer: float
     tar_at_far: dict[str, TarAtFar]
     ece: float | None
+    category: str | None = None
 
     @property
     def true_folds(self) -> list[FoldSummary]:

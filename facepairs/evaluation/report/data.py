@@ -150,9 +150,9 @@ def report_data(
     photos = PhotoFinder.below(evaluation.data, evaluation.measurements[0].scores)
 
     @cache  # verifiers that see the same crop share the measurements
-    def measure(crop: CropSpec) -> dict[str, Floats]:
+    def measure(crop: CropSpec, aligned: bool) -> dict[str, Floats]:
         assert photos is not None
-        return photo_qualities(photos.paths(), crop, progress("measuring photos"))
+        return photo_qualities(photos.paths(), crop, aligned, progress("measuring photos"))
 
     return ReportData(
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -172,13 +172,15 @@ def report_data(
 
 
 def _errors_by_quality(
-    one: Measurement, photos: PhotoFinder | None, measure: Callable[[CropSpec], dict[str, Floats]]
+    one: Measurement,
+    photos: PhotoFinder | None,
+    measure: Callable[[CropSpec, bool], dict[str, Floats]],
 ) -> tuple[list[QualityErrors] | None, str]:
     """Return errors by quality, or None and the reason."""
     if photos is None:
         return None, "needs the folder of photos: give DATA, and scores with names of photos"
     try:
-        qualities = measure(one.crop)
+        qualities = measure(one.crop, one.summary.aligned)
     except FacepairsError as error:
         return None, f"not measured: {error}"
     worse = worse_of_pairs(one.scores.left, one.scores.right, qualities)

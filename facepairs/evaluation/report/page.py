@@ -117,12 +117,13 @@ def _worst(model: ModelData, photos: PhotoFinder | None, most: int) -> list[dict
     """Return the worst pairs of each kind with the sides of each."""
     if model.worst is None:
         return []
+    aligned = model.summary.aligned
     return [
         {
             "title": title,
             "kind": kind,
             "pairs": [
-                (pair, [_side(name, photos) for name in (pair.left, pair.right)])
+                (pair, [_side(name, photos, aligned) for name in (pair.left, pair.right)])
                 for pair in model.worst[kind][:most]
             ],
         }
@@ -130,11 +131,11 @@ def _worst(model: ModelData, photos: PhotoFinder | None, most: int) -> list[dict
     ]
 
 
-def _side(name: str, photos: PhotoFinder | None) -> dict[str, Any]:
+def _side(name: str, photos: PhotoFinder | None, aligned: bool) -> dict[str, Any]:
     """Return a photo's name, its parts, between which it may wrap, and its picture if any."""
     path = None if photos is None else photos.found.get(name)
     return {
         "name": name,
         "label": name.replace("\\", "/").rpartition("/")[2].split("_"),
-        "picture": None if path is None else data_uri(path),
+        "picture": None if path is None else data_uri(path, aligned),
     }

@@ -9,9 +9,11 @@ from PIL import Image
 
 from facepairs.errors import BadData, BadImage
 from facepairs.evaluation.scores import ScoreTable
-from facepairs.images.crop import CropSpec, load_crop
+from facepairs.faces.align import align_and_keep
+from facepairs.images.crop import Crop, CropSpec, crop_photo
+from facepairs.images.photo import open_photo
 
-WHOLE = CropSpec(frame_px=144, crop_px=144)  # the whole centre square, at 144 pixels
+WHOLE = CropSpec(frame_px=144, crop_px=144)  # a face's frame, or the centre square of a photo
 QUALITY = 80
 
 
@@ -72,13 +74,35 @@ def _find(root: Path, name: str) -> Path | None:
         return None
 
 
-def data_uri(path: Path) -> str | None:
-    """Return a photo as a `data:` URI of a small JPEG, or None where it cannot be read.
+def open_crop(path: Path, spec: CropSpec, aligned: bool) -> tuple[Crop, float]:
+    """Read what a network sees of a photo.
+
+    Args:
+        path: The photo.
+        spec: What the network sees.
+        aligned: Cut it out of the frame of the most prominent face instead of the whole photo.
+
+    Returns:
+        uint8[crop_px, crop_px, 3], and the side of this square in the photo in pixels.
+
+    Raises:
+        BadImage: The photo cannot be read, or no face is found.
+    """
+    photo = open_photo(path)
+    if not aligned:
+        return crop_photo(photo, spec), spec.side_px(photo.width_px, photo.height_px)
+    found = align_and_keep(photo, spec)
+    assert found.to_crop is not None
+    return found.crop, spec.crop_px / found.to_crop.scale
+
+
+def data_uri(path: Path, aligned: bool) -> str | None:
+    """Return a photo, or its face, as a `data:` URI of a small JPEG; None if it cannot be read.
 
     Encoded again from its pixels alone, so metadata such as the place of the photo is left out.
     """
     try:
-        pixels = load_crop(path, WHOLE)
+        pixels, _ = open_crop(path, WHOLE, aligned)
     except BadImage:
         return None
     out = io.BytesIO()

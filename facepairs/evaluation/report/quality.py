@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.rates import ErrorRates, error_rates
+from facepairs.evaluation.report.photos import open_crop
 from facepairs.faces.hints import brightness, gray_of, sharpness
-from facepairs.images.crop import CropSpec, load_crop
+from facepairs.images.crop import CropSpec
 from facepairs.support.parallel import thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
@@ -34,7 +34,7 @@ MEASURES = (
     Measure("light", "mean gray level", "darkest", "brightest"),
     Measure("sharpness", "gradient relative to half size", "blurriest", "sharpest"),
     Measure("colour", "mean saturation", "grayest", "most colourful"),
-    Measure("size", "shorter side in pixels", "smallest", "largest"),
+    Measure("size", "side of the crop in the photo, in pixels", "smallest", "largest"),
 )
 
 
@@ -53,41 +53,43 @@ class QualityErrors(ErrorRates):
     high: float
 
 
-def photo_quality(path: Path, crop_spec: CropSpec) -> Floats:
+def photo_quality(path: Path, crop_spec: CropSpec, aligned: bool) -> Floats:
     """Return the MEASURES of a photo, float64[4], of the crop that the network sees.
 
-    Light and colour are 0 to 1, sharpness is that of `faces.hints`; the size is that of the whole
-    photo, in pixels.
+    Light and colour are 0 to 1, sharpness is that of `faces.hints`.
 
     Raises:
-        BadImage: The photo cannot be read.
+        BadImage: The photo cannot be read, or no face is found.
     """
-    crop = load_crop(path, crop_spec)
+    crop, side_px = open_crop(path, crop_spec, aligned)
     gray = gray_of(crop)
     saturation = crop.max(axis=2) - crop.min(axis=2)
-    with Image.open(path) as image:
-        size_px = min(image.size)
-    return np.array([brightness(gray), sharpness(gray), saturation.mean() / 255, size_px])
+    return np.array([brightness(gray), sharpness(gray), saturation.mean() / 255, side_px])
 
 
 def photo_qualities(
-    paths: Mapping[str, Path], crop_spec: CropSpec, progress: ProgressCallback = ignore_progress
+    paths: Mapping[str, Path],
+    crop_spec: CropSpec,
+    aligned: bool,
+    progress: ProgressCallback = ignore_progress,
 ) -> dict[str, Floats]:
     """Measure the quality of photos, in threads.
 
     Args:
         paths: The photos by name.
         crop_spec: Which square of a photo is measured.
+        aligned: Whether it is cut out of the frame of the most prominent face.
         progress: Called with the photos done and all photos.
 
     Returns:
         float64[measures] by name.
 
     Raises:
-        BadImage: A photo cannot be read.
+        BadImage: A photo cannot be read, or no face is found.
     """
     qualities = {}
-    measured = thread_map(partial(photo_quality, crop_spec=crop_spec), paths.values())
+    measure = partial(photo_quality, crop_spec=crop_spec, aligned=aligned)
+    measured = thread_map(measure, paths.values())
     for name, values in zip(paths, measured, strict=True):
         qualities[name] = values
         progress(len(qualities), len(paths))

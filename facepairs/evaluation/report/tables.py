@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from facepairs.evaluation.evaluate import Evaluation
+from facepairs.evaluation.measurement import EvaluationSummary
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
 from facepairs.evaluation.metrics.summary import Summary
 from facepairs.evaluation.metrics.thresholds import FARS
@@ -25,6 +26,7 @@ from facepairs.evaluation.report.published import BASELINES, PUBLISHED
 from facepairs.evaluation.serialize import to_plain
 
 FACTS = ["what", "value"]
+ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
 RATES = ["FMR", "95 %", "FNMR", "95 %"]
 
 
@@ -56,6 +58,19 @@ def figure_rows(summary: Summary) -> list[tuple[str, Cell, Cell]]:
         bounds = Cell(tar.reason, None) if tar.reason else interval(tar.tar_interval)
         rows.append((f"TAR at FAR {far}", rate(tar.tar, "too few pairs"), bounds))
     return [*rows, ("Calibration error (ECE)", number(summary.ece), EMPTY)]
+
+
+def source_rows(summary: EvaluationSummary) -> list[tuple[str, str]]:
+    """Return the rows (label, text) on the pairs and the crops, for a terminal."""
+    rows = [("Pairs from", summary.pairs)]
+    if summary.alignment:
+        rows.append(("Photos", ALIGNMENTS.get(summary.alignment, summary.alignment)))
+    if summary.category:
+        rows.append(("Category", summary.category))
+    if summary.photos_left_out:
+        left_out = f"{summary.photos_left_out:,} photos that cannot be used"
+        rows.append(("Left out", f"{left_out}, in {summary.pairs_left_out:,} pairs"))
+    return rows
 
 
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:
@@ -92,6 +107,7 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
         summaries: The summaries by name.
         note: A text below the table.
     """
+    categories = any(summary.category for summary in summaries.values())
     rows = []
     for name, summary in summaries.items():
         lacks_error = " (1 fold: no s.e.)" if summary.accuracy_standard_error_reason else ""
@@ -106,10 +122,13 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
                 rate(summary.eer),
                 *(rate(tar, "too few pairs") for tar in tars),
                 number(summary.ece),
+                *([summary.category] if categories else []),
             ]
         )
     columns = [kind, "folds", "accuracy ± s.e.", "95 % interval", "AUC", "EER"]
     columns += [*(f"TAR at FAR {far}" for far in FARS), "ECE"]
+    if categories:
+        columns.append("category")
     return make_table(f"{kind}s", f"{kind.capitalize()}s", note, columns, rows)
 
 
@@ -164,7 +183,9 @@ def comparison_tables(report: ReportData) -> list[Table]:
 
 def _figures_table(model: ModelData, key: str) -> Table:
     columns = ["figure", "value", "95 % interval"]
-    return make_table(f"figures-{key}", "Figures", "", columns, figure_rows(model.summary))
+    facts = source_rows(model.summary)[1:]
+    note = ". ".join(f"{label}: {text}" for label, text in facts)
+    return make_table(f"figures-{key}", "Figures", note, columns, figure_rows(model.summary))
 
 
 def _rate_cells(rates: Any) -> list[Cell]:

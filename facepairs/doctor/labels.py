@@ -1,0 +1,111 @@
+"""Photos that probably show another person than the rest of their folder.
+
+The default model compares every photo with others of its folder. A photo stands out where it is
+unlike them although they are alike among themselves.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.data.index import FaceIndex, ReadFile
+from facepairs.support.parallel import OrderedMap
+from facepairs.support.progress import ProgressCallback
+from facepairs.verification.bulk import score_files
+from facepairs.verification.verifier import Verifier
+
+MIN_PHOTOS = 3  # of two that differ, neither is the wrong one
+MAX_OTHERS = 20  # photos of its folder that a photo is compared with
+
+OTHERS_WEIGHT = 0.25
+STANDS_OUT = 3.0
+
+Indices = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def find_mislabelled(
+    verifier: Verifier,
+    index: FaceIndex,
+    usable: npt.NDArray[np.bool_],
+    progress: ProgressCallback,
+    ordered_map: OrderedMap,
+    read_file: ReadFile | None = None,
+) -> Indices:
+    """Return the photos that probably show another person than the rest of their folder.
+
+    Args:
+        verifier: Compares the photos; needs a calibration.
+        index: The photos.
+        usable: bool[N], which photos to compare.
+        progress: Counts the work.
+        ordered_map: Runs the work.
+        read_file: Reads a photo by its name; by default from the file below the index's root.
+
+    Returns:
+        Numbers of photos, rising.
+    """
+    calibration = verifier.bundle.calibration
+    assert calibration is not None
+    left, right = pairs_within_folders(index, usable)
+    score = score_files(
+        verifier,
+        list(index.names()) if read_file else index.paths,
+        left,
+        right,
+        progress=progress,
+        ordered_map=ordered_map,
+        errors={},  # of photos that have changed since they were inspected
+        read_file=read_file,
+    )
+    scored = ~np.isnan(score)
+    log_odds = calibration.scale * score[scored].astype(np.float64) + calibration.offset
+    value = _standing_out(index, left[scored], right[scored], log_odds)
+    return np.flatnonzero(value > STANDS_OUT)
+
+
+def pairs_within_folders(
+    index: FaceIndex, usable: npt.NDArray[np.bool_]
+) -> tuple[Indices, Indices]:
+    """Return the pairs that tell whose photos stand out: two int64[P] of image numbers.
+
+    In folders of MIN_PHOTOS or more, each photo is paired with all others of its folder, or with
+    about MAX_OTHERS spread over it.
+    """
+    left, right = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for person in range(len(index.people)):
+        images = index.images_of(person)
+        photos = images.start + np.flatnonzero(usable[images.start : images.stop])
+        if len(photos) >= MIN_PHOTOS:
+            first, second = _circle(len(photos), MAX_OTHERS // 2)
+            left.append(photos[first])
+            right.append(photos[second])
+    return np.concatenate(left), np.concatenate(right)
+
+
+def _circle(count: int, steps: int) -> tuple[Indices, Indices]:
+    """Pair each place of a circle with those at up to `steps` distances in both directions."""
+    distances = np.unique(np.linspace(1, count // 2, min(steps, count // 2)).astype(np.int64))
+    left = np.tile(np.arange(count), len(distances))
+    right = (left + np.repeat(distances, count)) % count
+    once = np.unique(np.sort([left, right], axis=0), axis=1)  # half a circle comes from both ends
+    return once[0], once[1]
+
+
+def _standing_out(index: FaceIndex, left: Indices, right: Indices, log_odds: Floats) -> Floats:
+    """Return how much each photo stands out of its folder: float64[N], -inf without pairs.
+
+    `log_odds` are those of one person in both photos of a pair.
+    """
+
+    def sums(of: npt.NDArray[np.int64], size: int) -> tuple[Floats, Floats]:
+        return np.bincount(of, log_odds, size), np.bincount(of, minlength=size).astype(np.float64)
+
+    photos = len(index)
+    own, own_pairs = np.add(sums(left, photos), sums(right, photos))
+    folder, folder_pairs = sums(index.person_of[left].astype(np.int64), len(index.people))
+    rest, rest_pairs = folder[index.person_of] - own, folder_pairs[index.person_of] - own_pairs
+    known = (own_pairs > 0) & (rest_pairs > 0)
+    value = np.full(photos, -np.inf)
+    value[known] = OTHERS_WEIGHT * (rest / np.maximum(rest_pairs, 1))[known]
+    value[known] -= own[known] / own_pairs[known]
+    return value
