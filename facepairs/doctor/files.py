@@ -46,7 +46,7 @@ class FileSurvey:
         if problem:
             name = self._index.name(image)
             self.bad_images.append(image)
-            self._problems.append(Finding("error", problem, (name,), f"{name} {reason}."))
+            self._problems.append(Finding("error", problem, (name,), f"{name}: {reason}."))
         if not record.problem:
             self._by_size[record.width_px, record.height_px].append(image)
             self._by_digest[record.digest].append(image)

@@ -11,21 +11,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from facepairs.choices import Align
 from facepairs.data.index import FaceIndex, ReadFile
-from facepairs.faces.detector import search_photo
+from facepairs.faces.detector import LARGE_PX, find_faces, in_full_size
 from facepairs.faces.face_cache import FaceCache, face_cache
 from facepairs.faces.photo_record import PhotoRecord, face_rows
 from facepairs.faces.photo_table import PhotoTable
-from facepairs.images.check import inspect_image
-from facepairs.images.photo import open_photo, read_image_file
+from facepairs.images.check import check_image
+from facepairs.images.photo import Photo, hold_budget, open_photo, read_checked, read_image_file
+from facepairs.images.problem import ImageProblem
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.platform import return_freed_memory
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
-TURNED_SIDEWAYS = 5  # the EXIF orientations from here on
 BATCH = 16  # photos per task and per transaction of the cache
 
 
@@ -57,30 +55,30 @@ class InspectPhotos:
 
     def _inspect(self, name: str, found: dict[bytes, PhotoRecord]) -> PhotoRecord:
         """Return the record of a photo; add a new one to `found`."""
+        digest = b""
         try:
-            data = self.read_file(name)
-        except (OSError, ValueError):
-            return _check(name, self.read_file)
-        digest = hashlib.sha256(data).digest()
-        known = found.get(digest) or (self.cache and self.cache.get(digest))
-        if known and (known.faces is not None or not self.align):
-            return known
-        record = msgspec.structs.replace(_check(name, lambda _: data), digest=digest)
-        if record.problem:  # another version may read it
-            return record
-        if self.align:
-            faces = face_rows(search_photo(open_photo(data, name)))
-            record = msgspec.structs.replace(record, faces=faces)
-        found[digest] = record
-        return record
+            data = read_checked(name, self.read_file, name)
+            digest = hashlib.sha256(data).digest()
+            known = found.get(digest) or (self.cache and self.cache.get(digest))
+            if known and (known.faces is not None or not self.align):
+                return known
+            found[digest] = self._record(open_photo(data, name), digest)
+        except ImageProblem as error:  # not kept, because another version may read it
+            return PhotoRecord(error.problem, error.reason, digest=digest)
+        return found[digest]
 
-
-def _check(name: str, read_file: ReadFile) -> PhotoRecord:
-    check = inspect_image(name, False, read_file)
-    width, height = check.width_px, check.height_px
-    if check.orientation >= TURNED_SIDEWAYS:
-        width, height = height, width
-    return PhotoRecord(check.problem, check.reason, width, height, check.plain, check.orientation)
+    def _record(self, photo: Photo, digest: bytes) -> PhotoRecord:
+        with hold_budget(photo):
+            seen = check_image(photo, LARGE_PX if self.align else 1)
+            faces = in_full_size(find_faces(seen.pixels), seen.scale) if self.align else None
+        return PhotoRecord(
+            width_px=seen.width_px,
+            height_px=seen.height_px,
+            plain=seen.plain,
+            orientation=seen.orientation,
+            faces=None if faces is None else face_rows(faces),
+            digest=digest,
+        )
 
 
 def inspect_content(

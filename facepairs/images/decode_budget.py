@@ -13,7 +13,9 @@ from facepairs.support.platform import return_freed_memory
 
 BUDGET_PX = 50_000_000  # some 400 MB at worst
 LARGE_PIXELS = 8_000_000
-WEBP_COST, TIFF_COST = 4, 2  # per pixel: WebP holds three canvases and a copy, TIFF a strip
+# Per pixel: WebP holds three canvases and a copy, AVIF and HEIF their planes and copies, TIFF a
+# strip.
+WEBP_COST, AVIF_COST, TIFF_COST = 4, 4, 2
 
 
 class DecodeBudget:
@@ -68,4 +70,6 @@ def decode_cost_px(data: object, pixels: int, stored_pixels: int) -> int:
         return max(pixels, stored_pixels)
     if data.startswith(TIFF):
         return pixels * TIFF_COST
+    if data[4:8] == b"ftyp":
+        return pixels * AVIF_COST
     return pixels * WEBP_COST if data[8:12] == b"WEBP" else pixels

@@ -1,11 +1,13 @@
 """Image files that are small on disk and take minutes or gigabytes to read.
 
 Decoders limit the pixels of an image and nothing else: a JPEG may repeat its scans, a PNG or a JPEG
-may consist of millions of empty parts, a GIF of comments, and every tag of a TIFF or an EXIF block
-may claim the same bytes. A walk over the parts of a file finds this in milliseconds.
+may consist of millions of empty parts, a GIF of comments, and every tag of a TIFF or an EXIF block,
+or every item of an AVIF, may claim the same bytes; and Pillow reads some rare kinds in Python. A
+walk over the parts of a file finds this in milliseconds.
 """
 
 import itertools
+import re
 import struct
 from collections.abc import Iterator
 
@@ -19,6 +21,10 @@ MAX_FILLER_BYTES = 100_000  # between a JPEG's segments; Pillow reads them one b
 PNG_PART_BYTES = 2000  # but encoders cut a PNG's pixels into parts of some kilobytes
 MAX_SCANNED_PIXELS = 2_000_000_000  # pixels times scans: about two seconds; encoders use ten scans
 MAX_CLAIMED_BYTES = 2**24  # beyond the size of the block, because tags may share bytes
+MAX_SLOW_PIXELS = 1_000_000  # of kinds that Pillow decodes in Python
+PNM_HEADER_BYTES = 4096
+BMP_RUN_LENGTHS = (1, 2)
+EXIF_ITEM = re.compile(rb"(infe[\2\3].{3}(?:.{4}|.{6}))Exif", re.DOTALL)  # ISO 14496-12, 8.11.6
 _TAG_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2} | {
     9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8
 }  # fmt: skip
@@ -28,7 +34,7 @@ def find_hazard(data: bytes) -> str:
     """Return why a file takes far more time or memory to read than a photo does; "" if it doesn't.
 
     Args:
-        data: The whole file. Formats other than JPEG, PNG, GIF and TIFF are never a hazard.
+        data: The whole file. A WebP is never a hazard.
     """
     if data.startswith(jpeg.SIGNATURE):
         return _jpeg_hazard(data)
@@ -36,6 +42,12 @@ def find_hazard(data: bytes) -> str:
         return _png_hazard(data)
     if data.startswith(GIF):
         return _gif_hazard(data)
+    if data.startswith(b"BM"):
+        return _bmp_hazard(data)
+    if re.match(rb"P[456]\s", data):
+        return _pnm_hazard(data)
+    if data[4:8] == b"ftyp":
+        return _items_hazard(data)
     return "its tags claim more than it holds" if tags_overclaim(data) else ""
 
 
@@ -58,6 +70,14 @@ def tags_overclaim(data: bytes) -> bool:
         size = values * _TAG_BYTES.get(kind, 0)
         claimed += size if size <= len(data) else 0  # decoders ignore a tag beyond the block
     return claimed > 2 * len(data) + MAX_CLAIMED_BYTES
+
+
+def without_exif_item(data: bytes) -> bytes:
+    """Rename the EXIF item of an AVIF or HEIF, so that it is not parsed; return others as they are.
+
+    Such a file says in other boxes how it is turned, and `tags_overclaim` cannot be asked in time.
+    """
+    return EXIF_ITEM.sub(rb"\1skip", data) if data[4:8] == b"ftyp" else data
 
 
 def _jpeg_hazard(data: bytes) -> str:
@@ -115,3 +135,62 @@ def _gif_hazard(data: bytes) -> str:
             return f"a GIF of over {MAX_PARTS:,} parts"
         at += 1
     return ""
+
+
+def _bmp_hazard(data: bytes) -> str:
+    width, height = struct.unpack_from("<ii", data.ljust(34, b"\0"), 18)
+    (compression,) = struct.unpack_from("<I", data.ljust(34, b"\0"), 30)
+    if compression in BMP_RUN_LENGTHS and abs(width * height) > MAX_SLOW_PIXELS:
+        return f"a BMP in run lengths of over {MAX_SLOW_PIXELS:,} pixels"
+    return ""
+
+
+def _pnm_hazard(data: bytes) -> str:
+    words = re.sub(rb"#[^\r\n]*", b"", data[2:PNM_HEADER_BYTES]).split(None, 3)[:3]
+    try:
+        width, height, largest = (int(word) for word in (*words, *[b"0"] * (3 - len(words))))
+    except ValueError:
+        largest = 0  # a bitmap has no largest value
+    if len(data) > PNM_HEADER_BYTES and len(words) < 3:
+        return f"a PNM whose header is over {PNM_HEADER_BYTES:,} bytes long"
+    slow = not data.startswith(b"P4") and largest not in (0, 255, 65535)
+    if slow and width * height > MAX_SLOW_PIXELS:
+        return f"a PNM of over {MAX_SLOW_PIXELS:,} pixels with values up to {largest:,}"
+    return ""
+
+
+def _items_hazard(data: bytes) -> str:
+    """Add up what the items of an AVIF or HEIF claim; decoders copy an item's parts together."""
+    claimed = parts = 0
+    for found in re.finditer(rb"iloc[\0-\2]", data):
+        for part_bytes in _item_parts(data, found.start() + 4):
+            claimed += part_bytes or len(data)  # 0 is all of the file
+            parts += 1
+            if parts > MAX_PARTS:
+                return f"an image of over {MAX_PARTS:,} parts"
+            if claimed > 2 * len(data) + MAX_CLAIMED_BYTES:
+                return "its items claim more than it holds"
+    return ""
+
+
+def _item_parts(data: bytes, at: int) -> Iterator[int]:
+    """Yield the length of each part of each item of an `iloc` box (ISO 14496-12, 8.11.3)."""
+
+    def number(size: int) -> int:
+        nonlocal at
+        at += size
+        return int.from_bytes(data[at - size : at], "big")
+
+    version, _ = number(1), number(3)
+    sizes = number(2)
+    offset_size, length_size, base_size, index_size = (
+        sizes >> shift & 15 for shift in (12, 8, 4, 0)
+    )
+    wide = 4 if version == 2 else 2
+    for _ in range(number(wide)):
+        at += wide + (4 if version else 2) + base_size
+        for _ in range(number(2)):
+            at += offset_size + (index_size if version else 0)
+            yield number(length_size)
+        if at > len(data):
+            return

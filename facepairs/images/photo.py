@@ -1,6 +1,6 @@
 """Open untrusted photos: formats, limits on size and memory, damage, EXIF orientation.
 
-Unlike training, which reads photos as they are stored, EXIF orientation is applied.
+Every photo comes through `open_photo`, in training as in verification. EXIF orientation is applied.
 """
 
 import errno
@@ -9,18 +9,20 @@ import logging
 import math
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from facepairs.errors import BadImage
+from facepairs.images import jpeg
 from facepairs.images.decode_budget import decode_budget, decode_cost_px
-from facepairs.images.hazards import find_hazard
+from facepairs.images.formats import pillow_format
+from facepairs.images.hazards import find_hazard, without_exif_item
 from facepairs.images.orientation import quiet_pillow, turn_of
 from facepairs.images.pixels import (
     MAX_PIXELS,
@@ -31,15 +33,19 @@ from facepairs.images.pixels import (
     image_pixels,
     too_many_pixels,
 )
+from facepairs.images.problem import ImageProblem
 
-FORMATS = ("JPEG", "PNG", "BMP", "GIF", "WEBP", "TIFF")  # Pillow's names; nothing else is tried
-MAX_WEBP_PIXELS = 25_000_000  # Pillow's decoder holds four copies
+MOST_PIXELS = {"WEBP": 25_000_000, "AVIF": 25_000_000}  # their decoders hold four copies
+# Limit of a file's size: 16 bits a channel with alpha, plus profiles, previews or a short film.
+# Training holds the files of a whole batch in memory.
+BYTES_PER_PIXEL, EXTRA_BYTES = 8, 8_000_000
 MAX_TIFF_PIECE_BYTES = 200_000_000  # a strip or tile, which is held beside the pixels
 MAX_BYTES = 256 * 2**20
 TILE_WIDTH, TILE_HEIGHT, ROWS_PER_STRIP, BITS, SAMPLES = 322, 323, 278, 258, 277  # TIFF 6.0 tags
 
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # Pillow would repeat errors on stderr
 
+T = TypeVar("T")
 ImageSource = str | os.PathLike[str] | bytes | IO[bytes] | Image.Image | npt.NDArray[Any]
 
 
@@ -65,7 +71,7 @@ def open_photo(source: ImageSource, name: str | None = None) -> Photo:
         name: What messages call it; a path's default is the path.
 
     Raises:
-        BadImage: The image cannot be read, or is beyond the limits of this module.
+        ImageProblem: The image cannot be read, or is beyond the limits of this module.
     """
     if isinstance(source, str | os.PathLike):
         name = name or os.fspath(source)
@@ -75,7 +81,11 @@ def open_photo(source: ImageSource, name: str | None = None) -> Photo:
     if isinstance(source, Image.Image):
         check_size(source.size, name)
         return Photo(source, name, *source.size)
-    data = _read(source, name)
+    if not isinstance(source, bytes | str | os.PathLike) and not hasattr(source, "read"):
+        use = "use a path, bytes, a binary file, a Pillow image or a NumPy array"
+        reason = f"{type(source).__name__} is not an image; {use}"
+        raise ImageProblem(name, "not_image", reason)
+    data = read_checked(source, _bytes_of, name)
     opened = open_header(data, name)
     return Photo(data, name, *opened.size, opened)
 
@@ -92,7 +102,7 @@ def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Pixels, floa
         uint8[H, W, 3] and its scale relative to the stored photo, at most 1.
 
     Raises:
-        BadImage: The photo is damaged.
+        ImageProblem: The photo is damaged.
     """
     content, name = photo.content, photo.name
     if isinstance(content, np.ndarray):
@@ -110,6 +120,17 @@ def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Pixels, floa
             if turn:
                 image = image.transpose(turn.transpose)  # before RGB is a third copy in memory
             return image_pixels(image, name), 1 / divisor
+
+
+def hold_budget(photo: Photo) -> AbstractContextManager[None]:
+    """Hold the decode budget for a photo while its pixels are in use.
+
+    A JPEG costs nothing here, because `load_upright` can decode it smaller.
+    """
+    content = photo.content
+    is_jpeg = isinstance(content, bytes) and content.startswith(jpeg.SIGNATURE)
+    pixels = photo.width_px * photo.height_px
+    return decode_budget.acquire(0 if is_jpeg else decode_cost_px(content, pixels, pixels))
 
 
 def _exact_divisor(image: Image.Image, most: int) -> int:
@@ -131,7 +152,7 @@ def undecoded(content: bytes | Image.Image, photo: Photo) -> Image.Image:
     """Return the image of a photo, of which Pillow has read the header alone if it is encoded.
 
     Raises:
-        BadImage: The photo is damaged.
+        ImageProblem: The photo is damaged.
     """
     if isinstance(content, Image.Image):
         return content
@@ -157,43 +178,46 @@ def shrink_jpeg(image: Image.Image, width: int, height: int) -> int:
 
 @contextmanager
 def damage_as_bad_image(name: str) -> Iterator[None]:
-    """Turn whatever Pillow raises on damaged files into BadImage.
+    """Turn whatever Pillow raises on damaged files into ImageProblem.
 
     Raises:
-        BadImage: The block raised an exception.
+        ImageProblem: The block raised an exception.
     """
     try:
         yield
     except BadImage:
         raise
     except Exception as error:  # noqa: BLE001 - hostile bytes make Pillow raise nearly anything
-        reason = " ".join(str(error).split()) or type(error).__name__
-        message = f"{name}: damaged or truncated ({reason}); replace the file"
-        raise BadImage(message) from None
+        why = " ".join(str(error).split()) or type(error).__name__
+        reason = f"damaged or truncated ({why}); replace the file"
+        raise ImageProblem(name, "unreadable", reason) from None
 
 
 def open_header(data: bytes, name: str) -> ImageFile.ImageFile:
     """Read the header of an encoded image and check its limits.
 
     Raises:
-        BadImage: The image is damaged, of another format or beyond the limits.
+        ImageProblem: The image is damaged, of another format or beyond the limits.
     """
+    kind = pillow_format(data, name)
     hazard = find_hazard(data)
     if hazard:
-        raise BadImage(f"{name}: would take too long to read ({hazard}); replace the file")
+        reason = f"would take too long to read ({hazard}); replace the file"
+        raise ImageProblem(name, "too_large", reason)
     Image.preinit()  # else Pillow loads every plugin for the less common formats
     with damage_as_bad_image(name):
         try:
             with quiet_pillow():
-                image = Image.open(io.BytesIO(data), formats=FORMATS)
+                image = Image.open(io.BytesIO(without_exif_item(data)), formats=(kind,))
         except Image.DecompressionBombError:
             raise too_many_pixels(name) from None
         except UnidentifiedImageError:
-            raise BadImage(
-                f"{name}: not a JPEG, PNG, BMP, GIF, WebP or TIFF image; convert or replace it"
-            ) from None
-        check_size(image.size, name, MAX_WEBP_PIXELS if image.format == "WEBP" else MAX_PIXELS)
-        if image.format == "TIFF":
+            raise ValueError("its header makes no sense") from None
+        check_size(image.size, name, MOST_PIXELS.get(kind, MAX_PIXELS))
+        if len(data) > BYTES_PER_PIXEL * math.prod(image.size) + EXTRA_BYTES:
+            holds = f"{len(data):,} bytes for {image.width} x {image.height} pixels"
+            raise ImageProblem(name, "too_large", f"{holds}; save its pixels again")
+        if kind == "TIFF":
             _check_tiff_pieces(image, name)
     return image
 
@@ -208,7 +232,8 @@ def _check_tiff_pieces(image: Any, name: str) -> None:
     bits = [int(value) for value in tags.get(BITS, (8,))]
     size = columns * rows * max(sum(bits), bits[0] * int(tags.get(SAMPLES, 1))) // 8
     if size > MAX_TIFF_PIECE_BYTES:
-        raise BadImage(f"{name}: a TIFF in pieces of {size / 1e6:,.0f} MB; use a smaller image")
+        reason = f"a TIFF in pieces of {size / 1e6:,.0f} MB; use a smaller image"
+        raise ImageProblem(name, "too_large", reason)
 
 
 class TooLarge(OSError):
@@ -226,31 +251,40 @@ def read_image_file(path: str | os.PathLike[str]) -> bytes:
     return Path(path).read_bytes()
 
 
-def _read(source: Any, name: str) -> bytes:
-    """Return all bytes of an encoded image; raise BadImage."""
+def read_checked(file: T, read_file: Callable[[T], bytes], name: str = "image") -> bytes:
+    """Read a file that should be an image.
+
+    Args:
+        file: The file's path, or whatever `read_file` takes.
+        read_file: Returns the content of the file; may raise OSError.
+        name: What messages call it.
+
+    Raises:
+        ImageProblem: The file cannot be read, is empty or has over 256 MB.
+    """
     try:
-        data = _bytes_of(source, name)
+        data = read_file(file)
+        if len(data) > MAX_BYTES:
+            raise TooLarge(errno.EFBIG, f"over {MAX_BYTES >> 20} MB")
+    except PermissionError:
+        reason = "may not be read; grant yourself read permission"
+        raise ImageProblem(name, "no_permission", reason) from None
+    except TooLarge as error:
+        raise ImageProblem(name, "too_large", f"{error.strerror}; use a smaller image") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise BadImage(f"{name}: {reason}; choose a readable image file") from None
+        why = getattr(error, "strerror", None) or error
+        raise ImageProblem(name, "unreadable", f"{why}; choose a readable image file") from None
     if not data:
-        raise BadImage(f"{name}: empty (0 bytes); replace the file")
-    if len(data) > MAX_BYTES:
-        raise BadImage(f"{name}: over {MAX_BYTES >> 20} MB; use a smaller image")
+        raise ImageProblem(name, "zero_byte", "empty (0 bytes); replace the file")
     return data
 
 
-def _bytes_of(source: Any, name: str) -> bytes:
+def _bytes_of(source: Any) -> bytes:
     if isinstance(source, bytes):
         return source
     if isinstance(source, str | os.PathLike):
         return read_image_file(source)
-    if not hasattr(source, "read"):
-        raise BadImage(
-            f"{name}: {type(source).__name__} is not an image; use a path, bytes, a binary file, a "
-            f"Pillow image or a NumPy array"
-        )
     data = source.read(MAX_BYTES + 1)
     if not isinstance(data, bytes):
-        raise BadImage(f"{name}: opened as text; open it in binary mode ('rb')")
+        raise ValueError("opened as text, not in binary mode ('rb')")
     return data

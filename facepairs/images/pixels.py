@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from facepairs.errors import BadImage
+from facepairs.images.problem import ImageProblem
 
 MAX_PIXELS = 50_000_000  # some 700 MB at worst while an image is decoded
 STRIP_PIXELS = 2**18
+MAX_16_BIT = 2**16 - 1
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -27,16 +28,17 @@ def check_size(size: tuple[int, int], name: str, limit: int = MAX_PIXELS) -> Non
         limit: How many pixels are allowed.
 
     Raises:
-        BadImage: There are no pixels, or more than `limit`.
+        ImageProblem: There are no pixels, or more than `limit`.
     """
     pixels = size[0] * size[1]
     if pixels > limit:
         raise too_many_pixels(name, f" ({size[0]} x {size[1]})", limit)
     if not pixels:
-        raise BadImage(f"{name}: no pixels ({size[0]} x {size[1]}); choose another image")
+        reason = f"no pixels ({size[0]} x {size[1]}); choose another image"
+        raise ImageProblem(name, "unreadable", reason)
 
 
-def too_many_pixels(name: str, size: str = "", limit: int = MAX_PIXELS) -> BadImage:
+def too_many_pixels(name: str, size: str = "", limit: int = MAX_PIXELS) -> ImageProblem:
     """Return the error for an image of more than `limit` pixels.
 
     Args:
@@ -44,20 +46,24 @@ def too_many_pixels(name: str, size: str = "", limit: int = MAX_PIXELS) -> BadIm
         size: The size in words, or "".
         limit: How many pixels are allowed.
     """
-    return BadImage(f"{name}: over {limit // 1_000_000} megapixels{size}; use a smaller image")
+    reason = f"over {limit // 1_000_000} megapixels{size}; use a smaller image"
+    return ImageProblem(name, "too_large", reason)
 
 
 def to_rgb(image: Image.Image, name: str) -> Image.Image:
     """Convert a Pillow image of any mode to 8-bit RGB without alpha.
 
     Raises:
-        BadImage: It has 32 bits a pixel in one channel.
+        ImageProblem: It has 32 bits a pixel in one channel.
     """
-    if image.mode.startswith("I;16"):
-        high_bytes = (np.asarray(image) >> 8).astype(np.uint8)  # Pillow's own conversion clips
-        image = Image.fromarray(high_bytes)
+    if image.mode.startswith("I"):  # 16 bits; those of a PGM come in 32
+        values = np.asarray(image)
+        if not values.size or (values.min() >= 0 and values.max() <= MAX_16_BIT):
+            high_bytes = (values >> 8).astype(np.uint8)  # Pillow's own conversion clips
+            image = Image.fromarray(high_bytes)
     if image.mode in ("I", "F"):
-        raise BadImage(f"{name}: 32 bits a pixel; convert it to 8 or 16 bits a channel")
+        reason = "32 bits a pixel; convert it to 8 or 16 bits a channel"
+        raise ImageProblem(name, "unsupported", reason)
     if image.mode != "RGB" and "transparency" in image.info:
         image = image.convert("RGBA")  # Pillow warns when it converts to RGB directly
     return image if image.mode == "RGB" else image.convert("RGB")
@@ -81,13 +87,11 @@ def array_size(array: npt.NDArray[Any], name: str) -> tuple[int, int]:
     """Return (width, height) of an array.
 
     Raises:
-        BadImage: It does not have the shape of an image, or has too many pixels or none.
+        ImageProblem: It does not have the shape of an image, or has too many pixels or none.
     """
     if not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3, 4))):
-        raise BadImage(
-            f"{name}: array of shape {array.shape}; use [height, width] or [height, width, 1, 3 "
-            f"or 4]"
-        )
+        use = "use [height, width] or [height, width, 1, 3 or 4]"
+        raise ImageProblem(name, "unsupported", f"array of shape {array.shape}; {use}")
     height, width = array.shape[:2]
     check_size((width, height), name)
     return width, height
@@ -102,7 +106,7 @@ def array_pixels(array: npt.NDArray[Any], name: str) -> Pixels:
         name: What messages call it.
 
     Raises:
-        BadImage: The array has another dtype or range.
+        ImageProblem: The array has another dtype or range.
     """
     array = _to_eight_bits(array, name)
     colour = array[..., :3] if array.ndim == 3 else array[..., None]
@@ -115,7 +119,9 @@ def _to_eight_bits(array: npt.NDArray[Any], name: str) -> Pixels:
     if array.dtype == np.uint16:
         return (array >> 8).astype(np.uint8)
     if not np.issubdtype(array.dtype, np.floating):
-        raise BadImage(f"{name}: array of {array.dtype}; use uint8, uint16 or floats in [0, 1]")
+        reason = f"array of {array.dtype}; use uint8, uint16 or floats in [0, 1]"
+        raise ImageProblem(name, "unsupported", reason)
     if not (array.min() >= 0 and array.max() <= 1):  # false for NaN too
-        raise BadImage(f"{name}: floats outside [0, 1]; divide by 255, or use uint8")
+        reason = "floats outside [0, 1]; divide by 255, or use uint8"
+        raise ImageProblem(name, "unsupported", reason)
     return np.round(array * 255).astype(np.uint8)

@@ -45,7 +45,7 @@ class Similarity:
 
     def inverse(self) -> "Similarity":
         """Return the map that undoes this one."""
-        matrix: Points = np.linalg.inv(self.matrix)
+        matrix = np.asarray(np.linalg.inv(self.matrix), np.float64)
         return Similarity(matrix, -matrix @ self.offset)
 
     def after(self, first: "Similarity") -> "Similarity":

@@ -1,0 +1,100 @@
+"""Which image formats are read, and telling them by a file's first bytes.
+
+HEIF (iPhone photos) needs the optional package pillow-heif.
+"""
+
+import functools
+import importlib
+import re
+
+from PIL import Image, features
+
+from facepairs.images.hazards import GIF, PNG, TIFF
+from facepairs.images.jpeg import SIGNATURE as JPEG
+from facepairs.images.problem import ImageProblem
+
+SUFFIXES = (
+    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"),
+    *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
+)
+OTHER_SUFFIXES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
+
+BMP, RIFF, WEBP = b"BM", b"RIFF", b"WEBP"
+BINARY_PNM = re.compile(rb"P[456]\s")
+ASCII_PNM = re.compile(rb"P[123]\s")
+AVIF_BRANDS = (b"avif", b"avis")
+HEIF_BRANDS = (
+    *(b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs"),
+    *(b"mif1", b"msf1"),
+)
+_STARTS = {JPEG: "JPEG", PNG: "PNG", BMP: "BMP", GIF: "GIF"} | dict.fromkeys(TIFF, "TIFF")
+_OTHERS = {
+    b"\0\0\0\x0cjP  ": "JPEG 2000",
+    b"\xff\x4f\xff\x51": "JPEG 2000",
+    b"\0\0\0\x0cJXL ": "JPEG XL",
+    b"\xff\x0a": "JPEG XL",
+    b"8BPS": "Photoshop",
+    b"%PDF": "PDF",
+}
+_CONVERT = "convert it to JPEG or PNG"
+
+
+def pillow_format(data: bytes, name: str) -> str:
+    """Return Pillow's name of a file's format, whose plugin is then loaded.
+
+    Args:
+        data: The whole file.
+        name: What messages call it.
+
+    Raises:
+        ImageProblem: It is not of a format that is read here.
+    """
+    kind = _kind(data)
+    if kind == "HEIF" and not _has_heif():
+        advice = f"pip install pillow-heif, or {_CONVERT}"
+        raise ImageProblem(name, "unsupported", f"a HEIF (HEIC) image; {advice}")
+    if kind == "AVIF" and not features.check("avif"):
+        raise ImageProblem(
+            name, "unsupported", f"an AVIF image, which this Pillow lacks; {_CONVERT}"
+        )
+    if kind:
+        return kind
+    for start, other in _OTHERS.items():
+        if data.startswith(start):
+            raise ImageProblem(name, "unsupported", f"a {other} file; {_CONVERT}")
+    if ASCII_PNM.match(data):
+        raise ImageProblem(name, "unsupported", "a PNM in plain text; save it in the binary form")
+    formats = "not a JPEG, PNG, BMP, GIF, WebP, TIFF, PNM (PGM, PPM), AVIF or HEIF image"
+    raise ImageProblem(name, "not_image", f"{formats}; convert or replace it")
+
+
+def _kind(data: bytes) -> str:
+    for start, kind in _STARTS.items():
+        if data.startswith(start):
+            return kind
+    if data.startswith(RIFF) and data[8:12] == WEBP:
+        return "WEBP"
+    if BINARY_PNM.match(data):
+        return "PPM"
+    brands = _brands(data)
+    if brands[:1] and (brands[0] in AVIF_BRANDS or brands[0] in HEIF_BRANDS):
+        return "AVIF" if any(brand in AVIF_BRANDS for brand in brands) else "HEIF"
+    return ""
+
+
+def _brands(data: bytes) -> list[bytes]:
+    """Return the major brand and the compatible ones of an ISO base media file; [] for others."""
+    if data[4:8] != b"ftyp":
+        return []
+    box = data[8 : min(int.from_bytes(data[:4]), 1000)]
+    return [box[:4], *(box[at : at + 4] for at in range(8, len(box), 4))]
+
+
+@functools.cache
+def _has_heif() -> bool:
+    """Return whether pillow-heif is installed, which it is made known to Pillow."""
+    try:
+        importlib.import_module("pillow_heif").register_heif_opener()
+    except ImportError:
+        return False
+    return "HEIF" in Image.OPEN
