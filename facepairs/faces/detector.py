@@ -9,6 +9,7 @@ resembles one.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from PIL import Image
@@ -18,7 +19,7 @@ from facepairs.faces.yunet import detect
 from facepairs.images import jpeg
 from facepairs.images.decode_budget import decode_budget, decode_cost_px
 from facepairs.images.photo import Photo, load_upright
-from facepairs.images.warp import Pixels, Points, Similarity, centred_square, warp
+from facepairs.images.warp import Pixels, Points, Similarity, centred_square, source_window
 
 DETECTOR = "yunet-1"  # names what is found; change it with everything that changes this
 FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin
@@ -52,7 +53,7 @@ class Face:
     landmarks: Points
     score: float
 
-    @property
+    @cached_property
     def to_frame(self) -> Similarity:
         """The map from the image to the canonical frame."""
         return fit_similarity(self.landmarks)
@@ -103,10 +104,10 @@ def find_faces(image: Pixels, every: bool = False) -> list[Face]:
         BadConfig: The detector's file is missing or not the expected one.
     """
     picture = Image.fromarray(image)
-    found = _locate(image, _candidates(picture, 0, every), every)
+    found = _locate(picture, _candidates(picture, 0, every), every)
     if not found or found[0].score < CERTAIN:
         turned = [face for angle in TURNS_DEG for face in _candidates(picture, angle, every)]
-        found = _locate(image, [*found, *turned], every=True)
+        found = _locate(picture, [*found, *turned], every=True)
     return found
 
 
@@ -138,28 +139,27 @@ def in_full_size(faces: list[Face], scale: float) -> list[Face]:
     return [Face(one.landmarks.astype(np.float32).astype(np.float64), one.score) for one in full]
 
 
-def _locate(image: Pixels, candidates: list[Face], every: bool) -> list[Face]:
+def _locate(picture: Image.Image, candidates: list[Face], every: bool) -> list[Face]:
     """Return the candidates that are faces, the most prominent first; see `find_faces`."""
-    rest = sorted(_distinct(candidates), key=lambda face: -_prominence(face, image.shape))
+    rest = sorted(_distinct(candidates), key=lambda face: -_prominence(face, picture.size))
     located: list[Face] = []
     while rest and (every or not located):
-        face = _refine(image, rest.pop(0))
+        face = _refine(picture, rest.pop(0))
         if face and face.score >= _required_score(face):
             located.append(face)
     others = [face for face in rest if face.score >= _required_score(face)]
     found = _distinct([*located, *others])
-    return sorted(found, key=lambda face: (face in others, -_prominence(face, image.shape)))
+    return sorted(found, key=lambda face: (face in others, -_prominence(face, picture.size)))
 
 
 def _required_score(face: Face) -> float:
     return MIN_SCORE if abs(face.roll_deg) <= MAX_ROLL_DEG else MIN_TURNED_SCORE
 
 
-def _prominence(face: Face, shape: tuple[int, ...]) -> float:
+def _prominence(face: Face, size: tuple[int, int]) -> float:
     """Weigh size against the distance from the image's centre, in halves of its shorter side."""
-    height, width = shape[:2]
-    offset = face.centre - (width / 2, height / 2)
-    return math.log(face.side_px) - 2 * math.hypot(*offset) / min(height, width)
+    offset = face.centre - np.array(size) / 2
+    return math.log(face.side_px) - 2 * math.hypot(*offset) / min(size)
 
 
 def _candidates(picture: Image.Image, angle_deg: int, every: bool) -> list[Face]:
@@ -195,13 +195,13 @@ def _detect_in(
     return faces
 
 
-def _refine(image: Pixels, face: Face) -> Face | None:
+def _refine(picture: Image.Image, face: Face) -> Face | None:
     """Detect a face again, upright, until its place settles; then take the mean of all views.
 
     Returns None when no view shows it.
     """
     for _ in range(MAX_ROUNDS):
-        seen = _detect_in_views(image, face, *VIEWS[-1])
+        seen = _detect_in_views(picture, face, *VIEWS[-1])
         if not seen:
             return None
         landmarks = np.mean([one.landmarks for one in seen], axis=0)
@@ -209,18 +209,18 @@ def _refine(image: Pixels, face: Face) -> Face | None:
         face = Face(landmarks, face.score)
         if moved_px < SETTLED_PX:
             break
-    seen = [one for view in VIEWS for one in _detect_in_views(image, face, *view)]
+    seen = [one for view in VIEWS for one in _detect_in_views(picture, face, *view)]
     if not seen:
         return None
     score = sum(one.score for one in seen) / (2 * len(VIEWS))  # 0 where a view does not show it
     return Face(np.mean([one.landmarks for one in seen], axis=0), score)
 
 
-def _detect_in_views(image: Pixels, face: Face, scale: float, side_px: int) -> list[Face]:
+def _detect_in_views(picture: Image.Image, face: Face, scale: float, side_px: int) -> list[Face]:
     """Detect a face in an upright view of itself and in its mirror image; either may be missing."""
     to_view = centred_square(face.to_frame, FRAME_PX, scale, side_px)
     expected = to_view(face.to_frame.inverse()(TEMPLATE))
-    upright = warp(image, to_view, side_px)
+    upright = _cut(picture, to_view, side_px)
     found = []
     for mirrored in (False, True):
         detections = detect(upright[:, ::-1] if mirrored else upright, MIN_CANDIDATE / 2)
@@ -232,6 +232,23 @@ def _detect_in_views(image: Pixels, face: Face, scale: float, side_px: int) -> l
         if distances and distances[nearest] <= MAX_VIEW_ERROR_PX * scale:
             found.append(Face(to_view.inverse()(points[nearest]), detections[nearest].score))
     return found
+
+
+def _cut(picture: Image.Image, to_view: Similarity, side_px: int) -> Pixels:
+    """Cut out a view like `warp`, with Pillow: twice as fast, but not the same in every version."""
+    back = to_view.inverse()
+    reduction = int(back.scale)
+    if reduction > 1:
+        left, top, right, bottom = source_window(back, side_px, *picture.size)
+        if left >= right or top >= bottom:
+            return np.zeros((side_px, side_px, 3), np.uint8)
+        picture = picture.reduce(reduction, (left, top, right, bottom))
+        offset = (back.offset - (left, top) + 0.5) / reduction - 0.5
+        back = Similarity(back.matrix / reduction, offset)
+    x, y = back.offset + 0.5 - back.matrix.sum(axis=1) / 2  # Pillow counts from pixels' corners
+    (a, b), (c, d) = back.matrix
+    method, filter_ = Image.Transform.AFFINE, Image.Resampling.BILINEAR
+    return np.asarray(picture.transform((side_px, side_px), method, (a, b, x, c, d, y), filter_))
 
 
 def _distance(one: Points, other: Points) -> float:

