@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from facepairs.beam.paths import BeamPath, Place, files_below
-from facepairs.data.index import READABLE, FaceIndex, Skipped, name_problem
+from facepairs.data.index import FaceIndex, Skipped, name_problem, no_images
 from facepairs.errors import SHORTAGES, BadData, FacepairsError
 
 
@@ -26,9 +26,7 @@ def index_place(root: Place) -> FaceIndex:
     skipped: set[Skipped] = set()
     index = FaceIndex.from_files(_photos(root, skipped), stand_in(root), skipped)
     if not len(index):
-        raise BadData(
-            f"{root}: no images; expected {root}/Person_Name/photo.jpg ({', '.join(READABLE)})"
-        )
+        raise no_images(str(root), skipped)
     return index
 
 

@@ -12,6 +12,7 @@ import os
 import stat
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,8 +30,12 @@ ReadFile = Callable[[str], bytes]
 """Returns the content of an image by its path relative to the root; can be pickled; may raise
 OSError."""
 
-READABLE = (".jpg", ".jpeg", ".png", ".bmp")  # formats that both Pillow and TensorFlow read
-OTHER_IMAGES = (".webp", ".gif", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".ppm")
+READABLE = (  # suffixes of the formats that `images.formats` knows
+    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"),
+    *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
+)
+OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
+MOST_SUFFIXES = 5  # that a message names
 SORT_CHUNK = 100_000  # names sorted at once, about 10 MB
 
 SkipReason = Literal[
@@ -223,9 +228,7 @@ class FaceIndex:
         skipped: list[Skipped] = []
         index = _build(root, _walk(root, skipped), skipped)
         if not len(index):
-            raise BadData(
-                f"{root}: no images; expected {root}/Person_Name/photo.jpg ({', '.join(READABLE)})"
-            )
+            raise no_images(str(root), skipped)
         return index
 
 
@@ -348,6 +351,31 @@ def _access_problem(error: OSError, is_link: bool) -> SkipReason:
     if not is_link:
         return "no_permission"
     return "broken_link" if isinstance(error, FileNotFoundError) else "symlink_loop"
+
+
+def no_images(root: str, skipped: Iterable[Skipped]) -> BadData:
+    """Return the error for a folder without an image in a person's folder.
+
+    Args:
+        root: What the message calls the folder.
+        skipped: What is in it.
+    """
+    reasons = Counter(reason for _, reason in skipped)
+    suffixes = Counter(
+        Path(path).suffix.lower() or "no suffix"
+        for path, reason in skipped
+        if reason in ("not_image", "unsupported", "stray_file")
+    )
+    found = ", ".join(f"{name} ({files})" for name, files in suffixes.most_common(MOST_SUFFIXES))
+    advice = f"one of {', '.join(READABLE)}"
+    if not set(suffixes).isdisjoint(READABLE):
+        advice = "move each person's photos into a folder of their own"
+    elif found:
+        advice = "convert photos to JPEG or PNG"
+    elif reasons["nested_folder"]:
+        advice = "give the folder that holds the folders of the people"
+    seen = f", found {found}" if found else ""
+    return BadData(f"{root}: no images{seen}; expected {root}/Person_Name/photo.jpg; {advice}")
 
 
 def name_problem(name: str) -> SkipReason | None:

@@ -13,12 +13,6 @@ from facepairs.images.hazards import GIF, PNG, TIFF
 from facepairs.images.jpeg import SIGNATURE as JPEG
 from facepairs.images.problem import ImageProblem
 
-SUFFIXES = (
-    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"),
-    *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
-)
-OTHER_SUFFIXES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
-
 BMP, RIFF, WEBP = b"BM", b"RIFF", b"WEBP"
 BINARY_PNM = re.compile(rb"P[456]\s")
 ASCII_PNM = re.compile(rb"P[123]\s")

@@ -22,10 +22,6 @@ class ImageProblem(BadImage):
         reason: The problem in words, and what to do about it.
     """
 
-    def __init__(self, name: str, problem: Problem, reason: str) -> None:
-        super().__init__(f"{name}: {reason}")
-        self.name, self.problem, self.reason = name, problem, reason
-
-    def __reduce__(self) -> tuple[type, tuple[str, ...]]:
-        """Pickle by the arguments; by default it would be by the message."""
-        return type(self), (self.name, self.problem, self.reason)
+    def __init__(self, name: str, problem: Problem = "unreadable", reason: str = "") -> None:
+        super().__init__(f"{name}: {reason}" if reason else name)
+        self.problem, self.reason = problem, reason

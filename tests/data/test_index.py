@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from facepairs.data import index as module
-from facepairs.data.index import FaceIndex, StringTable
+from facepairs.data.index import READABLE, FaceIndex, StringTable
 from facepairs.errors import BadData
 
 
@@ -34,7 +34,7 @@ def test_people_and_images_are_sorted(tmp_path):
 
 
 def test_everything_left_out_is_named_with_a_reason(tmp_path):
-    touch(tmp_path, "Ada/1.jpg", "Ada/notes.txt", "Ada/anim.webp", "stray.jpg", "Ada/.hidden.jpg")
+    touch(tmp_path, "Ada/1.jpg", "Ada/notes.txt", "Ada/raw.dng", "stray.jpg", "Ada/.hidden.jpg")
     touch(tmp_path, "Ada/deeper/2.jpg", ".cache/x.jpg")
     (tmp_path / "Empty").mkdir()
     (tmp_path / "Loop").symlink_to(tmp_path)
@@ -45,7 +45,7 @@ def test_everything_left_out_is_named_with_a_reason(tmp_path):
     assert list(index.names()) == ["Ada/1.jpg"]
     assert dict(index.skipped) == {
         "Ada/notes.txt": "not_image",
-        "Ada/anim.webp": "unsupported",
+        "Ada/raw.dng": "unsupported",
         "Ada/deeper": "nested_folder",
         "Ada/pipe.jpg": "special_file",
         "Ada/round.jpg": "symlink_loop",
@@ -59,8 +59,29 @@ def test_everything_left_out_is_named_with_a_reason(tmp_path):
 def test_missing_and_empty_folders_are_refused(tmp_path):
     with pytest.raises(BadData, match="No such file"):
         FaceIndex.scan(tmp_path / "nowhere")
-    with pytest.raises(BadData, match="no images"):
+    with pytest.raises(BadData, match=r"no images; expected .*; one of \.jpg, .*\.heif"):
         FaceIndex.scan(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["Ada/1.dng", "Ada/2.DNG", "Bo/x.txt"], r"found \.dng \(2\), \.txt \(1\);.*; convert"),
+        (["1.jpg", "2.jpg", "list.csv"], r"found \.jpg \(2\), \.csv \(1\);.*; move each person's"),
+        (["Ada/photo"], r"found no suffix \(1\);.*; convert"),
+        (["lfw/Ada/1.jpg"], r"no images; expected .*; give the folder that holds"),
+    ],
+)
+def test_a_folder_without_images_says_what_was_found_and_what_to_do(tmp_path, names, says):
+    touch(tmp_path, *names)
+    with pytest.raises(BadData, match=says):
+        FaceIndex.scan(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", READABLE)
+def test_every_readable_suffix_is_indexed_in_either_case(tmp_path, suffix):
+    touch(tmp_path, f"Ada/1{suffix}", f"Ada/2{suffix.upper()}")
+    assert len(FaceIndex.scan(tmp_path)) == 2
 
 
 def test_the_fingerprint_depends_on_names_and_sizes(tmp_path):

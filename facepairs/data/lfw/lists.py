@@ -182,7 +182,8 @@ def _read_pair(lines: _ListFile, index: FaceIndex, genuine: bool) -> tuple[int, 
 
 def _find_image(lines: _ListFile, index: FaceIndex, name: str, number: str) -> int:
     stem = f"{name}/{name}_{lines.number(number):04d}"
-    images = [image for suffix in READABLE if (image := index.find(stem + suffix)) is not None]
-    if not images:
+    found = (index.find(stem + suffix) for suffix in READABLE)
+    image = next((image for image in found if image is not None), None)
+    if image is None:
         lines.fail(f"no image {index.root / stem}.jpg")
-    return images[0]
+    return image
