@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from crop_plans import whole_plan
 from PIL import Image
 
 from facepairs.data.index import FaceIndex
+from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.records.build import build_cache
 
 FRAME_PX, CROP_PX = 40, 24
@@ -22,14 +24,9 @@ def draw(path: Path, seed: int, size: tuple[int, int] = (FRAME_PX, FRAME_PX)) ->
     Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC).save(path, quality=90)
 
 
-def build(out: Path, index: FaceIndex, **changes: object) -> Path:
-    options = {
-        "seed": SEED,
-        "genuine_share": SHARE,
-        "shards": SHARDS,
-        "frame_px": FRAME_PX,
-        "crop_px": CROP_PX,
-    }
+def build(out: Path, index: FaceIndex, plan: CropPlan | None = None, **changes: object) -> Path:
+    options = {"seed": SEED, "genuine_share": SHARE, "shards": SHARDS}
     people = range(1, len(index.people))
-    build_cache(out, index, people, PAIRS, **{**options, **changes})
+    plan = plan or whole_plan(index, CROP_PX, FRAME_PX)
+    build_cache(out, index, plan, people, PAIRS, **{**options, **changes})
     return out

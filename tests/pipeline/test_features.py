@@ -1,11 +1,13 @@
 """Precomputed features are those of the backbone, in memory, in a file and across processes."""
 
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
@@ -34,7 +36,7 @@ def index(faces):
 
 @pytest.fixture(scope="module")
 def images(index):
-    return MemoryStore.build(index, 250, 64)
+    return MemoryStore.build(index, whole_plan(index, 64))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,7 @@ def test_features_in_memory_are_those_of_every_image(index, images, expected, tm
 
 
 def test_features_from_the_files_store_are_the_same(index, expected, tmp_path):
-    store = build(index, FileStore(index, 250, 64), tmp_path / "v.npy")
+    store = build(index, FileStore(index, whole_plan(index, 64)), tmp_path / "v.npy")
     assert np.array_equal(store.vectors, expected)
 
 
@@ -98,15 +100,10 @@ def test_the_error_names_a_folder_that_cannot_be_created(index, images, tmp_path
 
 
 def test_the_error_names_the_batch_with_an_undecodable_image(faces, tmp_path):
-    index = FaceIndex.scan(faces)
-    store = FileStore(index, 250, 64)
-    paths_of = store._paths
-
-    def with_one_bad_path(images):
-        paths, size = paths_of(images)
-        return tf.where(images == 70, __file__, paths), size
-
-    store._paths = with_one_bad_path
+    root = shutil.copytree(faces, tmp_path / "faces")
+    index = FaceIndex.scan(root)
+    store = FileStore(index, whole_plan(index, 64))
+    index.path(70).write_bytes(b"damaged since it was inspected")
     with pytest.raises(BadData, match="images 64 to 127 cannot be decoded; find it with"):
         build(index, store, tmp_path / "v.npy")
 

@@ -3,6 +3,7 @@
 import tempfile
 
 import numpy as np
+from crop_plans import face_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
@@ -12,21 +13,19 @@ from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.build import build_cache
 from facepairs.pipeline.records.store import RecordStore
 
-FRAME_PX, CROP_PX = 250, 64
+CROP_PX = 64
 
 
 def test_no_store_writes_generated_code(faces, tmp_path, monkeypatch):
     index = FaceIndex.scan(faces)
-    build_cache(
-        tmp_path / "cache", index, np.arange(len(index.people)), 24, seed=0, genuine_share=0.5,
-        encoding="jpeg", shards=2, frame_px=FRAME_PX, crop_px=CROP_PX,
-    )  # fmt: skip
+    plan = face_plan(index, CROP_PX)
+    build_cache(tmp_path / "cache", index, plan, np.arange(len(index.people)), 24, shards=2)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     stores = (
-        FileStore(index, FRAME_PX, CROP_PX),
-        MemoryStore.build(index, FRAME_PX, CROP_PX, tmp_path / "store.npy"),
+        FileStore(index, plan),
+        MemoryStore.build(index, plan, tmp_path / "store.npy"),
     )
     block = PairList.of(np.arange(8), np.arange(8, 16), np.arange(8) % 2 == 0)
     for store in stores:

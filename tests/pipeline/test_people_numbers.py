@@ -1,6 +1,7 @@
 """The numbers of the people in a batch's images, for losses that need them."""
 
 import numpy as np
+from crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler
@@ -23,7 +24,8 @@ def test_batches_of_every_store_number_the_people_in_the_images(faces):
         PairSampler(index.first, people, 3),
         DistinctPeopleSampler(index.first, people, 3, 6),
     )
-    for store in (FileStore(index, 250, 64), MemoryStore.build(index, 250, 64)):
+    plan = whole_plan(index, 64)
+    for store in (FileStore(index, plan), MemoryStore.build(index, plan)):
         for sampler in samplers:
             block = sampler.block(0, 0, 12)
             batches = list(make_dataset(store, lambda block=block: iter([block]), 6, numbers))
@@ -40,5 +42,5 @@ def test_batches_of_every_store_number_the_people_in_the_images(faces):
 def test_batches_have_no_people_by_default(faces):
     index = FaceIndex.scan(faces)
     block = PairSampler(index.first, range(4), 0).block(0, 0, 4)
-    (batch,) = make_dataset(FileStore(index, 250, 64), lambda: iter([block]), 4)
+    (batch,) = make_dataset(FileStore(index, whole_plan(index, 64)), lambda: iter([block]), 4)
     assert set(batch) == {"images", "genuine"}

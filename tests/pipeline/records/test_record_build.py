@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from drawn_caches import build, draw, needs_posix
+from crop_plans import whole_plan
+from drawn_caches import CROP_PX, FRAME_PX, build, draw, needs_posix
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
@@ -40,13 +41,14 @@ def test_invalid_arguments_are_refused(index, tmp_path):
     ):
         with pytest.raises(BadConfig, match=message):
             build(out, index, **change)
+    plan = whole_plan(index, 112)
     with pytest.raises(BadConfig, match="pairs is 0"):
-        build_cache(out, index, range(3), 0)
+        build_cache(out, index, plan, range(3), 0)
     with pytest.raises(NotEnough, match="2 people"):
-        build_cache(out, index, [1], 10)
+        build_cache(out, index, plan, [1], 10)
     for kind in ("jpeg", "raw"):
         with pytest.raises(BadData, match=r"GB, and .* GB are free there"):
-            build_cache(out, index, range(9), 10**12, encoding=kind)
+            build_cache(out, index, plan, range(9), 10**12, encoding=kind)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -55,14 +57,16 @@ def test_the_error_names_a_file_that_changed_or_disappeared(tmp_path):
     for name in ("A/1", "B/1", "B/2", "C/1"):
         draw(root / f"{name}.jpg", len(name))
     index = FaceIndex.scan(root)
+    plan = whole_plan(index, CROP_PX, FRAME_PX)
     (root / "B" / "2.jpg").write_bytes(b"\xff\xd8\xff not an image")
     with pytest.raises(BadData, match=r"B/2\.jpg: changed since"):
-        build(tmp_path / "c", index)
-    with pytest.raises(BadImage, match=r"B/2\.jpg: TensorFlow cannot decode it"):
-        build(tmp_path / "c", FaceIndex.scan(root), encoding="raw")
+        build(tmp_path / "c", index, plan)
+    for kind in ("jpeg", "raw"):
+        with pytest.raises(BadImage, match=r"B/2\.jpg"):
+            build(tmp_path / "c", FaceIndex.scan(root), plan, encoding=kind)
     (root / "B" / "2.jpg").unlink()
     with pytest.raises(BadData, match=r"B/2\.jpg: No such file"):
-        build(tmp_path / "c", index)
+        build(tmp_path / "c", index, plan)
     assert [entry.name for entry in tmp_path.iterdir()] == ["faces"]
 
 
@@ -93,14 +97,19 @@ def test_a_full_disk_raises_bad_data_and_leaves_no_file(index, tmp_path):
 KILLED = """
 import sys, time
 from pathlib import Path
+import numpy as np
 from facepairs.data.index import FaceIndex
+from facepairs.images.crop import CropSpec
+from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.records.build import build_cache
 
 def hold(done, total):
     print("writing", flush=True)
     time.sleep(60)
 
-build_cache(Path(sys.argv[1]), FaceIndex.scan(sys.argv[2]), range(9), 500, shards=5, progress=hold)
+index = FaceIndex.scan(sys.argv[2])
+plan = CropPlan(CropSpec(250, 112), np.zeros(len(index), bool))
+build_cache(Path(sys.argv[1]), index, plan, range(9), 500, shards=5, progress=hold)
 """
 
 

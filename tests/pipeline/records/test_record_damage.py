@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from crop_plans import whole_plan
 from PIL import Image
 
 from facepairs.data.index import FaceIndex
@@ -24,9 +25,8 @@ def cache(tmp_path):
             colours = np.random.default_rng([person, photo]).integers(0, 256, (8, 8, 3), np.uint8)
             Image.fromarray(colours).save(path)
     index = FaceIndex.scan(tmp_path / "faces")
-    build_cache(
-        tmp_path / "cache", index, range(4), 6, encoding="raw", shards=2, frame_px=8, crop_px=4
-    )
+    plan = whole_plan(index, 4, 8)
+    build_cache(tmp_path / "cache", index, plan, range(4), 6, encoding="raw", shards=2)
     return tmp_path / "cache"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from crop_plans import whole_plan
 from drawn_caches import CROP_PX, FRAME_PX, PAIRS, SEED, SHARD, SHARE, build
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -68,17 +69,24 @@ def test_any_part_of_the_sequence_is_sampled_by_itself(index, start, stop):
         assert np.array_equal(getattr(part, name), whole[start:stop])
 
 
-def test_jpeg_records_hold_the_bytes_of_the_files(index, caches):
+def test_jpeg_records_hold_the_bytes_of_small_plain_files_and_the_crops_of_others(index, caches):
+    store = FileStore(index, whole_plan(index, CROP_PX, FRAME_PX))
+    kinds = set()
     for row in records(caches["jpeg"]):
         for side in ("left", "right"):
-            path = index.path(row[f"{side}_id"].int64_list.value[0])
-            assert row[side].bytes_list.value[0] == path.read_bytes()
+            image = row[f"{side}_id"].int64_list.value[0]
+            content = row[side].bytes_list.value[0]
+            is_file = content == index.path(image).read_bytes()
+            kinds.add(is_file)
+            assert is_file or content == store.crop(image).tobytes()
+            assert is_file == (index.name(image) not in ("Zed/1.png", "Zed/2.jpg"))
+    assert kinds == {True, False}
 
 
 @pytest.mark.parametrize("batch_size", [8, 32])
 def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
     files = make_dataset(
-        FileStore(index, FRAME_PX, CROP_PX), lambda: iter([expected(index)]), batch_size
+        FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)), lambda: iter([expected(index)]), batch_size
     )
     images, genuine = read_all(files)
     assert images.shape == (PAIRS, 2, CROP_PX, CROP_PX, 3)
@@ -90,7 +98,7 @@ def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
 
 
 def test_batches_have_the_types_of_the_files_store(index, caches):
-    files = make_dataset(FileStore(index, FRAME_PX, CROP_PX), lambda: iter([]), 16)
+    files = make_dataset(FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)), lambda: iter([]), 16)
     for folder in caches.values():
         ours = RecordStore.open(folder).batches(16, 1, repeat=True).element_spec
         for name, spec in files.element_spec.items():
@@ -160,10 +168,12 @@ def test_the_same_arguments_give_the_same_bytes(index, caches, tmp_path):
 
 def test_the_manifest_describes_the_pairs(index, caches):
     table = json.loads((caches["jpeg"] / MANIFEST).read_text())
-    assert table["version"] == 1
+    assert table["version"] == 2
     assert (table["pairs"], table["encoding"]) == (PAIRS, "jpeg")
     assert (table["seed"], table["genuine_share"]) == (SEED, SHARE)
     assert (table["frame_px"], table["crop_px"]) == (FRAME_PX, CROP_PX)
+    assert table["alignment"] == "lfw-frame"
+    assert table["plan_digest"] == whole_plan(index, CROP_PX, FRAME_PX).digest
     assert table["index_fingerprint"] == index.fingerprint
     assert table["people_digest"] == people_digest(index, range(1, len(index.people)))
     assert [shard["pairs"] for shard in table["shards"]] == [17, 18, 17, 18]
@@ -174,10 +184,9 @@ def test_default_shards_and_progress(index, tmp_path):
     build_cache(
         tmp_path / "c",
         index,
+        whole_plan(index, CROP_PX, FRAME_PX),
         range(9),
         2100,
-        frame_px=FRAME_PX,
-        crop_px=CROP_PX,
         progress=lambda done, total: calls.append((done, total)),
     )
     assert RecordStore.open(tmp_path / "c").pairs == 2100
@@ -238,7 +247,7 @@ def test_an_invalid_manifest_raises_bad_data(caches, tmp_path_factory, data):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, "version is 2; use 1, the version that this facepairs reads"),
+        ({"version": 1}, "version is 1; use 2, .*; build the cache again"),
         ({"format": "other"}, "not a pair cache"),
         ({"shards": None}, "shards is None; use a list"),
         ({"pairs": "70"}, "pairs is '70'"),
