@@ -62,7 +62,8 @@ def check_index(
     records = photo_records(index, align, display, ordered_map, read_file)
     for image, record in enumerate(records):
         files.add(image, record, aligned)
-        faces.add(image, record)
+        if aligned:
+            faces.add(image, record)
     findings = [*files.findings(sizes=not aligned), *faces.findings()]
     if aligned and labels:
         usable = np.ones(len(index), np.bool_)

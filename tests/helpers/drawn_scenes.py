@@ -1,4 +1,4 @@
-"""Photos that need framing: drawn faces, scaled and rotated, on a larger canvas."""
+"""Photos of any kind: drawn faces, scaled and rotated, on a larger canvas, or cut out tightly."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,7 +7,8 @@ import numpy as np
 from PIL import Image
 
 from facepairs.data.synth.folder import write_synthetic_faces
-from facepairs.faces.framing import FRAME_BOXES
+from facepairs.faces.alignment import FRAME_PX
+from facepairs.faces.detector import FACE_PX
 
 
 class Place(NamedTuple):
@@ -19,8 +20,9 @@ class Place(NamedTuple):
     roll_deg: float = 0.0
 
     @property
-    def box_px(self) -> float:
-        return self.side_px / FRAME_BOXES
+    def face_px(self) -> float:
+        """Side of the square around the face, from the brows to the chin, about."""
+        return self.side_px * FACE_PX / FRAME_PX
 
 
 def drawn_faces(folder: Path, people: int = 3, images: int = 2) -> list[Path]:
@@ -48,3 +50,59 @@ def paste(picture: Image.Image, face: Path, place: Place) -> Image.Image:
     corner = round(place.x - turned[0].width / 2), round(place.y - turned[0].height / 2)
     picture.paste(turned[0], corner, turned[1])
     return picture
+
+
+def tight_crop(face: Path) -> Image.Image:
+    """Return a face cut out tightly, 92 x 112 in grey: as the ORL database has them."""
+    with Image.open(face) as opened:
+        return opened.convert("L").crop((67, 55, 183, 196)).resize((92, 112))
+
+
+def faceless() -> dict[str, Image.Image]:
+    """Return images without a face: blank ones of several colours, noise, and a gradient."""
+    rng = np.random.default_rng(0)
+    noise = {
+        f"noise of {size} pixels": Image.fromarray(
+            rng.integers(0, 256, (size, size, 3), np.uint8)
+        ).resize((250, 250), Image.Resampling.BICUBIC)
+        for size in (8, 30, 250)
+    }
+    colours = {f"blank {level}": (level, level, 200) for level in (0, 90, 200)}
+    blank = {name: Image.new("RGB", (250, 250), colour) for name, colour in colours.items()}
+    tiny = {"one pixel": Image.new("RGB", (1, 1)), "thin": Image.new("RGB", (400, 1), "white")}
+    return {**blank, **noise, **tiny, "gradient": canvas(640, 480)}
+
+
+def write_scenes(
+    faces: Path, out: Path, seed: int = 0, others: int = 0, suffix: str = ".jpg"
+) -> Path:
+    """Paste each face of a folder into a larger photo of another size, at some scale and angle.
+
+    Args:
+        faces: Folder of `Person/photo.jpg`.
+        out: Folder to write, with the same names.
+        seed: Of sizes, places and angles.
+        others: Smaller faces of other people at the margin of each photo.
+        suffix: Of the files.
+    """
+    rng = np.random.default_rng(seed)
+    photos = sorted(faces.glob("*/*.jpg"))
+    for number, face in enumerate(photos):
+        scale = rng.uniform(0.5, 1.2)
+        width, height = (round(scale * side) for side in rng.uniform(350, 600, 2))
+        place = Place(
+            width / 2 + rng.uniform(-0.05, 0.05) * width,
+            height / 2 + rng.uniform(-0.05, 0.05) * height,
+            250 * scale,
+            rng.uniform(-15, 15),
+        )
+        picture = paste(canvas(width, height), face, place)
+        for at in range(others):
+            other = photos[(number + 17 * (at + 1)) % len(photos)]
+            side = 80 * scale
+            corner = Place(side / 2 + at * (width - side), height - side / 2, side)
+            picture = paste(picture, other, corner)
+        target = (out / face.parent.name / face.name).with_suffix(suffix)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        picture.save(target, quality=95)
+    return out

@@ -1,0 +1,56 @@
+"""The doctor on faces: photos without a face, with several, with small or tilted ones."""
+
+from pathlib import Path
+
+import pytest
+from drawn_scenes import Place, canvas, paste
+
+from facepairs.doctor.check import check_dataset
+from facepairs.doctor.findings import DatasetReport
+
+
+@pytest.fixture(scope="module")
+def photos(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One photo of each kind, of one person each."""
+    root = tmp_path_factory.mktemp("photos")
+    first, second = sorted(faces.glob("*/*.jpg"))[0:8:4]
+    middle = Place(200, 150, 220)
+    pictures = {
+        "Good/1.jpg": paste(canvas(400, 300), first, middle),
+        "None/1.jpg": canvas(400, 300),
+        "Two/1.jpg": paste(paste(canvas(600, 300), first, middle), second, Place(500, 200, 150)),
+        "Small/1.jpg": paste(canvas(400, 300), first, Place(200, 150, 44)),
+        "Tilted/1.jpg": paste(canvas(400, 300), first, middle._replace(roll_deg=40)),
+    }
+    for name, picture in pictures.items():
+        (root / name).parent.mkdir()
+        picture.save(root / name, quality=95)
+    return root
+
+
+def found(report: DatasetReport) -> dict[str, tuple[str, tuple[str, ...]]]:
+    return {finding.kind: (finding.severity, finding.paths) for finding in report.findings}
+
+
+def test_every_unusual_face_is_found_once(photos: Path) -> None:
+    phases: list[str] = []
+    report = check_dataset(
+        photos, labels=False, progress=lambda phase: phases.append(phase) or (lambda *_: None)
+    )
+    assert found(report) == {
+        "no_face": ("error", ("None/1.jpg",)),
+        "several_faces": ("note", ("Two/1.jpg",)),
+        "small_face": ("warning", ("Small/1.jpg",)),
+        "turned_face": ("note", ("Tilted/1.jpg",)),
+    }
+    assert report.bad_images == (1,)
+    assert not report.ok
+    assert report.align == "landmarks"
+    assert phases == ["finding faces"]
+
+
+def test_photos_that_are_taken_as_they_are_need_no_face(photos: Path) -> None:
+    report = check_dataset(photos, "none")
+    assert report.ok
+    assert report.bad_images == ()
+    assert set(found(report)) <= {"odd_size"}
