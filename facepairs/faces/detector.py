@@ -8,6 +8,7 @@ resembles one.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,7 +29,11 @@ SEARCH_PX = 640  # longer side of the photo in the first search
 LARGE_PX = 1600  # longer side in the search for small faces
 PADDING = 0.5  # of each side, around a face that fills its photo
 MIN_CANDIDATE = 0.6  # score of a single detection
-VIEWS = ((0.8, 136), (1.0, 160))  # pixels per pixel of the frame, and side in pixels
+View = tuple[float, int]
+VIEWS: tuple[View, ...] = (
+    (0.8, 136),
+    (1.0, 160),
+)  # pixels per pixel of the frame, and side in pixels
 MAX_VIEW_ERROR_PX = 25  # mean distance of a view's landmarks from the template, in frame pixels
 TURNS_DEG = range(45, 360, 45)
 MAX_ROUNDS, SETTLED_PX = 4, 4.0  # until landmarks move less than that, in frame pixels
@@ -189,7 +194,7 @@ def _detect_in(
     back = np.array([[cos, -sin], [sin, cos]])
     factor = np.array(picture.size) / (width, height)
     faces = []
-    for points, score in detect(np.asarray(turned), MIN_CANDIDATE):
+    for points, score in detect([np.asarray(turned)], MIN_CANDIDATE)[0]:
         on_canvas = (points - turned_middle) @ back.T + middle
         faces.append(Face((on_canvas - (x, y) + 0.5) * factor - 0.5, score))
     return faces
@@ -201,37 +206,41 @@ def _refine(picture: Image.Image, face: Face) -> Face | None:
     Returns None when no view shows it.
     """
     for _ in range(MAX_ROUNDS):
-        seen = _detect_in_views(picture, face, *VIEWS[-1])
-        if not seen:
+        seen = _detect_in_views(picture, face, VIEWS[-1:])
+        if seen is None:
             return None
-        landmarks = np.mean([one.landmarks for one in seen], axis=0)
-        moved_px = _distance(landmarks, face.landmarks) * face.to_frame.scale
-        face = Face(landmarks, face.score)
+        moved_px = _distance(seen.landmarks, face.landmarks) * face.to_frame.scale
+        face = seen
         if moved_px < SETTLED_PX:
             break
-    seen = [one for view in VIEWS for one in _detect_in_views(picture, face, *view)]
-    if not seen:
-        return None
-    score = sum(one.score for one in seen) / (2 * len(VIEWS))  # 0 where a view does not show it
-    return Face(np.mean([one.landmarks for one in seen], axis=0), score)
+    return _detect_in_views(picture, face, VIEWS)
 
 
-def _detect_in_views(picture: Image.Image, face: Face, scale: float, side_px: int) -> list[Face]:
-    """Detect a face in an upright view of itself and in its mirror image; either may be missing."""
-    to_view = centred_square(face.to_frame, FRAME_PX, scale, side_px)
-    expected = to_view(face.to_frame.inverse()(TEMPLATE))
-    upright = _cut(picture, to_view, side_px)
+def _detect_in_views(picture: Image.Image, face: Face, views: Sequence[View]) -> Face | None:
+    """Detect a face in upright views of itself and in their mirror images.
+
+    Returns:
+        The mean of what the views show, None if none shows the face. Where only some of them do,
+        the others lower the score.
+    """
+    maps = [centred_square(face.to_frame, FRAME_PX, scale, side_px) for scale, side_px in views]
+    upright = [_cut(picture, to, side_px) for to, (_, side_px) in zip(maps, views, strict=True)]
+    both = [image for view in upright for image in (view, view[:, ::-1])]
     found = []
-    for mirrored in (False, True):
-        detections = detect(upright[:, ::-1] if mirrored else upright, MIN_CANDIDATE / 2)
+    for number, detections in enumerate(detect(both, MIN_CANDIDATE / 2)):
+        to_view, (scale, side_px) = maps[number // 2], views[number // 2]
         points = [one.landmarks for one in detections]
-        if mirrored:
+        if number % 2:
             points = [((side_px - 1, 0) - one * (1, -1))[MIRRORED] for one in points]
+        expected = to_view(face.to_frame.inverse()(TEMPLATE))
         distances = [_distance(one, expected) for one in points]
         nearest = int(np.argmin(distances)) if distances else -1
         if distances and distances[nearest] <= MAX_VIEW_ERROR_PX * scale:
             found.append(Face(to_view.inverse()(points[nearest]), detections[nearest].score))
-    return found
+    if not found:
+        return None
+    landmarks = np.mean([one.landmarks for one in found], axis=0)
+    return Face(landmarks, sum(one.score for one in found) / len(both))
 
 
 def _cut(picture: Image.Image, to_view: Similarity, side_px: int) -> Pixels:

