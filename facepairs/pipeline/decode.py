@@ -18,7 +18,7 @@ import tensorflow as tf
 from facepairs.errors import BadImage
 from facepairs.images.crop import Crop, CropSpec
 from facepairs.images.crop_plan import CropPlan
-from facepairs.images.photo import Photo
+from facepairs.images.photo import open_photo
 
 CHUNK = 128  # images per run of an unrolled graph; tracing more is slow
 MAX_SCALE = 2  # pixels of a photo per pixel of its crop; from here on, pixels are averaged first
@@ -54,7 +54,7 @@ class JpegCropper:
 
     def fits(self, data: bytes, to_crop: Maps) -> bool:
         """Return whether no pixels are averaged in the crop of one JPEG; see `crop`."""
-        return self._open(data, to_crop) is not None
+        return bool(self._place_one(data, to_crop)[0])
 
     def crop(self, data: bytes, to_crop: Maps) -> Crop | None:
         """Return the crop of one JPEG, or None if pixels would have to be averaged.
@@ -66,20 +66,19 @@ class JpegCropper:
         Raises:
             tf.errors.InvalidArgumentError: TensorFlow cannot decode it.
         """
-        place = self._open(data, to_crop)
-        if place is None:
+        fits, windows, back = self._place_one(data, to_crop)
+        if not fits:
             return None
-        window, back = place
         with tf.device("/CPU:0"):
-            pixels: Crop = _decode(tf.constant(data), window).numpy()
+            pixels: Crop = _decode(tf.constant(data), windows[0]).numpy()
         return self._warp(back, pixels)[0] if self.aligned else pixels
 
-    def _open(self, data: bytes, to_crop: Maps) -> tuple[npt.NDArray[np.int32], Maps] | None:
-        """Return the window of the crop of a JPEG and the map back for `_warp`, or None."""
+    def _place_one(
+        self, data: bytes, to_crop: Maps
+    ) -> tuple[np.bool_, npt.NDArray[np.int32], Maps]:
         with tf.device("/CPU:0"):
             shape = tf.image.extract_jpeg_shape(data).numpy()
-        fits, windows, back = self._place(to_crop[None], shape[None])
-        return (windows[0], back) if fits else None
+        return self._place(to_crop[None], shape[None])
 
     def batch(
         self, files: tf.Tensor, to_crop: tf.Tensor, otherwise: Callable[[], tf.Tensor]
@@ -168,34 +167,34 @@ class ImageCropper:
         self.plan = plan
         self.jpegs = JpegCropper(plan.spec, plan.to_crop is not None)
 
-    def is_fast(self, photo: Photo, image: int) -> bool:
-        """Return whether an image, by its number, is a JPEG that `jpegs` crops; raise BadImage."""
-        return self._by_tensorflow(self.jpegs.fits, photo, image) or False
+    def is_fast(self, data: bytes, image: int, name: str) -> bool:
+        """Return whether `jpegs` crops an image; arguments and errors are those of `crop`."""
+        return self._by_tensorflow(self.jpegs.fits, data, image, name) or False
 
-    def crop(self, photo: Photo, image: int) -> Crop:
+    def crop(self, data: bytes, image: int, name: str) -> Crop:
         """Return the crop of an image.
 
         Args:
-            photo: The image file, as `open_photo` returns it.
+            data: The image file.
             image: Its number.
+            name: What messages call it.
 
         Raises:
             BadImage: It cannot be decoded.
         """
-        crop = self._by_tensorflow(self.jpegs.crop, photo, image)
-        return self.plan.crop(photo, image) if crop is None else crop
+        crop = self._by_tensorflow(self.jpegs.crop, data, image, name)
+        return self.plan.crop(open_photo(data, name), image) if crop is None else crop
 
     def _by_tensorflow(
-        self, function: Callable[[bytes, Maps], T | None], photo: Photo, image: int
+        self, function: Callable[[bytes, Maps], T], data: bytes, image: int, name: str
     ) -> T | None:
         """Call a function of `jpegs` if an image is a plain JPEG."""
-        if not self.plan.plain[image] or not isinstance(photo.content, bytes):
+        if not self.plan.plain[image]:
             return None
         try:
-            return function(photo.content, self.maps(np.array([image]))[0])
+            return function(data, self.maps(np.array([image]))[0])
         except tf.errors.OpError:
-            problem = "TensorFlow cannot decode it; repair or remove it"
-            raise BadImage(f"{photo.name}: {problem}") from None
+            raise BadImage(f"{name}: TensorFlow cannot decode it; repair or remove it") from None
 
     def maps(self, images: npt.NDArray[np.integer[Any]]) -> Maps:
         """Return the maps of images, int[N], to their crops: float64[N, 2, 3]; zeros unaligned."""

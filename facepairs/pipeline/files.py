@@ -8,9 +8,10 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
+from facepairs.errors import BadImage
 from facepairs.images.crop import Crop
 from facepairs.images.crop_plan import CropPlan
-from facepairs.images.photo import open_photo
+from facepairs.images.photo import read_image_file
 from facepairs.pipeline.decode import ImageCropper, Maps, crop_each, read_files
 
 MAX_BATCH_BYTES = 2**26  # the files of a larger batch are read one by one, to save memory
@@ -63,7 +64,11 @@ class FileStore:
 
     def crop(self, image: int) -> Crop:
         """Read and crop one image by its number; raise BadImage."""
-        return self._cropper.crop(open_photo(self._index.path(image)), image)
+        path = self._index.path(image)
+        try:
+            return self._cropper.crop(read_image_file(path), image, str(path))
+        except OSError as error:
+            raise BadImage(f"{path}: {error.strerror}; repair or remove it") from None
 
     def _look_up(
         self, usual: int

@@ -15,7 +15,6 @@ from facepairs.data.index import ReadFile, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadData
 from facepairs.images.crop_plan import CropPlan
-from facepairs.images.photo import open_photo
 from facepairs.pipeline.decode import ImageCropper
 from facepairs.pipeline.records.manifest import REBUILD, RecordShard
 
@@ -106,11 +105,13 @@ class ShardWriter:
             BadImage: It cannot be decoded.
         """
         name = plan.names[row]
-        data = self._read(name, int(plan.sizes[row]))
-        photo = open_photo(data, str(self.root / name))
-        smaller = len(data) < crop_bytes(cropper.plan.spec.crop_px)
-        is_file = self.encoding == "jpeg" and smaller and cropper.is_fast(photo, row)
-        content = data if is_file else cropper.crop(photo, row).tobytes()
+        data, path = self._read(name, int(plan.sizes[row])), str(self.root / name)
+        is_file = (
+            self.encoding == "jpeg"
+            and len(data) < crop_bytes(cropper.plan.spec.crop_px)
+            and cropper.is_fast(data, row, path)
+        )
+        content = data if is_file else cropper.crop(data, row, path).tobytes()
         return content, cropper.maps(np.array([row])).tobytes()
 
     def _read(self, name: str, size: int) -> bytes:

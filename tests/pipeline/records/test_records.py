@@ -86,7 +86,9 @@ def test_jpeg_records_hold_the_bytes_of_small_plain_files_and_the_crops_of_other
 @pytest.mark.parametrize("batch_size", [8, 32])
 def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
     files = make_dataset(
-        FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)), lambda: iter([expected(index)]), batch_size
+        FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)),
+        lambda: iter([expected(index)]),
+        batch_size,
     )
     images, genuine = read_all(files)
     assert images.shape == (PAIRS, 2, CROP_PX, CROP_PX, 3)
@@ -98,7 +100,9 @@ def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
 
 
 def test_batches_have_the_types_of_the_files_store(index, caches):
-    files = make_dataset(FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)), lambda: iter([]), 16)
+    files = make_dataset(
+        FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)), lambda: iter([]), 16
+    )
     for folder in caches.values():
         ours = RecordStore.open(folder).batches(16, 1, repeat=True).element_spec
         for name, spec in files.element_spec.items():

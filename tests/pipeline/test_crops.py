@@ -1,0 +1,189 @@
+"""Crops: the same bits in every store and batch, and those of verification to a tolerance."""
+
+import shutil
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from crop_plans import turned_plan, whole_plan
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.sampler import PairSampler
+from facepairs.images.crop import CropSpec
+from facepairs.images.crop_plan import CropPlan
+from facepairs.images.photo import open_photo
+from facepairs.images.warp import Similarity, warp
+from facepairs.pipeline import files
+from facepairs.pipeline.dataset import image_batches, make_dataset
+from facepairs.pipeline.decode import ImageCropper
+from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.memory import MemoryStore
+from facepairs.pipeline.records.build import build_cache, sample_pairs
+from facepairs.pipeline.records.store import RecordStore
+
+CROP = 56
+FORMATS = {  # by file name: mode, size, options of Pillow
+    "frame.jpg": ("RGB", (250, 250), {}),
+    "grey.jpg": ("L", (250, 250), {}),
+    "progressive.jpg": ("RGB", (300, 220), {"progressive": True}),
+    "no_subsampling.jpg": ("RGB", (125, 130), {"subsampling": 0, "quality": 95}),
+    "cmyk.jpg": ("CMYK", (250, 250), {}),
+    "large.jpg": ("RGB", (1400, 1100), {}),
+    "small.jpg": ("RGB", (20, 31), {}),
+    **{f"turned_{turn}.jpg": ("RGB", (260, 200), {"exif": turn}) for turn in range(2, 9)},
+    "plain.png": ("RGB", (250, 250), {}),
+    "clear.png": ("RGBA", (180, 250), {}),
+    "palette.gif": ("P", (250, 250), {}),
+    "pixels.bmp": ("RGB", (90, 112), {}),
+    "pixels.webp": ("RGB", (250, 250), {}),
+    "pixels.tif": ("RGB", (640, 480), {}),
+    "pixels.pgm": ("L", (92, 112), {}),
+}
+
+
+def smooth(width, height, seed):
+    small = np.random.default_rng(seed).integers(0, 256, (9, 9, 3), np.uint8)
+    return Image.fromarray(small).resize((width, height), Image.Resampling.BICUBIC)
+
+
+def save(path, mode, size, options, seed):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image, options = smooth(*size, seed).convert(mode), dict(options)
+    if "exif" in options:
+        exif = Image.Exif()
+        exif[0x0112] = options["exif"]
+        options["exif"] = exif
+    image.save(path, **options)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory) -> FaceIndex:
+    """Five people with photos of every format, and six with frames as LFW has them."""
+    root = tmp_path_factory.mktemp("mixed") / "faces"
+    for number, (name, (mode, size, options)) in enumerate(FORMATS.items()):
+        save(root / f"Any_{number % 5}" / name, mode, size, options, number)
+    for number in range(24):
+        save(root / f"Frame_{number % 6}" / f"{number}.jpg", "RGB", (250, 250), {}, 100 + number)
+    return FaceIndex.scan(root)
+
+
+def crops_of(store, images, size):
+    batches = image_batches(store, np.asarray(images), size)
+    return np.concatenate([store.gather(batch).numpy() for batch in batches])
+
+
+@pytest.mark.parametrize("plan_of", [whole_plan, turned_plan, partial(turned_plan, seed=1)])
+def test_all_stores_return_the_same_bits_in_batches_of_any_kind(mixed, tmp_path, plan_of):
+    plan = plan_of(mixed, CROP)
+    everyone = np.arange(len(mixed))
+    store = FileStore(mixed, plan)
+    alone = np.array([store.crop(image) for image in everyone])
+    frames = [image for image in everyone if mixed.name(image).startswith("Frame")]
+    for images, size in ((everyone, 64), (everyone, 7), (frames, 12), (frames, 5)):
+        assert np.array_equal(crops_of(store, images, size), alone[images])
+    assert np.array_equal(crops_of(MemoryStore.build(mixed, plan), everyone, 9), alone)
+    pairs = sample_pairs(PairSampler(mixed.first, range(len(mixed.people)), 0), 0, 60)
+    for encoding in ("jpeg", "raw"):
+        build_cache(
+            tmp_path / encoding, mixed, plan, range(len(mixed.people)), 60, encoding=encoding
+        )
+        records = RecordStore.open(tmp_path / encoding)
+        assert (records.manifest.alignment, records.manifest.plan_digest) == (
+            plan.alignment,
+            plan.digest,
+        )
+        left, right = zip(
+            *(np.split(b["images"].numpy(), 2) for b in records.batches(8, None, False)),
+            strict=True,
+        )
+        assert np.array_equal(np.concatenate(left), alone[pairs.left])
+        assert np.array_equal(np.concatenate(right), alone[pairs.right])
+
+
+def test_crops_agree_with_verifications(mixed):
+    for plan in (whole_plan(mixed, CROP), turned_plan(mixed, CROP), turned_plan(mixed, CROP, 1)):
+        store = FileStore(mixed, plan)
+        for image in range(len(mixed)):
+            expected = plan.crop(open_photo(mixed.path(image)), image)
+            distance = np.abs(store.crop(image).astype(int) - expected)
+            assert distance.mean() < 1, mixed.name(image)
+            if not plan.plain[image]:
+                assert not distance.any()
+
+
+angles = st.floats(-180, 180)
+scales = st.floats(0.1, 2, exclude_max=True)
+places = st.tuples(st.floats(-60, 160), st.floats(-60, 140))
+
+
+@settings(max_examples=300)
+@given(angle=angles, scale=scales, place=places)
+def test_a_window_has_all_pixels_of_the_crop(mixed, angle, scale, place):
+    image = mixed.find("Any_3/no_subsampling.jpg")
+    matrix = np.array(
+        [
+            (np.cos(np.radians(angle)), -np.sin(np.radians(angle))),
+            (np.sin(np.radians(angle)), np.cos(np.radians(angle))),
+        ]
+    )
+    matrix /= scale
+    to_crop = np.column_stack([matrix, CROP / 2 - matrix @ place])
+    plan = CropPlan(CropSpec(250, CROP), np.array([True]), to_crop[None], "landmarks-5")
+    crop = ImageCropper(plan).crop(mixed.path(image).read_bytes(), 0, "photo")
+    with Image.open(mixed.path(image)) as opened:
+        whole = np.asarray(opened.convert("RGB"))
+    expected = warp(whole, Similarity(matrix, to_crop[:, 2]), CROP)
+    # Positions are rounded, and the photo ends sharply.
+    assert np.quantile(np.abs(crop.astype(int) - expected), 0.97) <= 4
+
+
+def test_large_batches_are_read_file_by_file_with_the_same_bits(mixed, monkeypatch):
+    frames = [image for image in range(len(mixed)) if mixed.name(image).startswith("Frame")]
+    store = FileStore(mixed, turned_plan(mixed, CROP))
+    together = crops_of(store, frames, 12)
+    monkeypatch.setattr(files, "MAX_BATCH_BYTES", 1)
+    monkeypatch.setattr(files, "read_files", lambda _: tf.constant([b""] * 12))
+    assert np.array_equal(crops_of(store, frames, 12), together)
+
+
+def test_many_images_are_decoded_in_chunks(mixed):
+    plan = turned_plan(mixed, CROP, most_scale=1.9)
+    frames = [image for image in range(len(mixed)) if mixed.name(image).startswith("Frame")]
+    images = np.resize(frames, 260)
+    for store in (FileStore(mixed, plan), FileStore(mixed, replace(plan, to_crop=None))):
+        crops = crops_of(store, images, 260)
+        assert np.array_equal(crops[:24], crops_of(store, frames, 24))
+        assert np.array_equal(crops[:20], crops[240:])
+
+
+def test_an_empty_batch_has_no_crop(mixed):
+    load = FileStore(mixed, turned_plan(mixed, CROP)).loader(4)
+    assert load(tf.constant([], tf.int32)).shape == (0, CROP, CROP, 3)
+
+
+@pytest.mark.parametrize("plan_of", [whole_plan, turned_plan])
+@pytest.mark.parametrize("size", [4, 7])
+def test_a_damaged_image_raises_tensorflows_error(mixed, tmp_path, plan_of, size):
+    index = FaceIndex.scan(shutil.copytree(mixed.root, tmp_path / "faces"))
+    plan = plan_of(index, CROP)
+    store = FileStore(index, plan)
+    image = index.find("Frame_0/12.jpg")
+    index.path(image).write_bytes(index.path(image).read_bytes()[:300])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        crops_of(store, [image] * 4, size)
+    index.path(image).unlink()
+    with pytest.raises(tf.errors.OpError, match=r"12\.jpg"):
+        crops_of(store, [image] * 4, size)
+
+
+def test_batches_of_records_have_the_types_of_the_files_store(mixed, tmp_path):
+    plan = turned_plan(mixed, CROP)
+    block = sample_pairs(PairSampler(mixed.first, range(4), 0), 0, 8)
+    (batch,) = islice(make_dataset(FileStore(mixed, plan), lambda: iter([block]), 8), 1)
+    assert batch["images"].shape == (16, CROP, CROP, 3)
