@@ -16,6 +16,9 @@ from facepairs.verification.verifier import Verifier
 MIN_PHOTOS = 3  # of two that differ, neither is the wrong one
 MAX_OTHERS = 20  # photos of its folder that a photo is compared with
 
+# Chosen on the 90 folders of View 1 training people (LFW) whom a model trained on the others had
+# not seen: with 3 % of the photos exchanged for other people's, 84 % of those are found, and 88 %
+# of the photos found are such. On View 1's 272 folders of test people: 79 % and 85 %.
 OTHERS_WEIGHT = 0.25
 STANDS_OUT = 3.0
 

@@ -4,16 +4,17 @@ import json
 
 import numpy as np
 import pytest
+from drawn_scenes import Place, canvas, paste
 from invented_scores import draw_photos, invented, photo, write_method
 from PIL import Image
 
-from facepairs.errors import BadConfig, BadData
+from facepairs.errors import BadConfig, BadData, NoFace
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.evaluation.measurement import measure_scores, measure_view2
 from facepairs.evaluation.metrics.curves import roc, score_histogram, thinned_roc
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.report.people import errors_by_person
-from facepairs.evaluation.report.photos import PhotoFinder
+from facepairs.evaluation.report.photos import PhotoFinder, data_uri, open_crop
 from facepairs.evaluation.report.quality import errors_by_quality, photo_quality, worse_of_pairs
 from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
@@ -67,12 +68,29 @@ def test_qualities_of_drawn_photos(tmp_path):
     striped.save(stripes)
     striped.resize((180, 120), Image.Resampling.BILINEAR).save(smooth)
     full = CropSpec(40, 40)
-    assert photo_quality(gray, full) == pytest.approx([0.2, 1, 0, 40])
-    light, sharpness, colour, size = photo_quality(stripes, full)
+    assert photo_quality(gray, full, False) == pytest.approx([0.2, 1, 0, 40])
+    light, sharpness, colour, size = photo_quality(stripes, full, False)
     assert (light, colour, size) == pytest.approx((0.299 / 2, 0.5, 40))
-    assert photo_quality(smooth, CropSpec(120, 120))[1] < 0.75 < sharpness
+    assert photo_quality(smooth, CropSpec(120, 120), False)[1] < 0.75 < sharpness
     worse = worse_of_pairs(["a"], ["b"], {"a": np.array([1.0, 5]), "b": np.array([2.0, 3])})
     assert worse.tolist() == [[1, 3]]
+
+
+def test_what_an_aligned_network_sees_is_measured_wherever_the_face_is(faces, tmp_path):
+    face = next(faces.glob("*/*.jpg"))
+    spec = CropSpec(250, 128)
+    _, alone_px = open_crop(face, spec, True)
+    scene = tmp_path / "scene.png"
+    paste(canvas(640, 480), face, Place(250, 200, 375)).save(scene)
+    crop, side_px = open_crop(scene, spec, True)
+    assert crop.shape == (128, 128, 3)
+    assert side_px == pytest.approx(1.5 * alone_px, rel=0.03)
+    assert open_crop(scene, spec, False)[1] == spec.side_px(640, 480)
+    canvas(64, 48).save(scene)
+    with pytest.raises(NoFace, match=r"scene\.png"):
+        photo_quality(scene, spec, True)
+    assert data_uri(scene, True) is None
+    assert data_uri(scene, False) is not None
 
 
 def test_errors_by_quality_by_hand():

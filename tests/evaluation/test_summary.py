@@ -21,6 +21,7 @@ KEYS = {
     *("accuracy_standard_error", "accuracy_standard_error_reason"),
     *("fmr", "fmr_interval", "fnmr", "fnmr_interval", "auc", "auc_interval", "eer"),
     *("tar_at_far", "genuine_pairs", "impostor_pairs", "false_accepts", "false_rejects", "ece"),
+    "category",
 }
 unhurried = settings(deadline=None, max_examples=40)  # the first call imports SciPy
 

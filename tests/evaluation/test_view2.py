@@ -1,6 +1,7 @@
 """The figures of a cross-validation, against what one can count by hand."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,3 +108,8 @@ def test_the_table_has_a_line_for_each_method():
     assert "(1 fold: no s.e.)" in second
     assert "too few pairs" in first
     assert first.index("±") > head.index("accuracy")
+    assert "category" not in head
+    named = {"pixels": replace(two, category="no outside data"), "difference": one}
+    head, first, _ = lines_of(summaries_table("method", named))
+    assert head.split()[-1] == "category"
+    assert first.endswith("no outside data")

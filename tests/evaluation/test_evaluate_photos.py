@@ -1,0 +1,129 @@
+"""Photos in an evaluation: aligned as the bundle says, left out where they cannot be used."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn_scenes import canvas, write_scenes
+from invented_scores import invented, write_method
+from tiny_bundles import tiny_bundle
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.errors import BadImage
+from facepairs.evaluation.evaluate import Evaluation, evaluate
+from facepairs.evaluation.measurement import measure_view2
+from facepairs.evaluation.report.cells import lines_of
+from facepairs.evaluation.report.data import report_data
+from facepairs.evaluation.report.tables import all_tables, source_rows
+from facepairs.evaluation.sources import ScoreSource
+
+ALIGNED = {"alignment": "landmarks-5"}
+
+
+@pytest.fixture(scope="module")
+def scenes(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Photos of 24 people, and one photo without a face and one that is damaged."""
+    root = write_scenes(faces, tmp_path_factory.mktemp("strangers") / "scenes")
+    first, second = sorted(root.iterdir())[:2]
+    canvas(300, 300).save(first / "blank.png")
+    (second / "broken.jpg").write_bytes(b"\xff\xd8\xff broken")
+    return root
+
+
+@pytest.fixture(scope="module")
+def pairs(scenes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All genuine pairs of each person and one impostor pair of each photo."""
+    people = [sorted(person.iterdir()) for person in sorted(scenes.iterdir())]
+    rows = [(a, b, 1) for photos in people for a in photos for b in photos if a < b]
+    rows += [(a, people[at - 1][0], 0) for at, photos in enumerate(people) for a in photos]
+    lines = [f"{a.relative_to(scenes)},{b.relative_to(scenes)},{same}" for a, b, same in rows]
+    path = tmp_path_factory.mktemp("lists") / "pairs.csv"
+    path.write_text("left,right,genuine\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[Bundle]:
+    root = tmp_path_factory.mktemp("bundles")
+    return [tiny_bundle(root / "aligned", **ALIGNED), tiny_bundle(root / "whole", "embedding")]
+
+
+@pytest.fixture(scope="module")
+def both(bundles: list[Bundle], scenes: Path, pairs: Path) -> Evaluation:
+    words = [*(str(bundle.folder) for bundle in bundles), str(scenes)]
+    return evaluate(words, pairs_csv=pairs, skip_bad=True)
+
+
+def test_a_photo_that_cannot_be_used_is_refused_by_name(
+    bundles: list[Bundle], scenes: Path, pairs: Path
+) -> None:
+    aligned, whole = (str(bundle.folder) for bundle in bundles)
+    with pytest.raises(BadImage, match=r"(blank\.png: no face|broken\.jpg).*--skip-bad"):
+        evaluate([aligned, str(scenes)], pairs_csv=pairs)
+    with pytest.raises(BadImage, match=r"broken\.jpg.*--skip-bad"):
+        evaluate([whole, str(scenes)], pairs_csv=pairs)
+
+
+def test_all_models_are_measured_on_the_pairs_that_all_can_use(both: Evaluation) -> None:
+    listed = 22 * (6 + 4) + 2 * (10 + 5)
+    left_out = 2 * (4 + 1)  # in each of two folders of five photos: with the others, and impostor
+    for one in both.measurements:
+        assert one.summary.photos_left_out == 2
+        assert one.summary.pairs_left_out == left_out
+        assert len(one.scores) == listed - left_out
+        assert not np.isnan(one.scores.score).any()
+        assert not {"blank.png", "broken.jpg"} & {
+            Path(name).name for name in (*one.scores.left, *one.scores.right)
+        }
+    assert both.comparison is not None
+    (warning,) = [line for line in both.warnings if "left out" in line]
+    assert "2 photos cannot be used" in warning
+    assert "blank.png" in warning or "broken.jpg" in warning
+    assert json.loads(json.dumps(both.to_json()))["models"][0]["pairs_left_out"] == left_out
+
+
+def test_the_report_says_how_photos_were_taken(both: Evaluation) -> None:
+    aligned, whole = (one.summary for one in both.measurements)
+    assert (aligned.alignment, whole.alignment) == ("landmarks-5", "lfw-frame")
+    assert aligned.category is whole.category is None  # not trained for these pairs
+    rows = dict(source_rows(aligned))
+    assert rows["Photos"] == "faces aligned by five landmarks"
+    assert rows["Left out"].startswith("2 photos")
+    text = "\n".join(
+        line
+        for table in all_tables(report_data(both, ""))
+        for line in (table.note, *lines_of(table))
+    )
+    assert "faces aligned by five landmarks" in text
+    assert "taken as they are" in text
+
+
+def test_a_folder_of_crossval_has_the_alignment_of_its_settings(tmp_path: Path) -> None:
+    folder = write_method(tmp_path / "siamese", invented())
+
+    def measured(settings: str) -> tuple[str | None, str | None]:
+        (folder / "config.toml").write_text(f"[train]\nframe_px = 250\ncrop_px = 128\n{settings}")
+        summary = measure_view2(ScoreSource("view2", str(folder), "siamese")).summary
+        return summary.alignment, summary.category
+
+    assert measured('align = "landmarks"') == ("landmarks-5", "label-free outside data")
+    assert measured('align = "none"') == ("lfw-frame", "no outside data")
+    assert measured("") == ("lfw-frame", "no outside data")  # an older version's
+    assert measured('align = "sideways"') == (None, None)
+
+
+def test_a_bundle_trained_for_the_protocol_has_its_category(
+    make_bundle: Callable[..., Bundle], faces: Path, tmp_path: Path
+) -> None:
+    people = sorted(person.name for person in faces.iterdir())
+    genuine = [f"{person}\t1\t2" for person in people]
+    impostor = [
+        f"{one}\t1\t{other}\t2" for one, other in zip(people, people[1:] + people[:1], strict=True)
+    ]
+    lines = [str(len(people)), *genuine, *impostor]
+    (tmp_path / "pairsDevTest.txt").write_text("\n".join(lines) + "\n")
+    bundle = make_bundle("pair", training={"protocol": "view1", "seed": 1}, **ALIGNED)
+    found = evaluate([str(bundle.folder), str(faces)], lists=tmp_path)
+    assert found.measurements[0].summary.category == "label-free outside data"
