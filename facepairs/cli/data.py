@@ -95,22 +95,21 @@ def _print_report(report: "DatasetReport") -> None:
 
 @app.command(epilog="Example: facepairs data frame photos/ --out framed/")
 def frame(photos: Data, out: NewFolder, json: Json = False) -> None:
-    """Find the largest face of every photo and frame it as LFW is, for training.
+    """Write aligned copies: find the most prominent face of every photo and align it.
 
-    Writes JPEGs of 250x250 pixels. Photos without a face are listed and left out; the exit code is
-    then 1.
+    Writes JPEGs of 250x250 pixels. Every file that is not used is listed with the reason; the exit
+    code is then 1. Training aligns photos itself and needs no such copies.
     """
     from facepairs.faces.frame_folder import frame_folder
 
-    result = frame_folder(photos, out, progress_display(json)("framing photos"))
+    result = frame_folder(photos, out, progress_display(json)("finding faces"))
     for path, error in result.left_out[:MAX_SHOWN]:
         log(f"left out: {error if path in error else f'{path}: {error}'}")
     if len(result.left_out) > MAX_SHOWN:
         log(f"… and {len(result.left_out) - MAX_SHOWN:,} more: use --json")
     rows = [
         ("framed", f"{result.framed:,} photos in {out}"),
-        ("unchanged", f"{result.unchanged:,}, already framed"),
-        ("several faces", f"{len(result.several_faces):,}: the largest was taken"),
+        ("several faces", f"{len(result.several_faces):,}: the most prominent was taken"),
         ("left out", f"{len(result.left_out):,}"),
     ]
     print_result(json, result.to_json(), rows)
