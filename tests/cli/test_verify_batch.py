@@ -147,20 +147,6 @@ def test_one_against_many(bundle, photos, tmp_path):
     assert (output["max_fmr"], output["impostor_pairs"]) == (0.01, 3000)
 
 
-def test_photos_that_are_not_framed_need_a_face_or_no_framing(bundle, tmp_path):
-    pixels = np.random.default_rng(0).integers(0, 256, (8, 12, 3), np.uint8)
-    for name in ("a.png", "b.png"):  # wide enough to be looked at, and no face in them
-        Image.fromarray(pixels).resize((180, 120)).save(tmp_path / name)
-    (tmp_path / "p.csv").write_text("left,right\na.png,b.png\n")
-    options = ("--bundle", bundle, "--pairs", tmp_path / "p.csv", "--out", tmp_path / "o.csv")
-    assert verify(*options).returncode == 1
-    assert "no face found" in rows_of(tmp_path / "o.csv")[0]["error"]
-    assert verify(*options, "--no-framing").returncode == 0
-    options = (tmp_path / "a.png", "--bundle", bundle, "--against", tmp_path)
-    assert "no face found" in verify(*options).stderr
-    assert verify(*options, "--no-framing").returncode == 0
-
-
 def test_thresholds_on_demand(bundle, photos):
     both = (photos / "0.png", photos / "1.png", "--bundle", bundle)
     score = json.loads(verify(*both, "--json").stdout)["score"]

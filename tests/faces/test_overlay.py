@@ -1,4 +1,4 @@
-"""The picture of `verify --show` marks the faces that were compared."""
+"""The picture of `verify --show` marks the faces that were compared, or those that were found."""
 
 import numpy as np
 import pytest
@@ -6,25 +6,42 @@ from drawn_scenes import Place, canvas, drawn_faces, paste
 from PIL import Image
 
 from facepairs.errors import BadData
+from facepairs.faces.align import align_faces, unaligned_face
 from facepairs.faces.overlay import (
     BOX,
     COLOURS,
+    COLUMN_PX,
     FRAME,
     GAP_PX,
-    PHOTO_PX,
+    LANDMARK,
+    TITLE_PX,
+    WHITE,
+    NoVerdict,
     draw_overlay,
     write_overlay,
 )
-from facepairs.verification.verifier import Verdict, Verifier
+from facepairs.images.crop import CropSpec
+from facepairs.images.photo import open_photo
+from facepairs.verification.verifier import Verdict
+
+SPEC = CropSpec(250, 128)
+TOP = 2 * GAP_PX + TITLE_PX  # of the photos
 
 
 @pytest.fixture(scope="module")
-def compared(tmp_path_factory):
-    """An unframed photo and a framed one, and their verdict by the packaged model."""
-    drawn = drawn_faces(tmp_path_factory.mktemp("drawn") / "faces", people=1)
-    left = tmp_path_factory.mktemp("photos") / "left.jpg"
-    paste(canvas(880, 660), drawn[0], Place(500, 300, 400, 12)).save(left, quality=95)
-    return left, drawn[1], Verifier.load().verify(left, drawn[1])
+def photos(tmp_path_factory):
+    """A large photo, a small one, and one without a face."""
+    folder = tmp_path_factory.mktemp("photos")
+    drawn = drawn_faces(folder / "faces", people=1)
+    paste(canvas(880, 660), drawn[0], Place(500, 300, 400, 12)).save(folder / "left.png")
+    canvas(300, 400).save(folder / "field.png")
+    return folder / "left.png", drawn[1], folder / "field.png"
+
+
+@pytest.fixture(scope="module")
+def verdict(photos):
+    left, right = (align_faces(photo, SPEC)[0] for photo in photos[:2])
+    return Verdict(True, 0.9, 0.8, 0.5, left, right)
 
 
 def near(picture, colour, slack=40):
@@ -32,40 +49,69 @@ def near(picture, colour, slack=40):
     return np.nonzero((abs(np.asarray(picture, np.int32) - colour) < slack).all(axis=2))
 
 
-def test_boxes_are_drawn_around_the_face(compared):
-    left, right, verdict = compared
-    picture = draw_overlay(left, right, verdict)
+def test_face_crop_and_landmarks_are_marked(photos, verdict):
+    picture = draw_overlay(*photos[:2], verdict)
     assert picture.mode == "RGB"
-    scale, top = PHOTO_PX / 880, 2 * GAP_PX + 56 + (PHOTO_PX - 330) // 2
-    for colour, boxes in ((BOX, 1.0), (FRAME, 2.2)):
-        rows, columns = near(picture, colour)
-        in_left_half = columns < PHOTO_PX + GAP_PX
-        middle = columns[in_left_half].mean() - GAP_PX, rows[in_left_half].mean() - top
-        assert np.allclose(middle, (500 * scale, 300 * scale), atol=12)
-        turned = np.sqrt(2) * np.cos(np.radians(45 - abs(verdict.left.roll_deg)))
-        width = np.ptp(columns[in_left_half])
-        assert width == pytest.approx(
-            boxes * verdict.left.face.side_px * scale * turned, rel=0.1, abs=4
+    scale = COLUMN_PX / 880
+    column = picture.crop((GAP_PX, TOP, GAP_PX + COLUMN_PX, TOP + round(660 * scale)))
+    face, turn = verdict.left.face, np.radians(45 - abs(verdict.left.face.roll_deg))
+    for colour, side_px in ((BOX, face.side_px), (FRAME, 128 / verdict.left.to_crop.scale)):
+        rows, columns = near(column, colour, 12)
+        middle = np.array([np.ptp(columns) / 2 + columns.min(), np.ptp(rows) / 2 + rows.min()])
+        assert np.allclose(middle, face.centre * scale, atol=5)
+        across = np.sqrt(2) * np.cos(turn) * side_px * scale
+        assert np.ptp(columns) == pytest.approx(across, rel=0.05, abs=4)
+    for x, y in (face.landmarks * scale).round().astype(int).tolist():
+        assert np.abs(np.array(column.getpixel((x, y))) - LANDMARK).max() < 40
+
+
+def test_the_crops_are_shown(photos, verdict):
+    picture = np.asarray(draw_overlay(*photos[:2], verdict), int)
+    for column, (face, height) in enumerate(((verdict.left, 330), (verdict.right, COLUMN_PX))):
+        left, top = GAP_PX + column * (COLUMN_PX + GAP_PX), TOP + height + GAP_PX
+        shown = picture[top : top + 200, left : left + 200]
+        crop = Image.fromarray(face.crop).resize((200, 200), Image.Resampling.BICUBIC)
+        assert np.abs(shown - np.asarray(crop)).max() == 0
+
+
+def test_the_photos_fill_the_canvas(photos, verdict):
+    picture = draw_overlay(*photos[:2], verdict)
+    rows, columns = np.nonzero((np.asarray(picture) != WHITE).any(axis=2))
+    assert picture.width - columns.max() == columns.min() + 1 == GAP_PX + 1
+    assert rows.max() >= picture.height - GAP_PX - 4
+    assert len(near(picture, COLOURS[True], 10)[0]) > 50  # the verdict's words
+
+
+def test_an_unaligned_image_has_no_marks(photos):
+    faces = [unaligned_face(open_photo(photo), SPEC) for photo in photos[1:]]
+    picture = draw_overlay(*photos[1:], Verdict(False, 0.1, 0.0, 0.5, *faces))
+    assert len(near(picture, FRAME, 12)[0]) == len(near(picture, BOX, 12)[0]) == 0
+    assert len(near(picture, COLOURS[False], 10)[0]) > 50
+
+
+def test_without_a_verdict_all_that_was_found_is_drawn(photos, verdict, tmp_path):
+    (tmp_path / "broken.jpg").write_bytes(b"no image")
+    for other in (photos[2], tmp_path / "broken.jpg"):
+        picture = draw_overlay(photos[0], other, NoVerdict("no face", verdict.left, None))
+        middle = GAP_PX + COLUMN_PX + GAP_PX // 2
+        halves = (
+            picture.crop((0, 0, middle, picture.height)),
+            picture.crop((middle, 0, picture.width, picture.height)),
         )
+        assert [len(near(half, BOX, 12)[0]) > 100 for half in halves] == [True, False]
+    unused = draw_overlay(*photos[:2], NoVerdict("too small", None, None))
+    assert len(near(unused, BOX, 12)[0]) > 200
+    assert len(near(unused, FRAME, 12)[0]) == 0
 
 
-def test_a_photo_that_passed_through_has_no_box(compared):
-    left, right, verdict = compared
-    picture = draw_overlay(right, left, Verdict(False, 0.1, 0.0, 0.5, verdict.right, verdict.left))
-    half = picture.crop((0, 0, PHOTO_PX + GAP_PX, picture.height))
-    assert len(near(half, FRAME, 12)[0]) < 20
-    assert len(near(half, COLOURS[False], 10)[0]) > 50  # the verdict's words
-
-
-def test_the_file_is_complete_or_absent(compared, tmp_path):
-    left, right, verdict = compared
+def test_the_file_is_complete_or_absent(photos, verdict, tmp_path):
     out = tmp_path / "new" / "verdict.png"
-    write_overlay(out, left, right, verdict)
+    write_overlay(out, *photos[:2], verdict)
     with Image.open(out) as image:
         image.load()
         assert image.format == "PNG"
     assert [path.name for path in out.parent.iterdir()] == ["verdict.png"]
     with pytest.raises(BadData, match=r"verdict\.txt: cannot be drawn"):
-        write_overlay(tmp_path / "verdict.txt", left, right, verdict)
+        write_overlay(tmp_path / "verdict.txt", *photos[:2], verdict)
     with pytest.raises(BadData, match="without its faces"):
-        draw_overlay(left, right, Verdict(True, 0.9, 1.0, 0.5))
+        draw_overlay(*photos[:2], Verdict(True, 0.9, 1.0, 0.5))
