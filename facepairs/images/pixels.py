@@ -76,7 +76,7 @@ def image_pixels(image: Image.Image, name: str) -> Pixels:
     """
     width, height = image.size
     pixels = np.empty((height, width, 3), np.uint8)
-    rows = max(1, STRIP_PIXELS // width)
+    rows = max(1, STRIP_PIXELS // max(1, width))
     for top in range(0, height, rows):
         strip = image.crop((0, top, width, min(top + rows, height)))
         pixels[top : top + rows] = np.asarray(to_rgb(strip, name))

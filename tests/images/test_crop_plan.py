@@ -1,0 +1,50 @@
+"""A crop plan cuts what verification cuts, and its digest is that of the crops."""
+
+import numpy as np
+from drawn_photos import encoded, smooth
+
+from facepairs.images.crop import CropSpec, load_crop, warp_photo
+from facepairs.images.crop_plan import CropPlan
+from facepairs.images.photo import open_photo
+from facepairs.images.warp import Similarity
+
+SPEC = CropSpec(250, 112)
+MAPS = np.array([[[0.5, -0.1, 3], [0.1, 0.5, -9]], [[0.2, 0, 30.5], [0, 0.2, 2]]])
+PLAIN = np.array([True, False])
+
+
+def test_without_maps_the_centre_square_is_cut():
+    plan = CropPlan(SPEC, PLAIN)
+    data = encoded(smooth(300, 260), "JPEG")
+    assert (len(plan), plan.alignment) == (2, "lfw-frame")
+    assert np.array_equal(plan.crop(open_photo(data), 1), load_crop(data, SPEC))
+
+
+def test_with_maps_each_image_has_its_own_square():
+    plan = CropPlan(SPEC, PLAIN, MAPS, "landmarks-5")
+    data = encoded(smooth(300, 260), "JPEG")
+    for image, (first, second) in enumerate(MAPS):
+        square = Similarity(np.array([first[:2], second[:2]]), np.array([first[2], second[2]]))
+        expected = warp_photo(open_photo(data), square, 112)
+        assert np.array_equal(plan.crop(open_photo(data), image), expected)
+    swapped = plan.take(np.array([1, 0, 1]))
+    assert swapped.plain.tolist() == [False, True, False]
+    assert np.array_equal(swapped.crop(open_photo(data), 1), plan.crop(open_photo(data), 0))
+    assert CropPlan(SPEC, PLAIN).take(np.array([1])).to_crop is None
+
+
+def test_the_digest_changes_with_what_decides_the_crops():
+    plan = CropPlan(SPEC, PLAIN, MAPS, "landmarks-5")
+    others = [
+        CropPlan(SPEC, PLAIN),
+        CropPlan(CropSpec(250, 111), PLAIN, MAPS, "landmarks-5"),
+        CropPlan(CropSpec(251, 112), PLAIN, MAPS, "landmarks-5"),
+        CropPlan(SPEC, PLAIN, MAPS, "landmarks-6"),
+        CropPlan(SPEC, PLAIN, MAPS + np.array([0, 0, 0.01]), "landmarks-5"),
+        CropPlan(SPEC, PLAIN, MAPS + np.array([1e-4, 0, 0]), "landmarks-5"),
+        plan.take(np.array([1, 0])),
+    ]
+    assert len({plan.digest, *(other.digest for other in others)}) == 8
+    same = CropPlan(CropSpec(250, 112), ~PLAIN, MAPS + 1e-10, "landmarks-5")
+    assert same.digest == plan.digest
+    assert CropPlan(SPEC, PLAIN).digest == CropPlan(SPEC, PLAIN[:1]).digest

@@ -1,0 +1,147 @@
+"""Every format gives nearly the same crop; what is not read is named with what to do."""
+
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from drawn_photos import encoded, smooth
+from PIL import Image
+
+from facepairs.data.index import OTHER_IMAGES, READABLE
+from facepairs.images import formats
+from facepairs.images.crop import CropSpec, load_crop, warp_photo
+from facepairs.images.orientation import EXIF_ORIENTATION
+from facepairs.images.photo import open_photo
+from facepairs.images.problem import ImageProblem
+from facepairs.images.warp import Similarity, warp
+
+LFW = CropSpec(250, 112)
+FINE = {"JPEG": {"quality": 98}, "WEBP": {"quality": 98}, "AVIF": {"quality": 98}}
+LEVELS = {"GIF": 12, "JPEG": 1, "WEBP": 2, "AVIF": 2}  # mean difference, 0 for the others
+
+
+def heic(image: Image.Image, **options: object) -> bytes:
+    pytest.importorskip("pillow_heif").register_heif_opener()
+    return encoded(image, "HEIF", **options)
+
+
+def gray16_png(values: np.ndarray) -> bytes:
+    """Write a 16-bit gray PNG by hand, since what Pillow writes it also could misread."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        )
+
+    height, width = values.shape
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
+    head = struct.pack(">IIBBBBB", width, height, 16, 0, 0, 0, 0)
+    body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+def gray16_pgm(values: np.ndarray, largest: int = 65535) -> bytes:
+    height, width = values.shape
+    return b"P5 %d %d %d\n" % (width, height, largest) + values.astype(">u2").tobytes()
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "BMP", "WEBP", "TIFF", "GIF", "PPM", "AVIF"])
+def test_every_format_gives_nearly_the_same_crops(kind):
+    frame = smooth(250, 300)
+    data = encoded(frame, kind, **FINE.get(kind, {}))
+    apart = np.abs(load_crop(data, LFW).astype(int) - load_crop(frame, LFW))
+    assert apart.mean() <= LEVELS.get(kind, 0)
+    square = Similarity(np.array([[0.6, -0.2], [0.2, 0.6]]), np.array([20.0, -40.0]))
+    apart = np.abs(warp_photo(open_photo(data), square, 112).astype(int) - warp(frame, square, 112))
+    assert apart.mean() <= LEVELS.get(kind, 0)
+
+
+def test_an_animation_gives_its_first_frame():
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "lime", "blue")]
+    for kind in ("GIF", "WEBP", "TIFF", "PNG", "AVIF"):
+        more = {"WEBP": {"lossless": True}, "AVIF": {"quality": 100, "subsampling": "4:4:4"}}
+        data = encoded(
+            frames[0], kind, save_all=True, append_images=frames[1:], **more.get(kind, {})
+        )
+        crop = load_crop(data, CropSpec(8, 4))
+        assert np.abs(crop.astype(int) - [255, 0, 0]).max() <= 2, kind
+
+
+def test_16_bit_gray_keeps_the_high_byte():
+    values = np.arange(64, dtype=np.uint16).reshape(8, 8) * 1000
+    expected = (values >> 8).astype(np.uint8)
+    for source in (gray16_png(values), encoded(values, "TIFF"), gray16_pgm(values)):
+        crop = load_crop(source, CropSpec(8, 8))
+        assert np.array_equal(crop[..., 0], expected)
+        assert np.array_equal(crop[..., 0], crop[..., 2])
+
+
+def test_the_values_of_a_pgm_are_scaled_by_the_largest_one():
+    values = np.arange(0, 4096, 64).reshape(8, 8)
+    crop = load_crop(gray16_pgm(values, 4095), CropSpec(8, 8))
+    assert np.abs(crop[..., 0].astype(int) - values / 4095 * 255).max() <= 1
+
+
+@pytest.mark.parametrize("kind", ["GIF", "BMP", "TIFF", "PNG"])
+def test_palettes_become_colours(kind):
+    palette = Image.fromarray(smooth(60, 60)).quantize(64)
+    crop = load_crop(encoded(palette, kind), CropSpec(60, 40))
+    assert np.array_equal(crop, np.asarray(palette.convert("RGB"))[10:50, 10:50])
+
+
+def test_a_bitmap_is_black_and_white():
+    bits = Image.fromarray(smooth(40, 40)).convert("1")
+    assert np.array_equal(
+        load_crop(encoded(bits, "PPM"), CropSpec(40, 40))[..., 0], bits * np.uint8(255)
+    )
+
+
+@pytest.mark.parametrize("kind", ["AVIF", "WEBP"])
+def test_newer_formats_are_turned_upright(kind):
+    frame = smooth(90, 120)
+    exif = Image.Exif()
+    exif[EXIF_ORIENTATION] = 6
+    data = encoded(np.rot90(frame).copy(), kind, exif=exif, quality=98)
+    apart = np.abs(load_crop(data, CropSpec(90, 40)).astype(int) - frame[25:65, 40:80])
+    assert apart.mean() <= 2
+
+
+def test_an_image_of_an_iphone_needs_pillow_heif(monkeypatch):
+    start = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(99)
+    monkeypatch.setattr(formats, "_has_heif", lambda: False)
+    with pytest.raises(ImageProblem, match=r"HEIF .HEIC. image; pip install pillow-heif") as caught:
+        open_photo(start, "IMG_1.HEIC")
+    assert caught.value.problem == "unsupported"
+
+
+def test_heif_is_read_where_pillow_heif_is_installed():
+    frame = smooth(250, 250)
+    crop = load_crop(heic(Image.fromarray(frame), quality=98), LFW)
+    assert np.abs(crop.astype(int) - frame[69:181, 69:181]).mean() <= 2
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"\0\0\0\x0cjP  \r\n\x87\n", "a JPEG 2000 file; convert it to JPEG or PNG"),
+        (b"\0\0\0\x0cJXL \r\n\x87\n", "a JPEG XL file; convert"),
+        (b"8BPS\0\1", "a Photoshop file; convert"),
+        (b"%PDF-1.7", "a PDF file; convert"),
+        (b"P2\n1 1\n255\n7", "a PNM in plain text; save it in the binary form"),
+        (b"\0\0\0\x18ftypmp42\0\0\0\0isommp42", "not a JPEG, PNG, .* convert or replace"),
+        (b"II+\0", "not a JPEG"),
+    ],
+)
+def test_other_files_are_named_with_what_to_do(data, says):
+    with pytest.raises(ImageProblem, match=says):
+        open_photo(data)
+
+
+def test_every_format_has_its_suffixes_in_the_index():
+    Image.init()
+    names = [*FINE, "PNG", "BMP", "GIF", "TIFF", "PPM"]
+    known = {suffix for suffix, name in Image.registered_extensions().items() if name in names}
+    unusual = {".apng", ".dib", ".avifs", ".pfm"}
+    assert known - unusual <= set(READABLE)
+    assert not set(READABLE) & set(OTHER_IMAGES)

@@ -1,0 +1,140 @@
+"""Similarity transforms, and the warp against two independent implementations."""
+
+import math
+
+import cv2
+import numpy as np
+import pytest
+from drawn_photos import smooth
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facepairs.images.orientation import TURNS
+from facepairs.images.warp import Similarity, centred_square, source_window, warp
+
+SIDE = 40
+maps = st.builds(
+    lambda scale, angle_deg, x, y: similarity(scale, angle_deg, (x, y)),
+    st.floats(0.51, 3),
+    st.floats(-180, 180),
+    st.floats(-20, 90),
+    st.floats(-20, 70),
+)
+
+
+def similarity(scale: float, angle_deg: float, centre: tuple[float, float]) -> Similarity:
+    """Return the map to a square of SIDE pixels around a point of the image."""
+    angle = math.radians(angle_deg)
+    cos, sin = scale * math.cos(angle), scale * math.sin(angle)
+    matrix = np.array([[cos, -sin], [sin, cos]])
+    return Similarity(matrix, (SIDE - 1) / 2 - matrix @ centre)
+
+
+def slow_warp(image: np.ndarray, to_square: Similarity, side_px: int) -> np.ndarray:
+    """Interpolate pixel by pixel in floating point; black around the image."""
+    height, width = image.shape[:2]
+    square = np.zeros((side_px, side_px, 3))
+    for row in range(side_px):
+        for column in range(side_px):
+            x, y = to_square.inverse()(np.array([column, row], float))
+            for i in (math.floor(x), math.floor(x) + 1):
+                for j in (math.floor(y), math.floor(y) + 1):
+                    if 0 <= i < width and 0 <= j < height:
+                        weight = (1 - abs(x - i)) * (1 - abs(y - j))
+                        square[row, column] += weight * image[j, i]
+    return square
+
+
+@settings(max_examples=25, deadline=None)
+@given(maps)
+def test_the_warp_agrees_with_a_slow_one(to_square):
+    image = smooth(50, 70)
+    square = warp(image, to_square, SIDE)
+    assert square.dtype == np.uint8
+    assert np.abs(square - slow_warp(image, to_square, SIDE)).max() <= 5  # 1/128 px at the edge
+    inside = warp(np.full_like(image, 255), to_square, SIDE) == 255
+    assert np.abs(square - slow_warp(image, to_square, SIDE))[inside].max(initial=0) <= 1.5
+
+
+@settings(max_examples=25, deadline=None)
+@given(maps)
+def test_the_warp_agrees_with_opencv(to_square):
+    image = smooth(50, 70)
+    matrix = np.hstack([to_square.matrix, to_square.offset[:, None]])
+    theirs = cv2.warpAffine(image, matrix, (SIDE, SIDE), flags=cv2.INTER_LINEAR)
+    inside = warp(np.full_like(image, 255), to_square, SIDE) == 255
+    apart = np.abs(warp(image, to_square, SIDE).astype(int) - theirs)
+    assert apart[inside].max(initial=0) <= 2
+    assert apart.max() <= 12  # their positions are multiples of 1/32 pixel
+
+
+@pytest.mark.parametrize("scale", [0.4, 0.2, 0.07])
+def test_shrinking_averages_pixels(scale):
+    noise = np.random.default_rng(0).integers(0, 256, (900, 900, 3), np.uint8)
+    square = warp(noise, similarity(scale, 20, (450, 450)), SIDE)
+    assert square.std() < 90 * scale  # nearest pixels would have 74
+    assert abs(square.mean() - 127.5) < 2
+
+
+@pytest.mark.parametrize("scale", [0.4, 0.2, 0.07])
+def test_a_shrunk_square_shows_the_place_of_the_map(scale):
+    y, x = np.indices((700, 900))
+    image = np.stack([x * 255 / 900, y * 255 / 700, x * 0 + 9], -1).round().astype(np.uint8)
+    to_square = similarity(scale, 30, (450, 350))
+    square = warp(image, to_square, SIDE)
+    inside = warp(np.full_like(image, 255), to_square, SIDE)[..., 0] == 255
+    rows, columns = np.nonzero(inside)
+    places = to_square.inverse()(np.stack([columns, rows], 1).astype(float))
+    shown = square[inside][:, :2] / 255 * (900, 700)
+    assert np.abs(shown - places).max() < 900 / 255 + 0.2 / scale  # a grey level, a part of a pixel
+
+
+@given(maps, maps)
+def test_maps_compose_and_invert(one, other):
+    points = np.array([(0.0, 0), (3, -8), (60.5, 41)])
+    assert np.allclose(one.after(other)(points), one(other(points)))
+    assert np.allclose(one.inverse()(one(points)), points)
+    assert np.allclose(one.after(one.inverse())(points), points)
+    assert math.isclose(one.after(other).scale, one.scale * other.scale)
+
+
+@given(maps, st.sampled_from([0.125, 0.25, 0.5, 2.0]))
+def test_the_map_of_a_scaled_image_follows_the_pixels(to_square, scale):
+    points = np.array([(0.0, 0), (31, 17)])
+    scaled = (points + 0.5) * scale - 0.5
+    assert np.allclose(to_square.of_scaled_image(scale)(scaled), to_square(points))
+
+
+@pytest.mark.parametrize("turn", TURNS.values(), ids=str)
+def test_a_turn_maps_stored_pixels_to_upright_ones(turn):
+    from PIL import Image
+
+    stored = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    upright = np.asarray(Image.fromarray(stored).transpose(turn.transpose))
+    for y, x in np.ndindex(3, 4):
+        column, row = turn.to_upright(4, 3)(np.array([x, y], float)).astype(int)
+        assert upright[row, column] == stored[y, x]
+
+
+@given(maps, st.integers(1, 90), st.integers(1, 70))
+def test_the_window_lies_in_the_image_and_holds_all_that_is_needed(to_square, width, height):
+    left, top, right, bottom = source_window(to_square.inverse(), SIDE, width, height)
+    assert left >= 0
+    assert top >= 0
+    assert right <= width
+    assert bottom <= height
+    image = smooth(height, width)
+    bounded = np.zeros_like(image)
+    if left < right and top < bottom:
+        bounded[top:bottom, left:right] = image[top:bottom, left:right]
+    assert np.array_equal(warp(image, to_square, SIDE), warp(bounded, to_square, SIDE))
+
+
+def test_a_centred_square_keeps_the_centre_of_the_frame():
+    to_frame = similarity(0.7, 12, (30, 25))
+    for scale, side in ((1.0, 128), (0.5, 61), (1.7, 200)):
+        centre = to_frame.inverse()(np.array([124.5, 124.5]))
+        square = centred_square(to_frame, 250, scale, side)
+        assert np.allclose(square(centre), (side - 1) / 2)
+        assert math.isclose(square.scale, scale * to_frame.scale)
+        assert math.isclose(square.angle_deg, 12)
