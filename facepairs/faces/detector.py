@@ -36,9 +36,9 @@ VIEWS: tuple[View, ...] = (
 )  # pixels per pixel of the frame, and side in pixels
 MAX_VIEW_ERROR_PX = 25  # mean distance of a view's landmarks from the template, in frame pixels
 TURNS_DEG = range(45, 360, 45)
-MAX_ROUNDS, SETTLED_PX = 4, 4.0  # until landmarks move less than that, in frame pixels
+MAX_ROUNDS, SETTLED_PX = 4, 2.0  # until landmarks move less than that, in frame pixels
 CERTAIN = 0.9  # mean score of the views; below, the photo is also searched turned
-MIN_SCORE = 0.86
+MIN_SCORE = 0.84
 MIN_TURNED_SCORE = 0.91  # upside down, much resembles a face
 MAX_ROLL_DEG = 60  # more counts as turned
 MIN_DISTANCE = 0.4  # of the centres of two faces, in sides of the smaller one
