@@ -126,9 +126,10 @@ def warp_photo(photo: Photo, to_square: Similarity, side_px: int) -> Crop:
     """
     content, name = photo.content, photo.name
     if isinstance(content, np.ndarray):
-        left, top, right, bottom = _window(to_square, side_px, photo.width_px, photo.height_px)
-        window = array_pixels(content[top:bottom, left:right], name)
-        return warp(window, to_square.after(_shift(left, top)), side_px)
+        window = source_window(to_square.inverse(), side_px, photo.width_px, photo.height_px)
+        left, top, right, bottom = window
+        pixels = array_pixels(content[top:bottom, left:right], name)
+        return warp(pixels, to_square.after(_shift(left, top)), side_px)
     with damage_as_bad_image(name):
         image = undecoded(content, photo)
         divisor = 1
@@ -142,15 +143,9 @@ def warp_photo(photo: Photo, to_square: Similarity, side_px: int) -> Crop:
             if turn:
                 to_square = to_square.after(turn.to_upright(*stored))
             to_square = to_square.of_scaled_image(1 / divisor)
-            left, top, right, bottom = _window(to_square, side_px, *image.size)
-            pixels = image_pixels(image.crop((left, top, right, bottom)), name)
-        return warp(pixels, to_square.after(_shift(left, top)), side_px)
-
-
-def _window(to_square: Similarity, side_px: int, width: int, height: int) -> tuple[int, ...]:
-    """Return the part of an image that a square is cut from; empty where they do not meet."""
-    left, top, right, bottom = source_window(to_square.inverse(), side_px, width, height)
-    return left, top, max(left, right), max(top, bottom)
+            window = source_window(to_square.inverse(), side_px, *image.size)
+            pixels = image_pixels(image.crop(window), name)
+        return warp(pixels, to_square.after(_shift(*window[:2])), side_px)
 
 
 def _shift(left: int, top: int) -> Similarity:

@@ -104,6 +104,8 @@ def source_window(
 ) -> tuple[int, int, int, int]:
     """Return the part of an image that a square is cut from: left, top, right and bottom.
 
+    It is empty where they do not meet.
+
     Args:
         back: Map from the square to the image.
         side_px: Side of the square.
@@ -115,7 +117,9 @@ def source_window(
     margin = max(1, int(back.scale))
     left, top = np.floor(corners.min(axis=0)).astype(int) - margin
     right, bottom = np.ceil(corners.max(axis=0)).astype(int) + margin + 1
-    return max(0, left), max(0, top), min(width, right), min(height, bottom)
+    limits = np.array([width, height, width, height])
+    left, top, right, bottom = np.clip((left, top, right, bottom), 0, limits).tolist()
+    return left, top, right, bottom
 
 
 def _sample(window: Pixels, matrix: Points, offset: Points, side_px: int) -> Pixels:
