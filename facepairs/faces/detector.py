@@ -109,10 +109,13 @@ def find_faces(image: Pixels, every: bool = False) -> list[Face]:
         BadConfig: The detector's file is missing or not the expected one.
     """
     picture = Image.fromarray(image)
-    found = _locate(picture, _candidates(picture, 0, every), every)
+    upright = _candidates(picture, 0, every)
+    found = _locate(picture, upright, every)
     if not found or found[0].score < CERTAIN:
+        # Apart from the others: a turned candidate may look surer than it is.
         turned = [face for angle in TURNS_DEG for face in _candidates(picture, angle, every)]
-        found = _locate(picture, [*found, *turned], every=True)
+        all_found = [*_locate(picture, upright, True), *_locate(picture, turned, True)]
+        found = sorted(_distinct(all_found), key=lambda face: -_prominence(face, picture.size))
     return found
 
 
