@@ -114,26 +114,25 @@ def look_up_paths(images: int, place: Path) -> None:
     from facepairs.data.index import FaceIndex
     from facepairs.data.sampler import PairSampler
     from facepairs.pipeline.dataset import make_dataset, people_numbers
-    from facepairs.pipeline.files import file_paths
 
     class PathSource:
         arrays = ()
 
-        def __init__(self, index: FaceIndex) -> None:
-            self.look_up = file_paths(index)
-
         def loader(self, images: int) -> Callable:
-            return self.look_up
+            return lambda numbers: tf.numpy_function(paths, [numbers], tf.string, stateful=False)
 
     index = FaceIndex.from_listing(listing(images))
+
+    def paths(numbers: np.ndarray) -> np.ndarray:
+        return np.array(index.encoded_paths(numbers), np.object_)
+
     stages = Stages()
     people = np.arange(len(index.people))
     sampler = PairSampler(index.first, people, 0)
     numbers = people_numbers(index.person_of, people)
-    batches = make_dataset(PathSource(index), lambda: sampler.blocks(0, BLOCK_PAIRS), 64, numbers)
+    batches = make_dataset(PathSource(), lambda: sampler.blocks(0, BLOCK_PAIRS), 64, numbers)
     for _, batch in zip(range(2_000), batches, strict=False):
-        names, sizes = batch["images"]
-        assert (names.dtype, sizes.dtype) == (tf.string, tf.int64)
+        assert batch["images"].dtype == tf.string
     stages.end("files store, a batch of paths", 2_000)
 
 
@@ -177,7 +176,7 @@ def bundle(place: Path) -> Path:
     from tiny_bundles import tiny_bundle
 
     if not (place / "bundle").exists():
-        tiny_bundle(place / "bundle", "embedding")
+        tiny_bundle(place / "bundle", "embedding", alignment="landmarks-5")
     return place / "bundle"
 
 
@@ -264,7 +263,7 @@ def verify(make: Callable[[int, Path], tuple[Path, Path]]) -> Callable[[int, Pat
     def words(size: int, place: Path) -> Words:
         pairs, root = make(size, place)
         return ("verify", "--pairs", pairs, "--root", root, "--out", place / "out.csv",
-                "--bundle", bundle(place), "--no-framing")  # fmt: skip
+                "--bundle", bundle(place))  # fmt: skip
 
     return words
 
@@ -295,7 +294,8 @@ def run_measured(words: list[str], log: Path) -> tuple[Row, list[Row]]:
     """Run a process; return its costs, and the stages that it prints."""
     started, peak, output = time.monotonic(), 0.0, b""
     with open(log, "wb") as errors:
-        child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors)
+        known = {**os.environ, "FACEPAIRS_CACHE": os.fspath(log.parent / "faces")}
+        child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, env=known)
         assert child.stdout
         os.set_blocking(child.stdout.fileno(), False)
         while not (ended := os.wait4(child.pid, os.WNOHANG))[0]:
