@@ -69,6 +69,15 @@ def sound_files(seed: int, size: tuple[int, int] = SIZE) -> dict[str, bytes]:
         "bmp": encoded(picture, "BMP"),
         "bmp-palette": encoded(picture.convert("P"), "BMP"),
         "bmp-alpha": encoded(picture.convert("RGBA"), "BMP"),
+        "pbm": encoded(picture.convert("1"), "PPM"),
+        "pgm": encoded(picture.convert("L"), "PPM"),
+        "pgm-16": encoded(gray16(picture), "PPM"),
+        "ppm": encoded(picture, "PPM"),
+        "avif": encoded(picture, "AVIF", exif=exif, icc_profile=bytes(300)),
+        "avif-alpha": encoded(picture.convert("RGBA"), "AVIF"),
+        "avif-animated": containers.without_times(
+            encoded(picture, "AVIF", save_all=True, append_images=[second])
+        ),
         "tiff": encoded(picture, "TIFF"),
         "tiff-16": encoded(gray16(picture), "TIFF"),
     }
@@ -109,7 +118,7 @@ def hostile_files(
     for name, data in _odd_sizes():
         yield Hostile("odd size", name, data)
     if bombs:
-        for kind in ("png", "gif", "bmp", "webp", "tiff", "jpeg"):
+        for kind in ("png", "gif", "bmp", "webp", "tiff", "jpeg", "pnm", "avif"):
             for name, data in getattr(containers, f"{kind}_bombs")():
                 yield Hostile(f"bomb {kind}", name, data)
 
@@ -166,6 +175,7 @@ MUTATIONS = (
 def _junk(seed: int) -> Iterator[Hostile]:
     rng = np.random.Generator(np.random.Philox(key=[seed, 1 << 32]))
     heads = (b"", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"BM", b"RIFF\x40\0\0\0WEBP")
+    heads += (b"P5\n", b"\0\0\0\x18ftypavif\0\0\0\0avifmif1")
     for number, head in enumerate((*heads, b"II*\0", b"MM\0*", b"<html>404</html>", b"#!/bin/sh")):
         for length in (0, 1, 11, 400, 30_000):
             yield Hostile("junk", f"{number}-{length}", head + rng.bytes(length))
@@ -175,7 +185,7 @@ def _odd_sizes() -> Iterator[tuple[str, bytes]]:
     sizes = ((1, 1), (1, 65_535), (65_535, 1), (2, 30_000), (49, 51), (50, 60_000), (60_000, 50))
     for width, height in sizes:
         picture = Image.new("RGB", (width, height), (200, 10, 90))
-        for kind in ("PNG", "BMP", "TIFF", "GIF", "JPEG", "WEBP"):
+        for kind in ("PNG", "BMP", "TIFF", "GIF", "JPEG", "WEBP", "PPM"):
             limit = {"JPEG": 65_500, "WEBP": 16_383}.get(kind, 65_535)
             small = picture.crop((0, 0, min(width, limit), min(height, limit)))
             yield f"{kind}-{width}x{height}", encoded(small, kind)

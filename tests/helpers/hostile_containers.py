@@ -1,6 +1,7 @@
 """Image containers written by hand: bombs, false headers and other things no encoder writes."""
 
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -97,6 +98,61 @@ def bmp_bombs() -> Iterator[Named]:
     yield "rle4-7000", bmp(7000, 7000, 4, 2, b"\xff\0" * 1000 + b"\0\1")
     yield "bits-63", bmp(60, 60, 63, 0, bytes(60 * 60))
     yield "compression-99", bmp(60, 60, 24, 99, bytes(60 * 180))
+
+
+def pnm_bombs() -> Iterator[Named]:
+    for size in ("60000 60000", "7000 7000", "0 60", "-60 60", "99999999999 1"):
+        for kind in "P4", "P5", "P6":
+            yield f"header-{kind}-{size}", f"{kind}\n{size}\n255\n".encode() + bytes(99)
+    yield "odd-depth", b"P6 4000 4000 254 " + bytes(48_000_000)
+    yield "odd-depth-short", b"P5 7000 7000 4095 " + bytes(99)
+    yield "comment", b"P5 #" + b"x" * 7_000_000 + b"\n9 9 255 " + bytes(81)
+    yield "comments", b"P5 " + b"#\n" * 3_000_000 + b"9 9 255 " + bytes(81)
+    yield "spaces", b"P5 " + b" " * 7_000_000 + b"9 9 255 " + bytes(81)
+    yield "plain-text", b"P3 4000 4000 255 " + b"7 " * 3_000_000
+    yield "plain-text-comments", b"P2 9 9 255 " + b"#\n" * 500_000
+
+
+def box(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", 8 + len(body)) + kind + body
+
+
+def without_times(data: bytes) -> bytes:
+    """Return an animated AVIF without the time at which it was made."""
+    for found in re.finditer(rb"(?:mvhd|tkhd|mdhd)([\0\1])...", data, re.DOTALL):
+        times = 8 * (1 + found[1][0])  # ISO 14496-12, 8.2.2: creation and modification
+        data = data[: found.end()] + bytes(times) + data[found.end() + times :]
+    return data
+
+
+def avif_bombs() -> Iterator[Named]:
+    out = io.BytesIO()
+    image = Image.new("RGB", (64, 64), (90, 20, 200))
+    image.save(out, "AVIF", exif=shared_tags(40_000, 1000), xmp=b"x" * 100_000)
+    sound = out.getvalue()
+    yield "exif", sound
+    for width, height in ((65_535, 65_535), (16_384, 16_384), (7000, 7000), (0, 64)):
+        size = struct.pack(">II", width, height)
+        yield f"size-{width}", sound.replace(struct.pack(">II", 64, 64), size)
+    # One item of many parts, each of which is the whole file.
+    at = sound.index(b"iloc")
+    head = b"\0\0\0\0\x44\0" + struct.pack(">HHHH", 1, 1, 0, 30_000)
+    parts = struct.pack(">II", 0, len(sound)) * 30_000
+    meta = sound.index(b"meta") - 4
+    rest = sound[at - 4 :]
+    (old,) = struct.unpack(">I", rest[:4])
+    new = box(b"iloc", head + parts)
+    (size,) = struct.unpack(">I", sound[meta : meta + 4])
+    start = sound[:meta] + struct.pack(">I", size - old + len(new)) + sound[meta + 4 : at - 4]
+    yield "parts", start + new + rest[old:]
+    out = io.BytesIO()
+    Image.new("RGB", (4990, 4990)).save(out, "AVIF", speed=10)
+    yield "plain-4990", out.getvalue()
+    out = io.BytesIO()
+    small = [Image.new("RGB", (64, 64), (i, i, i)) for i in range(200)]
+    small[0].save(out, "AVIF", save_all=True, append_images=small[1:], duration=1, speed=10)
+    yield "200-frames", out.getvalue()
+    yield "nested", box(b"ftyp", b"avif\0\0\0\0avifmif1") + b"\0\0\0\x08meta" * 100_000
 
 
 def riff(*parts: Named) -> bytes:

@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 HANG_S = 60  # busy or waiting; far above the limit of the tests, which report slowness
 ADDRESS_SPACE = 6 << 30  # bytes that a file may make the process take
@@ -64,40 +64,52 @@ def run(paths: Iterable[Path], good: Path, ways: tuple[str, ...] = ()) -> Iterat
 
 def _ways(good: str) -> dict[str, Callable[[Path], str]]:
     """Return the entry points by name; each one returns its result for a file in words."""
-    from facepairs.images.check import inspect_image
+    from facepairs.faces.inspection import InspectPhotos
+    from facepairs.faces.photo_record import PhotoRecord
+    from facepairs.faces.photo_table import PhotoTable
+    from facepairs.images.crop import CropSpec, load_crop
     from facepairs.verification.verifier import Verifier
 
     verifier = Verifier.load(threads=1, quick=True)
+    spec = CropSpec(250, 112)
 
-    def verify(path: Path, framing: bool) -> str:
-        verdict = verifier.verify(good, path, framing=framing)
+    def verify(path: Path) -> str:
+        verdict = verifier.verify(good, path)
         assert 0 <= (verdict.probability or 0) <= 1
         return str(verdict.same)
 
-    def check(path: Path) -> str:
-        result = inspect_image(path)
-        assert bool(result.problem) == bool(result.reason)
-        return result.problem or "good"
+    def crop(path: Path) -> str:
+        assert load_crop(path, spec).shape == (112, 112, 3)
+        return "cropped"
+
+    def inspect(path: Path) -> PhotoRecord:
+        (record,) = InspectPhotos(align=True)([os.fspath(path)])
+        assert bool(record.problem) == bool(record.reason)
+        return record
 
     def train(path: Path) -> str:
         """Decode a file that `data check` accepts, as training does."""
-        if inspect_image(path).problem:
+        record = inspect(path)
+        if record.problem:
             return "not accepted"
-        from facepairs.pipeline.decode import crop_decoder
+        from facepairs.pipeline.decode import ImageCropper
 
-        decoders.setdefault("one", crop_decoder(250, 112))(path.read_bytes())
+        for align in ("landmarks", "none"):
+            table = PhotoTable.of([record], 1, align)
+            if not table.problems:
+                crops = ImageCropper(table.crop_plan(spec, align))
+                assert crops.crop(path.read_bytes(), 0, str(path)).shape == (112, 112, 3)
         return "decoded"
 
-    decoders: dict[str, Any] = {}
     return {
-        "framed": lambda path: verify(path, True),
-        "not framed": lambda path: verify(path, False),
-        "data check": check,
+        "verify": verify,
+        "crop": crop,
+        "inspect": lambda path: inspect(path).problem or "good",
         "train": train,
     }
 
 
-WAYS = ("framed", "not framed", "data check")
+WAYS = ("verify", "crop", "inspect")
 
 
 def _try(way: Callable[[Path], str], path: Path) -> tuple[str, str]:

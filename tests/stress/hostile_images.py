@@ -3,8 +3,8 @@
     make hostile
     PYTHONPATH=tests:tests/helpers python -m stress.hostile_images [--mutants 70] [--place FOLDER]
 
-Each file is compared with a photo, with and without framing, checked as `data check` does, and
-decoded as training does if that accepts it. Then the commands, `train` too, take the whole folder;
+Each file is compared with a photo, cropped whole, inspected as `data check` does, and decoded as
+training does if that accepts it. Then the commands, `train` too, take the whole folder;
 `train` also takes drawn faces alone, for comparison. Exit code 1 if anything but a verdict or a
 one-line error came, or if a file took five seconds of processor time or the process a GB. A
 command that fails shows its output.
@@ -121,7 +121,7 @@ def runs_well(words: tuple[object, ...]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--mutants", type=int, default=70, help="of each of 27 sound files")
+    parser.add_argument("--mutants", type=int, default=70, help="of each of 34 sound files")
     parser.add_argument("--place", type=Path, help="an empty folder to keep the files in")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
