@@ -51,9 +51,8 @@ class Evaluation:
         lines = [line for one in self.measurements for line in one.warnings]
         if self.selection is not None and self.selection.photos_left_out:
             photos, pairs = self.selection.photos_left_out, self.selection.pairs_left_out
-            example = f"such as {self.left_out}"
             lines.append(
-                f"{photos:,} photos cannot be used and are left out with {pairs:,} pairs, {example}"
+                f"unusable photos left out: {photos:,}, in {pairs:,} pairs, such as {self.left_out}"
             )
         return lines
 

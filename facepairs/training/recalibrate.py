@@ -115,7 +115,7 @@ def _recalibrate(
     pairs, score = _score(bundle, index, pairs, errors if skip_bad else None, progress)
     if errors:
         example = errors[min(errors)]
-        notes.append(f"{len(errors):,} photos left out that cannot be used, such as {example}")
+        notes.append(f"unusable photos left out: {len(errors):,}, such as {example}")
         _check_enough(index, pairs, pairs_csv, notes)
     names = [index.people[int(p)] for p in np.unique(index.person_of[pairs.images()])]
     fitted = calibrate(pairs.genuine, score, source=SOURCE)

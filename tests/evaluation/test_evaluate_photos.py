@@ -79,7 +79,7 @@ def test_all_models_are_measured_on_the_pairs_that_all_can_use(both: Evaluation)
         }
     assert both.comparison is not None
     (warning,) = [line for line in both.warnings if "left out" in line]
-    assert "2 photos cannot be used" in warning
+    assert "unusable photos left out: 2, in 10 pairs" in warning
     assert "blank.png" in warning or "broken.jpg" in warning
     assert json.loads(json.dumps(both.to_json()))["models"][0]["pairs_left_out"] == left_out
 
@@ -90,7 +90,7 @@ def test_the_report_says_how_photos_were_taken(both: Evaluation) -> None:
     assert aligned.category is whole.category is None  # not trained for these pairs
     rows = dict(source_rows(aligned))
     assert rows["Photos"] == "faces aligned by five landmarks"
-    assert rows["Left out"].startswith("2 photos")
+    assert rows["Unusable photos"] == "2, in 10 pairs"
     text = "\n".join(
         line
         for table in all_tables(report_data(both, ""))

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from command_line import facepairs
+from drawn_scenes import canvas
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_bundles import tiny_bundle
@@ -24,7 +25,7 @@ from facepairs.data.minimums import (
     limit_pairs_per_person,
 )
 from facepairs.data.sampler import distinct_pairs
-from facepairs.errors import BadBundle, BadConfig, NotEnough
+from facepairs.errors import BadBundle, BadConfig, BadImage, NotEnough
 from facepairs.evaluation.metrics.calibration import calibrate
 from facepairs.evaluation.metrics.parts import halves
 from facepairs.evaluation.metrics.rates import clopper_pearson
@@ -179,6 +180,35 @@ def test_too_few_pairs_for_a_low_fmr_give_a_reason(bundle, faces, tmp_path):
     reasons = [entry.reason for entry in result.bundle.thresholds]
     assert reasons[0] is None
     assert reasons[1] == "not enough pairs: needs 300 impostor pairs, has 189"
+
+
+def test_photos_that_cannot_be_used_are_refused_or_left_out(faces, tmp_path):
+    bundle = tiny_bundle(tmp_path / "bundle", alignment="landmarks-5")
+    data = some_of(faces, tmp_path / "few", 7, 3)
+    blank = sorted(data.iterdir())[2] / "blank.png"
+    canvas(300, 300).save(blank)
+    with pytest.raises(BadImage, match=r"blank\.png: no face.*--skip-bad"):
+        recalibrate(bundle.folder, data, tmp_path / "out")
+    result = recalibrate(bundle.folder, data, tmp_path / "out", skip_bad=True)
+    assert result.summary.photos_left_out == 1
+    assert result.summary.calibration.genuine_pairs == 21
+    assert result.notes[-1].startswith(f"unusable photos left out: 1, such as {blank}: no face")
+    assert result.bundle.alignment == "landmarks-5"
+    (blank.parent / blank.with_name("second.jpg").name).write_bytes(b"")
+    with pytest.raises(BadImage, match=r"second\.jpg"):
+        recalibrate(tiny_bundle(tmp_path / "whole").folder, data, tmp_path / "out")
+
+
+def test_too_few_pairs_are_left_without_unusable_photos(faces, tmp_path):
+    data = some_of(faces, tmp_path / "few", 7, 3)
+    next(data.iterdir()).joinpath("broken.jpg").write_bytes(b"")
+    for photo in sorted(data.glob("*/*_0001.jpg"))[:2]:
+        photo.unlink()
+        photo.write_bytes(b"")
+    bundle = tiny_bundle(tmp_path / "bundle")
+    with pytest.raises(NotEnough, match=r"give 17 of 7 people.*; unusable photos left out: 3"):
+        recalibrate(bundle.folder, data, tmp_path / "out", skip_bad=True)
+    assert not (tmp_path / "out").exists()
 
 
 def test_photos_and_the_bundle_itself_are_not_replaced(bundle, faces, tmp_path):

@@ -68,8 +68,8 @@ def source_rows(summary: EvaluationSummary) -> list[tuple[str, str]]:
     if summary.category:
         rows.append(("Category", summary.category))
     if summary.photos_left_out:
-        left_out = f"{summary.photos_left_out:,} photos that cannot be used"
-        rows.append(("Left out", f"{left_out}, in {summary.pairs_left_out:,} pairs"))
+        left_out = f"{summary.photos_left_out:,}, in {summary.pairs_left_out:,} pairs"
+        rows.append(("Unusable photos", left_out))
     return rows
 
 
