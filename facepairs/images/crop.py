@@ -64,9 +64,9 @@ def load_crop(source: ImageSource, spec: CropSpec, name: str | None = None) -> C
     eighth of its size (libjpeg's DCT scaling), which stays within a few grey levels.
 
     Args:
-        source: A path, an encoded image as bytes or an open binary file (JPEG, PNG, BMP, WebP,
-            TIFF, the first frame of a GIF), a Pillow image, or an array [H, W] or
-            [H, W, 1, 3 or 4] of uint8, uint16 (the high byte is used) or floats in [0, 1].
+        source: A path, an encoded image as bytes or an open binary file (a format of
+            `images.formats`; the first frame of an animation), a Pillow image, or an array [H, W]
+            or [H, W, 1, 3 or 4] of uint8, uint16 (the high byte is used) or floats in [0, 1].
         spec: Which square.
         name: What messages call the image.
 
@@ -74,7 +74,7 @@ def load_crop(source: ImageSource, spec: CropSpec, name: str | None = None) -> C
         uint8[crop_px, crop_px, 3], RGB.
 
     Raises:
-        BadImage: The image cannot be read, or is above 50 megapixels (a WebP: 25) or 256 MB.
+        BadImage: The image cannot be read, or is above 50 megapixels (WebP, AVIF: 25) or 256 MB.
     """
     return crop_photo(open_photo(source, name), spec)
 

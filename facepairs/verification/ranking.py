@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from facepairs.bundles.thresholds import OperatingPoint
+from facepairs.data.index import READABLE
 from facepairs.errors import BadData, BadImage
 from facepairs.support.atomic import atomic_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
@@ -17,7 +18,6 @@ from facepairs.verification.bulk import CropReader, score_files
 from facepairs.verification.pairs_file import printable
 from facepairs.verification.verifier import Verifier
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 COLUMNS = ("left", "right", "score", "probability", "same", "error")
 
 
@@ -107,7 +107,7 @@ def rank_folder(
     CropReader(verifier, Path())(str(photo))  # refuses an unusable photo before the others are read
     names = sorted(_find_images(folder, photo))
     if not names:
-        raise BadData(f"{folder}: no other image below it ({', '.join(SUFFIXES)})")
+        raise BadData(f"{folder}: no other image below it ({', '.join(READABLE)})")
     errors: dict[int, str] = {}
     scores = score_files(
         verifier,
@@ -142,7 +142,7 @@ def _find_images(folder: Path, photo: Path) -> Iterator[str]:
     for place, folders, files in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
-            if name.startswith(".") or not name.lower().endswith(SUFFIXES):
+            if name.startswith(".") or not name.lower().endswith(READABLE):
                 continue
             path = Path(place, name)
             if os.path.realpath(path) != own:

@@ -20,7 +20,7 @@ NAMES = (
     "Ann/.hidden.jpg",
     "Ann/notes.txt",
     "Ann/old/3.jpg",
-    "Bob/1.webp",
+    "Bob/1.dng",
     ".trash/1.jpg",
     "Zoë/photo 1.bmp",
     "readme.md",
