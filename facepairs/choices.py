@@ -34,6 +34,7 @@ BenchRow = Literal[
     "article",
     "article-parallel",
     "files",
+    "files-unaligned",
     "tfrecord-jpeg",
     "tfrecord-raw",
     "memory",

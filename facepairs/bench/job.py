@@ -5,15 +5,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.choices import ImageModel
+from facepairs.choices import Align, ImageModel
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
+from facepairs.images.crop import CropSpec
+from facepairs.images.crop_plan import LFW_FRAME, CropPlan
+from facepairs.support.progress import ignore_message
+from facepairs.training.inputs.people import usable_photos
 
 SEED = 0
 FRAME_PX = 250
@@ -31,6 +36,7 @@ class BenchSettings:
         crop_px: Side of the crops, in pixels of a 250-pixel frame.
         seconds: Least time to measure a row in a round.
         model: Network of the training table.
+        align: Whether the stores cut aligned faces or centre squares.
     """
 
     data: str
@@ -38,6 +44,7 @@ class BenchSettings:
     crop_px: int = 112
     seconds: float = 5.0
     model: ImageModel = "difference"
+    align: Align = "landmarks"
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class Spec:
         function: The row's function as "module:name"; see `rows.Row`.
         module_folder: Folder to import the function's module from; "" inside this package.
         cache: Path of the row's cache on disk; "" for rows without one.
+        plan: File of the crop plan, as `save_plan` writes it; "" to inspect the photos again.
     """
 
     settings: BenchSettings
@@ -59,6 +67,7 @@ class Spec:
     function: str = ""
     module_folder: str = ""
     cache: str = ""
+    plan: str = ""
 
 
 class Skip(Exception):
@@ -78,6 +87,12 @@ class Batch(NamedTuple):
     pairs: int
     images: Any
     genuine: Any
+
+
+def save_plan(path: Path, plan: CropPlan) -> None:
+    """Write how images are cropped; workers then need not inspect them."""
+    to_crop = np.zeros(0) if plan.to_crop is None else plan.to_crop
+    np.savez(path, plain=plan.plain, to_crop=to_crop, alignment=plan.alignment)
 
 
 def pair_count(batch_size: int) -> int:
@@ -136,6 +151,28 @@ class Job:
         for block in self.blocks():
             for start in range(0, len(block), self.batch_size):
                 yield block.where(slice(start, start + self.batch_size))
+
+    @cached_property
+    def plan(self) -> CropPlan:
+        """How the images are cropped.
+
+        Raises:
+            BadData: An image cannot be read, or shows no face.
+        """
+        spec = CropSpec(self.frame_px, self.crop_px)
+        if not self.spec.plan:
+            align = self.spec.settings.align
+            _, table = usable_photos(self.index, align, False, ignore_message)
+            return table.crop_plan(spec, align)
+        with np.load(self.spec.plan) as saved:
+            alignment = str(saved["alignment"])
+            to_crop = None if alignment == LFW_FRAME else saved["to_crop"]
+            return CropPlan(spec, saved["plain"], to_crop, alignment)
+
+    @property
+    def unaligned_plan(self) -> CropPlan:
+        """The centre squares of the same images."""
+        return CropPlan(self.plan.spec, self.plan.plain)
 
     @cached_property
     def paths(self) -> list[str]:

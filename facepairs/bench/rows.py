@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from facepairs.errors import BadConfig
 from facepairs.support.validation import did_you_mean
 
-BASELINE, LIMIT = "pil", "limit"
+BASELINE, LIMIT, UNALIGNED = "pil", "limit", "files-unaligned"
 STORES = ("files", "memory", "tfrecord-jpeg", "tfrecord-raw")
 
 
@@ -55,7 +55,10 @@ ROWS: Mapping[str, Row] = {
     "article-parallel": _own(
         "tensorflow_rows:article_parallel", "the same with AUTOTUNE and this bench's batch size"
     ),
-    "files": _own("store_rows:store_batches", "facepairs: images decoded when needed"),
+    "files": _own("store_rows:store_batches", "facepairs: faces decoded and aligned when needed"),
+    "files-unaligned": _own(
+        "store_rows:store_batches", "facepairs: centre squares decoded when needed"
+    ),
     "tfrecord-jpeg": _own(
         "store_rows:store_batches",
         "facepairs: cache of these pairs, the files' bytes, read in order",

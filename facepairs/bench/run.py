@@ -8,12 +8,12 @@ from typing import Generic, TypeVar
 
 import psutil
 
-from facepairs.bench.job import BenchSettings, Job, Spec, Task
+from facepairs.bench.job import FRAME_PX, BenchSettings, Job, Spec, Task, save_plan
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
 from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
-from facepairs.bench.rows import STORES, Row
-from facepairs.data.index import FaceIndex
+from facepairs.bench.rows import STORES, UNALIGNED, Row
+from facepairs.images.crop import CropSpec
 from facepairs.support.platform import cores
 from facepairs.support.progress import (
     MessageCallback,
@@ -21,8 +21,10 @@ from facepairs.support.progress import (
     ignore_message,
     ignore_progress,
 )
+from facepairs.training.inputs.people import usable_photos
 
 BUSY_LOAD = 0.5  # per core
+PLAN = "plan.npz"
 M = TypeVar("M", RowMeasurement, StepMeasurement)
 
 
@@ -108,31 +110,36 @@ def run_bench(
     Args:
         options: What to measure.
         log: Called with one line per measurement.
-        progress: Called while the images are read once, before the measurements.
+        progress: Called while faces are looked for in the images, before the measurements.
 
     Returns:
         The measurements of every row.
 
     Raises:
-        BadData: If the folder cannot be indexed.
+        BadData: If the folder cannot be indexed, or a photo cannot be read or shows no face.
         NotEnough: If no pairs can be drawn from the folder.
     """
     load = psutil.getloadavg()[0]
     if load > BUSY_LOAD * cores():
         log(f"warning: this machine is busy (load {load:.1f} on {cores()} cores); expect noise")
     index = Job(Spec(options.settings)).index
+    free = psutil.virtual_memory().available
+    # Reads every file once, so that no row waits for the disk.
+    _, photos = usable_photos(index, options.settings.align, False, log, progress)
     stores = [name for name in STORES if name in options.rows] if options.training else []
     results = BenchResults(
         options,
         len(index),
         len(index.people),
-        _warm_page_cache(index, progress),
+        "warm" if index.sizes.sum() < free else "larger than memory",
         round(load, 2),
-        [Line(name, skipped=row.missing()) for name, row in options.rows.items()],
+        [Line(name, skipped=_why_skipped(name, options)) for name in options.rows],
         [Line(name) for name in stores],
     )
     try:
         with tempfile.TemporaryDirectory(prefix="facepairs-bench-") as folder:
+            spec = CropSpec(FRAME_PX, options.settings.crop_px)
+            save_plan(Path(folder) / PLAN, photos.crop_plan(spec, options.settings.align))
             runner = _Runner(options, Path(folder), len(index), log)
             runner.build_caches(results)
             runner.run_rounds(results.rows, "row", RowMeasurement)
@@ -142,14 +149,10 @@ def run_bench(
     return results
 
 
-def _warm_page_cache(index: FaceIndex, progress: ProgressCallback) -> str:
-    """Read every file once, so that no row waits for the disk; return whether memory holds them."""
-    free = psutil.virtual_memory().available
-    for image in range(len(index)):
-        with open(index.path(image), "rb") as handle:
-            handle.read()
-        progress(image + 1, len(index))
-    return "warm" if index.sizes.sum() < free else "larger than memory"
+def _why_skipped(name: str, options: Options) -> str:
+    if name == UNALIGNED and options.settings.align == "none":
+        return "files itself is unaligned"
+    return options.rows[name].missing()
 
 
 class _Runner:
@@ -172,7 +175,8 @@ class _Runner:
         row = self._options.rows[name]
         cache = str(self._cache(name)) if row.has_cache else ""
         settings = self._options.settings
-        spec = Spec(settings, task, name, row.function, row.module_folder, cache)
+        plan = str(self._folder / PLAN)
+        spec = Spec(settings, task, name, row.function, row.module_folder, cache, plan)
         return run_worker(spec, self._timeout_s[task])
 
     def build_caches(self, results: BenchResults) -> None:

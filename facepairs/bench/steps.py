@@ -35,7 +35,7 @@ def measure_steps(job: Job) -> StepMeasurement:
     first = next(iter(batches))
     pixels = store.gather(first["images"])
     constant = itertools.repeat({**first, "images": pixels})
-    constant_loop = _loop(network, FileStore(job.index, job.frame_px, job.crop_px))
+    constant_loop = _loop(network, FileStore(job.index, job.plan))
     before = _run(constant_loop, constant, config.learning_rate)
     live = _run(_loop(network, store), batches, config.learning_rate)
     after = _run(constant_loop, constant, config.learning_rate)

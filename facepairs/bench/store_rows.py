@@ -6,6 +6,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from facepairs.bench.job import SEED, Batch, Job
+from facepairs.bench.rows import UNALIGNED
 from facepairs.pipeline.dataset import Store, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
@@ -26,13 +27,14 @@ def open_store(job: Job, shuffle_seed: int | None = None) -> tuple[Store, tf.dat
     """
     name = job.spec.name
     path = Path(job.spec.cache)
-    files = FileStore(job.index, job.frame_px, job.crop_px)
+    plan = job.unaligned_plan if name == UNALIGNED else job.plan
+    files = FileStore(job.index, plan)
     if name.startswith("tfrecord"):
         records = RecordStore.open(path)
         return files, records.batches(job.batch_size, shuffle_seed, repeat=True)
     store: Store = files
     if name == "memory":
-        store = MemoryStore.build(job.index, job.frame_px, job.crop_px, path)
+        store = MemoryStore.build(job.index, job.plan, path)
     return store, make_dataset(store, job.blocks, job.batch_size)
 
 
@@ -40,17 +42,16 @@ def build(job: Job) -> None:
     """Build the cache of a row on disk."""
     path = Path(job.spec.cache)
     if job.spec.name == "memory":
-        MemoryStore.build(job.index, job.frame_px, job.crop_px, path)
+        MemoryStore.build(job.index, job.plan, path)
         return
     build_cache(
         path,
         job.index,
+        job.plan,
         job.people,
         len(job.pairs),
         seed=SEED,
         encoding=job.spec.name.removeprefix("tfrecord-"),
-        frame_px=job.frame_px,
-        crop_px=job.crop_px,
     )
 
 

@@ -7,7 +7,7 @@ import typer
 from typer import Option
 
 from facepairs.choices import BenchRow, ImageModel
-from facepairs.cli.options import Data, Json, joined, typed_command
+from facepairs.cli.options import Align, Data, Json, joined, typed_command
 from facepairs.cli.output import (
     INTERRUPTED,
     NEGATIVE,
@@ -39,14 +39,16 @@ def bench(
         Option(min=16, max=250, help="Side of the centre crop, in pixels of a 250-px frame."),
     ] = 112,
     model: Annotated[ImageModel, Option(help="Architecture to train.")] = "difference",
+    align: Align = None,
     training: Annotated[bool, Option(help="Measure the training loop as well.")] = True,
     out: Annotated[Path | None, Option(help="JSON file to write.")] = None,
     json: Json = False,
 ) -> None:
     """Compare input pipelines on this machine, each in a process of its own.
 
-    All files are read once beforehand, so the disk does not matter; caches are written to the
-    folder for temporary files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
+    Faces are found beforehand, and all files read once, so the disk does not matter; caches are
+    written to the folder for temporary files. Exit code 1 if a row fails; Ctrl-C prints what was
+    measured.
     """
     from facepairs.bench.job import BenchSettings
     from facepairs.bench.report import to_json
@@ -55,9 +57,11 @@ def bench(
     from facepairs.support.atomic import atomic_file
 
     selected = select_rows(rows)
-    settings = BenchSettings(str(data), batch_size, image_size, seconds, model)
+    settings = BenchSettings(
+        str(data), batch_size, image_size, seconds, model, align or "landmarks"
+    )
     options = Options(settings, selected, repeats, training)
-    results = run_bench(options, log, progress_display(json)("reading images"))
+    results = run_bench(options, log, progress_display(json)("finding faces"))
     report = to_json(results, typed_command())
     if json:
         print_json(report)
@@ -82,7 +86,8 @@ def _print_results(results: "BenchResults") -> None:
             ("images", f"{results.images:,} of {results.people:,} people"),
             (
                 "crop",
-                f"centre {settings.crop_px} of 250 pixels; batch of {settings.batch_size}",
+                f"centre {settings.crop_px} of 250 pixels, align {settings.align}; "
+                f"batch of {settings.batch_size}",
             ),
             ("page cache", results.page_cache),
         ]

@@ -42,6 +42,7 @@ def measure_worker(options: argparse.Namespace) -> Row:
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     from facepairs.config import TrainConfig
     from facepairs.data.index import FaceIndex
+    from facepairs.faces.inspection import inspect_photos
     from facepairs.models.build import build_network
     from facepairs.models.frozen_backbone import FrozenBackboneNetwork
     from facepairs.models.network import Trainable
@@ -60,9 +61,9 @@ def measure_worker(options: argparse.Namespace) -> Row:
         network = build_network(options.model, config.crop_px, config.image_size, config.augment)
     if context.strategy:
         synchronise_batch_norms(network.head)
-    crop = (config.frame_px, config.crop_px)
+    plan = inspect_photos(index, config.align).crop_plan(config.crop_spec, config.align)
     in_files = options.store == "files"
-    store: Store = FileStore(index, *crop) if in_files else MemoryStore.build(index, *crop)
+    store: Store = FileStore(index, plan) if in_files else MemoryStore.build(index, plan)
     source: InputSource = store
     model: Trainable = network
     row: Row = {"pairs": options.pairs, "workers": context.workers}

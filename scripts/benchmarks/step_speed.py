@@ -56,6 +56,8 @@ def measure(
     from facepairs.config import TrainConfig
     from facepairs.data.index import FaceIndex
     from facepairs.data.sampler import DistinctPeopleSampler
+    from facepairs.faces.inspection import inspect_photos
+    from facepairs.images.crop import CropSpec
     from facepairs.models.build import build_network
     from facepairs.pipeline.dataset import make_dataset
     from facepairs.pipeline.memory import MemoryStore
@@ -70,7 +72,8 @@ def measure(
     if bfloat16:
         keras.mixed_precision.set_global_policy("mixed_bfloat16")
     index = FaceIndex.scan(data).without(range(2000, 10**7))
-    store = MemoryStore.build(index, 250, 112)
+    plan = inspect_photos(index, "none").crop_plan(CropSpec(250, 112), "none")
+    store = MemoryStore.build(index, plan)
     batch = batch or TrainConfig().replace(model=model).batch_size
     sampler = DistinctPeopleSampler(index.first, range(len(index.people)), 0, batch)
     dataset = make_dataset(store, lambda: training_blocks(sampler, batch, 10**6, 0), batch)

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from facepairs.bench import steps
-from facepairs.bench.job import SEED, Batch, BenchSettings, Job, Skip, Spec, pair_count
+from facepairs.bench.job import SEED, Batch, BenchSettings, Job, Skip, Spec, pair_count, save_plan
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
 from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES, measure
 from facepairs.bench.processes import run_worker
@@ -29,6 +29,7 @@ from facepairs.bench.rows import ROWS, Row, select_rows
 from facepairs.bench.run import BenchResults, Line, Options
 from facepairs.choices import BenchRow
 from facepairs.data.sampler import PairSampler
+from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.errors import BadConfig
 
 PEOPLE, PHOTOS, BATCH = 10, 4, 8
@@ -55,7 +56,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def spec(faces: Path, tmp_path: Path) -> Spec:
-    settings = BenchSettings(str(faces), BATCH)
+    settings = BenchSettings(str(faces), BATCH, align="none")  # the colours show no face
     cache = str(tmp_path / "store")
     return Spec(settings, "row", "pil", ROWS["pil"].function, cache=cache)
 
@@ -106,6 +107,29 @@ def test_all_rows_yield_the_same_pairs_in_the_same_order(name: str, spec: Spec) 
         assert right == pairs.right.tolist()
         assert np.asarray(batch.genuine).astype(bool).tolist() == pairs.genuine.tolist()
         done += batch.pairs
+
+
+def test_stores_cut_aligned_faces_unless_told_otherwise(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    root = tmp_path_factory.mktemp("drawn") / "faces"
+    write_synthetic_faces(root, people=3, images=3, seed=5)
+    plan, crops = tmp_path / "plan.npz", {}
+    for name, align in (
+        ("files", "landmarks"),
+        ("memory", "landmarks"),
+        ("files-unaligned", "landmarks"),
+        ("files", "none"),
+    ):
+        settings = BenchSettings(str(root), BATCH, align=align)
+        save_plan(plan, Job(Spec(settings)).plan)
+        job = Job(Spec(settings, name=name, cache=str(tmp_path / "store"), plan=str(plan)))
+        batch = next(function_of(ROWS[name])(job))
+        crops[name, align] = np.asarray(batch.images)
+    aligned = crops["files", "landmarks"]
+    assert np.array_equal(crops["memory", "landmarks"], aligned)
+    assert np.array_equal(crops["files-unaligned", "landmarks"], crops["files", "none"])
+    assert not np.array_equal(aligned, crops["files", "none"])
 
 
 def test_limit_decodes_the_same_images(spec: Spec) -> None:

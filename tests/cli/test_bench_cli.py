@@ -62,7 +62,7 @@ def test_bench_writes_and_prints_json(photos: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "bench.json"
     done = bench(
         *(photos, "--rows", "pil,files", "--repeats", 2, "--seconds", 0.2, "--batch-size", 4),
-        *("--image-size", 32, "--no-training", "--out", out, "--json"),
+        *("--image-size", 32, "--align", "none", "--no-training", "--out", out, "--json"),
     )
     assert done.returncode == 0, done.stderr
     report = json.loads(out.read_text())
@@ -90,14 +90,24 @@ def test_bench_writes_and_prints_json(photos: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_bench_of_every_store_and_the_training_loop(photos: Path, tmp_path: Path) -> None:
     out = tmp_path / "bench.json"
-    names = ["files", "tfrecord-jpeg", "tfrecord-raw", "memory", "article", "limit"]
+    names = [
+        "files",
+        "files-unaligned",
+        "tfrecord-jpeg",
+        "tfrecord-raw",
+        "memory",
+        "article",
+        "limit",
+    ]
     done = bench(
         *(photos, "--rows", ",".join(names), "--repeats", 1, "--seconds", 0.2),
-        *("--batch-size", 4, "--image-size", 32, "--out", out),
+        *("--batch-size", 4, "--image-size", 32, "--align", "none", "--out", out),
     )
     assert done.returncode == 0, done.stderr
     report = json.loads(out.read_text())
-    assert all(row["pairs_per_s"] > 0 for row in report["rows"])
+    skipped = {row["name"]: row["skipped"] for row in report["rows"]}
+    assert skipped.pop("files-unaligned") == "files itself is unaligned"
+    assert not any(skipped.values())
     sizes = [row["disk_mb"] for row in report["rows"] if row["name"] in names[1:4]]
     assert min(sizes) > 0
     stores = [row["store"] for row in report["training"]]

@@ -41,7 +41,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def spec(faces: Path) -> Spec:
-    return Spec(BenchSettings(str(faces), BATCH, seconds=0.1), name="pil-draft")
+    return Spec(BenchSettings(str(faces), BATCH, seconds=0.1, align="none"), name="pil-draft")
 
 
 @pytest.mark.parametrize("name", IN_PROCESS)
