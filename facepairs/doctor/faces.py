@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from facepairs.data.index import FaceIndex
 from facepairs.doctor.findings import MAX_TURN_DEG, Finding, make_finding
-from facepairs.faces.align import MIN_FACE_PX
+from facepairs.faces.face_problem import MIN_FACE_PX
 from facepairs.faces.hints import PROFILE_YAW
 from facepairs.faces.photo_record import PhotoRecord
 

@@ -17,8 +17,8 @@ from facepairs.doctor.findings import (
     make_finding,
     shorten,
 )
+from facepairs.faces.face_problem import face_problem
 from facepairs.faces.photo_record import PhotoRecord
-from facepairs.faces.photo_table import NO_FACE, NO_FACE_REASON
 
 MAJORITY = 0.5  # if more than this share of the images have one size, the other sizes are odd
 MAX_COMMON_SIZES = 10
@@ -41,8 +41,8 @@ class FileSurvey:
     def add(self, image: int, record: PhotoRecord, needs_face: bool) -> None:
         """Add the record of the next image; with `needs_face`, one without a face is unusable."""
         problem, reason = record.problem, record.reason
-        if needs_face and not problem and record.face is None:
-            problem, reason = NO_FACE, NO_FACE_REASON
+        if needs_face and not problem:
+            problem, reason = face_problem([record.face] if record.face else []) or ("", "")
         if problem:
             name = self._index.name(image)
             self.bad_images.append(image)

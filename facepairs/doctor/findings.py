@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from facepairs.choices import Align
-from facepairs.faces.align import MIN_FACE_PX
+from facepairs.faces.face_problem import MIN_FACE_PX
 
 SCHEMA = 2
 MIN_SIDE_PX = 64

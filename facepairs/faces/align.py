@@ -13,12 +13,12 @@ import numpy as np
 from facepairs.errors import BadImage, NoFace, TooSmallFace
 from facepairs.faces.alignment import to_crop
 from facepairs.faces.detector import Face, search_photo
+from facepairs.faces.face_problem import MIN_FACE_PX, face_problem
 from facepairs.faces.hints import Hint, photo_hints
 from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
 from facepairs.images.photo import ImageSource, Photo, open_photo
 from facepairs.images.warp import Similarity
 
-MIN_FACE_PX = 24  # from the brows to the chin; smaller faces give no verdict
 LEVEL_DEG = 5.0  # a smaller roll is not worth a word
 
 
@@ -135,10 +135,8 @@ def align_and_keep(photo: Photo, spec: CropSpec, hints: bool = False) -> Aligned
         NoFace: As in `align_faces`.
         TooSmallFace: As in `align_faces`.
     """
-    from facepairs.faces.inspection import (
-        face_cache,
-        inspect_content,
-    )  # not needed by every command
+    from facepairs.faces.face_cache import face_cache  # two photos alone need no SQLite
+    from facepairs.faces.inspection import inspect_content
 
     assert isinstance(photo.content, bytes)
     record = inspect_content(photo.content, True, face_cache(), photo.name)
@@ -157,13 +155,9 @@ def usable_faces(found: list[Face], name: str) -> list[Face]:
         NoFace: There are no faces.
         TooSmallFace: The most prominent one is smaller than MIN_FACE_PX.
     """
-    if not found:
-        raise NoFace(f"{name}: no face found; use a photo in which the face is seen well")
-    if found[0].side_px < MIN_FACE_PX:
-        raise TooSmallFace(
-            f"{name}: its face measures {found[0].side_px:.0f} pixels from the brows to the chin, "
-            f"too few for a verdict; use a photo that shows it with {MIN_FACE_PX} or more"
-        )
+    if problem := face_problem(found):
+        error = NoFace if problem.problem == "no_face" else TooSmallFace
+        raise error(f"{name}: {problem.reason}")
     return [face for face in found if face.side_px >= MIN_FACE_PX]
 
 

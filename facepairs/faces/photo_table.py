@@ -9,12 +9,10 @@ import numpy.typing as npt
 
 from facepairs.choices import Align
 from facepairs.faces.alignment import fit_similarities, to_crops
+from facepairs.faces.face_problem import face_problem
 from facepairs.faces.photo_record import PhotoRecord
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import CropPlan
-
-NO_FACE = "no_face"
-NO_FACE_REASON = "shows no face that can be found; remove it or choose another photo"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +41,8 @@ class PhotoTable:
         Args:
             records: One record of each photo, in order.
             photos: How many there are.
-            align: With `landmarks`, a photo without a face cannot be used; without, no faces are
-                reported, even where a record has some.
+            align: With `landmarks`, a photo without a face, or with too small a one, cannot be
+                used; without, no faces are reported, even where a record has some.
         """
         plain, faces = np.zeros(photos, np.bool_), np.zeros(photos, np.int32)
         landmarks = np.full((photos, 5, 2), np.nan, np.float32)
@@ -53,11 +51,13 @@ class PhotoTable:
             plain[number] = record.plain
             if record.problem:
                 problems[number] = record.problem, record.reason
-            elif align == "landmarks" and record.face is None:
-                problems[number] = NO_FACE, NO_FACE_REASON
             elif align == "landmarks":
-                faces[number] = len(record.faces)
-                landmarks[number], scores[number] = record.face.landmarks, record.face.score
+                face = record.face
+                if problem := face_problem([face] if face else []):
+                    problems[number] = problem
+                elif face:
+                    faces[number] = len(record.faces or ())
+                    landmarks[number], scores[number] = face.landmarks, face.score
         return cls(plain, landmarks if align == "landmarks" else None, faces, scores, problems)
 
     def __len__(self) -> int:

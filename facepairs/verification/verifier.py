@@ -1,9 +1,9 @@
 """`Verifier`: compare the faces of two photos, embed images, and score many pairs of files."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from facepairs.errors import BadData
 from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
 from facepairs.images.crop import Crop
 from facepairs.images.photo import ImageSource, open_photo
+from facepairs.support.background import Background
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.loading import Model, open_model, open_scorer
-from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
+from facepairs.verification.scorer import BATCH_CROPS, ScoreArray, Scorer
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,27 @@ class Verifier:
     Args:
         bundle: A bundle or an external embedder.
         threads: Threads of one call of the network; None for one per core.
-        quick: Open the network sooner and run it slower: for a pair or two.
+        quick: For a pair or two: open the network sooner, in another thread, and run it slower;
+            read two photos at the same time. What is wrong with the network is raised when it is
+            first used.
     """
 
     def __init__(self, bundle: Model, threads: int | None = None, quick: bool = False) -> None:
         self.bundle = bundle
-        self.scorer = open_scorer(bundle, threads, quick)
+        self._quick = quick
+        self._open: Callable[[], Scorer] = partial(open_scorer, bundle, threads, quick)
+        if quick:
+            self._open = Background(self._open).result
+        else:
+            self.scorer  # noqa: B018 - opens it
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """The network."""
+        return self._open()
+
+    def __reduce__(self) -> Any:
+        return _restore, (self.bundle, self.scorer)
 
     @classmethod
     def load(
@@ -77,7 +93,7 @@ class Verifier:
         Args:
             path: None and the word `default` mean the bundle that comes with the package.
             threads: Threads of one call of the network; None for one per core.
-            quick: Open the network sooner and run it slower: for a pair or two.
+            quick: As for `Verifier`.
 
         Raises:
             BadBundle: The model is missing, damaged, or of another schema.
@@ -165,8 +181,12 @@ class Verifier:
             only the most prominent faces are compared.
         """
         point = operating_point(self.bundle, threshold, max_fmr)
+        align_right: Callable[[], list[AlignedFace]]
+        align_right = partial(self.align_faces, b, _name_of(b, "second image"), every)
+        if self._quick:
+            align_right = Background(align_right).result
         left = self.align_faces(a, _name_of(a, "first image"), every)
-        right = self.align_faces(b, _name_of(b, "second image"), every)
+        right = align_right()
         pairs = [(one, other) for one in left for other in right]
         scores = self.scorer.score_pairs(
             np.stack([one.crop for one, _ in pairs]), np.stack([other.crop for _, other in pairs])
@@ -255,6 +275,13 @@ class Verifier:
             ordered_map=ordered_map,
             errors=errors,
         )
+
+
+def _restore(bundle: Model, scorer: Scorer) -> Verifier:
+    """Return a pickled verifier."""
+    verifier = Verifier.__new__(Verifier)
+    vars(verifier).update(bundle=bundle, scorer=scorer, _quick=False)
+    return verifier
 
 
 def _name_of(source: ImageSource, name: str) -> str | None:
