@@ -96,7 +96,8 @@ def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Pixels, floa
     Args:
         photo: What `open_photo` returned.
         long_px: Allow a JPEG to be decoded at a half, a quarter or an eighth of its size (libjpeg's
-            DCT scaling), as long as the longer side keeps this many pixels.
+            DCT scaling), as long as the longer side keeps this many pixels. Turned photos of odd
+            sides may not be.
 
     Returns:
         uint8[H, W, 3] and its scale relative to the stored photo, at most 1.

@@ -1,7 +1,6 @@
 """Convert images of any mode and arrays of any kind to uint8 RGB.
 
-Only colours count: alpha is dropped (the colour below it is kept, as TensorFlow's decoders do) and
-colour profiles are ignored.
+Only colours count: alpha is dropped (the colour below it is kept) and colour profiles are ignored.
 """
 
 from typing import Any

@@ -206,6 +206,7 @@ def test_a_jpeg_of_several_scans_costs_its_stored_size() -> None:
     assert decode_cost_px(encoded("JPEG", progressive=True), 100, large) == large
     assert decode_cost_px(encoded("PNG"), large, large) == large
     assert decode_cost_px(encoded("WEBP"), 100, 100) > 200
+    assert decode_cost_px(encoded("AVIF"), 100, 100) > 200
     assert decode_cost_px(np.zeros((10, 10)), 100, 100) == 100
 
 
