@@ -1,5 +1,6 @@
-"""Measure light and sharpness of a photo, and list what makes its score less reliable."""
+"""List what makes the score of a photo less reliable: light, sharpness, size, pose, cover."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -8,12 +9,15 @@ import numpy.typing as npt
 from facepairs.faces.detector import Face
 from facepairs.images.crop import Crop
 
-# Measured on training photos of LFW's View 1, deep-funneled, centre 128 of 250. Light (2,500
-# photos): 1 % are below .298, 1 % above .662. Sharpness (800 photos): less than .5 % are below
-# .555, half below .612; of photos shrunk to a third and enlarged again, about 95 % are below .555.
-DARK, BRIGHT = 0.30, 0.66
-BLURRED = 0.555
-PROFILE_YAW = 0.35  # offset of the nose tip, in eye distances
+# Measured on one photo each of 1,500 training people of LFW's View 1, aligned, centre 128 of 250.
+# One in a hundred is darker than DARK, brighter than BRIGHT, less sharp than BLURRED (of photos
+# shrunk to a third and enlarged again, four in five), has a nose beside PROFILE_YAW, or a score
+# below COVERED. Their roll is 0 +- 4 degrees; none is above TURNED_DEG.
+DARK, BRIGHT = 0.26, 0.66
+BLURRED = 0.552
+PROFILE_YAW = 0.36  # the nose's offset from the middle of the eyes, in eye distances
+COVERED = 0.905  # of faces with the lower half covered, half are below; of those without eyes, all
+TURNED_DEG = 30.0
 SMALL = 0.5  # pixels of the photo per pixel of the crop, along a side
 
 Gray = npt.NDArray[np.float64]
@@ -66,10 +70,11 @@ def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple
     Args:
         crop: uint8[crop_px, crop_px, 3].
         source_px: Side of the square in the photo that the crop was resized from.
-        face: The face as it was detected; only it can give the hint `profile`.
+        face: The face that was aligned; None for a whole image.
 
     Returns:
-        Hints of the kinds `small`, `blurred`, `dark`, `bright` and `profile`.
+        Hints of the kinds `small`, `blurred`, `dark` and `bright`, and of a face `profile`,
+        `covered` and `turned`.
     """
     crop_px = len(crop)
     gray = gray_of(crop)
@@ -84,6 +89,13 @@ def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple
         hints.append(Hint("dark", f"dark: mean light {light:.2f} of 1"))
     if light > BRIGHT:
         hints.append(Hint("bright", f"too bright: mean light {light:.2f} of 1"))
-    if face is not None and abs(face.yaw) > PROFILE_YAW:
-        hints.append(Hint("profile", "the face is seen from the side"))
-    return tuple(hints)
+    return (*hints, *_face_hints(face)) if face else tuple(hints)
+
+
+def _face_hints(face: Face) -> Iterator[Hint]:
+    if abs(face.yaw) > PROFILE_YAW:
+        yield Hint("profile", "the face is seen from the side")
+    if face.score < COVERED:
+        yield Hint("covered", f"covered in part, or hard to make out: certainty {face.score:.2f}")
+    if abs(face.roll_deg) > TURNED_DEG:
+        yield Hint("turned", f"turned by {abs(face.roll_deg):.0f} degrees; it was turned upright")

@@ -1,4 +1,4 @@
-"""Dark, bright, blurred, small and profile photos get hints; good photos get none."""
+"""Photos that are hard to judge get hints of the right kind; good photos get none."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from facepairs.faces.alignment import TEMPLATE
 from facepairs.faces.detector import Face
-from facepairs.faces.hints import photo_hints, sharpness
+from facepairs.faces.hints import COVERED, PROFILE_YAW, TURNED_DEG, photo_hints, sharpness
 from facepairs.images.crop import CropSpec, load_crop
 
 SPEC = CropSpec(250, 128)
@@ -26,9 +27,17 @@ def kinds(crop, side_px=128, face=None):
     return {hint.kind for hint in photo_hints(crop, side_px, face)}
 
 
+def face(yaw=0.0, roll_deg=0.0, score=0.93):
+    """A face whose nose tip is beside the middle of the eyes, turned clockwise."""
+    landmarks = TEMPLATE.copy()
+    landmarks[2, 0] = landmarks[:2, 0].mean() + yaw * np.ptp(landmarks[:2, 0])
+    cos, sin = np.cos(np.radians(roll_deg)), np.sin(np.radians(roll_deg))
+    return Face((landmarks - 124.5) @ np.array([[cos, sin], [-sin, cos]]) + 124.5, score)
+
+
 def test_a_good_photo_has_no_hints(crop):
     assert kinds(crop) == set()
-    assert kinds(crop, face=Face(0, 0, 100)) == set()
+    assert kinds(crop, face=face()) == set()
 
 
 def test_dark_and_bright_photos_are_named(crop):
@@ -43,12 +52,24 @@ def test_an_enlarged_photo_is_blurred(crop):
         assert kinds(np.asarray(small.resize((128, 128), Image.Resampling.BILINEAR))) == {"blurred"}
 
 
-def test_small_photos_and_profiles_are_named(crop):
+def test_small_photos_are_named(crop):
     assert kinds(crop, side_px=40) == {"small"}
-    assert kinds(crop, face=Face(0, 0, 100, profile=True)) == {"profile"}
     text = photo_hints(crop, 40.4)[0].text
     assert "40" in text
     assert "128" in text
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_pose_of_a_face_is_named(crop, sign):
+    assert kinds(crop, face=face(yaw=sign * (PROFILE_YAW + 0.1))) == {"profile"}
+    assert kinds(crop, face=face(yaw=sign * (PROFILE_YAW - 0.1))) == set()
+    for roll_deg in (TURNED_DEG + 5, 90, 180):
+        assert kinds(crop, face=face(roll_deg=sign * roll_deg)) == {"turned"}
+    assert kinds(crop, face=face(roll_deg=sign * (TURNED_DEG - 5))) == set()
+
+
+def test_an_uncertain_face_is_named(crop):
+    assert kinds(crop, face=face(score=COVERED - 0.01)) == {"covered"}
 
 
 @given(st.integers(1, 40), st.integers(0, 255))

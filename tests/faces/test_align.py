@@ -1,0 +1,191 @@
+"""Faces are found and aligned in photos of any kind; a photo without a face is refused by name."""
+
+import io
+
+import numpy as np
+import pytest
+from drawn_scenes import Place, canvas, drawn_faces, faceless, paste, tight_crop
+from PIL import Image
+
+from facepairs.errors import BadImage, NoFace, TooSmallFace
+from facepairs.faces import detector
+from facepairs.faces.align import (
+    FaceCells,
+    align_and_keep,
+    align_faces,
+    unaligned_face,
+)
+from facepairs.faces.face_problem import MIN_FACE_PX
+from facepairs.images.crop import CropSpec, load_crop
+from facepairs.images.photo import open_photo
+
+SPEC = CropSpec(250, 128)
+GREY_LEVELS = 14  # mean difference of crops of one face that was scaled and turned
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    return drawn_faces(tmp_path_factory.mktemp("drawn") / "faces")
+
+
+def difference(one, other):
+    return float(np.abs(one.crop.astype(int) - other.crop.astype(int)).mean())
+
+
+def encoded(picture, kind="PNG", **options):
+    data = io.BytesIO()
+    picture.save(data, kind, **options)
+    return data.getvalue()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        Place(300, 260, 250),
+        Place(470, 200, 180, 15),
+        Place(320, 240, 420, -30),
+        Place(210, 330, 300, 8),
+    ],
+)
+def test_a_face_gives_the_same_crop_wherever_it_is(drawn, place):
+    for face in drawn[:3]:
+        (alone,) = align_faces(face, SPEC)
+        (found,) = align_faces(paste(canvas(700, 520), face, place), SPEC)
+        assert difference(alone, found) < GREY_LEVELS
+        assert found.face.roll_deg - alone.face.roll_deg == pytest.approx(-place.roll_deg, abs=8)
+        assert found.face.side_px == pytest.approx(place.face_px, rel=0.15)
+        left, top, side = found.box
+        assert abs(left + side / 2 - place.x) < 0.1 * place.side_px
+        assert abs(top + side / 2 - place.y) < 0.1 * place.side_px
+        assert found.faces == 1
+
+
+@pytest.mark.parametrize("turn_deg", [90, 180, 270])
+def test_a_photo_on_its_side_is_found_or_refused(drawn, turn_deg):
+    found = 0
+    for face in drawn:
+        picture = paste(canvas(640, 480), face, Place(320, 240, 380))
+        (upright,) = align_faces(picture, SPEC)
+        try:
+            (turned,) = align_faces(picture.rotate(turn_deg, expand=True), SPEC)
+        except NoFace:
+            continue
+        found += 1
+        assert difference(upright, turned) < GREY_LEVELS
+        assert "turned" in {hint.kind for hint in turned.hints}
+    assert found >= len(drawn) - 1
+
+
+def test_the_kind_of_source_does_not_matter(drawn, tmp_path):
+    picture = paste(canvas(420, 380), drawn[0], Place(200, 190, 260))
+    path = tmp_path / "photo.png"
+    picture.save(path)
+    (expected,) = align_faces(path, SPEC)
+    for source in (str(path), path.read_bytes(), io.BytesIO(path.read_bytes()), picture):
+        (found,) = align_faces(source, SPEC)
+        assert np.array_equal(found.crop, expected.crop)
+        assert found.to_json() == expected.to_json()
+    (found,) = align_faces(np.asarray(picture), SPEC)
+    assert np.array_equal(found.crop, expected.crop)
+
+
+def test_the_camera_s_orientation_is_obeyed(drawn):
+    picture = paste(canvas(420, 380), drawn[0], Place(200, 190, 260))
+    (upright,) = align_faces(encoded(picture), SPEC)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned clockwise by 90 degrees
+    stored = encoded(picture.transpose(Image.Transpose.ROTATE_90), exif=exif)
+    (found,) = align_faces(stored, SPEC)
+    assert np.array_equal(found.crop, upright.crop)
+    assert found.box == upright.box
+
+
+@pytest.mark.parametrize("name", faceless())
+def test_a_photo_without_a_face_is_refused_by_name(name):
+    picture = faceless()[name]
+    for align in (align_faces, keep):
+        with pytest.raises(NoFace, match=r"^the photo: no face found; use a photo"):
+            align(encoded(picture), SPEC, "the photo")
+
+
+def keep(source, spec, name=None, hints=True):
+    return [align_and_keep(open_photo(source, name), spec, hints)]
+
+
+def test_tight_grey_crops_are_found_or_refused(drawn):
+    found = 0
+    for face in drawn:
+        data = encoded(tight_crop(face), "PPM")
+        assert data.startswith(b"P5")
+        try:
+            (aligned,) = align_faces(data, SPEC, "tight.pgm")
+        except NoFace:
+            continue
+        found += 1
+        assert aligned.face.side_px == pytest.approx(90, rel=0.15)
+    assert found >= len(drawn) - 1
+
+
+def test_the_most_prominent_of_several_faces_is_used(drawn):
+    group = canvas(900, 420)
+    places = [Place(150, 200, 180), Place(450, 210, 260), Place(750, 200, 180)]
+    for face, place in zip(drawn[::2], places, strict=True):
+        paste(group, face, place)
+    (chosen,) = align_faces(group, SPEC)
+    assert chosen.faces == 3
+    assert abs(chosen.box[0] + chosen.box[2] / 2 - 450) < 20
+    assert "the most prominent of 3" in chosen.describe()
+    every = align_faces(group, SPEC, every=True)
+    assert np.array_equal(every[0].crop, chosen.crop)
+    assert sorted(round(one.face.centre[0] / 300 - 0.5) for one in every) == [0, 1, 2]
+    for one, face in zip(sorted(every, key=lambda one: one.box[0]), drawn[::2], strict=True):
+        assert difference(one, align_faces(face, SPEC)[0]) < GREY_LEVELS
+
+
+def test_a_face_of_too_few_pixels_gives_no_verdict(drawn):
+    small = Place(160, 120, 44)
+    assert small.face_px < MIN_FACE_PX
+    photo = paste(canvas(320, 240), drawn[3], small)
+    for align in (align_faces, keep):
+        with pytest.raises(TooSmallFace, match=r"^far\.png: its face measures (19|20|21) pixels"):
+            align(encoded(photo), SPEC, "far.png")
+    both = paste(
+        paste(canvas(640, 480), drawn[2], Place(300, 240, 300)), drawn[0], Place(590, 60, 40)
+    )
+    assert len(align_faces(both, SPEC, every=True)) == 1
+
+
+def test_what_is_found_is_kept_and_equal(drawn, monkeypatch):
+    data = encoded(paste(canvas(512, 400), drawn[1], Place(230, 190, 310, 11)), "JPEG")
+    (expected,) = align_faces(data, SPEC)
+    (first,) = keep(data, SPEC)
+    monkeypatch.setattr(detector, "find_faces", None)
+    (again,) = keep(data, SPEC)
+    for found in (first, again):
+        assert np.array_equal(found.crop, expected.crop)
+        assert found.to_json() == expected.to_json()
+
+
+def test_an_unreadable_file_is_refused_by_name():
+    for data, reason in ((b"no image", "not a"), (b"", "empty")):
+        for align in (align_faces, keep):
+            with pytest.raises(BadImage, match=rf"^broken\.jpg: .*{reason}"):
+                align(data, SPEC, "broken.jpg")
+
+
+def test_without_alignment_the_whole_image_is_used(drawn):
+    for picture in (canvas(64, 48), Image.open(drawn[0])):
+        face = unaligned_face(open_photo(picture, "x"), SPEC)
+        assert np.array_equal(face.crop, load_crop(picture, SPEC))
+        assert (face.box, face.faces, face.to_json()["landmarks"]) == (None, None, None)
+        assert "the whole image" in face.describe()
+        assert face.to_cells()[:2] == ("", "")
+
+
+def test_a_face_in_a_row_of_csv(drawn):
+    (face,) = align_faces(drawn[0], SPEC)
+    cells = face.to_cells()
+    assert isinstance(cells, FaceCells)
+    assert cells.box == " ".join(map(str, face.box))
+    assert cells.faces == "1"
+    assert cells.hints.split() == [hint.kind for hint in face.hints]
