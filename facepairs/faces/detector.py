@@ -29,17 +29,14 @@ SEARCH_PX = 640  # longer side of the photo in the first search
 LARGE_PX = 1600  # longer side in the search for small faces
 PADDING = 0.5  # of each side, around a face that fills its photo
 MIN_CANDIDATE = 0.6  # score of a single detection
-View = tuple[float, int]
-VIEWS: tuple[View, ...] = (
-    (0.8, 136),
-    (1.0, 160),
-)  # pixels per pixel of the frame, and side in pixels
+View = tuple[float, int]  # pixels per pixel of the frame, and side in pixels
+VIEWS: tuple[View, ...] = ((0.8, 136), (1.0, 160))
 MAX_VIEW_ERROR_PX = 25  # mean distance of a view's landmarks from the template, in frame pixels
 TURNS_DEG = range(45, 360, 45)
 MAX_ROUNDS, SETTLED_PX = 4, 2.0  # until landmarks move less than that, in frame pixels
 CERTAIN = 0.9  # mean score of the views; below, the photo is also searched turned
 MIN_SCORE = 0.84
-MIN_TURNED_SCORE = 0.91  # upside down, much resembles a face
+UPRIGHT = 0.91  # upside down, much resembles a face, but not surely
 MAX_ROLL_DEG = 60  # more counts as turned
 MIN_DISTANCE = 0.4  # of the centres of two faces, in sides of the smaller one
 MIRRORED = [1, 0, 2, 4, 3]  # landmarks of a mirror image
@@ -153,7 +150,7 @@ def _locate(picture: Image.Image, candidates: list[Face], every: bool) -> list[F
     located: list[Face] = []
     while rest and (every or not located):
         face = _refine(picture, rest.pop(0))
-        if face and face.score >= _required_score(face):
+        if face and face.score >= _required_score(face) and _is_upright(picture, face):
             located.append(face)
     others = [face for face in rest if face.score >= _required_score(face)]
     found = _distinct([*located, *others])
@@ -161,7 +158,7 @@ def _locate(picture: Image.Image, candidates: list[Face], every: bool) -> list[F
 
 
 def _required_score(face: Face) -> float:
-    return MIN_SCORE if abs(face.roll_deg) <= MAX_ROLL_DEG else MIN_TURNED_SCORE
+    return MIN_SCORE if abs(face.roll_deg) <= MAX_ROLL_DEG else UPRIGHT
 
 
 def _prominence(face: Face, size: tuple[int, int]) -> float:
@@ -176,7 +173,8 @@ def _candidates(picture: Image.Image, angle_deg: int, every: bool) -> list[Face]
     moderate, large = (min(1.0, side / longer) for side in (SEARCH_PX, LARGE_PX))
     found = _detect_in(picture, moderate, angle_deg)
     if moderate < 1 and angle_deg == 0 and (every or not found):
-        found += _detect_in(picture, large, angle_deg)
+        larger = _detect_in(picture, large, angle_deg)
+        found += [face for face in larger if not any(_overlap(face, one) for one in found)]
     return found or _detect_in(picture, moderate, angle_deg, PADDING)
 
 
@@ -217,6 +215,17 @@ def _refine(picture: Image.Image, face: Face) -> Face | None:
         if moved_px < SETTLED_PX:
             break
     return _detect_in_views(picture, face, VIEWS)
+
+
+def _is_upright(picture: Image.Image, face: Face) -> bool:
+    """Return whether a face does not look surer upside down."""
+    if face.score >= UPRIGHT:
+        return True
+    for middle in (face.centre, face.landmarks.mean(axis=0)):
+        other = _refine(picture, Face(2 * middle - face.landmarks, face.score))
+        if other is not None and other.score >= face.score:
+            return False
+    return True
 
 
 def _detect_in_views(picture: Image.Image, face: Face, views: Sequence[View]) -> Face | None:
