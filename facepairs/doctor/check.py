@@ -67,7 +67,7 @@ def check_index(
     findings = [*files.findings(sizes=not aligned), *faces.findings()]
     if aligned and labels:
         usable = np.ones(len(index), np.bool_)
-        usable[[*files.bad_images, *faces.small]] = False
+        usable[files.bad_images] = False
         findings += _label_findings(index, usable, progress, ordered_map, read_file)
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
     return DatasetReport(

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import msgspec
 
 from facepairs.choices import Align
-from facepairs.faces.face_problem import MIN_FACE_PX
 
 SCHEMA = 2
 MIN_SIDE_PX = 64
@@ -54,11 +53,6 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "note",
         "Of several faces in a photo the most prominent one is used; check that it is the right "
         "one ({count}): {paths}.",
-    ),
-    "small_face": (
-        "warning",
-        f"A face of less than {MIN_FACE_PX} pixels from the brows to the chin is too small for a "
-        "verdict ({count}): {paths}.",
     ),
     "special_file": ("warning", "{paths} is a pipe, socket or device, not opened; remove it."),
     "stray_file": ("note", "{paths} is not a photo of a person, and not used."),

@@ -21,7 +21,7 @@ from facepairs.beam.runner import choose_map
 from facepairs.beam.verify_pairs import verify_pairs_at
 from facepairs.bundles.thresholds import operating_point
 from facepairs.cli.main import main
-from facepairs.data.doctor import check_dataset
+from facepairs.doctor.check import check_dataset
 from facepairs.errors import BadConfig, BadData, BadImage, BadRun
 from facepairs.support.parallel import thread_map
 from facepairs.verification.verifier import Verifier
@@ -127,13 +127,16 @@ def test_without_a_runner_the_work_is_done_in_threads():
     assert choose_map(None, ()) is thread_map
 
 
-def test_the_report_is_the_same_on_beam_and_for_remote_photos(photos, remote):
-    here = check_dataset(photos).to_json()
+@pytest.mark.parametrize("align", ["landmarks", "none"])
+def test_the_report_is_the_same_on_beam_and_for_remote_photos(photos, remote, align):
+    here = check_dataset(photos, align).to_json()
     assert not here["ok"]
-    assert {finding["kind"] for finding in here["findings"]} >= {"same_photo_two_people"}
-    assert check_dataset_at(str(photos), runner=DIRECT).to_json() == here
+    kinds = {finding["kind"] for finding in here["findings"]}
+    assert kinds >= {"same_photo_two_people", "unreadable"}
+    assert ("no_face" in kinds) == (align == "landmarks")
+    assert check_dataset_at(str(photos), align, runner=DIRECT).to_json() == here
     for runner in (None, DIRECT):
-        there = check_dataset_at(remote, runner=runner).to_json()
+        there = check_dataset_at(remote, align, runner=runner).to_json()
         assert there["root"] == remote
         assert {**there, "root": here["root"]} == here
 
@@ -149,9 +152,7 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
     point = operating_point(verifier.bundle)
     outs = tmp_path / "a.csv", tmp_path / "b.csv"
     reports = [
-        verify_pairs_at(
-            verifier, str(listed), str(out), point, str(root), framing=False, runner=runner
-        )
+        verify_pairs_at(verifier, str(listed), str(out), point, str(root), runner=runner)
         for listed, out, root, runner in (
             (pairs, outs[0], photos, None),
             (pairs, outs[1], photos, DIRECT),

@@ -17,7 +17,7 @@ from facepairs.pipeline.records.manifest import MANIFEST
 from facepairs.pipeline.records.shard import ShardWriter
 from facepairs.support.parallel import thread_map
 
-SETTINGS = {"model": "difference"}
+SETTINGS = {"model": "difference", "align": "none"}
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_errors_name_the_remote_folders(photos):
     for path in photos.rglob("*.jpg"):
         FILES[f"mem://bucket/photos/{path.relative_to(photos)}"] = path.read_bytes()
     FILES["mem://bucket/photos/Person_03/0.jpg"] = b"no photo"
-    with pytest.raises(BadData, match=r"^mem://bucket/photos/Person_03/0.jpg: is not an image"):
+    with pytest.raises(BadData, match=r"^mem://bucket/photos/Person_03/0.jpg: not a JPEG"):
         build("mem://bucket/photos", "mem://bucket/cache")
     FILES["mem://bucket/taken/notes.txt"] = b""
     with pytest.raises(BadData, match=r"^mem://bucket/taken: exists and is no pair cache"):

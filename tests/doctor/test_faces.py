@@ -40,10 +40,10 @@ def test_every_unusual_face_is_found_once(photos: Path) -> None:
     assert found(report) == {
         "no_face": ("error", ("None/1.jpg",)),
         "several_faces": ("note", ("Two/1.jpg",)),
-        "small_face": ("warning", ("Small/1.jpg",)),
+        "small_face": ("error", ("Small/1.jpg",)),
         "turned_face": ("note", ("Tilted/1.jpg",)),
     }
-    assert report.bad_images == (1,)
+    assert report.bad_images == (1, 2)
     assert not report.ok
     assert report.align == "landmarks"
     assert phases == ["finding faces"]
