@@ -8,6 +8,8 @@ compares the two.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
 from typing import Any, TypeVar
 
 import cv2
@@ -21,9 +23,11 @@ from facepairs.images.crop_plan import CropPlan
 from facepairs.images.photo import open_photo
 
 CHUNK = 128  # images per run of an unrolled graph; tracing more is slow
+MAX_BATCH_BYTES = 2**26  # the files of a larger batch are read one by one, to save memory
 MAX_SCALE = 2  # pixels of a photo per pixel of its crop; from here on, pixels are averaged first
 
 Maps = npt.NDArray[np.float64]
+_trace_lock = Lock()  # without it, threads that start together would each build a graph
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -54,6 +58,8 @@ class JpegCropper:
 
     def fits(self, data: bytes, to_crop: Maps) -> bool:
         """Return whether no pixels are averaged in the crop of one JPEG; see `crop`."""
+        if self.aligned:
+            return bool(_keeps_pixels(to_crop[None]))
         return bool(self._place_one(data, to_crop)[0])
 
     def crop(self, data: bytes, to_crop: Maps) -> Crop | None:
@@ -144,7 +150,7 @@ class JpegCropper:
         high = np.clip(np.ceil(corners.max(axis=2)) + 1, low, most)
         windows = np.hstack([low[:, ::-1], (high - low)[:, ::-1] + 1]).astype(np.int32)
         back = np.dstack([matrix, offset - low[:, :, None]])
-        return np.all(np.hypot(*matrix[:, :, 0].T) < MAX_SCALE), windows, back
+        return _keeps_pixels(to_crop), windows, back
 
     def _warp(self, back: Maps, *windows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """Return the aligned crops of windows: uint8[N, crop_px, crop_px, 3]."""
@@ -154,6 +160,26 @@ class JpegCropper:
             flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
             cv2.warpAffine(window, matrix, (side, side), crop, flags)
         return crops
+
+
+def _keeps_pixels(to_crop: Maps) -> np.bool_:
+    """Return whether maps, float64[N, 2, 3], shrink images by less than MAX_SCALE."""
+    return np.all(np.hypot(to_crop[:, 0, 0], to_crop[:, 1, 0]) > 1 / MAX_SCALE)
+
+
+@lru_cache(maxsize=1)
+def _traced_batch(jpegs: JpegCropper) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """Return the graph of `JpegCropper.batch` for CHUNK images; no crops where one does not fit."""
+
+    def crops_of(files: tf.Tensor, to_crop: tf.Tensor) -> tf.Tensor:
+        return jpegs.batch(files, to_crop, lambda: tf.zeros((0, *crop), tf.uint8))
+
+    crop = (jpegs.spec.crop_px, jpegs.spec.crop_px, 3)
+    files, to_crop = tf.TensorSpec([CHUNK], tf.string), tf.TensorSpec([CHUNK, 2, 3], tf.float64)
+    traced: Callable[[tf.Tensor, tf.Tensor], tf.Tensor] = tf.function(
+        crops_of, autograph=False
+    ).get_concrete_function(files, to_crop)
+    return traced
 
 
 class ImageCropper:
@@ -184,6 +210,23 @@ class ImageCropper:
         """
         crop = self._by_tensorflow(self.jpegs.crop, data, image, name)
         return self.plan.crop(open_photo(data, name), image) if crop is None else crop
+
+    def crop_many(self, data: list[bytes], images: npt.NDArray[np.integer[Any]]) -> list[Crop]:
+        """Return the crops of at most CHUNK plain JPEGs, or none if one has to be cropped alone.
+
+        Args:
+            data: The files.
+            images: int[N], their numbers.
+        """
+        missing = CHUNK - len(data)
+        files, maps = data + data[-1:] * missing, self.maps(np.pad(images, (0, missing), "edge"))
+        with _trace_lock:
+            graph = _traced_batch(self.jpegs)
+        try:
+            crops = graph(tf.constant(files), tf.constant(maps)).numpy()
+        except tf.errors.OpError:
+            return []
+        return list(crops[: len(data)])
 
     def _by_tensorflow(
         self, function: Callable[[bytes, Maps], T], data: bytes, image: int, name: str

@@ -12,9 +12,7 @@ from facepairs.errors import BadImage
 from facepairs.images.crop import Crop
 from facepairs.images.crop_plan import CropPlan
 from facepairs.images.photo import read_image_file
-from facepairs.pipeline.decode import ImageCropper, Maps, crop_each, read_files
-
-MAX_BATCH_BYTES = 2**26  # the files of a larger batch are read one by one, to save memory
+from facepairs.pipeline.decode import MAX_BATCH_BYTES, ImageCropper, Maps, crop_each, read_files
 
 
 class FileStore:

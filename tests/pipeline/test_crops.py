@@ -3,7 +3,6 @@
 import shutil
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from facepairs.images.crop_plan import CropPlan
 from facepairs.images.photo import open_photo
 from facepairs.images.warp import Similarity, warp
 from facepairs.pipeline import files
-from facepairs.pipeline.dataset import image_batches, make_dataset
+from facepairs.pipeline.dataset import image_batches
 from facepairs.pipeline.decode import ImageCropper
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
@@ -180,10 +179,3 @@ def test_a_damaged_image_raises_tensorflows_error(mixed, tmp_path, plan_of, size
     index.path(image).unlink()
     with pytest.raises(tf.errors.OpError, match=r"12\.jpg"):
         crops_of(store, [image] * 4, size)
-
-
-def test_batches_of_records_have_the_types_of_the_files_store(mixed, tmp_path):
-    plan = turned_plan(mixed, CROP)
-    block = sample_pairs(PairSampler(mixed.first, range(4), 0), 0, 8)
-    (batch,) = islice(make_dataset(FileStore(mixed, plan), lambda: iter([block]), 8), 1)
-    assert batch["images"].shape == (16, CROP, CROP, 3)

@@ -15,8 +15,10 @@ from facepairs.data.index import ReadFile, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadData
 from facepairs.images.crop_plan import CropPlan
-from facepairs.pipeline.decode import ImageCropper
+from facepairs.pipeline.decode import CHUNK, MAX_BATCH_BYTES, ImageCropper
 from facepairs.pipeline.records.manifest import REBUILD, RecordShard
+
+READ_PAIRS = CHUNK // 2  # how many pairs' files are in memory at a time
 
 
 def crop_bytes(crop_px: int) -> int:
@@ -84,38 +86,50 @@ class ShardWriter:
     def _records(self, plan: ShardPlan) -> Iterator[bytes]:
         """Yield serialised records; the same plan gives the same bytes."""
         cropper = ImageCropper(plan.crops)
-        columns = (plan.pairs.left, plan.pairs.right, plan.pairs.genuine)
-        for left, right, genuine in zip(*(column.tolist() for column in columns), strict=True):
-            feature = {"genuine": _int_feature(int(genuine))}
-            for side, image in (("left", left), ("right", right)):
-                content, to_crop = self._content(
-                    plan, cropper, int(np.searchsorted(plan.images, image))
-                )
-                feature[side] = _bytes_feature(content)
-                feature[f"{side}_map"] = _bytes_feature(to_crop)
-                feature[f"{side}_id"] = _int_feature(image)
-            example = tf.train.Example(features=tf.train.Features(feature=feature))
-            yield example.SerializeToString(deterministic=True)
+        for start in range(0, len(plan.pairs), READ_PAIRS):
+            pairs = plan.pairs.where(slice(start, start + READ_PAIRS))
+            sides = np.concatenate([pairs.left, pairs.right])
+            rows = np.searchsorted(plan.images, sides)
+            contents, maps = self._contents(plan, cropper, rows), cropper.maps(rows)
+            for number, genuine in enumerate(pairs.genuine.tolist()):
+                feature = {"genuine": _int_feature(int(genuine))}
+                for side, at in (("left", number), ("right", number + len(pairs))):
+                    feature[side] = _bytes_feature(contents[at])
+                    feature[f"{side}_map"] = _bytes_feature(maps[at].tobytes())
+                    feature[f"{side}_id"] = _int_feature(int(sides[at]))
+                example = tf.train.Example(features=tf.train.Features(feature=feature))
+                yield example.SerializeToString(deterministic=True)
 
-    def _content(self, plan: ShardPlan, cropper: ImageCropper, row: int) -> tuple[bytes, bytes]:
-        """Return the file or the crop of the image in a row of the plan, and the map to its crop.
+    def _contents(
+        self, plan: ShardPlan, cropper: ImageCropper, rows: npt.NDArray[np.int64]
+    ) -> list[bytes]:
+        """Return the file or the crop of the images in these rows of the plan.
 
         Raises:
-            BadData: The file has changed.
+            BadData: A file has changed.
             BadImage: It cannot be decoded.
         """
-        name = plan.names[row]
-        data, path = self._read(name, int(plan.sizes[row])), str(self.root / name)
+        is_small = plan.sizes[rows].sum() <= MAX_BATCH_BYTES
+        if self.encoding == "raw" and is_small and plan.crops.plain[rows].all():
+            files = [self._read(plan, row) for row in rows.tolist()]
+            crops = cropper.crop_many(files, rows)
+            if crops:
+                return [crop.tobytes() for crop in crops]
+        return [self._content(plan, cropper, row) for row in rows.tolist()]
+
+    def _content(self, plan: ShardPlan, cropper: ImageCropper, row: int) -> bytes:
+        """Return the file or the crop of one image."""
+        data, name = self._read(plan, row), str(self.root / plan.names[row])
         is_file = (
             self.encoding == "jpeg"
-            and len(data) < crop_bytes(cropper.plan.spec.crop_px)
-            and cropper.is_fast(data, row, path)
+            and len(data) < crop_bytes(plan.crops.spec.crop_px)
+            and cropper.is_fast(data, row, name)
         )
-        content = data if is_file else cropper.crop(data, row, path).tobytes()
-        return content, cropper.maps(np.array([row])).tobytes()
+        return data if is_file else cropper.crop(data, row, name).tobytes()
 
-    def _read(self, name: str, size: int) -> bytes:
+    def _read(self, plan: ShardPlan, row: int) -> bytes:
         """Read an image and check that its size is still that in the index."""
+        name, size = plan.names[row], int(plan.sizes[row])
         path = self.root / name
         try:
             data = self.read_file(name) if self.read_file else path.read_bytes()
