@@ -26,8 +26,9 @@ from facepairs.bundles.manifest import (
     parse_manifest,
 )
 from facepairs.bundles.thresholds import FmrThreshold
-from facepairs.bundles.writer import write_bundle
+from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.errors import BadBundle
+from facepairs.faces.alignment import TEMPLATE
 from facepairs.images.crop import CropSpec
 
 
@@ -309,3 +310,32 @@ def test_nothing_but_a_bundle_is_replaced(make_bundle, tmp_path):
         with pytest.raises(BadBundle, match="exists and is neither a bundle nor an empty folder"):
             write_bundle(out, bundle.raw, files)
     assert (other / "a.jpg").read_bytes() == b"photo"
+
+
+def test_the_alignment_is_recorded_with_its_template(make_bundle):
+    old = make_bundle()
+    edit(old, alignment=..., template=...)
+    old = Bundle.open(old.folder)
+    assert (old.alignment, old.template, old.aligned) == ("lfw-frame", None, False)
+    bundle = make_bundle(alignment="landmarks-5")
+    assert bundle.aligned
+    assert np.array_equal(bundle.template, TEMPLATE)
+    again = rewrite_bundle(bundle, bundle.folder, {"note": "again"})
+    assert (again.alignment, again.template) == (bundle.alignment, bundle.template)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"alignment": "landmarks-68"},
+        {"alignment": 5},
+        {"template": ...},
+        {"template": [[1.0, 2.0]] * 5},
+        {"template": []},
+    ],
+)
+def test_an_alignment_that_is_unknown_here_asks_for_an_upgrade(make_bundle, changes):
+    bundle = make_bundle(alignment="landmarks-5")
+    edit(bundle, **changes)
+    with pytest.raises(BadBundle, match=r"(alignment|template) is .*; upgrade facepairs"):
+        Bundle.open(bundle.folder)

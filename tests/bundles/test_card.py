@@ -5,6 +5,7 @@ from tiny_bundles import manifest_of
 from facepairs.bundles.bundle import NETWORK
 from facepairs.bundles.card import model_card
 from facepairs.bundles.manifest import IDENTITIES, parse_manifest
+from facepairs.faces.alignment import TEMPLATE
 
 RATES = {"threshold": 0.5, "measured_fmr": 0.09, "fmr_interval": [0.05, 0.15], "fnmr": 0.2}
 
@@ -51,3 +52,9 @@ def test_the_card_contains_every_part_of_the_manifest():
         "calibration error, cross-fitted: 0.010",
     ):  # fmt: skip
         assert text in card, text
+
+
+def test_the_card_names_the_alignment():
+    template = [list(point) for point in TEMPLATE.tolist()]
+    assert "the face in each is found" in card_of(alignment="landmarks-5", template=template)
+    assert "taken whole" in card_of()

@@ -8,10 +8,12 @@ import sys
 
 import numpy as np
 import pytest
+from drawn_scenes import drawn_faces
 from onnx import helper
 from tiny_bundles import NETWORK, embedding_network, onnx_model, tiny_bundle
 
 from facepairs.errors import BadBundle, BadData
+from facepairs.faces.align import align_faces
 from facepairs.images.crop import load_crop
 from facepairs.verification.external_embedder import ExternalEmbedder
 from facepairs.verification.verifier import Verifier
@@ -20,6 +22,7 @@ SIZE = 12
 TOML = {
     "file": "network.onnx", "size_px": SIZE, "layout": "nchw", "colours": "bgr",
     "mean": [103.9, 116.8, 123.7], "std": 57.5, "crop": [20, 32], "distance": "cosine",
+    "align": "none",
 }  # fmt: skip
 MATRIX = np.random.default_rng(1).normal(size=(SIZE * SIZE * 3, 7)).astype(np.float32)
 
@@ -168,10 +171,10 @@ def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
     model = embedder(tmp_path / "external") if described else bundle.folder
     verifier = Verifier.load(model, threads=1)
     taken = pickle.dumps(verifier)
-    wanted = verifier.embed(photos, framing=False)
+    wanted = verifier.embed(photos)
     shutil.rmtree(tmp_path / "bundle")
     shutil.rmtree(tmp_path / "external", ignore_errors=True)
-    assert np.array_equal(pickle.loads(taken).embed(photos, framing=False), wanted)
+    assert np.array_equal(pickle.loads(taken).embed(photos), wanted)
 
 
 @pytest.mark.parametrize(
@@ -275,3 +278,17 @@ def test_evaluate_measures_an_external_embedder(tmp_path, faces):
     assert summary["model"] == "other"
     assert summary["ece"] is None
     assert summary["threshold_source"] == "each half's from the other half of the pairs"
+
+
+def test_faces_are_aligned_unless_the_toml_says_no(tmp_path):
+    found = drawn_faces(tmp_path / "drawn", people=1)[0]
+    aligned, whole = (
+        Verifier.load(embedder(tmp_path / name, align=align))
+        for name, align in (("a", None), ("b", "none"))
+    )
+    assert (aligned.bundle.alignment, whole.bundle.alignment) == ("landmarks-5", "lfw-frame")
+    spec = aligned.bundle.framing
+    assert np.array_equal(aligned.crop(found), align_faces(found, spec)[0].crop)
+    assert np.array_equal(whole.crop(found), load_crop(found, spec))
+    with pytest.raises(BadBundle, match="align is 'eyes'; use one of landmarks, none"):
+        ExternalEmbedder.open(embedder(tmp_path / "c", align="eyes"))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.errors import BadRun
+from facepairs.faces.align import FaceCells
 from facepairs.verification.partial_results import PartialResults
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(["\udcff", "a\udc80b"])
@@ -127,6 +128,7 @@ def test_a_damaged_page_is_reported_wherever_it_is_read(tmp_path):
         results.add_images(f"person/{row:0100}.jpg" for row in range(rows))
         results.set_row_count(rows)
         results.put(list(range(rows)), np.ones((rows, 100), np.float32))
+        results.add_faces({row: FaceCells("1 2 30", "1", "small") for row in range(rows)})
         raise ZeroDivisionError
     file = tmp_path / "out.csv.partial" / "work.sqlite"
     saved = file.read_bytes()
@@ -146,9 +148,21 @@ def test_a_damaged_page_is_reported_wherever_it_is_read(tmp_path):
             results.set_row_count(rows)
             step = "values"
             results.get(np.arange(rows))
+            step = "faces"
+            results.hint_counts()
             raise ZeroDivisionError  # keep the folder
         reached.add(step)
     assert reached >= {"names", "rows"}
+
+
+def test_faces_are_stored_by_number_and_counted(tmp_path):
+    with PartialResults(tmp_path / "out.csv", "same", resume=False) as results:
+        results.add_faces({0: FaceCells("1 2 30", "1", "small dark"), 2: FaceCells("", "", "dark")})
+        results.add_faces({3: FaceCells("4 5 60", "12", "")})
+        assert results.image_face(0) == ("1 2 30", "1", "small dark")
+        assert results.image_face(1) == ("", "", "")
+        assert results.hint_counts() == {"dark": 2, "small": 1}
+        assert results.several_faces == 1
 
 
 def test_a_full_disk_is_reported(tmp_path, monkeypatch):

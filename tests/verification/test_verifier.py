@@ -13,8 +13,8 @@ from tiny_bundles import tiny_bundle
 
 import facepairs
 from facepairs.errors import BadBundle, BadConfig, BadData, BadImage
+from facepairs.images.photo import open_photo
 from facepairs.verification import bulk
-from facepairs.verification import verifier as module
 from facepairs.verification.verifier import Verdict, Verifier
 
 IMAGES = 12
@@ -117,13 +117,12 @@ def test_each_image_is_decoded_once_and_memory_is_bounded(verifier, photos, monk
     seen, kept = [], []
     lock = threading.Lock()
 
-    def counted(source, framing, name=None):
+    def counted(source, name):
         with lock:
             seen.append(source)
-        return load_crop(source, framing, name)
+        return open_photo(source, name)
 
-    load_crop = module.load_crop
-    monkeypatch.setattr(module, "load_crop", counted)
+    monkeypatch.setattr(bulk, "open_photo", counted)
     left, right = np.triu_indices(IMAGES, 1)
     verifier.score_images(photos, left, right)
     assert sorted(seen) == sorted(photos)

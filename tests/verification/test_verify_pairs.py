@@ -13,6 +13,7 @@ from tiny_bundles import FRAME_PX, tiny_bundle
 from facepairs.bundles.thresholds import OperatingPoint, operating_point
 from facepairs.errors import BadBundle, BadData, BadRun
 from facepairs.evaluation.scores import read_scores
+from facepairs.images.photo import open_photo
 from facepairs.support.lock import held
 from facepairs.verification import bulk
 from facepairs.verification import verify_pairs as module
@@ -64,7 +65,10 @@ def test_the_output_agrees_with_single_verdicts(verifier, photos, tmp_path):
     text = "left,right\n" + "".join(f"{a}.png,{b}.png\n" for a, b in chosen)
     report = run(verifier, write_list(photos / "all.csv", text), tmp_path / "out.csv")
     rows = rows_of(tmp_path / "out.csv")
-    assert list(rows[0]) == ["left", "right", "score", "probability", "same", "error"]
+    assert list(rows[0]) == [
+        "left", "right", "score", "probability", "same", "left_box", "left_faces", "left_hints",
+        "right_box", "right_faces", "right_hints", "error",
+    ]  # fmt: skip
     for (a, b), row in zip(chosen, rows, strict=True):
         verdict = verifier.verify(photos / f"{a}.png", photos / f"{b}.png")
         assert (row["left"], row["right"], row["error"]) == (f"{a}.png", f"{b}.png", "")
@@ -192,14 +196,13 @@ def test_unusable_paths_are_refused(embedder, tmp_path):
 
 def test_each_image_is_read_once_and_in_several_threads(embedder, photos, tmp_path, monkeypatch):
     seen, lock = [], threading.Lock()
-    crop = embedder.crop
 
-    def counted(source, *rest, **options):
+    def counted(source, name):
         with lock:
             seen.append((source, threading.get_ident()))
-        return crop(source, *rest, **options)
+        return open_photo(source, name)
 
-    monkeypatch.setattr(embedder, "crop", counted)
+    monkeypatch.setattr(bulk, "open_photo", counted)
     monkeypatch.setattr(bulk, "BATCH_CROPS", 1)
     text = "left,right\n" + "".join(
         f"{a}.png,{b}.png\n" for a in range(IMAGES) for b in range(IMAGES)
@@ -239,9 +242,8 @@ def stopped(verifier, photos, tmp_path, monkeypatch):
 
 def test_resuming_reads_only_what_is_left(stopped, verifier, photos, tmp_path, monkeypatch):
     seen = []
-    crop = verifier.crop
     monkeypatch.setattr(
-        verifier, "crop", lambda source, **options: seen.append(source) or crop(source, **options)
+        bulk, "open_photo", lambda source, name: seen.append(source) or open_photo(source, name)
     )
     report = run(verifier, stopped, tmp_path / "out.csv", photos, resume=True)
     assert 0 < len(set(seen)) < IMAGES

