@@ -33,6 +33,7 @@ from facepairs.evaluation.protocols import (
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.sources import RESULT, SCORES, ScoreSource
 from facepairs.images.crop import CropSpec
+from facepairs.images.crop_plan import ALIGNMENTS
 from facepairs.support.validation import validate
 from facepairs.verification.loading import Model
 from facepairs.verification.scorer import ScoreArray
@@ -317,7 +318,7 @@ def _read_crop(folder: Path) -> tuple[CropSpec, str | None]:
     try:
         train = read_table(folder / "config.toml")["train"]
         align = train.get("align", "none")
-        alignment = {"landmarks": "landmarks-5", "none": "lfw-frame"}[align]
+        alignment = ALIGNMENTS[align]
         return CropSpec(train["frame_px"], train["crop_px"]), alignment
     except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):
         return LFW_CROP, None

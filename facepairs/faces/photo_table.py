@@ -12,7 +12,7 @@ from facepairs.faces.alignment import fit_similarities, to_crops
 from facepairs.faces.face_problem import face_problem
 from facepairs.faces.photo_record import PhotoRecord
 from facepairs.images.crop import CropSpec
-from facepairs.images.crop_plan import CropPlan
+from facepairs.images.crop_plan import ALIGNMENTS, CropPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ class PhotoTable:
             ValueError: `align` is `landmarks`, but faces were not looked for.
         """
         if align == "none":
-            return CropPlan(spec, self.plain, None, "lfw-frame")
+            return CropPlan(spec, self.plain, None, ALIGNMENTS[align])
         if self.landmarks is None:
             raise ValueError("alignment needs landmarks; inspect the photos with them")
         to_crop = to_crops(fit_similarities(self.landmarks), spec)
-        return CropPlan(spec, self.plain, to_crop, "landmarks-5")
+        return CropPlan(spec, self.plain, to_crop, ALIGNMENTS[align])

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.choices import Align
 from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
 from facepairs.images.photo import Photo
 from facepairs.images.warp import Points, Similarity
 
 LFW_FRAME = "lfw-frame"  # the alignment of images that are taken as they are
+ALIGNMENTS: dict[Align, str] = {"landmarks": "landmarks-5", "none": LFW_FRAME}
+"""The name in a bundle's manifest of each way to align."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,8 @@ import msgspec
 from facepairs.choices import Align
 from facepairs.config import TrainConfig, from_table, read_table
 from facepairs.errors import BadConfig, BadRun
+from facepairs.evaluation.protocols import CATEGORIES
+from facepairs.images.crop_plan import ALIGNMENTS
 from facepairs.support.atomic import atomic_file
 from facepairs.support.outputs import is_free
 from facepairs.support.validation import did_you_mean, validate
@@ -199,6 +201,16 @@ def keep_settings(
             f"{path}: {'; '.join(changed)}: all folds are trained alike, so leave the settings as "
             "they were or choose another --out"
         )
+
+
+def category_of(folder: Path) -> str:
+    """Return LFW's category of a method, by the alignment in its `config.toml`.
+
+    Raises:
+        BadRun: The file cannot be used.
+    """
+    align: Align = _read_settings(folder / CONFIG).train.get("align", "none")
+    return CATEGORIES[ALIGNMENTS[align]]
 
 
 def check_data(folder: Path, digests: Mapping[str, str]) -> None:

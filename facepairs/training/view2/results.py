@@ -12,7 +12,7 @@ from facepairs.evaluation.metrics.summary import FoldSummary, Summary, summarise
 from facepairs.evaluation.scores import ScoreTable, write_scores
 from facepairs.evaluation.serialize import write_json
 from facepairs.training.view2.fold_record import SCORES, FinishedFold, fold_folder, read_fold
-from facepairs.training.view2.methods import CONFIG, METHODS, check_data
+from facepairs.training.view2.methods import CONFIG, METHODS, category_of, check_data
 
 RESULT = "result.json"
 SCHEMA = 2
@@ -107,7 +107,7 @@ def _method_result(
         if fold.record.machine not in machines:
             machines.append(fold.record.machine)
     result = MethodFigures(
-        **vars(summary) | {"folds": rows},
+        **vars(summary) | {"folds": rows, "category": category_of(folder)},
         method=method,
         folds_done=len(done),
         folds_in_all=folds,
