@@ -100,7 +100,12 @@ def evaluate(
         NotEnough: A class is missing or too rare.
     """
     score_sources, data = find_sources(sources, scores)
-    for_models = {"--protocol": protocol, "--pairs": pairs_csv, "--out": scores_out}
+    for_models = {
+        "--protocol": protocol,
+        "--pairs": pairs_csv,
+        "--out": scores_out,
+        "--skip-bad": skip_bad or None,
+    }
     _check_options([source.kind for source in score_sources], threshold, for_models)
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection, scored, left_out = None, {}, ""

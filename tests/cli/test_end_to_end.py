@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import command, facepairs, in_process
+from crop_plans import face_plan
 from PIL import Image
 
 from facepairs.data.synth.folder import write_synthetic_faces
@@ -181,8 +182,8 @@ def test_the_two_decoders_score_alike(run, faces):
 
     index = FaceIndex.scan(faces)
     verifier = Verifier.load(run.bundle)
-    framing = verifier.bundle.framing
-    store = FileStore(index, framing.frame_px, framing.crop_px)
+    spec = verifier.bundle.framing
+    store = FileStore(index, face_plan(index, spec.crop_px, spec.frame_px))
     pixels = store.loader(len(index))(np.arange(len(index), dtype=np.int32))
     import facepairs.models.fisher.tower  # noqa: F401 - registers its layers
 
@@ -268,7 +269,7 @@ def spoiled(tmp_path):
 
 def test_data_check_lists_every_problem_and_training_refuses(spoiled, settings, tmp_path):
     root, people, photos = spoiled
-    done = in_process("data", "check", root, "--json", check=1)
+    done = in_process("data", "check", root, "--no-labels", "--json", check=1)
     report = json.loads(done.stdout)
     named = {(f["kind"], path) for f in report["findings"] for path in f["paths"]}
     paths = {path for _, path in named}
@@ -276,7 +277,7 @@ def test_data_check_lists_every_problem_and_training_refuses(spoiled, settings, 
         assert f"{photo.parent.name}/{photo.name}" in paths
     assert {"Nobody_Here", "Loop"} <= paths
     assert not any(people[5].name in path for path in paths)  # one photo is normal
-    assert in_process("data", "check", root, check=1).stdout.count("error") >= 4
+    assert in_process("data", "check", root, "--no-labels", check=1).stdout.count("error") >= 4
 
     out = tmp_path / "run"
     done = in_process("train", root, "--out", out, "--config", settings, check=2)
@@ -296,7 +297,7 @@ def test_data_check_lists_every_problem_and_training_refuses(spoiled, settings, 
         "pixels",
         check=0,
     )
-    assert "3 unreadable or unsupported files skipped" in done.stderr
+    assert "3 unusable files skipped" in done.stderr
 
 
 @pytest.mark.parametrize(

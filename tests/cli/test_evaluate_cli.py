@@ -55,6 +55,7 @@ def test_several_are_compared_in_a_table(world):
     ("words", "why"),
     [
         (["{root}/run", "--pairs", "x.csv"], "--pairs goes with a bundle"),
+        (["{root}/scores.csv", "--skip-bad"], "--skip-bad goes with a bundle"),
         (
             ["{root}/scores.csv", "--report-dir", "{root}"],
             "is neither a report nor an empty folder",
@@ -68,12 +69,12 @@ def test_mistakes_get_one_line(world, words, why):
     assert why in done.stderr
 
 
-def test_a_bundle_beside_a_scores_file_of_its_own(world, tmp_path):
+def test_a_bundle_beside_a_scores_file_of_its_own(world, make_bundle, tmp_path):
     """A verifier's scores, written and compared with itself: no difference whatever."""
-    scores = tmp_path / "own.csv"
+    scores, bundle = tmp_path / "own.csv", make_bundle("embedding").folder
     pairs = ("--pairs", world / "scores.csv")
-    evaluate("default", world / "photos", *pairs, "--out", scores)
-    done = evaluate("default", scores, world / "photos", *pairs, "--json")
+    evaluate(bundle, world / "photos", *pairs, "--out", scores)
+    done = evaluate(bundle, scores, world / "photos", *pairs, "--json")
     compared = json.loads(done.stdout)
     (test,) = compared["comparison"]["tests"]
     assert test["auc"]["difference"] == 0
