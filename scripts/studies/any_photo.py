@@ -440,11 +440,19 @@ def failures(study: Study, rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def choose_photos(index: FaceIndex, lists: Path, most: int, seed: int) -> npt.NDArray[np.int64]:
-    """Return photos of View 1's test people by rising number, all or `most` drawn at random."""
+    """Return photos of View 1's test people by rising number, all or `most` drawn at random.
+
+    Two photos of everybody who has several come first: they are what genuine pairs are made of.
+    """
     people = np.concatenate(read_people(lists / "peopleDevTest.txt", index))
-    photos = np.concatenate([np.array(index.images_of(int(person))) for person in people])
     rng = np.random.Generator(np.random.Philox(key=seed))
-    return np.sort(rng.permutation(photos)[: most or None])
+    pairs, rest = [], []
+    for person in people:
+        photos = rng.permutation(np.array(index.images_of(int(person)))).tolist()
+        pairs += photos[:2] if len(photos) > 1 else []
+        rest += photos[2:] if len(photos) > 1 else photos
+    order = [*rng.permutation(pairs).tolist(), *rng.permutation(rest).tolist()]
+    return np.sort(np.array(order[: most or None], np.int64))
 
 
 def open_verifier(path: Path) -> Verifier:
@@ -484,7 +492,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("data", type=Path, help="LFW: Person_Name/photo.jpg")
     parser.add_argument("--lists", type=Path, required=True, help="folder of the official lists")
     parser.add_argument("--bundle", type=Path, required=True, help="trained on View 1, aligned")
-    parser.add_argument("--scenes", type=int, default=0, help="photos to draw; 0 for all")
+    parser.add_argument("--scenes", type=int, default=0, help="photos to use; 0 for all")
     parser.add_argument("--changed", type=int, default=300, help="of these, changed in every way")
     parser.add_argument("--groups", type=Path, help="photos annotated by dlib")
     parser.add_argument("--seed", type=int, default=1)
