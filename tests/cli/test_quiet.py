@@ -72,7 +72,7 @@ def broken(tmp_path_factory):
 
 @pytest.mark.skipif(not features.check("libtiff"), reason="this Pillow has no libtiff")
 def test_libtiff_prints_with_verbose_only(broken):
-    words = ("verify", broken, broken, "--no-framing")
+    words = ("verify", broken, broken)
     message = facepairs(*words, check=2).stderr
     assert message.startswith(f"facepairs: error: {broken}: damaged or truncated")
     assert message.count("\n") == 1

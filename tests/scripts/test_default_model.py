@@ -77,11 +77,11 @@ def test_it_trains_on_everybody_and_quotes_the_figures_of_the_folds(faces, view2
     for text in ("for research", "profile: FNMR 40 %", f"{result['accuracy']:.4f}", "| 10 |"):
         assert text in card
     photos = sorted(faces.glob("*/*.jpg"))[:2]
-    before = Verifier(bundle).verify(*photos, framing=False).score
+    before = Verifier(bundle).verify(*photos).score
     again = run_script(SCRIPT, faces, *common, "--out", out)  # resumes the finished run
     assert again.returncode == 0, again.stderr
     assert "resuming at step 2 of 2" in again.stderr
-    assert Verifier.load(out).verify(*photos, framing=False).score == before
+    assert Verifier.load(out).verify(*photos).score == before
     assert "profile" not in (out / "MODEL_CARD.md").read_text(encoding="utf-8")
 
 

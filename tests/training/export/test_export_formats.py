@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from drawn_scenes import drawn_faces
 from tiny_bundles import NETWORK, tiny_bundle
 
 from facepairs.bundles.bundle import MODEL
@@ -40,12 +41,28 @@ def test_the_onnx_export_has_a_toml_file_that_verify_reads(tiny, tmp_path):
     assert written == {k: v for k, v in printed.items() if k not in ("out", "bundle")}
     assert (out / NETWORK).read_bytes() == tiny.read(NETWORK)
     assert "uint8 [N, 16, 16, 3]" in (out / "README.md").read_text()
+    assert (printed["alignment"], printed["template"]) == ("lfw-frame", None)
     photos = np.random.default_rng(0).integers(0, 256, (2, 40, 40, 3), dtype=np.uint8)
     own, same = (
         Verifier.load(path).verify(*photos) for path in (tiny.folder, out / "embedder.toml")
     )
     assert same.score == pytest.approx(own.score, abs=1e-6)
     assert (same.same, same.threshold) == (own.same, own.threshold)
+
+
+def test_the_export_of_an_aligned_bundle_names_the_alignment(tmp_path):
+    bundle = tiny_bundle(tmp_path / "bundle", "embedding", alignment="landmarks-5")
+    out = tmp_path / "out"
+    record = export(bundle.folder, out, "onnx")
+    assert (record.alignment, record.template) == ("landmarks-5", bundle.template)
+    assert json.loads((out / "export.json").read_text())["template"][0] == [102.6, 112.1]
+    assert "(102.6, 112.1), (146.4, 112.1)" in (out / "README.md").read_text()
+    photos = drawn_faces(tmp_path / "drawn", people=1)
+    own, same = (
+        Verifier.load(path).verify(*photos) for path in (bundle.folder, out / "embedder.toml")
+    )
+    assert same.score == pytest.approx(own.score, abs=1e-6)
+    assert same.left.box == own.left.box
 
 
 def test_only_an_earlier_export_is_replaced(tiny, tmp_path):
