@@ -10,6 +10,7 @@ References:
 
 import hashlib
 import importlib.util
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +33,8 @@ STRIDES = (8, 16, 32)  # of the three output levels
 MULTIPLE_PX = STRIDES[-1]  # the input's sides are multiples of this
 OUTPUTS = [f"{kind}_{stride}" for kind in ("cls", "obj", "bbox", "kps") for stride in STRIDES]
 MAX_OVERLAP = 0.3  # intersection over union of two faces
+
+_opening = threading.Lock()
 
 Floats = npt.NDArray[np.float32]
 
@@ -119,9 +122,14 @@ def _suppress(rows: Floats) -> list[Detection]:
     return kept
 
 
-@lru_cache(maxsize=1)
 def _session() -> Any:
-    """Open the network once; ONNX Runtime's sessions may be used by several threads."""
+    """Return the network, opened once; several threads may use it."""
+    with _opening:  # else threads that start together would each open it
+        return _open_session()
+
+
+@lru_cache(maxsize=1)
+def _open_session() -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
