@@ -18,7 +18,6 @@ from facepairs.faces.alignment import TEMPLATE
 from facepairs.images.crop import CropSpec
 from facepairs.support.validation import shorten, validate
 
-SCHEMA = 1
 MANIFEST = "manifest.json"
 IDENTITIES = "identities.json"
 DIGEST = "manifest_sha256"
@@ -29,6 +28,8 @@ UPGRADE = "upgrade facepairs"
 
 Kind = Literal["pair", "embedding"]
 Alignment = Literal["landmarks-5", "lfw-frame"]
+# By alignment: versions that would take the photos of an aligned bundle whole refuse its schema.
+SCHEMAS: dict[Alignment, int] = {"lfw-frame": 1, "landmarks-5": 2}
 INPUT_COUNTS: dict[Kind, int] = {"pair": 2, "embedding": 1}
 
 
@@ -215,7 +216,7 @@ def parse_manifest(values: Mapping[str, Any]) -> Manifest:
         BadBundle: A field is missing or unusable; the message does not name the file.
     """
     header = validate(values, _SchemaVersion, error=BadBundle, advice="export the bundle again")
-    if header.schema != SCHEMA:
+    if header.schema not in SCHEMAS.values():
         raise BadBundle(_other_schema(header))
     if header.alignment not in get_args(Alignment):
         raise BadBundle(f"alignment is {shorten(header.alignment)}, unknown here; {UPGRADE}")
@@ -240,12 +241,13 @@ def template_points() -> tuple[tuple[float, ...], ...]:
 def _other_schema(header: _SchemaVersion) -> str:
     """Say which facepairs made a bundle of another schema, if known, and what to do."""
     version = header.versions.get("facepairs") if isinstance(header.versions, dict) else None
-    known = isinstance(version, str) and version.isprintable() and len(version) < 30
-    maker = f"facepairs {version}" if known else "facepairs"
+    is_name = isinstance(version, str) and version.isprintable() and len(version) < 30
+    maker = f"facepairs {version}" if is_name else "facepairs"
     age, advice = "an older", "train or export it again with this version, or install that one"
-    if header.schema > SCHEMA:
+    if header.schema > max(SCHEMAS.values()):
         age, advice = "a newer", UPGRADE
-    return f"made by {age} {maker} (schema {header.schema}, this one reads {SCHEMA}); {advice}"
+    known = " and ".join(map(str, SCHEMAS.values()))
+    return f"made by {age} {maker} (schema {header.schema}, this one reads {known}); {advice}"
 
 
 def manifest_digest(values: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from facepairs.bundles.manifest import (
     DIGEST,
     IDENTITIES,
     MANIFEST,
-    SCHEMA,
+    SCHEMAS,
     check_file_name,
     manifest_digest,
     parse_manifest,
@@ -109,8 +109,10 @@ def _complete(values: Mapping[str, Any], data: Mapping[str, bytes]) -> dict[str,
         for name, content in data.items()
     }
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    own = {"schema": SCHEMA, "created": created, "versions": _versions(), "files": files}
-    if values.get("alignment") == "landmarks-5":
+    alignment = values.get("alignment", "lfw-frame")
+    schema = SCHEMAS.get(alignment, 0)
+    own = {"schema": schema, "created": created, "versions": _versions(), "files": files}
+    if alignment == "landmarks-5":
         own["template"] = template_points()
     whole: dict[str, Any] = json.loads(json.dumps({**values, **own}, allow_nan=False))
     whole[DIGEST] = manifest_digest(whole)

@@ -82,8 +82,8 @@ def test_unknown_keys_are_ignored_and_optional_keys_may_be_missing(make_bundle):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 2}, "made by a newer facepairs .* .schema 2, this one reads 1.; upgrade"),
-        ({"schema": 0}, "an older facepairs .* .schema 0, this one reads 1.; train or export"),
+        ({"schema": 3}, "a newer facepairs .* .schema 3, this one reads 1 and 2.; upgrade"),
+        ({"schema": 0}, "an older facepairs .* .schema 0, this one reads 1 and 2.; train"),
         ({"schema": "1"}, "schema is '1'; use a whole number"),
         ({"schema": True}, "schema is True"),
         ({"schema": ...}, "schema is missing; use a whole number"),
@@ -319,6 +319,7 @@ def test_the_alignment_is_recorded_with_its_template(make_bundle):
     assert (old.alignment, old.template, old.aligned) == ("lfw-frame", None, False)
     bundle = make_bundle(alignment="landmarks-5")
     assert bundle.aligned
+    assert [one.raw["schema"] for one in (old, bundle)] == [1, 2]  # older versions refuse 2
     assert np.array_equal(bundle.template, TEMPLATE)
     again = rewrite_bundle(bundle, bundle.folder, {"note": "again"})
     assert (again.alignment, again.template) == (bundle.alignment, bundle.template)
