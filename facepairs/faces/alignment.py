@@ -51,7 +51,8 @@ def fit_similarities(landmarks: npt.NDArray[np.floating]) -> Points:
         float64[N, 2, 3]: matrix and offset of each map.
     """
     cos, sin, x, y = _fit(*landmarks.astype(np.float64).transpose(2, 1, 0))
-    return np.stack([cos, -sin, x, sin, cos, y], axis=1).reshape(-1, 2, 3)
+    maps: Points = np.stack([cos, -sin, x, sin, cos, y], axis=1).reshape(-1, 2, 3)
+    return maps
 
 
 def _fit(xs: Any, ys: Any) -> tuple[Any, Any, Any, Any]:
@@ -84,6 +85,6 @@ def to_crops(to_frame: Points, spec: CropSpec) -> Points:
     """Return the maps to the crop for many faces, float64[N, 2, 3], as `to_crop`."""
     frame = Similarity(np.eye(2), np.zeros(2))
     square = to_crop(frame, spec)
-    crops = to_frame * square.matrix[0, 0]
+    crops: Points = to_frame * square.matrix[0, 0]
     crops[:, :, 2] += square.offset
     return crops

@@ -42,6 +42,9 @@ MIN_DISTANCE = 0.4  # of the centres of two faces, in sides of the smaller one
 MIRRORED = [1, 0, 2, 4, 3]  # landmarks of a mirror image
 
 
+UNMOVED = Similarity(np.eye(2), np.zeros(2))
+
+
 @dataclass(frozen=True, eq=False)
 class Face:
     """A detected face, in pixels of its image.
@@ -235,29 +238,28 @@ def _detect_in_views(picture: Image.Image, face: Face, views: Sequence[View]) ->
         The mean of what the views show, None if none shows the face. Where only some of them do,
         the others lower the score.
     """
-    maps = [centred_square(face.to_frame, FRAME_PX, scale, side_px) for scale, side_px in views]
-    upright = [_cut(picture, to, side_px) for to, (_, side_px) in zip(maps, views, strict=True)]
+    maps = [centred_square(face.to_frame, FRAME_PX, *view).inverse() for view in views]
+    upright = [_cut(picture, back, side_px) for back, (_, side_px) in zip(maps, views, strict=True)]
     both = [image for view in upright for image in (view, view[:, ::-1])]
     found = []
     for number, detections in enumerate(detect(both, MIN_CANDIDATE / 2)):
-        to_view, (scale, side_px) = maps[number // 2], views[number // 2]
+        back, (scale, side_px) = maps[number // 2], views[number // 2]
         points = [one.landmarks for one in detections]
         if number % 2:
             points = [((side_px - 1, 0) - one * (1, -1))[MIRRORED] for one in points]
-        expected = to_view(face.to_frame.inverse()(TEMPLATE))
+        expected = centred_square(UNMOVED, FRAME_PX, scale, side_px)(TEMPLATE)
         distances = [_distance(one, expected) for one in points]
         nearest = int(np.argmin(distances)) if distances else -1
         if distances and distances[nearest] <= MAX_VIEW_ERROR_PX * scale:
-            found.append(Face(to_view.inverse()(points[nearest]), detections[nearest].score))
+            found.append(Face(back(points[nearest]), detections[nearest].score))
     if not found:
         return None
     landmarks = np.mean([one.landmarks for one in found], axis=0)
     return Face(landmarks, sum(one.score for one in found) / len(both))
 
 
-def _cut(picture: Image.Image, to_view: Similarity, side_px: int) -> Pixels:
+def _cut(picture: Image.Image, back: Similarity, side_px: int) -> Pixels:
     """Cut out a view like `warp`, with Pillow: twice as fast, but not the same in every version."""
-    back = to_view.inverse()
     reduction = int(back.scale)
     if reduction > 1:
         left, top, right, bottom = source_window(back, side_px, *picture.size)
