@@ -88,8 +88,8 @@ def test_the_bundle_decides_model_image_size_and_crop(start):
     folder = str(start[0])
     settings = settings_from_bundle({"init": folder, "seed": 3})
     assert settings == {
-        "init": folder, "seed": 3, "model": "siamese-conv", "image_size": PX, "frame_px": 250,
-        "crop_px": 112,
+        "init": folder, "seed": 3, "model": "siamese-conv", "image_size": PX, "align": "none",
+        "frame_px": 250, "crop_px": 112,
     }  # fmt: skip
     assert settings_from_bundle({"init": folder, "crop_px": 112})["crop_px"] == 112
 
