@@ -100,11 +100,13 @@ def _standing_out(index: FaceIndex, left: Indices, right: Indices, log_odds: Flo
     `log_odds` are those of one person in both photos of a pair.
     """
 
-    def sums(of: npt.NDArray[np.int64], size: int) -> tuple[Floats, Floats]:
-        return np.bincount(of, log_odds, size), np.bincount(of, minlength=size).astype(np.float64)
+    def sums(of: Indices, size: int) -> Floats:
+        """Return the log odds of all pairs and their number: float64[2, size]."""
+        weights = (log_odds, np.ones(len(of)))
+        return np.array([np.bincount(of, weight, size) for weight in weights], np.float64)
 
     photos = len(index)
-    own, own_pairs = np.add(sums(left, photos), sums(right, photos))
+    own, own_pairs = sums(left, photos) + sums(right, photos)
     folder, folder_pairs = sums(index.person_of[left].astype(np.int64), len(index.people))
     rest, rest_pairs = folder[index.person_of] - own, folder_pairs[index.person_of] - own_pairs
     known = (own_pairs > 0) & (rest_pairs > 0)

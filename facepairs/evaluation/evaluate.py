@@ -108,7 +108,8 @@ def evaluate(
     }
     _check_options([source.kind for source in score_sources], threshold, for_models)
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
-    selection, scored, left_out = None, {}, ""
+    selection, left_out = None, ""
+    scored: dict[ScoreSource, ScoreArray] = {}
     if models and data is not None:
         selection = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv)
         selection, scored, left_out = _score_photos(models, selection, skip_bad, progress)

@@ -52,8 +52,8 @@ class PairSelection:
     def pairs_without(self, images: Collection[int]) -> Bools:
         """Return which pairs show none of these images, bool[N]."""
         unusable = np.fromiter(images, np.int64, len(images))
-        shown = np.isin([self.pairs.left, self.pairs.right], unusable)
-        without: Bools = ~shown.any(axis=0)
+        left, right = np.isin(self.pairs.left, unusable), np.isin(self.pairs.right, unusable)
+        without: Bools = ~(left | right)
         return without
 
 
