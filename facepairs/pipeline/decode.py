@@ -172,7 +172,8 @@ def _traced_batch(jpegs: JpegCropper) -> Callable[[tf.Tensor, tf.Tensor], tf.Ten
     """Return the graph of `JpegCropper.batch` for CHUNK images; no crops where one does not fit."""
 
     def crops_of(files: tf.Tensor, to_crop: tf.Tensor) -> tf.Tensor:
-        return jpegs.batch(files, to_crop, lambda: tf.zeros((0, *crop), tf.uint8))
+        with tf.device("/CPU:0"):
+            return jpegs.batch(files, to_crop, lambda: tf.zeros((0, *crop), tf.uint8))
 
     crop = (jpegs.spec.crop_px, jpegs.spec.crop_px, 3)
     files, to_crop = tf.TensorSpec([CHUNK], tf.string), tf.TensorSpec([CHUNK, 2, 3], tf.float64)
