@@ -36,6 +36,7 @@ from pictures import (
     BACKGROUNDS,
     COVERED,
     QUARTERS_DEG,
+    TURNS_DEG,
     Picture,
     Pixels,
     Points,
@@ -367,16 +368,19 @@ def figures(study: Study, rows: list[Row]) -> tuple[dict[str, Any], dict[str, An
         if not members:
             continue
         found[name] = detection(members)
-        if name != "LFW's photo" and any(row.embedding for row in members):
-            both = name == "scene"
-            decided[name] = pairs.compare(embeddings(members, count), both)
-            if both:
-                right = [row for row in members if (row.error or 0) <= SAME_FACE]
-                for more, chosen, truth in (
-                    ("scene, where the face was found", right, False),
-                    ("scene, aligned by the truth", members, True),
-                ):
-                    decided[more] = pairs.compare(embeddings(chosen, count, truth), both)
+        right = [row for row in members if row.error is not None and row.error <= SAME_FACE]
+        if name == "LFW's photo" or not right:
+            continue
+        if "," in name:  # a part of the scenes
+            decided[f"{name}, found"] = pairs.compare(embeddings(right, count), both=False)
+            continue
+        both = name == "scene"
+        decided[name] = pairs.compare(embeddings(members, count), both)
+        decided[f"{name}, where the face was found"] = pairs.compare(embeddings(right, count), both)
+        if name in TURNS_DEG:
+            decided[f"{name}, aligned by the truth"] = pairs.compare(
+                embeddings(members, count, by_truth=True), both
+            )
     return found, {name: row for name, row in decided.items() if row}
 
 
