@@ -34,7 +34,8 @@ SOURCE = "probability one half on the unseen people of LFW View 2's folds"
 STANDS_FOR = (
     "These are networks of the same recipe, each tested on people that it was not trained on. "
     "This one was trained on all of these people, so it cannot be measured on LFW itself; its "
-    "threshold and its probabilities come from the scores of those networks."
+    "threshold and its probabilities come from the scores of those networks. Category: "
+    "unrestricted, label-free outside data, because the face detector was trained on other photos."
 )
 NOTE = (
     "The photos are Labeled Faces in the Wild, deep-funneled (Huang et al., UMass Amherst "
