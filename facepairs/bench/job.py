@@ -15,10 +15,12 @@ from facepairs.choices import Align, ImageModel
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
+from facepairs.errors import BadData
+from facepairs.faces.inspection import inspect_photos
+from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import LFW_FRAME, CropPlan
-from facepairs.support.progress import ignore_message
-from facepairs.training.inputs.people import usable_photos
+from facepairs.support.progress import ProgressCallback, ignore_progress
 
 SEED = 0
 FRAME_PX = 250
@@ -87,6 +89,23 @@ class Batch(NamedTuple):
     pairs: int
     images: Any
     genuine: Any
+
+
+def inspect_all(
+    index: FaceIndex, align: Align, progress: ProgressCallback = ignore_progress
+) -> PhotoTable:
+    """Read every photo and find its face.
+
+    Raises:
+        BadData: A photo cannot be read or shows no face; names the first.
+    """
+    table = inspect_photos(index, align, progress)
+    for image, (_, reason) in sorted(table.problems.items()):
+        raise BadData(
+            f"{index.path(image)}: {reason}; list all of them with: facepairs data check "
+            f"{index.root}"
+        )
+    return table
 
 
 def save_plan(path: Path, plan: CropPlan) -> None:
@@ -162,8 +181,7 @@ class Job:
         spec = CropSpec(self.frame_px, self.crop_px)
         if not self.spec.plan:
             align = self.spec.settings.align
-            _, table = usable_photos(self.index, align, False, ignore_message)
-            return table.crop_plan(spec, align)
+            return inspect_all(self.index, align).crop_plan(spec, align)
         with np.load(self.spec.plan) as saved:
             alignment = str(saved["alignment"])
             to_crop = None if alignment == LFW_FRAME else saved["to_crop"]

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import psutil
 
-from facepairs.bench.job import FRAME_PX, BenchSettings, Job, Spec, Task, save_plan
+from facepairs.bench.job import FRAME_PX, BenchSettings, Job, Spec, Task, inspect_all, save_plan
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
 from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
@@ -21,7 +21,6 @@ from facepairs.support.progress import (
     ignore_message,
     ignore_progress,
 )
-from facepairs.training.inputs.people import usable_photos
 
 BUSY_LOAD = 0.5  # per core
 PLAN = "plan.npz"
@@ -125,7 +124,7 @@ def run_bench(
     index = Job(Spec(options.settings)).index
     free = psutil.virtual_memory().available
     # Reads every file once, so that no row waits for the disk.
-    _, photos = usable_photos(index, options.settings.align, False, log, progress)
+    photos = inspect_all(index, options.settings.align, progress)
     stores = [name for name in STORES if name in options.rows] if options.training else []
     results = BenchResults(
         options,

@@ -120,13 +120,23 @@ def test_bench_of_every_store_and_the_training_loop(photos: Path, tmp_path: Path
 
 
 def test_a_row_that_fails_is_printed_and_exits_with_1(tmp_path: Path) -> None:
-    for name in ("A/1.jpg", "A/2.jpg", "B/1.jpg", "B/2.jpg"):
-        path = tmp_path / "junk" / name
+    for name in ("A/1.webp", "A/2.webp", "B/1.webp", "B/2.webp"):
+        path = tmp_path / "webp" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"no image")
-    done = bench(tmp_path / "junk", "--rows", "pil", "--repeats", 2, "--no-training")
+        Image.linear_gradient("L").save(path)
+    done = bench(
+        tmp_path / "webp", "--rows", "article", "--repeats", 2, "--align", "none", "--no-training"
+    )
     assert done.returncode == 1
-    assert "\npil       failed: UnidentifiedImageError: " in done.stdout
+    assert "\narticle   failed: InvalidArgumentError: " in done.stdout
+
+
+def test_a_photo_without_a_face_is_named_before_anything_is_measured(photos: Path) -> None:
+    done = bench(photos, "--rows", "files")
+    assert done.returncode == 2
+    assert "P0/0.jpg: shows no face" in done.stderr
+    assert "facepairs data check" in done.stderr
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -163,6 +173,8 @@ def test_ctrl_c_shows_what_was_measured(photos: Path, tmp_path: Path) -> None:
         "90",
         "--seconds",
         "0.2",
+        "--align",
+        "none",
         "--out",
         str(out),
     ]
