@@ -12,6 +12,7 @@ import tensorflow as tf
 from facepairs.config import DEFAULT_EPOCHS
 from facepairs.errors import BadRun
 from facepairs.evaluation.metrics.calibration import FittedCalibration
+from facepairs.images.crop_plan import LFW_FRAME
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.models.replicas import synchronise_batch_norms
@@ -147,7 +148,7 @@ class Session:
     def _load(self) -> None:
         path, state, config = self.run.checkpoint_path, self.state, self.data.config
         saved = load_checkpoint(path, state.variables)
-        if saved["sources"] != self.data.fingerprint():
+        if {"crops": LFW_FRAME, **saved["sources"]} != self.data.fingerprint():
             raise BadRun(
                 f"{path}: made for other people or images than those of {self.data.index.root}; "
                 "train again with another --out"

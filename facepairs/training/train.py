@@ -106,10 +106,10 @@ def train(
         stop_on_signal(log) as should_stop,
     ):
         data = _open_data(index, plan, split, config, run, options, context)
-        run.write_config(config)
         state = create_state(data, context)
         session = Session(run, data, state, context, should_stop, options)
         session.restore()
+        run.write_config(config)
         bundle = None
         try:
             model, source = prepare_model(session)

@@ -3,6 +3,7 @@
 `tests/stress/resume.py` checks this with kills, for every model, store and fold.
 """
 
+import json
 import os
 import signal
 
@@ -11,9 +12,11 @@ import pytest
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
+from facepairs.errors import BadRun
 from facepairs.training.inputs.pair_cache import build_training_cache
 from facepairs.training.inputs.people import prepare
 from facepairs.training.loop.callbacks import ProgressReport
+from facepairs.training.run_folder.folder import resolve_config
 from facepairs.training.train import TrainOptions, train
 
 STEPS, EPOCHS = 4, 2
@@ -74,3 +77,25 @@ def test_stopping_twice_does_not_change_the_weights(faces, tmp_path, monkeypatch
         assert not (out / "bundle").exists()
     assert not run(faces, out, config, resume=True).interrupted
     assert learned(out) == learned(tmp_path / "whole")
+
+
+def test_a_run_of_an_older_version_is_resumed_without_looking_for_faces(faces, tmp_path):
+    config = TrainConfig().replace(model="difference", align="none", **SMALL)
+    run(faces, tmp_path, config)
+    toml = tmp_path / "config.toml"
+    older = toml.read_text().replace('align = "none"\n', "")
+    toml.write_text(older)
+    with np.load(tmp_path / "checkpoint.npz") as archive:
+        arrays = dict(archive)
+    state = json.loads(arrays["state"].tobytes())
+    assert state["sources"].pop("crops") == "lfw-frame"
+    arrays["state"] = np.frombuffer(json.dumps(state).encode(), np.uint8)
+    np.savez(tmp_path / "checkpoint.npz", **arrays)
+    wrong = config.replace(align="landmarks")
+    with pytest.raises(BadRun, match="made for other people or images"):
+        run(faces, tmp_path, wrong, resume=True)
+    assert toml.read_text() == older
+    resolved = resolve_config({}, None, tmp_path, resume=True)
+    assert resolved == config
+    assert not run(faces, tmp_path, resolved, resume=True).interrupted
+    assert toml.read_text() == config.to_toml()

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from facepairs.config import TrainConfig, from_table, load_config, read_table
+from facepairs.config import TrainConfig, from_table, read_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file, is_temporary
 from facepairs.support.lock import held
@@ -52,7 +52,8 @@ def resolve_config(
     path = out / CONFIG
     if not path.is_file():
         raise BadRun(f"{out}: nothing to resume (no config.toml); leave out --resume")
-    return load_config(path).replace(**options)
+    # Runs of older versions did not look for faces.
+    return from_table({"align": "none", **read_table(path)}, str(path)).replace(**options)
 
 
 class RunFolder:

@@ -41,6 +41,7 @@ TRAINED = ("siamese", "siamese-conv", "difference", "difference-article")
 # Settings that the method or the protocol decides.
 FIXED = ("model", "sampler", "init", "protocol", "lists", "cache", "seed", "skip_bad", "test_share")
 CONFIG = "config.toml"
+OLD_SETTINGS = {"align": "none"}  # of versions that did not look for faces
 
 
 class CrossvalSettings(msgspec.Struct, frozen=True):
@@ -190,7 +191,7 @@ def keep_settings(
             handle.write(msgspec.toml.encode(settings))
         return
     check_data(folder, digests)
-    old = _read_settings(path).train
+    old = {**OLD_SETTINGS, **_read_settings(path).train}
     changed = [
         f"{key} was {old.get(key)!r} and is {value!r}"
         for key, value in new.items()
@@ -209,8 +210,12 @@ def category_of(folder: Path) -> str:
     Raises:
         BadRun: The file cannot be used.
     """
-    align: Align = _read_settings(folder / CONFIG).train.get("align", "none")
-    return CATEGORIES[ALIGNMENTS[align]]
+    path = folder / CONFIG
+    align = {**OLD_SETTINGS, **_read_settings(path).train}["align"]
+    for known, name in ALIGNMENTS.items():
+        if align == known:
+            return CATEGORIES[name]
+    raise BadRun(f"{path}: align is {align!r}; this facepairs knows {' and '.join(ALIGNMENTS)}")
 
 
 def check_data(folder: Path, digests: Mapping[str, str]) -> None:

@@ -7,7 +7,13 @@ import pytest
 from facepairs.choices import Method
 from facepairs.config import TrainConfig, from_table
 from facepairs.errors import BadConfig, BadRun
-from facepairs.training.view2.methods import METHODS, check_place, keep_settings, make_plan
+from facepairs.training.view2.methods import (
+    METHODS,
+    category_of,
+    check_place,
+    keep_settings,
+    make_plan,
+)
 
 DIGESTS = {"index": "a" * 64, "people.txt": "b" * 64, "pairs.txt": "c" * 64}
 
@@ -129,3 +135,25 @@ def test_changed_settings_or_data_are_refused(tmp_path):
     (tmp_path / "difference" / "config.toml").write_text("schema = 99")
     with pytest.raises(BadRun, match="another version"):
         keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
+
+
+def test_folds_of_an_older_version_took_photos_as_they_are(tmp_path):
+    config = TrainConfig(test_share=0.0, align="none")
+    keep_settings(tmp_path, "difference", config, DIGESTS)
+    path = tmp_path / "config.toml"
+    path.write_text(path.read_text().replace('align = "none"\n', ""))
+    assert "align" not in path.read_text()
+    keep_settings(tmp_path, "difference", config, DIGESTS)
+    with pytest.raises(BadRun, match="align was 'none' and is 'landmarks'"):
+        keep_settings(tmp_path, "difference", config.replace(align="landmarks"), DIGESTS)
+    assert category_of(tmp_path).startswith("no outside data")
+
+
+def test_an_unknown_alignment_has_no_category(tmp_path):
+    keep_settings(tmp_path, "difference", TrainConfig(test_share=0.0), DIGESTS)
+    assert category_of(tmp_path) == "label-free outside data"
+    path = tmp_path / "config.toml"
+    for value in ('"eyes"', "[1]"):
+        path.write_text(path.read_text().replace('"landmarks"', value).replace('"eyes"', value))
+        with pytest.raises(BadRun, match=r"config\.toml: align is .* knows landmarks and none"):
+            category_of(tmp_path)
