@@ -19,9 +19,13 @@ HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0
 PROTOCOLS = ("heldout", "view1")
 LISTS = {"view1": "View 1, pairsDevTest.txt", "view2": "View 2, pairs.txt"}
-CATEGORIES = {"lfw-frame": "no outside data", "landmarks-5": "label-free outside data"}
+CATEGORIES = {
+    "lfw-frame": "no outside data, if the photos are LFW's own",
+    "landmarks-5": "label-free outside data",
+}
 """LFW's category of a verifier that learned from LFW alone, by its alignment: a detector of
-landmarks was trained on other photos, without identities."""
+landmarks was trained on other photos, without identities. Whether photos that are taken as they are
+were framed with such a detector (`facepairs data frame`) cannot be seen."""
 
 
 @dataclass(frozen=True, eq=False)
