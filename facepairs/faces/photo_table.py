@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from facepairs.choices import Align
 from facepairs.faces.alignment import fit_similarities, to_crops
+from facepairs.faces.detector import DETECTOR
 from facepairs.faces.face_problem import face_problem
 from facepairs.faces.photo_record import PhotoRecord
 from facepairs.images.crop import CropSpec
@@ -91,4 +92,4 @@ class PhotoTable:
         if self.landmarks is None:
             raise ValueError("alignment needs landmarks; inspect the photos with them")
         to_crop = to_crops(fit_similarities(self.landmarks), spec)
-        return CropPlan(spec, self.plain, to_crop, ALIGNMENTS[align])
+        return CropPlan(spec, self.plain, to_crop, ALIGNMENTS[align], DETECTOR)

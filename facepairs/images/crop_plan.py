@@ -28,12 +28,14 @@ class CropPlan:
         to_crop: float64[N, 2, 3], the map from each full-size upright image to its crop: matrix and
             offset. None: the centre square of each image.
         alignment: Its name in a bundle's manifest, such as "landmarks-5" or "lfw-frame".
+        detector: What found the faces; "" without a map.
     """
 
     spec: CropSpec
     plain: npt.NDArray[np.bool_]
     to_crop: Points | None = None
     alignment: str = LFW_FRAME
+    detector: str = ""
 
     def __len__(self) -> int:
         return len(self.plain)

@@ -150,8 +150,8 @@ class Session:
         saved = load_checkpoint(path, state.variables)
         if {"crops": LFW_FRAME, **saved["sources"]} != self.data.fingerprint():
             raise BadRun(
-                f"{path}: made for other people or images than those of {self.data.index.root}; "
-                "train again with another --out"
+                f"{path}: made for other people or images than those of {self.data.index.root}, "
+                "or by another detector of faces; train again with another --out"
             )
         state.progress = TrainingProgress(**saved["progress"])
         state.initial_bundle = saved["start"]

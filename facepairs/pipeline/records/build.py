@@ -160,7 +160,7 @@ def write_shards(
         frame_px=plan.spec.frame_px,
         crop_px=plan.spec.crop_px,
         alignment=plan.alignment,
-        plan_digest=plan.digest,
+        detector=plan.detector,
         index_fingerprint=index.fingerprint,
         people_digest=people_digest(index, sampler.people),
         seed=sampler.seed,

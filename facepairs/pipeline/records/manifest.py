@@ -59,7 +59,7 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         frame_px: Side of the frame to which `crop_px` refers.
         crop_px: Side of the crops.
         alignment: Name of the alignment of the crops.
-        plan_digest: Digest of the `CropPlan` of all images.
+        detector: What found the faces; "" unaligned.
         index_fingerprint: Fingerprint of the index of the images.
         people_digest: SHA-256 over the names of the people in the pairs.
         seed: The sampler's seed.
@@ -74,7 +74,7 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     frame_px: Count
     crop_px: Count
     alignment: str
-    plan_digest: str
+    detector: str = ""
     index_fingerprint: str
     people_digest: str
     seed: Count

@@ -28,6 +28,7 @@ READ_BYTES = 1 << 20
 _DIFFERENCES = {
     "index_fingerprint": "the folder of faces is another or has changed",
     "people_digest": "its pairs are of other people",
+    "detector": "its faces were found by another detector",
 }
 
 

@@ -151,7 +151,7 @@ def open_training_cache(
         frame_px=config.frame_px,
         crop_px=config.crop_px,
         alignment=plan.alignment,
-        plan_digest=plan.digest,
+        detector=plan.detector,
     )
     return store
 

@@ -14,8 +14,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler, distinct_pairs
 from facepairs.data.split import PeopleSplit
-from facepairs.faces.detector import DETECTOR
-from facepairs.images.crop_plan import LFW_FRAME, CropPlan
+from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.dataset import InputSource, Store, make_dataset, people_numbers
 from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.store import RecordStore
@@ -58,10 +57,9 @@ class TrainingData:
         """Return plain values that must be equal for a checkpoint to be resumed."""
         people = [len(part) for part in vars(self.split).values()]
         digest = people_digest(self.index, self.split.training)
-        alignment = self.plan.alignment
         return {
             "index": self.index.fingerprint,
-            "crops": alignment if alignment == LFW_FRAME else f"{alignment} {DETECTOR}",
+            "crops": f"{self.plan.alignment} {self.plan.detector}".strip(),
             "people": people,
             "training": digest,
         }

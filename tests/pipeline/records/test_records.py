@@ -176,8 +176,7 @@ def test_the_manifest_describes_the_pairs(index, caches):
     assert (table["pairs"], table["encoding"]) == (PAIRS, "jpeg")
     assert (table["seed"], table["genuine_share"]) == (SEED, SHARE)
     assert (table["frame_px"], table["crop_px"]) == (FRAME_PX, CROP_PX)
-    assert table["alignment"] == "lfw-frame"
-    assert table["plan_digest"] == whole_plan(index, CROP_PX, FRAME_PX).digest
+    assert (table["alignment"], table["detector"]) == ("lfw-frame", "")
     assert table["index_fingerprint"] == index.fingerprint
     assert table["people_digest"] == people_digest(index, range(1, len(index.people)))
     assert [shard["pairs"] for shard in table["shards"]] == [17, 18, 17, 18]
@@ -336,6 +335,8 @@ def test_a_cache_of_other_pairs_is_refused_with_the_command_that_rebuilds_it(ind
         "genuine_share": SHARE,
         "frame_px": FRAME_PX,
         "crop_px": CROP_PX,
+        "alignment": "lfw-frame",
+        "detector": "",
     }
     store.check_matches(**fits, rebuild="")
     for change, message in (
@@ -345,6 +346,8 @@ def test_a_cache_of_other_pairs_is_refused_with_the_command_that_rebuilds_it(ind
         ({"genuine_share": 0.5}, "genuine_share is 0.4, not 0.5"),
         ({"frame_px": 41}, "frame_px is 40, not 41"),
         ({"crop_px": 25}, "crop_px is 24, not 25"),
+        ({"alignment": "landmarks-5"}, "alignment is lfw-frame, not landmarks-5"),
+        ({"detector": "eyes-2"}, "its faces were found by another detector"),
     ):
         with pytest.raises(BadData, match=f"{message}.*; build the cache again with: make it so"):
             store.check_matches(**{**fits, **change}, rebuild="make it so")
