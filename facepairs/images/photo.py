@@ -35,7 +35,8 @@ from facepairs.images.pixels import (
 )
 from facepairs.images.problem import ImageProblem
 
-MOST_PIXELS = {"WEBP": 25_000_000, "AVIF": 25_000_000}  # their decoders hold four copies
+MOST_PIXELS = dict.fromkeys(("WEBP", "AVIF", "HEIF"), 25_000_000)  # decoders hold four copies
+SLOW_CODECS, MAX_SLOW_PIXELS = ("bmp_rle", "ppm"), 1_000_000  # Pillow's decoders in Python
 # Limit of a file's size: 16 bits a channel with alpha, plus profiles, previews or a short film.
 # Training holds the files of a whole batch in memory.
 BYTES_PER_PIXEL, EXTRA_BYTES = 8, 8_000_000
@@ -203,8 +204,7 @@ def open_header(data: bytes, name: str) -> ImageFile.ImageFile:
     kind = pillow_format(data, name)
     hazard = find_hazard(data)
     if hazard:
-        reason = f"would take too long to read ({hazard}); replace the file"
-        raise ImageProblem(name, "too_large", reason)
+        raise _too_slow(name, hazard)
     Image.preinit()  # else Pillow loads every plugin for the less common formats
     with damage_as_bad_image(name):
         try:
@@ -218,9 +218,17 @@ def open_header(data: bytes, name: str) -> ImageFile.ImageFile:
         if len(data) > BYTES_PER_PIXEL * math.prod(image.size) + EXTRA_BYTES:
             holds = f"{len(data):,} bytes for {image.width} x {image.height} pixels"
             raise ImageProblem(name, "too_large", f"{holds}; save its pixels again")
+        if math.prod(image.size) > MAX_SLOW_PIXELS and image.tile[0].codec_name in SLOW_CODECS:
+            hazard = f"a {kind} of a rare kind with over {MAX_SLOW_PIXELS:,} pixels"
+            raise _too_slow(name, hazard)
         if kind == "TIFF":
             _check_tiff_pieces(image, name)
     return image
+
+
+def _too_slow(name: str, hazard: str) -> ImageProblem:
+    reason = f"would take too long to read ({hazard}); replace the file"
+    return ImageProblem(name, "too_large", reason)
 
 
 def _check_tiff_pieces(image: Any, name: str) -> None:

@@ -69,14 +69,16 @@ HAZARDS = {
     ),
     "TIFF tags": (containers.shared_tags(100_000, 1000), "tags claim more"),
     "PNM comments": (b"P6\n" + b"#\n" * 20_000 + b"9 9 255 " + bytes(243), "header is over 4,096"),
-    "PNM depth": (b"P6 2000 2000 254 " + bytes(12_000_000), "values up to 254"),
-    "BMP runs": (run_length_bmp(5000, 5000), "a BMP in run lengths"),
     "AVIF items": (
         AVIF[:4] + b"ftypavif" + b"\0\0\0\0iloc\0\0\0\0\x44\0\0\2" + 2 * many_parts(60, 1_000_000),
         "items claim more",
     ),
     "AVIF parts": (
         AVIF[:4] + b"ftypavif" + b"\0\0\0\0iloc\0\0\0\0\x44\0\0\1" + many_parts(20_000, 1),
+        "over 10,000 parts",
+    ),
+    "AVIF tables": (  # each walks over all that follow, as items without parts
+        AVIF[:4] + b"ftypavif" + b"iloc\2\0\0\0\0\x60\0\1\0\0\0\0" * 4096,
         "over 10,000 parts",
     ),
     "GIF comments": (
@@ -97,6 +99,19 @@ def test_files_that_take_too_long_to_read_are_refused_at_once(name: str, tmp_pat
         load_crop(path, CropSpec(250, 112))
     assert problem_of(data) == "too_large"
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"P6 2000 2000 254 " + bytes(12_000_000),
+        b"P5 1500 1500 255#\n0\n" + bytes(2 * 1500 * 1500),  # Pillow reads 2550
+        run_length_bmp(5000, 5000),
+    ],
+)
+def test_large_images_that_pillow_decodes_in_python_are_refused(data: bytes) -> None:
+    with pytest.raises(ImageProblem, match="of a rare kind with over 1,000,000 pixels"):
+        open_photo(data)
 
 
 @pytest.mark.parametrize(
