@@ -14,7 +14,7 @@ from facepairs.bundles.default import FOLDER
 from facepairs.data.synth.faces import draw_face
 from facepairs.verification.verifier import Verifier
 
-RESULTS = Path(__file__).parents[2] / "scripts" / "results" / "view2" / "siamese"
+RESULTS = Path(__file__).parents[2] / "scripts" / "results" / "view2_aligned" / "siamese"
 
 
 @pytest.fixture(scope="module")

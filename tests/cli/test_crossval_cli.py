@@ -60,7 +60,7 @@ def test_a_table_for_people_and_json_for_scripts(given, tmp_path):
     )
     head, row = messages.stdout.splitlines()
     assert head.split()[:5] == ["method", "folds", "accuracy", "±", "s.e."]
-    assert head.endswith("ECE")
+    assert head.endswith("category")
     assert row.startswith("pixels  1")
     assert "(1 fold: no s.e.)" in row
     done = in_process(

@@ -249,8 +249,8 @@ print(json.dumps(check_dataset(Path(sys.argv[1]), "none").to_json()))
 @needs_posix
 def test_missing_read_permission_is_an_error() -> None:
     # Root reads everything, so the check runs in a process that has become `nobody`; that one
-    # cannot enter pytest's own temporary folder.
-    with tempfile.TemporaryDirectory() as place:
+    # cannot enter pytest's own temporary folder, nor one that a command made for itself.
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/tmp")) as place:
         root = folder(Path(place))
         root.chmod(0o755)
         put(root, "Shut/1.jpg", jpeg(7))

@@ -34,17 +34,19 @@ class Traced(FileStore):
 
 
 def test_images_are_read_by_number_and_later_calls_trace_no_new_graph(index):
-    store = Traced(index, 250, CROP)
+    store = Traced(index, whole_plan(index, CROP))
     shown = map_images(store, lambda pixels: pixels)
     for count in (BATCH_SIZE + 6, 3, 1):
         wanted = (np.arange(count) * 5) % len(index)
-        batches = [batch.numpy() for batch in image_batches(FileStore(index, whole_plan(index, CROP)), wanted, 9)]
+        files = FileStore(index, whole_plan(index, CROP))
+        batches = [batch.numpy() for batch in image_batches(files, wanted, 9)]
         assert np.array_equal(shown(wanted), np.concatenate(batches))
     assert store.times == 1
 
 
 def test_memory_and_file_stores_give_the_same_images(index):
     wanted = np.array([4, 0, 4])
-    stores = MemoryStore.build(index, whole_plan(index, CROP)), FileStore(index, whole_plan(index, CROP))
+    plan = whole_plan(index, CROP)
+    stores = MemoryStore.build(index, plan), FileStore(index, plan)
     in_memory, from_files = (map_images(store, lambda pixels: pixels)(wanted) for store in stores)
     assert np.array_equal(in_memory, from_files)
