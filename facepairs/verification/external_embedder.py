@@ -18,11 +18,13 @@ These keys are required (a network that takes uint8 needs no scaling). Optional 
     threshold = 0.28           # on the score: accept from there on; distances count negatively
     calibration = { scale = 12.0, offset = -3.4 }  # logistic, score to probability
 
+A threshold or calibration holds for one way of cropping only, so `align` is required beside them.
+
 It is unknown on whom such a network was trained. Without a threshold there is no verdict, without a
 calibration no probability.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -127,6 +129,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
             toml = validate(values, EmbedderToml, error=BadBundle)
             check_file_name(toml.file)
             _check_threshold(toml)
+            _check_align(toml, values)
             share = _crop_share(toml)
             frame_px = max(toml.size_px, round(toml.size_px / share))
             framing = ShareCropSpec(frame_px, toml.size_px, share)
@@ -205,6 +208,18 @@ def _scaling(toml: EmbedderToml) -> tuple[Floats, Floats] | None:
     if not (np.isfinite(scale).all() and np.isfinite(offset).all() and scale.all()):
         raise BadBundle(f"{' and '.join(given)} leave nothing of the image; give others")
     return scale.astype(np.float32), offset.astype(np.float32)
+
+
+def _check_align(toml: EmbedderToml, given: Container[str]) -> None:
+    """Raise BadBundle for a threshold or calibration of scores of unknown crops.
+
+    Older versions took the whole image, and now the default is to align.
+    """
+    if "align" not in given and (toml.threshold is not None or toml.calibration):
+        raise BadBundle(
+            "align is missing, and threshold and calibration hold for one way only; give "
+            'align = "landmarks" (they are of aligned faces) or "none" (of whole images)'
+        )
 
 
 def _check_threshold(toml: EmbedderToml) -> None:

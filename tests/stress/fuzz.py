@@ -67,6 +67,7 @@ distance = "cosine"
 name = "x"
 output = "y"
 normalise = true
+align = "none"
 threshold = 0.28
 calibration = { scale = 12.0, offset = -3.4 }
 """

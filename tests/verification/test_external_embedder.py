@@ -292,3 +292,13 @@ def test_faces_are_aligned_unless_the_toml_says_no(tmp_path):
     assert np.array_equal(whole.crop(found), load_crop(found, spec))
     with pytest.raises(BadBundle, match="align is 'eyes'; use one of landmarks, none"):
         ExternalEmbedder.open(embedder(tmp_path / "c", align="eyes"))
+
+
+@pytest.mark.parametrize(
+    "own", [{"threshold": 0.3}, {"calibration": {"scale": 4.0, "offset": -1.0}}]
+)
+def test_a_threshold_without_the_way_of_cropping_it_is_for_is_refused(tmp_path, own):
+    with pytest.raises(BadBundle, match=r"other.toml: align is missing.*landmarks.*none"):
+        ExternalEmbedder.open(embedder(tmp_path, align=None, **own))
+    for align, aligned in (("landmarks", True), ("none", False)):
+        assert ExternalEmbedder.open(embedder(tmp_path, align=align, **own)).aligned == aligned
