@@ -6,21 +6,22 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import facepairs
-from PIL import Image
 
 from facepairs.cli.main import main
 from facepairs.config import TrainConfig, load_config
-from facepairs.data.index import FaceIndex
+from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.errors import BadConfig, BadData
 from facepairs.support.lock import held, lock_beside
+from facepairs.support.progress import ignore_message
 from facepairs.training.inputs.pair_cache import cached_batches, open_training_cache
-from facepairs.training.inputs.people import choose_people
+from facepairs.training.inputs.people import prepare
 
 FILES = {"manifest.json", "pairs-00000-of-00002.tfrecord", "pairs-00001-of-00002.tfrecord"}
 
@@ -29,12 +30,7 @@ FILES = {"manifest.json", "pairs-00000-of-00002.tfrecord", "pairs-00001-of-00002
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sixteen people with three photos each, in a folder whose name has a space."""
     root = tmp_path_factory.mktemp("cache") / "my photos"
-    for person in range(16):
-        for photo in range(3):
-            path = root / f"Person_{person:02}" / f"{photo}.jpg"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            colours = np.random.default_rng([person, photo]).integers(0, 256, (4, 4, 3), np.uint8)
-            Image.fromarray(colours).resize((50, 50)).save(path)
+    write_synthetic_faces(root, people=16, images=3, seed=5)
     return root
 
 
@@ -64,7 +60,7 @@ def test_build_then_check(photos, tmp_path, capsys):
     out = tmp_path / "cache"
     assert build(photos, out) == 0
     printed = capsys.readouterr()
-    assert f"cache  {out}\npairs  40 in 2 shards, jpeg\nsize   0.1 MB\n" == printed.out
+    assert f"cache  {out}\npairs  40 in 2 shards, jpeg\nsize   0.7 MB\n" == printed.out
     assert printed.err == ""
     assert {path.name for path in out.iterdir()} == FILES
     assert run("cache", "check", out) == 0
@@ -152,8 +148,8 @@ def test_check_does_without_tensorflow(photos, tmp_path):
 
 
 def opened(photos: Path, out: Path, config: TrainConfig, file: Path | None = None):
-    index = FaceIndex.scan(photos)
-    return open_training_cache(out, index, choose_people(index, config), config, file)
+    index, plan, split = prepare(photos, config, ignore_message)
+    return open_training_cache(out, index, plan, split, config, file)
 
 
 def printed_command(message: object) -> list[str]:
@@ -208,6 +204,19 @@ def test_train_prints_a_command_that_builds_its_cache(photos, tmp_path, settings
     assert run(*train, "--store", "tfrecord", "--cache", out) == 2
     assert run(*printed_command(capsys.readouterr().err)) == 0
     assert opened(photos, out, load_config(settings).replace(seed=5)).pairs == 40
+
+
+def test_a_cache_fits_landmarks_that_another_cpu_finds(photos, tmp_path):
+    out, config = tmp_path / "cache", TrainConfig().replace(model="difference")
+    build(photos, out)
+    index, plan, split = prepare(photos, config, ignore_message)
+    assert plan.to_crop is not None
+    nearly = replace(plan, to_crop=plan.to_crop + 1e-5)
+    assert nearly.digest != plan.digest
+    assert open_training_cache(out, index, nearly, split, config).pairs == 40
+    newer = replace(plan, detector="eyes-2")
+    with pytest.raises(BadData, match="its faces were found by another detector"):
+        open_training_cache(out, index, newer, split, config)
 
 
 def test_settings_that_differ_from_those_of_the_cache_are_named(photos, tmp_path):
