@@ -1,5 +1,6 @@
 """`facepairs verify`: two photos, a list of pairs, or one photo against a folder."""
 
+import filecmp
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -180,8 +181,8 @@ def _verify_two(
     best = max(verdicts, key=lambda verdict: verdict.score)
     if show is not None:
         write_overlay(show, left, right, best)
-    if left.stat().st_size == right.stat().st_size and left.read_bytes() == right.read_bytes():
-        log(f"warning: {left} and {right} are the same file: that they match says nothing")
+    if filecmp.cmp(left, right, shallow=False):
+        log(f"warning: {left} and {right} have the same content: that they match says nothing")
     for line in verify_output.warnings_of(best, left, right):
         log(line)
     photos = {"left": str(left), "right": str(right), "model": settings.bundle}

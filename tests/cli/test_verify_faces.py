@@ -179,8 +179,8 @@ def test_two_identical_files_are_named(bundle, drawn, tmp_path):
     for other in (copy, drawn[0]):
         done = verify(bundle, drawn[0], other)
         assert done.returncode == 0
-        assert "are the same file" in done.stderr
-    assert "the same file" not in verify(bundle, drawn[0], drawn[1]).stderr
+        assert "have the same content" in done.stderr
+    assert "the same content" not in verify(bundle, drawn[0], drawn[1]).stderr
 
 
 def test_info_names_the_alignment(bundle, tmp_path):
