@@ -124,9 +124,7 @@ def build(data: Path, view2: Path, config_file: Path, out: Path, run: Path, fail
     figures = view2_figures(view2)
     calibration = calibration_of(view2, figures)
     finding = progress_display()("finding faces")
-    index, photos = usable_photos(
-        FaceIndex.scan(data), config.align, config.skip_bad, log, finding
-    )
+    index, photos = usable_photos(FaceIndex.scan(data), config.align, config.skip_bad, log, finding)
     if measured_on not in ("", index.fingerprint):
         raise BadData(f"{view2}: was run on other images than {data} holds; give the same folder")
     nobody = np.empty(0, np.int64)

@@ -60,7 +60,11 @@ def test_other_images_have_no_influence(index, store, tmp_path):
     images = np.arange(40)
     network, _ = fitted(store, images)
     kernel, bias = network.head.get_layer(PROJECTION).get_weights()
-    again = fitted(FileStore(index, whole_plan(index, 80)), images)[0].head.get_layer(PROJECTION).get_weights()
+    again = (
+        fitted(FileStore(index, whole_plan(index, 80)), images)[0]
+        .head.get_layer(PROJECTION)
+        .get_weights()
+    )
     assert np.array_equal(kernel, again[0])
     assert np.array_equal(bias, again[1])
     others = fitted(store, np.arange(40, 80))[0].head.get_layer(PROJECTION).get_weights()
