@@ -187,19 +187,9 @@ def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path, par
     config = plan(tmp_path).configs["pixels"]
     split = view.split(1, config)
     leaking = replace(split, **{part: np.union1d(getattr(split, part), split.test[:2])})
-    folder = tmp_path / "pixels" / "fold-01"
+    folder, photos = tmp_path / "pixels" / "fold-01", inspect_photos(view.index, "landmarks")
     with pytest.raises(BadRun, match=r"on 2 of the 12 people of fold 1 \("):
-        view2.run_fold(
-            view,
-            inspect_photos(view.index, "landmarks"),
-            1,
-            leaking,
-            "pixels",
-            config,
-            folder,
-            print,
-            silent,
-        )
+        view2.run_fold(view, photos, 1, leaking, "pixels", config, folder, print, silent)
     assert not (folder / "scores.csv").exists()
     assert not (folder / "fold.json").exists()
 
