@@ -1,1 +1,1 @@
-"""Bundles, framing and `Verifier`: ONNX Runtime, Pillow and NumPy, no TensorFlow."""
+"""`Verifier`, scoring and many images at once: ONNX Runtime, Pillow and NumPy, no TensorFlow."""

@@ -1,7 +1,7 @@
 """`Verifier`: compare the faces of two photos, embed images, and score many pairs of files."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -149,7 +149,7 @@ class Verifier:
         threshold: float | None = None,
         max_fmr: float | None = None,
     ) -> Verdict:
-        """Compare the largest faces of two photos; their order does not matter.
+        """Compare the most prominent faces of two photos; their order does not matter.
 
         Args:
             a: A path, bytes, an open binary file, a Pillow image or an array; see `load_crop`.
@@ -187,14 +187,21 @@ class Verifier:
             align_right = Background(align_right).result
         left = self.align_faces(a, _name_of(a, "first image"), every)
         right = align_right()
-        pairs = [(one, other) for one in left for other in right]
-        scores = self.scorer.score_pairs(
-            np.stack([one.crop for one, _ in pairs]), np.stack([other.crop for _, other in pairs])
-        )
+        scores = self._score_all(*(np.stack([f.crop for f in side]) for side in (left, right)))
         return [
             replace(self.verdict(score, point.threshold), left=one, right=other)
-            for (one, other), score in zip(pairs, scores.tolist(), strict=True)
+            for one, row in zip(left, scores, strict=True)
+            for other, score in zip(right, row.tolist(), strict=True)
         ]
+
+    def _score_all(self, left: Crop, right: Crop) -> Iterator[ScoreArray]:
+        """Score M crops with each of N others: M times float32[N]; no copy of a crop per pair."""
+        if self.bundle.kind == "embedding":
+            rows, others = self.scorer.embed(left), self.scorer.embed(right)
+            score = self.scorer.compare
+        else:
+            rows, others, score = left, right, self.scorer.score_pairs
+        return (score(np.broadcast_to(row, others.shape), others) for row in rows)
 
     def verdict(self, score: float, threshold: float | None) -> Verdict:
         """Return what a score means: its probability, and whether it reaches a threshold."""

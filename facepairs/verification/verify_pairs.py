@@ -22,6 +22,7 @@ from facepairs.bundles.thresholds import OperatingPoint
 from facepairs.data.index import ReadFile
 from facepairs.errors import BadData
 from facepairs.faces.align import FaceCells
+from facepairs.faces.detector import DETECTOR
 from facepairs.support.checksum import checksummed_file, file_sha256
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
@@ -170,7 +171,8 @@ def _fingerprint(verifier: Verifier, file: PairsFile, place: str) -> str:
     else:
         status = model.network_path.stat()
         identity = f"{model!r} {status.st_size} {status.st_mtime_ns}"
-    parts = ["pairs-2", file_sha256(file.path), place, identity]
+    detector = DETECTOR if model.aligned else ""
+    parts = ["pairs-2", file_sha256(file.path), place, identity, detector]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -11,9 +11,12 @@ from drawn_scenes import Place, canvas, drawn_faces, faceless, paste
 from PIL import Image
 from tiny_bundles import tiny_bundle
 
-from facepairs.errors import BadBundle, BadImage, NoFace, TooSmallFace
+from facepairs.bundles.thresholds import operating_point
+from facepairs.errors import BadBundle, BadImage, BadRun, NoFace, TooSmallFace
 from facepairs.faces import inspection
 from facepairs.faces.face_cache import FOLDER_VARIABLE
+from facepairs.support.progress import ignore_progress
+from facepairs.verification import verify_pairs
 from facepairs.verification.bulk import CropReader
 from facepairs.verification.verifier import Verifier
 
@@ -170,3 +173,44 @@ def test_a_quick_verifier_is_pickled_and_names_a_bad_network(verifier, photos, t
     bundle.network_path.write_bytes(bundle.network_path.read_bytes()[:-1] + b"x")
     with pytest.raises(BadBundle, match="SHA-256"):
         Verifier.load(bundle.folder, quick=True).verify(*photos[:2])
+
+
+def test_every_face_is_compared_with_every_other(verifier, photos, tmp_path):
+    group = canvas(900, 400)
+    drawn = sorted((photos[0].parent / "faces").glob("*/*.jpg"))
+    for face, centre in zip(drawn[:3], (150, 450, 750), strict=True):
+        paste(group, face, Place(centre, 200, 250))
+    group.save(tmp_path / "group.png")
+    left, right = verifier.align_faces(tmp_path / "group.png", every=True), photos[3]
+    other = verifier.align_faces(right)[0].crop
+    verdicts = verifier.compare_faces(tmp_path / "group.png", right)
+    assert len(verdicts) == len(left) == 3
+    for verdict, face in zip(verdicts, left, strict=True):
+        expected = verifier.scorer.score_pairs(face.crop[None], other[None])[0]
+        assert verdict.score == pytest.approx(expected, abs=1e-5)
+    squared = verifier.compare_faces(tmp_path / "group.png", tmp_path / "group.png")
+    scores = np.array([verdict.score for verdict in squared]).reshape(3, 3)
+    assert np.allclose(scores, scores.T, atol=1e-5)
+    assert [np.array_equal(v.left.crop, v.right.crop) for v in squared] == [
+        row == column for row in range(3) for column in range(3)
+    ]
+
+
+def test_partial_results_of_another_detector_are_refused(verifier, photos, tmp_path, monkeypatch):
+    pairs, out = tmp_path / "pairs.csv", tmp_path / "out.csv"
+    pairs.write_text("left,right\n0.png,1.png\n")
+    folder, point = photos[0].parent, operating_point(verifier.bundle)
+
+    def stopping(label):
+        if label == "writing scores":
+            raise KeyboardInterrupt
+        return ignore_progress
+
+    with pytest.raises(KeyboardInterrupt):
+        verify_pairs.verify_pairs(verifier, pairs, out, point, folder, progress=stopping)
+    with monkeypatch.context() as patch:
+        patch.setattr(verify_pairs, "DETECTOR", "eyes-2")
+        with pytest.raises(BadRun, match="other pairs, another model"):
+            verify_pairs.verify_pairs(verifier, pairs, out, point, folder, resume=True)
+    report = verify_pairs.verify_pairs(verifier, pairs, out, point, folder, resume=True)
+    assert (report.pairs, report.failed) == (1, 0)
