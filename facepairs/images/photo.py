@@ -40,6 +40,7 @@ SLOW_CODECS, MAX_SLOW_PIXELS = ("bmp_rle", "ppm"), 1_000_000  # Pillow's decoder
 # Limit of a file's size: 16 bits a channel with alpha, plus profiles, previews or a short film.
 # Training holds the files of a whole batch in memory.
 BYTES_PER_PIXEL, EXTRA_BYTES = 8, 8_000_000
+REDUCIBLE = ("L", "RGB", "RGBA", "CMYK")  # modes of which Pillow averages blocks of pixels
 MAX_TIFF_PIECE_BYTES = 200_000_000  # a strip or tile, which is held beside the pixels
 MAX_BYTES = 256 * 2**20
 TILE_WIDTH, TILE_HEIGHT, ROWS_PER_STRIP, BITS, SAMPLES = 322, 323, 278, 258, 277  # TIFF 6.0 tags
@@ -96,9 +97,9 @@ def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Pixels, floa
 
     Args:
         photo: What `open_photo` returned.
-        long_px: Allow a JPEG to be decoded at a half, a quarter or an eighth of its size (libjpeg's
-            DCT scaling), as long as the longer side keeps this many pixels. Turned photos of odd
-            sides may not be.
+        long_px: Allow the photo to be shrunk to a half, a quarter or an eighth of its size (a JPEG
+            by libjpeg's DCT scaling), as long as the longer side keeps this many pixels. Turned
+            photos of odd sides may not be.
 
     Returns:
         uint8[H, W, 3] and its scale relative to the stored photo, at most 1.
@@ -111,14 +112,17 @@ def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Pixels, floa
         return array_pixels(content, name), 1.0
     with damage_as_bad_image(name):
         image = undecoded(content, photo)
-        divisor = 1
-        if long_px is not None and isinstance(content, bytes):
+        divisor = most = 1
+        if long_px is not None:
             most = _exact_divisor(image, max(image.size) // long_px)
+        if isinstance(content, bytes):
             divisor = shrink_jpeg(image, image.width // most, image.height // most)
         stored = photo.width_px * photo.height_px
         with decode_budget.acquire(decode_cost_px(content, math.prod(image.size), stored)):
             image.load()
             turn = turn_of(image)
+            if divisor < most and image.mode in REDUCIBLE:  # other formats than JPEG
+                image, divisor = image.reduce(most // divisor), most
             if turn:
                 image = image.transpose(turn.transpose)  # before RGB is a third copy in memory
             return image_pixels(image, name), 1 / divisor
