@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from facepairs.errors import BadConfig, BadImage
 from facepairs.evaluation.measurement import (
     Measurement,
@@ -171,7 +173,7 @@ def _score_photos(
             raise BadImage(f"{error}; {SKIP_ADVICE}") from None
     if not errors:
         return selection, scores, ""
-    keep = selection.pairs_without(errors)
+    keep = ~np.isnan(list(scores.values())).any(axis=0)
     usable = replace(
         selection,
         pairs=pairs.where(keep),

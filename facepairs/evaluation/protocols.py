@@ -1,6 +1,6 @@
 """Which pairs verifiers are measured on, and whether verifiers know the people in them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,13 +52,6 @@ class PairSelection:
     def people(self) -> int:
         """Number of people in the pairs."""
         return len(np.unique(self.index.person_of[self.pairs.images()]))
-
-    def pairs_without(self, images: Collection[int]) -> Bools:
-        """Return which pairs show none of these images, bool[N]."""
-        unusable = np.fromiter(images, np.int64, len(images))
-        left, right = np.isin(self.pairs.left, unusable), np.isin(self.pairs.right, unusable)
-        without: Bools = ~(left | right)
-        return without
 
 
 def choose_pairs(

@@ -8,8 +8,6 @@ compares the two.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from threading import Lock
 from typing import Any, TypeVar
 
 import cv2
@@ -27,7 +25,6 @@ MAX_BATCH_BYTES = 2**26  # the files of a larger batch are read one by one, to s
 MAX_SCALE = 2  # pixels of a photo per pixel of its crop; from here on, pixels are averaged first
 
 Maps = npt.NDArray[np.float64]
-_trace_lock = Lock()  # without it, threads that start together would each build a graph
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -167,22 +164,6 @@ def _keeps_pixels(to_crop: Maps) -> np.bool_:
     return np.all(np.hypot(to_crop[:, 0, 0], to_crop[:, 1, 0]) > 1 / MAX_SCALE)
 
 
-@lru_cache(maxsize=1)
-def _traced_batch(jpegs: JpegCropper) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
-    """Return the graph of `JpegCropper.batch` for CHUNK images; no crops where one does not fit."""
-
-    def crops_of(files: tf.Tensor, to_crop: tf.Tensor) -> tf.Tensor:
-        with tf.device("/CPU:0"):
-            return jpegs.batch(files, to_crop, lambda: tf.zeros((0, *crop), tf.uint8))
-
-    crop = (jpegs.spec.crop_px, jpegs.spec.crop_px, 3)
-    files, to_crop = tf.TensorSpec([CHUNK], tf.string), tf.TensorSpec([CHUNK, 2, 3], tf.float64)
-    traced: Callable[[tf.Tensor, tf.Tensor], tf.Tensor] = tf.function(
-        crops_of, autograph=False
-    ).get_concrete_function(files, to_crop)
-    return traced
-
-
 class ImageCropper:
     """Crops any images of an index.
 
@@ -211,23 +192,6 @@ class ImageCropper:
         """
         crop = self._by_tensorflow(self.jpegs.crop, data, image, name)
         return self.plan.crop(open_photo(data, name), image) if crop is None else crop
-
-    def crop_many(self, data: list[bytes], images: npt.NDArray[np.integer[Any]]) -> list[Crop]:
-        """Return the crops of at most CHUNK plain JPEGs, or none if one has to be cropped alone.
-
-        Args:
-            data: The files.
-            images: int[N], their numbers.
-        """
-        missing = CHUNK - len(data)
-        files, maps = data + data[-1:] * missing, self.maps(np.pad(images, (0, missing), "edge"))
-        with _trace_lock:
-            graph = _traced_batch(self.jpegs)
-        try:
-            crops = graph(tf.constant(files), tf.constant(maps)).numpy()
-        except tf.errors.OpError:
-            return []
-        return list(crops[: len(data)])
 
     def _by_tensorflow(
         self, function: Callable[[bytes, Maps], T], data: bytes, image: int, name: str

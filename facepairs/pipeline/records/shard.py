@@ -15,10 +15,10 @@ from facepairs.data.index import ReadFile, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadData
 from facepairs.images.crop_plan import CropPlan
-from facepairs.pipeline.decode import CHUNK, MAX_BATCH_BYTES, ImageCropper
+from facepairs.pipeline.decode import ImageCropper
 from facepairs.pipeline.records.manifest import REBUILD, RecordShard
 
-READ_PAIRS = CHUNK // 2  # how many pairs' files are in memory at a time
+READ_PAIRS = 64  # how many pairs' files are in memory at a time
 
 
 def crop_bytes(crop_px: int) -> int:
@@ -90,7 +90,8 @@ class ShardWriter:
             pairs = plan.pairs.where(slice(start, start + READ_PAIRS))
             sides = np.concatenate([pairs.left, pairs.right])
             rows = np.searchsorted(plan.images, sides)
-            contents, maps = self._contents(plan, cropper, rows), cropper.maps(rows)
+            contents = [self._content(plan, cropper, row) for row in rows.tolist()]
+            maps = cropper.maps(rows)
             for number, genuine in enumerate(pairs.genuine.tolist()):
                 feature = {"genuine": _int_feature(int(genuine))}
                 for side, at in (("left", number), ("right", number + len(pairs))):
@@ -99,23 +100,6 @@ class ShardWriter:
                     feature[f"{side}_id"] = _int_feature(int(sides[at]))
                 example = tf.train.Example(features=tf.train.Features(feature=feature))
                 yield example.SerializeToString(deterministic=True)
-
-    def _contents(
-        self, plan: ShardPlan, cropper: ImageCropper, rows: npt.NDArray[np.int64]
-    ) -> list[bytes]:
-        """Return the file or the crop of the images in these rows of the plan.
-
-        Raises:
-            BadData: A file has changed.
-            BadImage: It cannot be decoded.
-        """
-        is_small = plan.sizes[rows].sum() <= MAX_BATCH_BYTES
-        if self.encoding == "raw" and is_small and plan.crops.plain[rows].all():
-            files = [self._read(plan, row) for row in rows.tolist()]
-            crops = cropper.crop_many(files, rows)
-            if crops:
-                return [crop.tobytes() for crop in crops]
-        return [self._content(plan, cropper, row) for row in rows.tolist()]
 
     def _content(self, plan: ShardPlan, cropper: ImageCropper, row: int) -> bytes:
         """Return the file or the crop of one image."""
