@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from facepairs.choices import Align
 from facepairs.data.index import FaceIndex, ReadFile
-from facepairs.doctor.faces import FaceSurvey
-from facepairs.doctor.files import FileSurvey
+from facepairs.doctor.files import PhotoSurvey
 from facepairs.doctor.findings import SEVERITIES, DatasetReport, Finding, make_finding
 from facepairs.doctor.labels import find_mislabelled
 from facepairs.errors import BadBundle
@@ -56,27 +55,25 @@ def check_index(
         align, labels, progress, ordered_map: As for `check_dataset`.
         read_file: Reads a photo by its name; by default from the file below the index's root.
     """
-    files, faces = FileSurvey(index), FaceSurvey(index)
+    photos = PhotoSurvey(index)
     aligned = align == "landmarks"
     display = progress("finding faces" if aligned else "checking images")
     records = photo_records(index, align, display, ordered_map, read_file)
     for image, record in enumerate(records):
-        files.add(image, record, aligned)
-        if aligned:
-            faces.add(image, record)
-    findings = [*files.findings(sizes=not aligned), *faces.findings()]
+        photos.add(image, record, aligned)
+    findings = list(photos.findings(sizes=not aligned))
     if aligned and labels:
         usable = np.ones(len(index), np.bool_)
-        usable[files.bad_images] = False
+        usable[photos.bad_images] = False
         findings += _label_findings(index, usable, progress, ordered_map, read_file)
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
     return DatasetReport(
         str(index.root),
         index.fingerprint,
         align,
-        files.counts(),
+        photos.counts(),
         tuple(findings),
-        tuple(files.bad_images),
+        tuple(photos.bad_images),
     )
 
 

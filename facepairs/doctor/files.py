@@ -1,4 +1,4 @@
-"""What is wrong with the files of a folder: unreadable, duplicate, misplaced or misnamed ones."""
+"""What is wrong with the photos of a folder: their files, their names, and the faces in them."""
 
 import unicodedata
 from collections import defaultdict
@@ -10,6 +10,7 @@ import numpy as np
 
 from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
 from facepairs.doctor.findings import (
+    MAX_TURN_DEG,
     MIN_SIDE_PX,
     Counts,
     Finding,
@@ -18,13 +19,14 @@ from facepairs.doctor.findings import (
     shorten,
 )
 from facepairs.faces.face_problem import face_problem
+from facepairs.faces.hints import PROFILE_YAW
 from facepairs.faces.photo_record import PhotoRecord
 
 MAJORITY = 0.5  # if more than this share of the images have one size, the other sizes are odd
 MAX_COMMON_SIZES = 10
 
 
-class FileSurvey:
+class PhotoSurvey:
     """Collects the records of an index's photos and turns them into findings and counts.
 
     Attributes:
@@ -37,9 +39,11 @@ class FileSurvey:
         self._problems: list[Finding] = []
         self._by_size: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         self._by_digest: defaultdict[bytes, list[int]] = defaultdict(list)
+        self._several: list[int] = []
+        self._turned: list[int] = []
 
     def add(self, image: int, record: PhotoRecord, needs_face: bool) -> None:
-        """Add the record of the next image; with `needs_face`, one without a face is unusable."""
+        """Add the record of the next image; with `needs_face`, its face counts."""
         problem, reason = record.problem, record.reason
         if needs_face and not problem:
             problem, reason = face_problem([record.face] if record.face else []) or ("", "")
@@ -50,6 +54,12 @@ class FileSurvey:
         if not record.problem:
             self._by_size[record.width_px, record.height_px].append(image)
             self._by_digest[record.digest].append(image)
+        if needs_face and (face := record.face):
+            if len(record.faces or ()) > 1:
+                self._several.append(image)
+            # A nose tip beside the eyes' middle by PROFILE_YAW: about MAX_TURN_DEG to the side.
+            if abs(face.roll_deg) > MAX_TURN_DEG or abs(face.yaw) > PROFILE_YAW:
+                self._turned.append(image)
 
     def findings(self, sizes: bool) -> Iterator[Finding]:
         """Yield what was found; `sizes` also judges the sizes of images that are used whole."""
@@ -57,6 +67,9 @@ class FileSurvey:
         yield from self._problems
         yield from self._duplicates()
         yield from _similar_names(self._index)
+        for kind, images in (("several_faces", self._several), ("turned_face", self._turned)):
+            if images:
+                yield make_finding(kind, map(self._index.name, images))
         if sizes:
             yield from self._unusual_sizes()
 
