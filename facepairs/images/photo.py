@@ -222,7 +222,8 @@ def open_header(data: bytes, name: str) -> ImageFile.ImageFile:
         if len(data) > BYTES_PER_PIXEL * math.prod(image.size) + EXTRA_BYTES:
             holds = f"{len(data):,} bytes for {image.width} x {image.height} pixels"
             raise ImageProblem(name, "too_large", f"{holds}; save its pixels again")
-        if math.prod(image.size) > MAX_SLOW_PIXELS and image.tile[0].codec_name in SLOW_CODECS:
+        slow = any(tile.codec_name in SLOW_CODECS for tile in image.tile)  # a WebP has no tile
+        if slow and math.prod(image.size) > MAX_SLOW_PIXELS:
             hazard = f"a {kind} of a rare kind with over {MAX_SLOW_PIXELS:,} pixels"
             raise _too_slow(name, hazard)
         if kind == "TIFF":
