@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 PHOTOS = {
     "landmarks-5": "any: the face is found and aligned by five landmarks (landmarks-5)",
-    "lfw-frame": "framed like LFW's, used whole; facepairs data frame makes them (lfw-frame)",
+    "lfw-frame": "framed like LFW's; each is used whole, without looking for a face (lfw-frame)",
 }
 EXAMPLE = "Example: facepairs info run/bundle"
 

@@ -1,1 +1,1 @@
-"""Face detection, framing, photo-quality hints, and the overlay picture."""
+"""Finding and aligning faces, what is known of photos, hints on them, and the overlay picture."""

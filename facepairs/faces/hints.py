@@ -30,6 +30,11 @@ class Hint(NamedTuple):
     text: str
 
 
+UNALIGNED = Hint(
+    "unaligned", "the whole image was used: this model takes photos that are framed like LFW's"
+)
+
+
 def gray_of(crop: Crop) -> Gray:
     """Return the luma (ITU-R BT.601) of uint8[H, W, 3] as float64[H, W] in [0, 1]."""
     gray: Gray = crop @ np.array([0.299, 0.587, 0.114]) / 255
