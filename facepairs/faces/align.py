@@ -8,13 +8,11 @@ model of alignment `lfw-frame` takes the centre square of the whole image instea
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from facepairs.errors import BadImage, NoFace, TooSmallFace
 from facepairs.faces.alignment import to_crop
 from facepairs.faces.detector import Face, search_photo
-from facepairs.faces.face_problem import MIN_FACE_PX, face_problem
-from facepairs.faces.hints import Hint, photo_hints
+from facepairs.faces.face_problem import face_problem, large_enough
+from facepairs.faces.hints import UNALIGNED, Hint, photo_hints
 from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
 from facepairs.images.photo import ImageSource, Photo, open_photo
 from facepairs.images.warp import Similarity
@@ -51,7 +49,7 @@ class AlignedFace:
     def describe(self) -> str:
         """Return in words what the network sees."""
         if self.face is None:
-            return "the whole image: this model takes photos that are framed like LFW's"
+            return "the whole image"
         side, roll_deg = round(self.face.side_px), self.face.roll_deg
         turned = f", turned by {abs(roll_deg):.0f} degrees" if abs(roll_deg) >= LEVEL_DEG else ""
         others = f", the most prominent of {self.faces}" if (self.faces or 0) > 1 else ""
@@ -113,7 +111,7 @@ def align_faces(
     Raises:
         BadImage: The image cannot be read.
         NoFace: No face is found.
-        TooSmallFace: The face, or every face, is smaller than MIN_FACE_PX.
+        TooSmallFace: Every face is smaller than MIN_FACE_PX.
     """
     photo = open_photo(source, name)
     found = search_photo(photo, every)
@@ -142,10 +140,8 @@ def align_and_keep(photo: Photo, spec: CropSpec, hints: bool = False) -> Aligned
     record = inspect_content(photo.content, True, face_cache(), photo.name)
     if record.problem:
         raise BadImage(f"{photo.name}: {record.reason}")
-    rows = record.faces or ()
-    found = [Face(np.reshape(points, (5, 2)), score) for score, *points in rows]
-    (face, *_) = usable_faces(found, photo.name)
-    return _align(photo, spec, face, len(found), hints)
+    found = record.found
+    return _align(photo, spec, usable_faces(found, photo.name)[0], len(found), hints)
 
 
 def usable_faces(found: list[Face], name: str) -> list[Face]:
@@ -153,12 +149,12 @@ def usable_faces(found: list[Face], name: str) -> list[Face]:
 
     Raises:
         NoFace: There are no faces.
-        TooSmallFace: The most prominent one is smaller than MIN_FACE_PX.
+        TooSmallFace: All are smaller than MIN_FACE_PX.
     """
     if problem := face_problem(found):
         error = NoFace if problem.problem == "no_face" else TooSmallFace
         raise error(f"{name}: {problem.reason}")
-    return [face for face in found if face.side_px >= MIN_FACE_PX]
+    return large_enough(found)
 
 
 def unaligned_face(photo: Photo, spec: CropSpec, hints: bool = True) -> AlignedFace:
@@ -167,14 +163,14 @@ def unaligned_face(photo: Photo, spec: CropSpec, hints: bool = True) -> AlignedF
     Args:
         photo: What `open_photo` returned.
         spec: Which square.
-        hints: Look for what makes the photo hard to judge.
+        hints: Look for what makes the photo hard to judge, and say that nobody looked for a face.
 
     Raises:
         BadImage: The photo is damaged.
     """
     crop = crop_photo(photo, spec)
     side_px = spec.side_px(photo.width_px, photo.height_px)
-    return AlignedFace(crop, hints=photo_hints(crop, side_px) if hints else ())
+    return AlignedFace(crop, hints=(*photo_hints(crop, side_px), UNALIGNED) if hints else ())
 
 
 def _align(photo: Photo, spec: CropSpec, face: Face, faces: int, hints: bool) -> AlignedFace:

@@ -24,6 +24,7 @@ from facepairs.images.warp import Points, Similarity, centred_square, source_win
 # Names what the cache holds of a photo: change it with everything that changes what is found here,
 # or what `images.check.is_plain` says.
 DETECTOR = "yunet-2"
+MIN_FACE_PX = 24  # from the brows to the chin; smaller faces give no verdict
 FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin
 
 SEARCH_PX = 640  # longer side of the photo in the first search
@@ -41,6 +42,7 @@ UPRIGHT = 0.91  # upside down, much resembles a face, but not surely
 MAX_ROLL_DEG = 60  # more counts as turned
 MIN_DISTANCE = 0.4  # of the centres of two faces, in sides of the smaller one
 CLOSE = 0.25  # in prominence: a face located again may turn out to be so much more prominent
+TINY = 100.0  # in prominence
 MAX_COMPARED = 3  # faces close to the most prominent one that are located to tell which it is
 MIRRORED = [1, 0, 2, 4, 3]  # landmarks of a mirror image
 UNMOVED = Similarity(np.eye(2), np.zeros(2))
@@ -188,9 +190,13 @@ def _required_score(face: Face) -> float:
 
 
 def _prominence(face: Face, size: tuple[int, int]) -> float:
-    """Weigh size against the distance from the image's centre, in halves of its shorter side."""
+    """Weigh size against the distance from the image's centre, in halves of its shorter side.
+
+    Faces of too few pixels come behind all others.
+    """
     offset = face.centre - np.array(size) / 2
-    return math.log(face.side_px) - 2 * math.hypot(*offset) / min(size)
+    penalty = TINY if face.side_px < MIN_FACE_PX else 0.0
+    return math.log(face.side_px) - 2 * math.hypot(*offset) / min(size) - penalty
 
 
 def _candidates(picture: Image.Image, angle_deg: int, every: bool) -> list[Face]:

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from facepairs.faces.detector import Face
-
-MIN_FACE_PX = 24  # from the brows to the chin; smaller faces give no verdict
+from facepairs.faces.detector import MIN_FACE_PX, Face
 
 
 class FaceProblem(NamedTuple):
@@ -15,13 +13,21 @@ class FaceProblem(NamedTuple):
     reason: str
 
 
+def large_enough(faces: Sequence[Face]) -> list[Face]:
+    """Return the faces of MIN_FACE_PX or more, in their order."""
+    return [face for face in faces if face.side_px >= MIN_FACE_PX]
+
+
 def face_problem(faces: Sequence[Face]) -> FaceProblem | None:
-    """Return why the most prominent face, the first one, cannot be used; None if it can."""
+    """Return why none of the faces of a photo, the most prominent first, can be used.
+
+    None if one can.
+    """
     if not faces:
         return FaceProblem("no_face", "no face found; use a photo in which the face is seen well")
-    side_px = faces[0].side_px
-    if side_px >= MIN_FACE_PX:
+    if large_enough(faces):
         return None
+    side_px = faces[0].side_px
     return FaceProblem(
         "small_face",
         f"its face measures {side_px:.0f} pixels from the brows to the chin, too few for a "

@@ -17,8 +17,15 @@ from facepairs.faces.detector import LARGE_PX, find_faces, in_full_size
 from facepairs.faces.face_cache import FaceCache, face_cache
 from facepairs.faces.photo_record import PhotoRecord, face_rows
 from facepairs.faces.photo_table import PhotoTable
-from facepairs.images.check import check_image
-from facepairs.images.photo import Photo, hold_budget, open_photo, read_checked, read_image_file
+from facepairs.images.check import is_plain, upright_size
+from facepairs.images.photo import (
+    Photo,
+    hold_budget,
+    load_upright,
+    open_photo,
+    read_checked,
+    read_image_file,
+)
 from facepairs.images.problem import ImageProblem
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.platform import return_freed_memory
@@ -69,13 +76,13 @@ class InspectPhotos:
 
     def _record(self, photo: Photo, digest: bytes) -> PhotoRecord:
         with hold_budget(photo):
-            seen = check_image(photo, LARGE_PX if self.align else 1)
-            faces = in_full_size(find_faces(seen.pixels), seen.scale) if self.align else None
+            pixels, scale = load_upright(photo, LARGE_PX if self.align else 1)
+            faces = in_full_size(find_faces(pixels), scale) if self.align else None
+        width_px, height_px = upright_size(photo, pixels, scale)
         return PhotoRecord(
-            width_px=seen.width_px,
-            height_px=seen.height_px,
-            plain=seen.plain,
-            orientation=seen.orientation,
+            width_px=width_px,
+            height_px=height_px,
+            plain=is_plain(photo),
             faces=None if faces is None else face_rows(faces),
             digest=digest,
         )

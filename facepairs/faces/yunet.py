@@ -114,7 +114,7 @@ def _grid(height: int, width: int) -> tuple[Floats, Floats]:
 def _suppress(rows: Floats) -> list[Detection]:
     """Return the surest rows of MAX_FACES faces (non-maximum suppression), the surest first."""
     rows = rows[np.argsort(-rows[:, 0], kind="stable")]
-    kept = []
+    kept: list[Detection] = []
     while len(rows) and len(kept) < MAX_FACES:
         best, rows = rows[0], rows[1:]
         kept.append(Detection(best[5:].reshape(5, 2).astype(np.float64), float(best[0])))

@@ -14,8 +14,6 @@ from facepairs.images.warp import Similarity
 
 EXIF_ORIENTATION = 0x0112  # EXIF 2.32, 4.6.4
 UPRIGHT = 1
-
-
 SWAPPING = (  # the axes
     Image.Transpose.TRANSPOSE,
     Image.Transpose.ROTATE_270,
@@ -31,12 +29,17 @@ class Turn(NamedTuple):
     reverses_x: bool
     reverses_y: bool
 
+    @property
+    def swaps(self) -> bool:
+        """Whether the upright image is as wide as the stored one is high."""
+        return self.transpose in SWAPPING
+
     def to_upright(self, width: int, height: int) -> Similarity:
         """Return the map from the stored image, of that size, to the upright one."""
         signs = np.array([-1.0 if self.reverses_x else 1.0, -1.0 if self.reverses_y else 1.0])
         offset = (1 - signs) / 2 * (width - 1, height - 1)
         matrix = np.diag(signs)
-        if self.transpose in SWAPPING:
+        if self.swaps:
             matrix, offset = matrix[::-1], offset[::-1]
         return Similarity(matrix, offset)
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-Pixels = npt.NDArray[np.uint8]
+from facepairs.images.pixels import Pixels
+
 Points = npt.NDArray[np.float64]
 
 STEP_BITS = 6  # positions are rounded to 1 / 64 of a pixel

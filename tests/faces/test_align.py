@@ -149,10 +149,16 @@ def test_a_face_of_too_few_pixels_gives_no_verdict(drawn):
     for align in (align_faces, keep):
         with pytest.raises(TooSmallFace, match=r"^far\.png: its face measures (19|20|21) pixels"):
             align(encoded(photo), SPEC, "far.png")
-    both = paste(
-        paste(canvas(640, 480), drawn[2], Place(300, 240, 300)), drawn[0], Place(590, 60, 40)
-    )
-    assert len(align_faces(both, SPEC, every=True)) == 1
+
+
+def test_faces_of_too_few_pixels_are_passed_over(drawn):
+    places = (Place(110, 100, 150), Place(590, 60, 40)), (Place(320, 240, 46), Place(40, 40, 62))
+    for large, small in (places[0], places[1][::-1]):
+        both = paste(paste(canvas(640, 480), drawn[2], large), drawn[3], small)
+        for align in (align_faces, keep):
+            (face,) = align(encoded(both), SPEC)
+            assert face.face.centre == pytest.approx(large[:2], abs=12)
+        assert len(align_faces(both, SPEC, every=True)) == 1
 
 
 def test_what_is_found_is_kept_and_equal(drawn, monkeypatch):
@@ -179,6 +185,8 @@ def test_without_alignment_the_whole_image_is_used(drawn):
         assert np.array_equal(face.crop, load_crop(picture, SPEC))
         assert (face.box, face.faces, face.to_json()["landmarks"]) == (None, None, None)
         assert "the whole image" in face.describe()
+        assert "unaligned" in face.to_cells().hints.split()
+        assert not unaligned_face(open_photo(picture, "x"), SPEC, hints=False).hints
         assert face.to_cells()[:2] == ("", "")
 
 

@@ -9,6 +9,7 @@ import tempfile
 import warnings
 import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,14 +18,26 @@ from hypothesis import strategies as st
 from image_files import encoded, jpeg, picture, put
 from PIL import Image, ImageFile
 
-from facepairs.images.check import CheckedImage, check_image
+from facepairs.images.check import is_plain, upright_size
 from facepairs.images.orientation import EXIF_ORIENTATION
-from facepairs.images.photo import open_photo, read_checked, read_image_file
+from facepairs.images.photo import load_upright, open_photo, read_checked, read_image_file
+from facepairs.images.pixels import Pixels
 from facepairs.images.problem import ImageProblem
 
 
-def check(data: bytes, long_px: int | None = None) -> CheckedImage:
-    return check_image(open_photo(data), long_px)
+class Seen(NamedTuple):
+    """What is known of a photo after it was decoded."""
+
+    plain: bool
+    size: tuple[int, int]
+    pixels: Pixels
+    scale: float
+
+
+def check(data: bytes, long_px: int | None = None) -> Seen:
+    photo = open_photo(data)
+    pixels, scale = load_upright(photo, long_px)
+    return Seen(is_plain(photo), upright_size(photo, pixels, scale), pixels, scale)
 
 
 def turned(orientation: int, size: tuple[int, int] = (80, 80)) -> bytes:
@@ -118,7 +131,7 @@ def test_a_file_that_cannot_be_read_is_reported_with_kind_and_reason(tmp_path: P
 )
 def test_an_image_that_pillow_decodes_passes(name: str, data: bytes, plain: bool) -> None:
     seen = check(data)
-    assert (seen.width_px, seen.height_px, seen.plain, seen.scale) == (80, 80, plain, 1), name
+    assert (seen.size, seen.plain, seen.scale) == ((80, 80), plain, 1), name
     assert seen.pixels.shape == (80, 80, 3)
 
 
@@ -126,12 +139,9 @@ def test_an_image_that_pillow_decodes_passes(name: str, data: bytes, plain: bool
 @pytest.mark.parametrize("size", [(640, 480), (641, 487)])
 def test_the_size_is_that_of_the_upright_image(orientation: int, size: tuple[int, int]) -> None:
     seen = check(turned(orientation, size), long_px=80)
-    assert seen.orientation == orientation
-    assert (seen.width_px, seen.height_px) == (size if orientation < 5 else size[::-1])
+    assert seen.size == (size if orientation < 5 else size[::-1])
     assert seen.scale in (1, 1 / 2, 1 / 4, 1 / 8)
-    assert seen.pixels.shape[:2] == tuple(
-        -int(-side * seen.scale // 1) for side in (seen.height_px, seen.width_px)
-    )
+    assert seen.pixels.shape[:2] == tuple(-int(-side * seen.scale // 1) for side in seen.size[::-1])
 
 
 def test_large_jpegs_of_several_scans_are_not_plain() -> None:

@@ -13,19 +13,19 @@ import pytest
 from PIL import ExifTags, Image
 
 from facepairs.errors import BadImage
-from facepairs.images.check import check_image
+from facepairs.images.check import is_plain
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.decode_budget import BUDGET_PX, LARGE_PIXELS, DecodeBudget, decode_cost_px
 from facepairs.images.hazards import find_hazard, tags_overclaim
 from facepairs.images.jpeg import has_several_scans
-from facepairs.images.orientation import EXIF_ORIENTATION, exif_block
-from facepairs.images.photo import open_photo
+from facepairs.images.orientation import EXIF_ORIENTATION, exif_block, turn_of
+from facepairs.images.photo import load_upright, open_header, open_photo
 from facepairs.images.problem import ImageProblem
 
 
 def problem_of(data: bytes) -> str:
     with pytest.raises(ImageProblem) as caught:
-        check_image(open_photo(data))
+        open_photo(data)
     return caught.value.problem
 
 
@@ -114,6 +114,12 @@ def test_large_images_that_pillow_decodes_in_python_are_refused(data: bytes) -> 
         open_photo(data)
 
 
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "TIFF", "BMP", "WEBP", "AVIF", "PPM"])
+def test_large_images_of_every_format_are_opened(kind: str) -> None:
+    photo = open_photo(encoded(kind, (1300, 900)))
+    assert (photo.width_px, photo.height_px) == (1300, 900)
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -144,7 +150,8 @@ def test_a_run_of_fill_bytes_takes_linear_time() -> None:
     # In and behind a scan they cost nothing; before it Pillow reads them one by one.
     filled = open_photo(SOUND[:-2] + b"\xff" * 1_000_000 + b"\0" * 9)
     started = time.process_time()
-    assert not check_image(filled).plain
+    load_upright(filled)
+    assert not is_plain(filled)
     assert time.process_time() - started < 2
 
 
@@ -179,7 +186,8 @@ def test_hexadecimal_exif_in_a_png_is_checked_before_it_is_parsed() -> None:
         image.load()
         assert exif_block(image.info) == block
         assert image.getexif()[EXIF_ORIENTATION] == 6  # Pillow reads all tags
-    assert check_image(open_photo(data)).orientation == 1
+    assert load_upright(open_photo(data))[0].shape == (64, 64, 3)
+    assert not turn_of(open_header(data, "turned.png"))
     assert exif_block({"exif": b"II*", "Raw profile type exif": hexadecimal.decode()}) == b"II*"
     assert exif_block({}) == b""
 
@@ -233,4 +241,6 @@ def test_the_exif_item_of_an_avif_is_not_parsed() -> None:
     assert Image.open(io.BytesIO(data)).getexif()[ExifTags.Base.Make] == "a camera"
     assert photo.opened
     assert ExifTags.Base.Make not in photo.opened.getexif()
-    assert check_image(photo).orientation == 6  # from another box
+    turn = turn_of(photo.opened)  # from another box
+    assert turn
+    assert turn.transpose is Image.Transpose.ROTATE_270
