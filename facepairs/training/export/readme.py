@@ -10,7 +10,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 CROP_VARIABLES = {"image": "crops", "left": "left_crops", "right": "right_crops"}
 FRAMES = {
     "landmarks-5": "an aligned frame: the photo, turned, scaled and\nshifted such that its five "
-    "landmarks come closest to {template}\nin a frame of 250 x 250 pixels, "
+    "landmarks come closest to `template` in\nexport.json, (x, y) in a frame of 250 x 250 pixels, "
     "weighted as in facepairs.faces.alignment",
     "lfw-frame": "a photo that is framed like LFW's",
 }
@@ -28,14 +28,10 @@ def readme(record: ExportRecord) -> str:
         "README.md",
         record=record,
         inputs=" and ".join(f"`{name}`" for name in record.inputs),
-        frame=FRAMES[record.alignment].format(template=_points(record)),
+        frame=FRAMES[record.alignment],
         output=OUTPUTS[record.kind],
         snippet=_fill_in(record.format, output=record.output, inputs=f"{{{arguments}}}"),
     )
-
-
-def _points(record: ExportRecord) -> str:
-    return ", ".join(f"({x:g}, {y:g})" for x, y in record.template or ())
 
 
 def embedder_toml(bundle: Bundle) -> str:
