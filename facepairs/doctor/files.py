@@ -46,7 +46,7 @@ class PhotoSurvey:
         """Add the record of the next image; with `needs_face`, its face counts."""
         problem, reason = record.problem, record.reason
         if needs_face and not problem:
-            problem, reason = face_problem([record.face] if record.face else []) or ("", "")
+            problem, reason = face_problem(record.found) or ("", "")
         if problem:
             name = self._index.name(image)
             self.bad_images.append(image)
