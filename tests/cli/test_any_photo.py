@@ -14,6 +14,7 @@ from PIL import Image
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
+from facepairs.verification.verifier import Verifier
 
 SETTINGS = """
 model = "difference"
@@ -211,6 +212,22 @@ def test_the_most_prominent_face_of_a_group_photo_is_used(bundle, scenes, faces,
         as_json("evaluate", bundle, root, "--pairs", pairs, "--out", out)
         both.append(list(scores_of(out).values()))
     assert np.corrcoef(both)[0, 1] > 0.98
+
+
+def test_a_photo_of_somebody_else_in_a_folder_is_named(faces, tmp_path):
+    root = tmp_path / "photos"
+    shutil.copytree(faces, root)
+    photos = sorted(root.glob("*/*.jpg"))
+    people = np.array([photo.parent.name for photo in photos])
+    embeddings = Verifier.load().embed(photos)
+    names = np.unique(people)
+    means = np.array([embeddings[people == name].mean(axis=0) for name in names])
+    photo, person = divmod(int((embeddings @ means.T).argmin()), len(names))  # the least alike
+    wrong = f"{names[person]}/zzz.jpg"
+    photos[photo].rename(root / wrong)
+    (finding,) = as_json("data", "check", root)["findings"]
+    assert (finding["kind"], finding["paths"]) == ("mislabelled", [wrong])
+    assert finding["text"].startswith(f"{wrong} probably shows another person")
 
 
 def test_photos_that_exif_turns_are_the_same_photos(bundle, scenes, pairs, settings, tmp_path):
