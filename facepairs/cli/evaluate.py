@@ -7,6 +7,7 @@ from typer import Argument, Option
 
 from facepairs.cli.options import Json, Lists, Pairs, SkipBad, typed_command
 from facepairs.cli.output import log, print_json, print_rows, progress_display
+from facepairs.support.outputs import check_output_file
 
 EXAMPLE = "Example: facepairs evaluate run/bundle default photos/ --report report.html"
 
@@ -61,6 +62,9 @@ def evaluate(
     from facepairs.evaluation.report.write import check_places, write_reports
 
     check_places(report, report_dir)
+    for path in (out, report):
+        if path is not None:
+            check_output_file(path, [read for read in (scores, pairs) if read is not None])
     progress = progress_display(json)
     result = measure(
         bundles or [],

@@ -20,6 +20,7 @@ from facepairs.cli.output import (
     progress_display,
 )
 from facepairs.errors import BadData, BadImage
+from facepairs.support.outputs import check_output_file
 
 if TYPE_CHECKING:
     from facepairs.bundles.thresholds import OperatingPoint
@@ -123,6 +124,8 @@ def verify(
         if left is None:
             raise typer.BadParameter("--against needs the photo to compare: verify A --against DIR")
         target = None if out is None else Path(out)
+        if target is not None:
+            check_output_file(target, [Path(left)])
         _verify_against(settings, photo_path(left), against, target, top or DEFAULT_TOP)
     else:
         if left is None or right is None:
@@ -168,6 +171,7 @@ def _verify_two(
         from facepairs.faces.overlay import NoVerdict, picture_format, write_overlay
 
         picture_format(show)
+        check_output_file(show, (left, right), text=False)
     verifier, point = _load(settings, quick=True)
     try:
         verdicts = verifier.compare_faces(
@@ -189,8 +193,12 @@ def _verify_two(
     values = {**verify_output.verdict_json(best), **point.to_json(), **photos, "schema": SCHEMA}
     if every:
         values["comparisons"] = [verify_output.verdict_json(one) for one in verdicts]
-    rows = verify_output.verdict_rows(best, point)
+    rows = verify_output.verdict_rows(best, point, len(verdicts))
     if len(verdicts) > 1:
+        log(
+            f"warning: the best of {len(verdicts)} comparisons: strangers pass more often than the "
+            "probability and the rates say, which are those of a single one"
+        )
         rows += verify_output.comparison_rows(verdicts)
     print_result(settings.json, values, rows)
     raise typer.Exit(EXIT_CODES[best.same])
@@ -214,6 +222,8 @@ def _verify_pairs(
 ) -> None:
     from facepairs.beam.verify_pairs import verify_pairs_at
 
+    if "://" not in out:
+        check_output_file(Path(out), [Path(pairs)])
     verifier, point = _load(settings, threads=1)
     try:
         report = verify_pairs_at(

@@ -17,8 +17,9 @@ MAX_FAILURES_SHOWN = 5
 DECISIONS = {True: "same person", False: "different people", None: "none: no threshold"}
 
 
-def verdict_rows(verdict: "Verdict", point: "OperatingPoint") -> Rows:
-    """Return the verdict on two photos, and the face of each."""
+def verdict_rows(verdict: "Verdict", point: "OperatingPoint", comparisons: int = 1) -> Rows:
+    """Return the verdict on two photos, the best of some comparisons, and the face of each."""
+    chosen = "the most prominent" if comparisons == 1 else "the best match"
     probability = "none: not calibrated"
     if verdict.probability is not None:
         probability = f"{verdict.probability:.3f} (calibrated, at equal priors)"
@@ -29,7 +30,7 @@ def verdict_rows(verdict: "Verdict", point: "OperatingPoint") -> Rows:
         ("probability", probability),
         ("score", f"{verdict.score:.4f}{threshold}"),
         *_rate_rows(point),
-        *((name, face.describe()) for name, face in sides if face),
+        *((name, face.describe(chosen)) for name, face in sides if face),
     ]
 
 

@@ -46,13 +46,13 @@ class AlignedFace:
     faces: int | None = None
     hints: tuple[Hint, ...] = ()
 
-    def describe(self) -> str:
-        """Return in words what the network sees."""
+    def describe(self, chosen: str = "the most prominent") -> str:
+        """Return in words what the network sees; `chosen` says which of several faces this is."""
         if self.face is None:
             return "the whole image"
         side, roll_deg = round(self.face.side_px), self.face.roll_deg
         turned = f", turned by {abs(roll_deg):.0f} degrees" if abs(roll_deg) >= LEVEL_DEG else ""
-        others = f", the most prominent of {self.faces}" if (self.faces or 0) > 1 else ""
+        others = f", {chosen} of {self.faces}" if (self.faces or 0) > 1 else ""
         return f"face of {side} x {side} pixels{turned}{others}"
 
     @property

@@ -1,11 +1,12 @@
-"""May this output folder be written? Asked before any work is done."""
+"""May this output be written? Asked before any work is done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from facepairs.errors import BadData, FacepairsError
 
 ADVICE = "choose another place or remove it"
+HEAD_BYTES = 4096
 
 
 def check_output_folder(
@@ -39,6 +40,30 @@ def check_output_folder(
         raise error(f"{out}: exists and is {allowed}; {ADVICE}")
     if is_inside:
         raise error(f"{out}: lies within the photos {inputs}; choose another place")
+
+
+def check_output_file(out: Path, inputs: Iterable[Path] = (), text: bool = True) -> None:
+    """Refuse an output file that is also read, or that would replace a photo.
+
+    Args:
+        out: The file to write.
+        inputs: The files that are read.
+        text: Whether text is written: then another kind of file is not replaced.
+
+    Raises:
+        BadData: Names the file, what is wrong, and what to do.
+    """
+    try:
+        if not out.is_file():
+            return
+        if any(path.is_file() and path.samefile(out) for path in inputs):
+            raise BadData(f"{out}: is read by this command, too; choose another file to write")
+        with open(out, "rb") as handle:
+            is_text = b"\0" not in handle.read(HEAD_BYTES)
+    except OSError as error:
+        raise BadData(f"{out}: {error.strerror}; choose another place") from None
+    if text and not is_text:
+        raise BadData(f"{out}: exists and is no text file; {ADVICE}")
 
 
 def is_free(out: Path) -> bool:

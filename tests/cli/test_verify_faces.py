@@ -230,3 +230,21 @@ def test_a_folder_is_framed(drawn, tmp_path):
 def rows_of(path):
     with open(path, newline="") as handle:
         return list(csv.DictReader(handle))
+
+
+def test_no_output_replaces_a_photo_or_an_input(bundle, photos, drawn, tmp_path):
+    for name in ("a.jpg", "b.jpg"):
+        (tmp_path / name).write_bytes(drawn[0].read_bytes())
+    list_ = tmp_path / "pairs.csv"
+    list_.write_text("left,right\na.jpg,b.jpg\n")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    a, b = tmp_path / "a.jpg", tmp_path / "b.jpg"
+    for words in (
+        (a, b, "--show", b),
+        (a, "--against", tmp_path, "--out", b),
+        ("--pairs", list_, "--out", b),
+        ("--pairs", list_, "--out", list_),
+    ):
+        done = verify(bundle, *words, check=2)
+        assert str(words[-1]) in done.stderr
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

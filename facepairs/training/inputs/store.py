@@ -43,5 +43,6 @@ def open_store(
         )
     if kind == "memory":
         path = folder / f"store-{index.fingerprint[:16]}-{plan.digest[:16]}.npy"
+        log(f"all crops are kept in {path}, for further trainings on these photos")
         return MemoryStore.build(index, plan, path, progress, log)
     return FileStore(index, plan)
