@@ -173,7 +173,7 @@ def _score_photos(
             raise BadImage(f"{error}; {SKIP_ADVICE}") from None
     if not errors:
         return selection, scores, ""
-    keep = ~np.isnan(list(scores.values())).any(axis=0)
+    keep = np.all(~np.isnan(list(scores.values())), axis=0)
     usable = replace(
         selection,
         pairs=pairs.where(keep),

@@ -196,11 +196,12 @@ class Verifier:
 
     def _score_all(self, left: Crop, right: Crop) -> Iterator[ScoreArray]:
         """Score M crops with each of N others: M times float32[N]; no copy of a crop per pair."""
+        scorer = self.scorer
+        rows: npt.NDArray[Any] = left
+        others: npt.NDArray[Any] = right
+        score: Callable[[Any, Any], ScoreArray] = scorer.score_pairs
         if self.bundle.kind == "embedding":
-            rows, others = self.scorer.embed(left), self.scorer.embed(right)
-            score = self.scorer.compare
-        else:
-            rows, others, score = left, right, self.scorer.score_pairs
+            score, rows, others = scorer.compare, scorer.embed(left), scorer.embed(right)
         return (score(np.broadcast_to(row, others.shape), others) for row in rows)
 
     def verdict(self, score: float, threshold: float | None) -> Verdict:
