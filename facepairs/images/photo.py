@@ -125,7 +125,11 @@ def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Pixels, floa
                 image, divisor = image.reduce(most // divisor), most
             if turn:
                 image = image.transpose(turn.transpose)  # before RGB is a third copy in memory
-            return image_pixels(image, name), 1 / divisor
+            pixels = image_pixels(image, name)
+        if divisor < most:
+            pixels = np.asarray(Image.fromarray(pixels).reduce(most // divisor))
+            divisor = most
+        return pixels, 1 / divisor
 
 
 def hold_budget(photo: Photo) -> AbstractContextManager[None]:
