@@ -40,7 +40,6 @@ SLOW_CODECS, MAX_SLOW_PIXELS = ("bmp_rle", "ppm"), 1_000_000  # Pillow's decoder
 # Limit of a file's size: 16 bits a channel with alpha, plus profiles, previews or a short film.
 # Training holds the files of a whole batch in memory.
 BYTES_PER_PIXEL, EXTRA_BYTES = 8, 8_000_000
-REDUCIBLE = ("L", "RGB", "RGBA", "CMYK")  # modes of which Pillow averages blocks of pixels
 MAX_TIFF_PIECE_BYTES = 200_000_000  # a strip or tile, which is held beside the pixels
 MAX_BYTES = 256 * 2**20
 TILE_WIDTH, TILE_HEIGHT, ROWS_PER_STRIP, BITS, SAMPLES = 322, 323, 278, 258, 277  # TIFF 6.0 tags
@@ -121,15 +120,9 @@ def load_upright(photo: Photo, long_px: int | None = None) -> tuple[Pixels, floa
         with decode_budget.acquire(decode_cost_px(content, math.prod(image.size), stored)):
             image.load()
             turn = turn_of(image)
-            if divisor < most and image.mode in REDUCIBLE:  # other formats than JPEG
-                image, divisor = image.reduce(most // divisor), most
             if turn:
                 image = image.transpose(turn.transpose)  # before RGB is a third copy in memory
-            pixels = image_pixels(image, name)
-        if divisor < most:
-            pixels = np.asarray(Image.fromarray(pixels).reduce(most // divisor))
-            divisor = most
-        return pixels, 1 / divisor
+            return image_pixels(image, name, most // divisor), 1 / most
 
 
 def hold_budget(photo: Photo) -> AbstractContextManager[None]:

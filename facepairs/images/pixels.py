@@ -68,17 +68,18 @@ def to_rgb(image: Image.Image, name: str) -> Image.Image:
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
-def image_pixels(image: Image.Image, name: str) -> Pixels:
-    """Return a loaded image as uint8[H, W, 3].
+def image_pixels(image: Image.Image, name: str, divisor: int = 1) -> Pixels:
+    """Return a loaded image as uint8[ceil(H / divisor), ceil(W / divisor), 3].
 
-    It is converted in strips; converted at once it would be in memory three times.
+    It is converted and shrunk in strips; at once it would be in memory three times.
     """
     width, height = image.size
-    pixels = np.empty((height, width, 3), np.uint8)
-    rows = max(1, STRIP_PIXELS // max(1, width))
-    for top in range(0, height, rows):
-        strip = image.crop((0, top, width, min(top + rows, height)))
-        pixels[top : top + rows] = np.asarray(to_rgb(strip, name))
+    pixels = np.empty((-(-height // divisor), -(-width // divisor), 3), np.uint8)
+    rows = max(1, STRIP_PIXELS // max(1, width * divisor))  # of the result
+    for top in range(0, len(pixels), rows):
+        bottom = min((top + rows) * divisor, height)
+        strip = to_rgb(image.crop((0, top * divisor, width, bottom)), name)
+        pixels[top : top + rows] = np.asarray(strip.reduce(divisor) if divisor > 1 else strip)
     return pixels
 
 
