@@ -39,11 +39,9 @@ def shell_commands() -> list[tuple[str, str]]:
 
 def parse(words: list[str]) -> None:
     """Parse a command of facepairs without running it; raise for an unknown option or value."""
-    import typer
+    from facepairs.cli.main import build_command
 
-    from facepairs.cli.main import build_app
-
-    command: Any = typer.main.get_command(build_app())
+    command: Any = build_command()
     while hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
     command.make_context(command.name, words)

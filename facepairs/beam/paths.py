@@ -20,9 +20,11 @@ from typing import IO, Any, NamedTuple
 
 from facepairs.errors import BadConfig
 from facepairs.support.parallel import thread_map
+from facepairs.support.places import refuse_url
 
 INSTALL = "pip install 'facepairs[beam]'"
 LISTING_THREADS = 16  # for file systems that list one folder per call
+WEB = ("http", "https", "ftp", "file")  # Beam reads some, but cannot list a folder there
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
@@ -76,9 +78,11 @@ def parse_place(text: str) -> Place:
 
     Raises:
         BadConfig: Apache Beam, or its extra for this scheme, is not installed.
+        BadData: It is a web address.
     """
     scheme = _SCHEME.match(text)
-    if not scheme:
+    if not scheme or scheme[1].lower() in WEB:
+        refuse_url(text)
         return Path(text)
     path = BeamPath(text.rstrip("/"))
     try:

@@ -1,8 +1,10 @@
 """Turn exceptions into one line of text and an exit code."""
 
+import sys
+import traceback
 from typing import Any
 
-from facepairs.cli.output import ERROR, print_error
+from facepairs.cli.output import BUG, ERROR, print_error
 from facepairs.errors import NO_PLACE, SHORTAGES
 
 TENSORFLOW_OUT_OF_MEMORY = "ResourceExhaustedError"
@@ -27,10 +29,24 @@ def describe_shortage(error: Exception) -> str:
     return ""
 
 
+def report_bug(error: Exception, as_json: bool) -> int:
+    """Print an error that nobody foresaw: Python's traceback on stderr, and what to do with it."""
+    traceback.print_exception(error, file=sys.stderr)
+    message = (
+        f"this is a bug in facepairs ({type(error).__name__}); please report it with the command "
+        "and the lines from Traceback on"
+    )
+    print_error("bug", message, as_json)
+    return BUG
+
+
+def is_usage_error(error: Exception) -> bool:
+    """Return whether this is a mistake in the command line (click's UsageError)."""
+    return hasattr(error, "format_message")
+
+
 def report_usage_error(error: Any, as_json: bool) -> int:
-    """Print a mistake in the command line (click's UsageError) in one line; re-raise bugs."""
-    if not hasattr(error, "format_message"):
-        raise error
+    """Print a mistake in the command line in one line."""
     if type(error).__name__ == "NoArgsIsHelpError":
         print(error.ctx.get_help())
         return ERROR

@@ -2,29 +2,36 @@
 
 Exit codes: 0 success (`verify`: same person); 1 a negative finding (`verify`: different people,
 `data check`: something is wrong); 2 an error; 3 no verdict (`verify`: a face of too few pixels, or
-an embedder without a threshold); 130 interrupted; 138 another worker of a distributed training was
-lost.
+an embedder without a threshold); 70 a bug of facepairs; 130 interrupted; 138 another worker of a
+distributed training was lost.
 """
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from importlib import import_module
-from typing import NoReturn
+from itertools import takewhile
+from typing import Any, NoReturn
 
 import typer
 from typer import Option
 
 import facepairs
-from facepairs.cli.failures import describe_shortage, report_usage_error
+from facepairs.cli.failures import describe_shortage, is_usage_error, report_bug, report_usage_error
 from facepairs.cli.output import ERROR, INTERRUPTED, UNDECIDED, escape_unencodable, print_error
-from facepairs.cli.quiet import VERBOSE, silence_libraries
+from facepairs.cli.quiet import QUIET, VERBOSE, silence_libraries
 from facepairs.errors import FacepairsError, TooSmallFace
+from facepairs.support.places import refuse_url
 
 COMMANDS = (
     "train", "evaluate", "crossval", "calibrate", "verify", "info", "export", "bench", "demo",
 )  # fmt: skip
 GROUPS = ("data", "cache")
+EVERYWHERE = {  # options of every command, before or after its name; and what they set
+    "--quiet": (QUIET, "Print nothing on stderr but errors."),
+    "--verbose": (VERBOSE, "Show warnings and logs of libraries."),
+}
 
 
 def _version(requested: bool) -> None:
@@ -37,14 +44,41 @@ def _root(
     version: bool = Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
-    verbose: bool = Option(
-        False, "--verbose", help="Show warnings and logs of libraries; give it before the command."
-    ),
 ) -> None:
     """Turn a folder of faces into a face verifier whose errors are known."""
-    if verbose:
-        os.environ[VERBOSE] = "1"
-    silence_libraries()
+
+
+def build_command(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> Any:
+    """Return the command line with these commands as a click command, with what all share."""
+    command = typer.main.get_command(build_app(names))
+    _complete(command)
+    return command
+
+
+def _complete(command: Any) -> None:
+    """Add the options of every command, and refuse URLs where a command takes a path."""
+    paths = {parameter.name for parameter in command.params if hasattr(parameter.type, "dir_okay")}
+    if paths:
+        command.callback = _refusing_urls(command.callback, paths)
+    for option, (_, text) in EVERYWHERE.items():
+        command.params.append(
+            typer.core.TyperOption(
+                param_decls=[option], is_flag=True, default=False, expose_value=False, help=text
+            )
+        )
+    for child in getattr(command, "commands", {}).values():
+        _complete(child)
+
+
+def _refusing_urls(callback: Callable[..., Any], paths: set[str]) -> Callable[..., Any]:
+    @wraps(callback)
+    def checked(**values: Any) -> Any:
+        for name in paths:
+            if values[name] is not None:
+                refuse_url(values[name])
+        return callback(**values)
+
+    return checked
 
 
 def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
@@ -73,8 +107,13 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     arguments = sys.argv[1:] if arguments is None else arguments
     escape_unencodable()
+    ours = list(takewhile(lambda word: word != "--", arguments))  # Beam's options come after it
+    for option, (variable, _) in EVERYWHERE.items():
+        if option in ours:
+            os.environ[variable] = "1"
+    silence_libraries()
     try:
-        code = _run(arguments, "--json" in arguments)
+        code = _run(arguments, "--json" in ours)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output is gone; Python would complain again at shutdown.
@@ -88,18 +127,18 @@ def _run(arguments: list[str], as_json: bool) -> int:
     first = next((word for word in arguments if not word.startswith("-")), "")
     selected = [first] if first in names else names  # importing one command starts sooner
     try:
-        code = typer.main.get_command(build_app(selected)).main(
-            arguments, prog_name="facepairs", standalone_mode=False
-        )
+        code = build_command(selected).main(arguments, prog_name="facepairs", standalone_mode=False)
     except FacepairsError as error:
         print_error(error.kind, str(error), as_json)
         return UNDECIDED if isinstance(error, TooSmallFace) else ERROR
     except (KeyboardInterrupt, typer.Abort):
         print_error("interrupted", "interrupted", as_json)
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - report_usage_error re-raises bugs
+    except Exception as error:  # noqa: BLE001 - what remains is a bug, and is reported as one
+        if is_usage_error(error):
+            return report_usage_error(error, as_json)
         if shortage := describe_shortage(error):
             print_error("system", shortage, as_json)
             return ERROR
-        return report_usage_error(error, as_json)
+        return report_bug(error, as_json)
     return code if isinstance(code, int) else 0

@@ -1,16 +1,19 @@
 """Print results on stdout, as text or JSON, and messages and progress on stderr."""
 
+import contextlib
 import io
 import json
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from facepairs.cli.quiet import quiet
 from facepairs.errors import one_line
 from facepairs.support.progress import (
     ProgressCallback,
     ProgressFactory,
+    TimeLeft,
     format_bar,
     format_duration,
     ignore_phases,
@@ -18,8 +21,10 @@ from facepairs.support.progress import (
 from facepairs.support.text_table import align_columns
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+BUG = 70  # EX_SOFTWARE of sysexits.h
 LOST_WORKER = 138  # 128 + SIGUSR1: Kubeflow restarts a process that exits with it
 DISPLAY_AFTER_S, REFRESH_S = 2.0, 0.1
+ERASE_LINE = "\r\x1b[2K"
 
 
 def escape_unencodable() -> None:
@@ -51,8 +56,9 @@ def print_error(kind: str, message: str, as_json: bool) -> None:
 
 
 def log(line: str) -> None:
-    """Print a message or warning on stderr; line breaks in names are escaped."""
-    print(one_line(line), file=sys.stderr, flush=True)
+    """Print a message or warning on stderr, unless --quiet; line breaks in names are escaped."""
+    if not quiet():
+        print(one_line(line), file=sys.stderr, flush=True)
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
@@ -77,26 +83,44 @@ def percent(share: float | None) -> str:
 def progress_display(as_json: bool = False) -> ProgressFactory:
     """Return the display for a command's phases: a bar on stderr once a phase takes two seconds.
 
-    Nothing is shown with `as_json`, or where stderr is not a terminal.
+    Nothing is shown with `as_json` or --quiet, or where stderr is not a terminal.
     """
-    return ignore_phases if as_json or not sys.stderr.isatty() else _progress_bar
+    return _progress_bar if _shows_progress(as_json) else ignore_phases
+
+
+@contextlib.contextmanager
+def waiting(label: str, as_json: bool = False) -> Iterator[None]:
+    """Show a label while a block runs whose progress nobody knows, such as a slow import."""
+    shown = _shows_progress(as_json)
+    if shown:
+        print(f"{ERASE_LINE}{label} …", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            print(ERASE_LINE, end="", file=sys.stderr, flush=True)
+
+
+def _shows_progress(as_json: bool) -> bool:
+    return sys.stderr.isatty() and not (as_json or quiet())
 
 
 def _progress_bar(label: str) -> ProgressCallback:
     started = time.monotonic()
     refreshed = 0.0
+    time_left = TimeLeft()
 
     def update(done: int, total: int) -> None:
         nonlocal refreshed
         now = time.monotonic()
+        remaining = time_left.update(done, total, now)
         finished = done >= total
         too_soon = now - started < DISPLAY_AFTER_S or now - refreshed < REFRESH_S
         if too_soon and not (finished and refreshed):
             return
         refreshed = now
-        remaining = format_duration((now - started) * (total - done) / max(done, 1))
-        bar = f"{label} {format_bar(done, total)} {done:,}/{total:,}  {remaining} left"
-        line = "\r\x1b[2K" if finished else f"\r\x1b[2K{bar}"
-        print(line, end="", file=sys.stderr, flush=True)
+        left = "" if remaining is None else f"  {format_duration(remaining)} left"
+        bar = f"{label} {format_bar(done, total)} {done:,}/{total:,}{left}"
+        print(ERASE_LINE + ("" if finished else bar), end="", file=sys.stderr, flush=True)
 
     return update

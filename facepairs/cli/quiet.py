@@ -1,4 +1,4 @@
-"""Silence what libraries print, unless `--verbose` asks for it.
+"""Silence what libraries print, unless `--verbose` asks for it, and our messages with `--quiet`.
 
 They warn through Python, log through Python, and print in C (TensorFlow, ONNX Runtime, libtiff).
 """
@@ -9,12 +9,18 @@ import os
 import sys
 import warnings
 
-VERBOSE = "FACEPAIRS_VERBOSE"  # an environment variable, so that child processes see it
+# Environment variables, so that child processes see them.
+VERBOSE, QUIET = "FACEPAIRS_VERBOSE", "FACEPAIRS_QUIET"
+
+
+def quiet() -> bool:
+    """Return whether messages, warnings and progress are hidden."""
+    return os.environ.get(QUIET, "") not in ("", "0")
 
 
 def verbose() -> bool:
     """Return whether the output of libraries is shown."""
-    return os.environ.get(VERBOSE, "") not in ("", "0")
+    return os.environ.get(VERBOSE, "") not in ("", "0") and not quiet()
 
 
 def silence_libraries() -> None:

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadData
+from facepairs.support.places import refuse_url
 
 T = TypeVar("T")
 ReadFile = Callable[[str], bytes]
@@ -224,6 +225,7 @@ class FaceIndex:
         Raises:
             BadData: The folder is missing, not readable, or has no image in a person's folder.
         """
+        refuse_url(root)
         root = Path(root)
         skipped: list[Skipped] = []
         index = _build(root, _walk(root, skipped), skipped)

@@ -44,6 +44,7 @@ class Stream(IntEnum):
     EXPORT_CHECK = 15
     AUGMENTATION = 16
     DROPOUT = 17
+    BOOTSTRAP_PEOPLE = 18
 
 
 def raw_words(

@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from facepairs.cli.main import build_app
+from facepairs.cli.main import EVERYWHERE, build_command
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 BEGIN, END = "<!-- cli -->", "<!-- /cli -->"
@@ -25,7 +23,7 @@ KINDS = {"path": "PATH", "int": "N", "float": "X"}  # by the beginning of a type
 
 def reference() -> str:
     """Return the Markdown of all commands, in their order."""
-    root = typer.main.get_command(build_app())
+    root = build_command()
     blocks = [_block(path, command) for path, command in _commands(root, ["facepairs"])]
     return "\n".join([BEGIN, *blocks, END])
 
@@ -39,7 +37,10 @@ def _commands(command: Any, path: list[str]) -> Iterator[tuple[str, Any]]:
 
 def _block(path: str, command: Any) -> str:
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
+    shared = {"--help", *EVERYWHERE}
+    options = [
+        p for p in command.params if p.param_type_name == "option" and not shared & {*p.opts}
+    ]
     usage = " ".join([path, *(_argument(argument) for argument in arguments)])
     rows = [f"| `{_argument(p)}` | {_help(p)} |" for p in arguments]
     rows += [f"| `{_option(p)}` | {_help(p)} |" for p in options]

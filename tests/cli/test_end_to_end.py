@@ -364,16 +364,14 @@ def test_verify_reads_every_image_format(run, faces, tmp_path):
 
 
 def test_every_command_has_help_with_an_example():
-    import typer
-
-    from facepairs.cli.main import build_app
+    from facepairs.cli.main import build_command
 
     def commands(group, path):
         yield path
         for name, one in getattr(group, "commands", {}).items():
             yield from commands(one, [*path, name])
 
-    every = list(commands(typer.main.get_command(build_app()), []))
+    every = list(commands(build_command(), []))
     assert ["data", "frame"] in every
     for path in every:
         text = " ".join(in_process(*path, "--help", check=0).stdout.split())

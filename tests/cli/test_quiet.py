@@ -1,14 +1,17 @@
-"""Output of libraries is shown with --verbose only; our own messages always are."""
+"""Output of libraries is shown with --verbose only; our own messages unless --quiet."""
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from command_line import command, facepairs
+from command_line import command, facepairs, in_process
 from PIL import Image, features
+
+from facepairs.data.synth.folder import write_synthetic_faces
 
 CHATTER = """
 import logging, os, sys, warnings
@@ -84,7 +87,59 @@ def test_libtiff_prints_with_verbose_only(broken):
         assert len(verbose.stderr) > len(message)
 
 
-def test_verbose_comes_before_the_command():
+def test_verbose_and_quiet_go_before_and_after_the_command():
     words = ("info", "default")
-    assert facepairs("--verbose", *words, check=0).stdout == facepairs(*words, check=0).stdout
-    assert "No such option: --verbose" in facepairs(*words, "--verbose", check=2).stderr
+    expected = facepairs(*words, check=0).stdout
+    for option in ("--verbose", "--quiet"):
+        for line in ((option, *words), (*words, option), (words[0], option, words[1])):
+            assert facepairs(*line, check=0).stdout == expected
+
+
+def test_quiet_prints_errors_only(tmp_path):
+    write_synthetic_faces(tmp_path / "faces", people=2, images=1, seed=1)
+    Image.new("L", (250, 250)).save(tmp_path / "faces" / "Person_0" / "blank.jpg")
+    words = ("data", "frame", tmp_path / "faces", "--out", tmp_path / "out")
+    heard = facepairs(*words, check=1)
+    assert heard.stderr.startswith("left out: ")
+    shutil.rmtree(tmp_path / "out")
+    hushed = facepairs(*words, "--quiet", check=1)
+    assert hushed.stderr == ""
+    assert hushed.stdout == heard.stdout
+    absent = facepairs("info", tmp_path / "none", "--quiet", check=2).stderr
+    assert absent.startswith(f"facepairs: error: {tmp_path}/none: no such folder")
+    variable = {**os.environ, "FACEPAIRS_QUIET": "1"}
+    shutil.rmtree(tmp_path / "out")
+    assert facepairs(*words, env=variable, check=1).stderr == ""
+
+
+def test_quiet_of_beam_is_beams_own(tmp_path):
+    done = facepairs("data", "check", tmp_path, "--", "--quiet", check=2)
+    assert "unexpected, unless --runner names a Beam runner" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("train", "https://x.org/faces"),
+        ("train", "faces", "--out", "s3://bucket/run"),
+        ("data", "check", "https://x.org/faces"),
+        ("data", "frame", "faces", "--out", "https://x.org/out"),
+        ("data", "synth", "--out", "http://x.org/out"),
+        ("cache", "build", "https://x.org/a", "--out", "cache", "--pair-count", "4"),
+        ("cache", "build", "faces", "--out", "http://x.org/cache", "--pair-count", "4"),
+        ("cache", "check", "http://x.org/cache"),
+        ("info", "https://x.org/bundle"),
+        ("export", "default", "--out", "gs://bucket/out"),
+        ("evaluate", "default", "https://x.org/faces"),
+        ("evaluate", "default", "faces", "--report", "https://x.org/report.html"),
+        ("calibrate", "default", "faces", "--out", "gs://bucket/out"),
+        ("bench", "https://x.org/faces"),
+    ],
+)
+def test_a_url_where_a_path_is_wanted(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = in_process(*words, check=2)
+    url = next(word for word in words if "://" in word)
+    assert done.stderr.startswith(f"facepairs: error: {url}: a web address, where a path"), words
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,7 @@
 """Running out of memory, disk or files gives one line and exit code 2."""
 
 import errno
+import json
 import os
 import resource
 import subprocess
@@ -48,13 +49,24 @@ def test_a_shortage_anywhere_is_one_line(monkeypatch, capsys, error):
     assert message.count("\n") == 1
 
 
-def test_a_bug_is_raised(monkeypatch):
+@pytest.mark.parametrize("words", [(), ("--json",), ("--quiet",)])
+def test_a_bug_has_a_traceback_and_an_exit_code_of_its_own(monkeypatch, words):
     def raising(names):
         raise OSError(errno.EINVAL, "no shortage")
 
     monkeypatch.setattr(cli, "build_app", raising)
-    with pytest.raises(OSError, match="no shortage"):
-        cli.main(["info"])
+    done = in_process("info", *words, check=70)
+    lines = done.stderr.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert "OSError: [Errno 22] no shortage" in lines
+    message = "this is a bug in facepairs (OSError); please report it"
+    if words == ("--json",):
+        error = json.loads(done.stdout)["error"]
+        assert error["kind"] == "bug"
+        assert error["message"].startswith(message)
+    else:
+        assert lines[-1].startswith(f"facepairs: error: {message}")
+        assert done.stdout == ""
 
 
 def test_a_shortage_in_a_list_of_local_pairs_is_not_a_matter_of_access(monkeypatch, tmp_path):

@@ -1,6 +1,7 @@
 """Run the real command line, in a process of its own or in this one."""
 
 import io
+import os
 import subprocess
 import sys
 import warnings
@@ -47,6 +48,7 @@ def in_process(*arguments: object, check: int | None = None) -> Result:
         redirect_stderr(err),
         warnings.catch_warnings(),
         mock.patch.object(sys, "argv", ["facepairs", *words]),
+        mock.patch.dict(os.environ),  # --quiet and --verbose set variables
     ):
         try:
             main(words)
