@@ -6,7 +6,7 @@ from pathlib import Path
 from facepairs.beam.paths import BeamPath, copy_from, copy_to, parse_place, remove
 from facepairs.beam.remote_index import remote_errors
 from facepairs.beam.runner import choose_map
-from facepairs.bundles.thresholds import OperatingPoint
+from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadConfig
 from facepairs.support.atomic import scratch_folder
 from facepairs.support.checksum import checksum_path

@@ -5,6 +5,7 @@
       network.onnx     the network that verification runs
       model.keras      the same network, to continue training
       identities.json  hashes of the people used in training and calibration
+      errors.json      the errors at every threshold; older bundles have none
       MODEL_CARD.md    the manifest for people to read
 
 Nothing in a bundle is ever executed or unpickled, and no file outside the folder is read.
@@ -21,8 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.default import bundle_folder
+from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.identities import Identities, hashed_in
 from facepairs.bundles.manifest import (
+    ERRORS,
     IDENTITIES,
     MANIFEST,
     MAX_MANIFEST_BYTES,
@@ -78,6 +81,7 @@ class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
         if verify_files:
             bundle.read_network()
             bundle.read(IDENTITIES)
+            bundle.errors  # noqa: B018 - checks it
         return bundle
 
     def read(self, name: str) -> bytes:
@@ -118,6 +122,15 @@ class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
         path = self.folder / IDENTITIES
         values = parse_json_object(self.read(IDENTITIES), path)
         return validate(values, Identities, str(path), BadBundle, "export the bundle again")
+
+    @cached_property
+    def errors(self) -> ErrorTable | None:
+        """The errors at every threshold; None in older bundles. Raises BadBundle."""
+        if ERRORS not in self.files:
+            return None
+        path = self.folder / ERRORS
+        values = parse_json_object(self.read(ERRORS), path)
+        return validate(values, ErrorTable, str(path), BadBundle, "calibrate the bundle again")
 
     def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return for each name whether training or calibration used that person: bool[N]."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
-from facepairs.errors import BadBundle
+from facepairs.errors import BadBundle, BadConfig
 
 Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -18,8 +18,7 @@ Count = Annotated[int, Meta(ge=0)]
 class Calibration(msgspec.Struct, frozen=True):
     """A logistic curve: P(genuine | score) = 1 / (1 + exp(-(scale * score + offset))).
 
-    The probability holds for the prior of the pairs on which the curve was fitted; facepairs fits
-    it for equally frequent genuine and impostor pairs.
+    It is fitted for equally frequent genuine and impostor pairs.
 
     Attributes:
         scale: Finite and above 0.
@@ -49,15 +48,28 @@ class Calibration(msgspec.Struct, frozen=True):
         return -self.offset / self.scale
 
     @overload
-    def probability(self, score: float) -> float: ...
+    def probability(self, score: float, prior: float = 0.5) -> float: ...
     @overload
-    def probability(self, score: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]: ...
     def probability(
-        self, score: float | npt.NDArray[np.floating]
+        self, score: npt.NDArray[np.floating], prior: float = 0.5
+    ) -> npt.NDArray[np.float64]: ...
+    def probability(
+        self, score: float | npt.NDArray[np.floating], prior: float = 0.5
     ) -> float | npt.NDArray[np.float64]:
-        """Return the probability, 0 to 1, of one score or of each score of an array (float64)."""
+        """Return the probability, 0 to 1, of one score or of each score of an array (float64).
+
+        Args:
+            score: One score or an array.
+            prior: Share of genuine pairs among the pairs that are compared, in (0, 1).
+
+        Raises:
+            BadConfig: The prior is outside (0, 1).
+        """
+        if not 0 < prior < 1:
+            raise BadConfig(f"the prior is {prior:g}; give a share between 0 and 1, such as 0.01")
         with np.errstate(over="ignore"):  # a score of 1e308 has probability 1
             logit = self.scale * np.asarray(score, np.float64) + self.offset
+        logit = logit + math.log(prior / (1 - prior))
         small = np.exp(-np.abs(logit))  # at most 1, so it cannot overflow
         probability = np.where(logit >= 0, 1.0, small) / (1 + small)
         return probability if isinstance(score, np.ndarray) else float(probability)

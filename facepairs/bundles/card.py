@@ -6,14 +6,16 @@ References:
 
 from pathlib import Path
 
+from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.manifest import Manifest
+from facepairs.bundles.words import one_in
 
 
-def model_card(manifest: Manifest) -> str:
-    """Return the card as Markdown; what the manifest does not hold is left out."""
+def model_card(manifest: Manifest, errors: ErrorTable | None = None) -> str:
+    """Return the card as Markdown; what neither the manifest nor the errors hold is left out."""
     import jinja2  # only those who write bundles need it
 
     text = Path(__file__).with_name("model_card.md.jinja").read_text(encoding="utf-8")
     template = jinja2.Template(text, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    card: str = template.render(m=manifest)
+    card: str = template.render(m=manifest, e=errors, one_in=one_in)
     return card

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NoReturn, get_args
 import msgspec
 from msgspec import Meta
 
-from facepairs.bundles.calibration import BundleCalibration, Count, Finite
+from facepairs.bundles.calibration import BundleCalibration, Count, Finite, Share
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.errors import BadBundle
 from facepairs.faces.alignment import TEMPLATE
@@ -20,9 +20,11 @@ from facepairs.support.validation import shorten, validate
 
 MANIFEST = "manifest.json"
 IDENTITIES = "identities.json"
+ERRORS = "errors.json"
 DIGEST = "manifest_sha256"
 MAX_MANIFEST_BYTES = 16 * 2**20  # as Python objects it takes at most twenty times that
 MAX_IDENTITIES_BYTES = 32 * 2**20  # 1.6 million people
+MAX_ERRORS_BYTES = 2**20
 MAX_FILE_BYTES = 512 * 2**20
 UPGRADE = "upgrade facepairs"
 
@@ -122,9 +124,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         template: Landmarks of the canonical frame, (x, y); None for "lfw-frame".
         network: The ONNX file and its signature.
         calibration: From a score to a probability.
-        threshold: Accept when score >= threshold.
+        threshold: The balanced threshold, where the probability is one half.
         threshold_source: Where `threshold` comes from, in words.
         thresholds: Thresholds by target FMR, measured on held-out people.
+        operating_point: The target FMR that decides by default; None for `threshold`, as in older
+            bundles.
         files: Size and SHA-256 of every file of the bundle but the manifest.
         training: How the network was trained.
         calibrated: The last calibration by `facepairs calibrate`.
@@ -147,6 +151,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     template: tuple[tuple[Finite, ...], ...] | None = None
     threshold_source: str = ""
     thresholds: tuple[FmrThreshold, ...] = ()
+    operating_point: Share | None = None
     training: TrainingRecord = TrainingRecord()
     calibrated: CalibratedRecord | None = None
     results: ProtocolResults = ProtocolResults()
@@ -286,6 +291,6 @@ def _check_files(manifest: Manifest) -> None:
     for name in (manifest.network.file, IDENTITIES):
         if name not in manifest.files:
             raise BadBundle(f"files lists no {shorten(name)}; export the bundle again")
-    size = manifest.files[IDENTITIES].bytes
-    if size > MAX_IDENTITIES_BYTES:
-        raise BadBundle(f"files.{IDENTITIES}.bytes is {size}, above {MAX_IDENTITIES_BYTES}")
+    for name, limit in ((IDENTITIES, MAX_IDENTITIES_BYTES), (ERRORS, MAX_ERRORS_BYTES)):
+        if name in manifest.files and manifest.files[name].bytes > limit:
+            raise BadBundle(f"files.{name}.bytes is {manifest.files[name].bytes}, above {limit}")

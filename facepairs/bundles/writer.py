@@ -9,11 +9,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from facepairs.bundles.bundle import CARD, Bundle
 from facepairs.bundles.card import model_card
+from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import (
     DIGEST,
+    ERRORS,
     IDENTITIES,
     MANIFEST,
     SCHEMAS,
@@ -36,6 +40,7 @@ def write_bundle(
     manifest: Mapping[str, Any],
     files: Mapping[str, bytes | Path],
     identities: Identities | None = None,
+    errors: ErrorTable | None = None,
 ) -> Bundle:
     """Write a bundle whole or not at all, and open it; a bundle at `out` is replaced.
 
@@ -44,6 +49,7 @@ def write_bundle(
         manifest: The fields of the manifest; those in `FILLED_IN` are set here.
         files: File name → content, or a file to copy. A model card is added where there is none.
         identities: The people it knows; None where `manifest` and `files` hold them already.
+        errors: Its errors; None where they are not known or `files` holds them already.
 
     Raises:
         BadBundle: The manifest is unusable, a file is missing, or `out` is something else than a
@@ -55,10 +61,13 @@ def write_bundle(
     if identities is not None:
         values["identities"] = identities.summary()
         contents[IDENTITIES] = identities.to_bytes()
+    if errors is not None:
+        contents[ERRORS] = msgspec.json.format(msgspec.json.encode(errors), indent=0) + b"\n"
     try:
         data = {name: _content(name, value) for name, value in contents.items()}
         if CARD not in data:
-            data[CARD] = model_card(parse_manifest(_complete(values, data))).encode()
+            table = _errors_in(data)
+            data[CARD] = model_card(parse_manifest(_complete(values, data)), table).encode()
         checked = _complete(values, data)
         parse_manifest(checked)
     except (ValueError, TypeError, BadBundle) as error:
@@ -72,7 +81,11 @@ def write_bundle(
 
 
 def rewrite_bundle(
-    bundle: Bundle, out: Path, changes: Mapping[str, Any], identities: Identities | None = None
+    bundle: Bundle,
+    out: Path,
+    changes: Mapping[str, Any],
+    identities: Identities | None = None,
+    errors: ErrorTable | None = None,
 ) -> Bundle:
     """Write a copy of a bundle with some fields of its manifest changed and a new model card.
 
@@ -81,6 +94,7 @@ def rewrite_bundle(
         out: The folder of the copy.
         changes: Fields of the manifest; a value of None removes the field.
         identities: The people that the copy knows; None for those of `bundle`.
+        errors: The errors of the copy; None for those of `bundle`.
 
     Raises:
         BadBundle: As `write_bundle` does.
@@ -90,7 +104,7 @@ def rewrite_bundle(
     values = {name: value for name, value in {**values, **changes}.items() if value is not None}
     files: dict[str, bytes | Path] = {name: bundle.read(name) for name in bundle.files}
     files.pop(CARD, None)
-    return write_bundle(out, values, files, identities)
+    return write_bundle(out, values, files, identities, errors)
 
 
 def check_replaceable(out: Path) -> None:
@@ -117,6 +131,10 @@ def _complete(values: Mapping[str, Any], data: Mapping[str, bytes]) -> dict[str,
     whole: dict[str, Any] = json.loads(json.dumps({**values, **own}, allow_nan=False))
     whole[DIGEST] = manifest_digest(whole)
     return whole
+
+
+def _errors_in(data: Mapping[str, bytes]) -> ErrorTable | None:
+    return msgspec.json.decode(data[ERRORS], type=ErrorTable) if ERRORS in data else None
 
 
 def _content(name: str, value: bytes | Path) -> bytes:

@@ -23,7 +23,7 @@ from facepairs.errors import BadData, BadImage
 from facepairs.support.outputs import check_output_file
 
 if TYPE_CHECKING:
-    from facepairs.bundles.thresholds import OperatingPoint
+    from facepairs.bundles.operating_point import OperatingPoint
     from facepairs.faces.align import AlignedFace
     from facepairs.verification.verifier import Verifier
 
@@ -157,7 +157,7 @@ def _refuse(mode: str, **options: Any) -> None:
 
 
 def _load(settings: VerifySettings, **options: Any) -> "tuple[Verifier, OperatingPoint]":
-    from facepairs.bundles.thresholds import operating_point
+    from facepairs.bundles.operating_point import operating_point
     from facepairs.verification.verifier import Verifier
 
     verifier = Verifier.load(settings.bundle, **options)

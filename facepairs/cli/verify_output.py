@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from facepairs.bundles.thresholds import OperatingPoint
+    from facepairs.bundles.operating_point import OperatingPoint
     from facepairs.verification.ranking import Match, Ranking
     from facepairs.verification.verifier import Verdict
     from facepairs.verification.verify_pairs import PairsReport

@@ -137,7 +137,7 @@ class DistinctPeopleSampler:
         people: int64[P], numbers of the people to draw from.
         seed: From 0 to 2**63 - 1.
         batch_size: Pairs in a batch; at most P are used.
-        several_share: Share of a batch with several photos, in [0, 1]; 0 for their share among
+        several_share: Share of a batch with several photos, in (0, 1]; None for their share among
             all people.
 
     Raises:
@@ -150,7 +150,7 @@ class DistinctPeopleSampler:
         people: npt.ArrayLike,
         seed: int,
         batch_size: int,
-        several_share: float = 0.0,
+        several_share: float | None = None,
     ) -> None:
         self._first = first
         self._counts = np.diff(first)
@@ -163,7 +163,7 @@ class DistinctPeopleSampler:
                 f"training needs 2 people or more, and one with 2 photos; of {len(self.people)} "
                 "people none has; add photos"
             )
-        share = several_share or float(several.mean())
+        share = float(several.mean()) if several_share is None else several_share
         wanted = max(round(share * self.batch_size), self.batch_size - int((~several).sum()))
         wanted = min(wanted, int(several.sum()))
         self._groups = (
@@ -228,16 +228,32 @@ def distinct_pairs(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) ->
         NotEnough: The people cannot form both kinds of pairs.
     """
     allowed = np.unique(np.asarray(people, np.int64))
-    counts = np.diff(first)[allowed]
-    images = int(counts.sum())
-    possible_genuine = int((counts * (counts - 1) // 2).sum())
-    possible_impostor = images * (images - 1) // 2 - possible_genuine
+    possible, _ = _possible_pairs(first, allowed)
     half = (pairs + 1) // 2
-    genuine = _distinct(PairSampler(first, allowed, seed, 1.0), min(half, possible_genuine))
-    impostor = _distinct(PairSampler(first, allowed, seed, 0.0), min(half, possible_impostor))
-    labels = np.repeat([True, False], [len(genuine[0]), len(impostor[0])])
-    left, right = np.concatenate([genuine, impostor], axis=1)
+    genuine = _distinct(PairSampler(first, allowed, seed, 1.0), min(half, possible))
+    impostor = distinct_impostors(first, allowed, half, seed)
+    labels = np.repeat([True, False], [len(genuine[0]), len(impostor)])
+    left, right = np.concatenate([genuine, [impostor.left, impostor.right]], axis=1)
     return PairList.of(left, right, labels)
+
+
+def distinct_impostors(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) -> PairList:
+    """Draw distinct unordered pairs of different people; arguments as for `distinct_pairs`.
+
+    Raises:
+        NotEnough: There are fewer than two people.
+    """
+    allowed = np.unique(np.asarray(people, np.int64))
+    _, possible = _possible_pairs(first, allowed)
+    left, right = _distinct(PairSampler(first, allowed, seed, 0.0), min(pairs, possible))
+    return PairList.of(left, right, np.zeros(len(left), bool))
+
+
+def _possible_pairs(first: Ints, people: Ints) -> tuple[int, int]:
+    """Return how many genuine and how many impostor pairs some people can form."""
+    counts = np.diff(first)[people]
+    images, genuine = int(counts.sum()), int((counts * (counts - 1) // 2).sum())
+    return genuine, images * (images - 1) // 2 - genuine
 
 
 def _distinct(sampler: PairSampler, count: int) -> Ints:

@@ -1,6 +1,6 @@
 """Scores of many pairs of image files, in bounded memory.
 
-`verify --pairs`, `verify --against`, evaluation and training score pairs through this module alone.
+`verify --pairs` and, by `score_files`, all other commands score pairs through this module alone.
 An embedding network embeds every image once, and the scores follow from the embeddings. A pair
 network runs once per pair; a cache keeps the crops of images that several pairs show. Both are one
 pass of picklable work items, done by threads or by any other `OrderedMap`. An image that cannot be
@@ -10,7 +10,7 @@ photo is searched twice.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import ReadFile
-from facepairs.errors import BadData, BadImage
+from facepairs.errors import BadImage
 from facepairs.faces.align import AlignedFace, FaceCells, align_and_keep, unaligned_face
 from facepairs.images.crop import Crop
 from facepairs.images.photo import open_photo
@@ -33,7 +33,6 @@ from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 if TYPE_CHECKING:
     from facepairs.verification.verifier import Verifier
 
-CHUNK_PAIRS = 1024
 CACHE_BYTES = 256 * 2**20  # decoded crops that are kept for further pairs
 ROWS_PER_SAVE = 512  # the work that a kill may cost
 
@@ -287,73 +286,3 @@ class BulkScorer:
             halves = np.split(embeddings, 2)
             scores[usable[both]] = self.reader.verifier.scorer.compare(*halves)
         return scores
-
-
-def score_files(
-    verifier: "Verifier",
-    paths: Sequence[Path | str],
-    left: Indices,
-    right: Indices,
-    *,
-    progress: ProgressCallback = ignore_progress,
-    ordered_map: OrderedMap = thread_map,
-    errors: dict[int, str] | None = None,
-    read_file: ReadFile | None = None,
-) -> ScoreArray:
-    """Score pairs of image files.
-
-    Args:
-        verifier: What scores them.
-        paths: Image files.
-        left: integer[N], positions in `paths`.
-        right: integer[N], positions in `paths`.
-        progress: Counts images for an embedding network, else pairs.
-        ordered_map: Where the work is done.
-        errors: Is filled with what is wrong with images, by position; their pairs score NaN.
-        read_file: Reads an image by its path; by default from the file.
-
-    Returns:
-        float32[N] in the order of the pairs.
-
-    Raises:
-        BadImage: An image cannot be used, and `errors` is None.
-        BadData: `left` and `right` are no positions in `paths`, or differ in length.
-    """
-    left, right = _checked_positions(left, len(paths)), _checked_positions(right, len(paths))
-    if len(left) != len(right):
-        raise BadData(f"{len(left)} left images and {len(right)} right ones make no pairs")
-    images, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
-
-    def handle_errors(found: dict[int, str]) -> None:
-        if errors is None:
-            raise BadImage(next(iter(found.values())))
-        errors.update({int(images[number]): error for number, error in found.items()})
-
-    pairs = PairRows(np.arange(len(left)), numbers[: len(left)], numbers[len(left) :])
-    results = RowResults(len(images) if verifier.bundle.kind == "embedding" else len(left))
-    reader = CropReader(verifier, Path(), read_file)
-
-    def name_of(number: int) -> str:
-        return str(paths[int(images[number])])
-
-    scorer = BulkScorer(reader, name_of, results, handle_errors, ordered_map)
-    by_image = np.lexsort((pairs.right, pairs.left))
-    scorer.compute(_chunks(pairs, by_image), progress)
-    chunks = [scorer.scores(chunk) for chunk in _chunks(pairs, pairs.rows)]
-    return np.concatenate([np.zeros(0, np.float32), *chunks])
-
-
-def _chunks(pairs: PairRows, order: Indices) -> Iterator[PairRows]:
-    for start in range(0, len(order), CHUNK_PAIRS):
-        part = order[start : start + CHUNK_PAIRS]
-        yield PairRows(*(numbers[part] for numbers in pairs))
-
-
-def _checked_positions(values: Indices, images: int) -> Indices:
-    """Check positions; NumPy would count a negative one from the end."""
-    values = np.asarray(values)
-    if values.ndim != 1 or not (values.size == 0 or np.issubdtype(values.dtype, np.integer)):
-        raise BadData(f"pairs are {values.dtype} {list(values.shape)}, not whole numbers [N]")
-    if values.size and not 0 <= values.min() <= values.max() < images:
-        raise BadData(f"pairs name images {values.min()} to {values.max()}; there are {images}")
-    return values

@@ -35,6 +35,7 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.manifest import TrainingRecord, check_file_name, read_regular_file
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.choices import Align
@@ -111,6 +112,8 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     raw: ClassVar[dict[str, Any]] = {}
     training: ClassVar[TrainingRecord] = TrainingRecord()
     thresholds: ClassVar[Sequence[FmrThreshold]] = ()
+    operating_point: ClassVar[float | None] = None
+    errors: ClassVar[ErrorTable | None] = None
 
     path: Path
     framing: ShareCropSpec

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.thresholds import OperatingPoint
+from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.data.index import READABLE
 from facepairs.errors import BadData, BadImage
 from facepairs.support.atomic import atomic_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.verification.bulk import CropReader, score_files
+from facepairs.verification.bulk import CropReader
 from facepairs.verification.pairs_file import printable
+from facepairs.verification.score_files import score_files
 from facepairs.verification.verifier import Verifier
 
 COLUMNS = ("left", "right", "score", "probability", "same", "error")

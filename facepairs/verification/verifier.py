@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.thresholds import operating_point
+from facepairs.bundles.operating_point import operating_point
 from facepairs.errors import BadData
 from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
 from facepairs.images.crop import Crop
@@ -252,7 +252,7 @@ class Verifier:
         workers: int | None = None,
         errors: dict[int, str] | None = None,
     ) -> ScoreArray:
-        """Score pairs of image files; see `bulk.score_files`.
+        """Score pairs of image files; see `score_files.score_files`.
 
         Args:
             paths: Image files.
@@ -270,7 +270,7 @@ class Verifier:
             BadData: `left` and `right` are no positions in `paths`, or differ in length.
         """
         from facepairs.support.parallel import thread_map
-        from facepairs.verification.bulk import score_files
+        from facepairs.verification.score_files import score_files
 
         ordered_map = partial(thread_map, workers=workers)
         progress = progress or ignore_progress

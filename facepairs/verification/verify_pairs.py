@@ -18,7 +18,7 @@ import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.thresholds import OperatingPoint
+from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.data.index import ReadFile
 from facepairs.errors import BadData
 from facepairs.faces.align import FaceCells

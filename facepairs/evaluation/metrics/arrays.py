@@ -13,6 +13,8 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Interval = tuple[float, float]
+PairPeople = tuple[Ints, Ints]
+"""The people on the left and on the right of N pairs, int[N] each; any numbers."""
 
 
 def check_scores(score: npt.ArrayLike) -> Floats:

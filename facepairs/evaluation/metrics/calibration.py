@@ -3,27 +3,40 @@
 All on pairs of people that the network was not trained on.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.calibration import BundleCalibration, Calibration
+from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import (
     Bools,
     Floats,
     Ints,
+    PairPeople,
     check_open_unit,
     check_pairs,
     check_two_classes,
 )
+from facepairs.evaluation.metrics.error_table import errors_by_group, measure_errors
 from facepairs.evaluation.metrics.parts import parts_of
 from facepairs.evaluation.metrics.thresholds import thresholds_for
+from facepairs.evaluation.serialize import to_plain
 
 MIN_GAP = 1e-5  # between the classes' mean scores, in standard deviations; less is only rounding
 OWN_THRESHOLD = "probability one half on held-out people"
+HELD_OUT = "people held out of training"
+PROMISES = (0.01, 0.1)
+"""Target FMRs that a bundle may promise by default, the first that is possible. On the people of
+LFW's View 1, .01 among look-alikes accepts 1 of 480 strangers at random and misses 37 % of the
+genuine pairs; .001 would miss most of them."""
+MOST_MISSED = 0.5  # of the genuine pairs, by a default threshold
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +60,29 @@ class Reliability:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedCalibration:
-    """What the scores of held-out people give a bundle; the fields are those of its manifest.
+    """What the scores of held-out people give a bundle.
 
-    `to_plain` gives them as the manifest holds them.
+    Attributes:
+        calibration: From a score to a probability.
+        threshold: The balanced threshold, where the probability is one half.
+        threshold_source: Where it comes from, in words.
+        thresholds: Thresholds by target FMR.
+        operating_point: The target FMR that decides by default; None for the balanced threshold.
+        errors: The errors at every threshold.
     """
 
     calibration: BundleCalibration
     threshold: float
     threshold_source: str
     thresholds: list[FmrThreshold]
+    operating_point: float | None
+    errors: ErrorTable
+
+    def manifest_fields(self) -> dict[str, Any]:
+        """Return the fields of a bundle's manifest; the errors have a file of their own."""
+        fields: dict[str, Any] = to_plain({**vars(self), "errors": None})
+        del fields["errors"]
+        return fields
 
 
 def calibrate(
@@ -63,43 +90,98 @@ def calibrate(
     score: npt.ArrayLike,
     fold: npt.ArrayLike | None = None,
     *,
+    cluster: npt.NDArray[np.integer] | None = None,
+    people: PairPeople | None = None,
     source: str = OWN_THRESHOLD,
+    measured_on: str = HELD_OUT,
 ) -> FittedCalibration:
-    """Fit a bundle's probability and choose its thresholds.
+    """Fit a bundle's probability, choose its thresholds and measure their errors.
 
-    The threshold is where the probability is one half, so verdict and probability agree. The
-    calibration error is measured on each part of the pairs with the curve of the other parts.
+    The balanced threshold is where the probability is one half. Where it is known which strangers
+    look alike, they make up half of the strangers that the probability is fitted to, and the
+    thresholds by FMR keep to it among them. The calibration error is measured on each part of the
+    pairs with the curve of the other parts.
 
     Args:
         genuine: bool[N].
         score: float[N], of people that the network was not trained on.
         fold: int[N], the parts for the calibration error; without folds, two halves.
+        cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
+            where it is not known.
+        people: Of the pairs, for intervals that know that people recur.
         source: Where the threshold comes from, in words.
+        measured_on: The pairs, in words.
 
     Raises:
         NotEnough: The pairs do not suffice to fit a curve.
         BadData: A score is not finite, or the arrays do not fit together.
     """
     labels, scores = check_two_classes(genuine, score)
-    curve = fit_logistic(labels, scores)
+    lookalike = lookalikes(labels, cluster)
+    curve = fit_logistic(labels, scores, lookalike=lookalike)
     try:
-        probability = cross_fitted_probability(labels, scores, fold)
+        probability = cross_fitted_probability(labels, scores, fold, lookalike)
     except NotEnough:  # a part alone does not suffice to fit a curve
         ece = None
     else:
-        ece = expected_calibration_error(labels, probability, prior=0.5)
+        ece = expected_calibration_error(labels, probability, prior=0.5, lookalike=lookalike)
     counts = {"genuine_pairs": int(labels.sum()), "impostor_pairs": int((~labels).sum())}
     fitted = BundleCalibration(curve.scale, curve.offset, ece=ece, **counts)
+    rows = thresholds_for(labels, scores, lookalike=lookalike, people=people)
+    promise = default_promise(rows, curve.threshold)
+    kept = [row.threshold for row in rows if row.threshold is not None]
+    errors = measure_errors(
+        labels,
+        scores,
+        cluster=cluster,
+        people=people,
+        thresholds=[curve.threshold, *kept],
+        measured_on=measured_on,
+    )
+    decided_at = next((row.threshold for row in rows if row.fmr == promise), curve.threshold)
+    if cluster is not None and lookalike is not None:
+        groups = {str(k): cluster == k for k in np.unique(cluster[cluster > 0]).tolist()}
+        accepted = scores >= (curve.threshold if decided_at is None else decided_at)
+        clusters = errors_by_group(groups, labels, accepted, people)
+        errors = msgspec.structs.replace(errors, clusters=tuple(clusters))
     return FittedCalibration(
         calibration=fitted,
         threshold=curve.threshold,
         threshold_source=source,
-        thresholds=thresholds_for(labels, scores),
+        thresholds=rows,
+        operating_point=promise,
+        errors=errors,
     )
 
 
+def lookalikes(genuine: Bools, cluster: npt.NDArray[np.integer] | None) -> Bools | None:
+    """Return which impostor pairs look alike, bool[N]; None where it is not known or none does."""
+    if cluster is None:
+        return None
+    alike: Bools = (cluster > 0) & ~genuine
+    return alike if alike.any() else None
+
+
+def default_promise(rows: Sequence[FmrThreshold], balanced: float) -> float | None:
+    """Return the target FMR that decides by default, or None for the balanced threshold.
+
+    The first of `PROMISES` that the pairs support, that is stricter than the balanced threshold,
+    and that still accepts most genuine pairs.
+    """
+    for promise in PROMISES:
+        for row in rows:
+            if row.fmr != promise or row.threshold is None or row.fnmr is None:
+                continue
+            if row.threshold >= balanced and row.fnmr <= MOST_MISSED:
+                return promise
+    return None
+
+
 def cross_fitted_probability(
-    genuine: Bools, score: Floats, fold: npt.ArrayLike | None = None
+    genuine: Bools,
+    score: Floats,
+    fold: npt.ArrayLike | None = None,
+    lookalike: Bools | None = None,
 ) -> Floats:
     """Return P(genuine | score) of each part of the pairs by the curve fitted to the other parts.
 
@@ -107,6 +189,7 @@ def cross_fitted_probability(
         genuine: bool[N].
         score: float64[N].
         fold: int[N]; parts are the folds where there are two or more, and otherwise two halves.
+        lookalike: bool[N], as for `fit_logistic`.
 
     Returns:
         float64[N], probabilities at equal priors.
@@ -118,12 +201,18 @@ def cross_fitted_probability(
     probability = np.empty(len(genuine))
     for number in np.unique(parts):
         held_out = parts == number
-        curve = fit_logistic(genuine[~held_out], score[~held_out])
+        alike = None if lookalike is None else lookalike[~held_out]
+        curve = fit_logistic(genuine[~held_out], score[~held_out], lookalike=alike)
         probability[held_out] = curve.probability(score[held_out])
     return probability
 
 
-def fit_logistic(genuine: npt.ArrayLike, score: npt.ArrayLike, prior: float = 0.5) -> Calibration:
+def fit_logistic(
+    genuine: npt.ArrayLike,
+    score: npt.ArrayLike,
+    prior: float = 0.5,
+    lookalike: Bools | None = None,
+) -> Calibration:
     """Fit P(genuine | score) by logistic regression, for a share `prior` of genuine pairs.
 
     Classes are weighted to the prior, whatever their numbers, so that at 0.5 a probability of one
@@ -134,6 +223,8 @@ def fit_logistic(genuine: npt.ArrayLike, score: npt.ArrayLike, prior: float = 0.
         genuine: bool[N] or 0 and 1.
         score: float[N], finite.
         prior: Share of genuine pairs, in (0, 1).
+        lookalike: bool[N], impostor pairs that look alike; they get half of the impostors' weight
+            in addition to their own share of the other half. None weights impostors alike.
 
     Raises:
         NotEnough: A class is missing, or genuine pairs do not score higher on average.
@@ -158,19 +249,19 @@ def fit_logistic(genuine: npt.ArrayLike, score: npt.ArrayLike, prior: float = 0.
             f"{int((~labels).sum())} impostor pairs; train longer, or check that higher means more "
             "alike"
         )
-    slope, intercept = _regress(labels, (unit - mean) / deviation, prior)
+    weight = _weights(labels, prior, lookalike)
+    slope, intercept = _regress(labels, (unit - mean) / deviation, weight)
     scale = slope / deviation / spread / 2
     return Calibration(scale, intercept - slope / deviation * (mean + low / spread))
 
 
-def _regress(genuine: Bools, x: Floats, prior: float) -> tuple[float, float]:
+def _regress(genuine: Bools, x: Floats, weight: Floats) -> tuple[float, float]:
     """Return slope and intercept of the logit over standardised scores.
 
     A soft target t is the same pair twice: once genuine with weight t, once impostor with 1 - t.
     """
     from sklearn.linear_model import LogisticRegression
 
-    weight = _prior_weights(genuine, prior)
     smoothed = 1 / (np.where(genuine, genuine.sum(), (~genuine).sum()) + 2)
     target = np.where(genuine, 1 - smoothed, smoothed)
     # C = inf: no penalty beyond the smoothing, because a penalty depends on the scale of scores.
@@ -183,13 +274,16 @@ def _regress(genuine: Bools, x: Floats, prior: float) -> tuple[float, float]:
     return float(model.coef_[0, 0]), float(model.intercept_[0])
 
 
-def _prior_weights(genuine: Bools, prior: float | None) -> Floats:
-    """Return weights, 1 on average, with which genuine pairs make up a share `prior`."""
+def _weights(genuine: Bools, prior: float | None, lookalike: Bools | None) -> Floats:
+    """Return weights, 1 on average: genuine pairs make up a share `prior`, see `fit_logistic`."""
     if prior is None:
         return np.ones(len(genuine))
     positive = int(genuine.sum())
-    weights = (prior / positive, (1 - prior) / (len(genuine) - positive))
-    return np.where(genuine, *weights) * len(genuine)
+    impostor = np.where(genuine, 0.0, 1 / (len(genuine) - positive))
+    if lookalike is not None and lookalike.any():
+        impostor = impostor / 2 + lookalike / lookalike.sum() / 2
+    weight: Floats = (prior * genuine / positive + (1 - prior) * impostor) * len(genuine)
+    return weight
 
 
 def reliability_curve(
@@ -197,6 +291,7 @@ def reliability_curve(
     probability: npt.ArrayLike,
     bins: int = 15,
     prior: float | None = None,
+    lookalike: Bools | None = None,
 ) -> Reliability:
     """Return mean probability and share of genuine pairs in bins of equally many pairs.
 
@@ -209,6 +304,7 @@ def reliability_curve(
         probability: float[N], 0 to 1.
         bins: How many, at least 1.
         prior: Share of genuine pairs to weight the classes to, in (0, 1).
+        lookalike: bool[N], with a prior: weights impostor pairs as `fit_logistic` does.
 
     Raises:
         NotEnough: There is no pair, or with a prior, a class is missing.
@@ -224,7 +320,7 @@ def reliability_curve(
         raise BadConfig(f"bins must be 1 or more, not {bins}")
     if chances.min() < 0 or chances.max() > 1:
         raise BadData(f"probabilities must be 0 to 1, not {chances.min()} to {chances.max()}")
-    weight = _prior_weights(labels, prior)
+    weight = _weights(labels, prior, lookalike)
     _, group, sizes = np.unique(chances, return_inverse=True, return_counts=True)
     middle_twice = 2 * np.cumsum(sizes) - sizes - 1  # of the ranks of each group, from 0
     bin_of = (middle_twice * bins // (2 * len(chances)))[group]
@@ -243,6 +339,7 @@ def expected_calibration_error(
     probability: npt.ArrayLike,
     bins: int = 15,
     prior: float | None = None,
+    lookalike: Bools | None = None,
 ) -> float:
     """Return the mean gap, 0 to 1, between probability and share of genuine pairs over the bins.
 
@@ -254,6 +351,7 @@ def expected_calibration_error(
         probability: float[N], 0 to 1.
         bins: How many, at least 1.
         prior: As in `reliability_curve`.
+        lookalike: As in `reliability_curve`.
 
     Raises:
         NotEnough, BadData, BadConfig: As in `reliability_curve`.
@@ -262,4 +360,4 @@ def expected_calibration_error(
         Guo et al., *On Calibration of Modern Neural Networks*, ICML 2017; bins of equal mass as in
         Nguyen and O'Connor, EMNLP 2015.
     """
-    return reliability_curve(genuine, probability, bins, prior).ece
+    return reliability_curve(genuine, probability, bins, prior, lookalike).ece

@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.bundles.error_table import MIN_EXPECTED_FALSE_ACCEPTS
+from facepairs.bundles.thresholds import Among, FmrThreshold
 from facepairs.errors import BadConfig
-from facepairs.evaluation.metrics.arrays import Interval, check_scores, check_two_classes
+from facepairs.evaluation.metrics.arrays import (
+    Bools,
+    Interval,
+    PairPeople,
+    check_scores,
+    check_two_classes,
+)
 from facepairs.evaluation.metrics.curves import count_accepted
 from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
 
-# A rate is reported only where at least this many false accepts are expected: with fewer, a single
-# pair changes the figure by half. LFW's 3,000 impostor pairs just suffice for a FAR of .001.
-MIN_EXPECTED_FALSE_ACCEPTS = 3
 FARS = (0.1, 0.01, 0.001)  # targets of bundles and summaries
 
 
@@ -139,7 +143,11 @@ def tar_at_far(genuine: npt.ArrayLike, score: npt.ArrayLike, far: float) -> TarA
 
 
 def thresholds_for(
-    genuine: npt.ArrayLike, score: npt.ArrayLike, targets: Sequence[float] = FARS
+    genuine: npt.ArrayLike,
+    score: npt.ArrayLike,
+    targets: Sequence[float] = FARS,
+    lookalike: Bools | None = None,
+    people: PairPeople | None = None,
 ) -> list[FmrThreshold]:
     """Return, for each target FMR, the smallest threshold that keeps to it on these pairs.
 
@@ -147,6 +155,10 @@ def thresholds_for(
         genuine: bool[N] or 0 and 1.
         score: float[N], finite.
         targets: Target FMRs, each in [1e-12, 1).
+        lookalike: bool[N], the impostor pairs that look alike: the FMR among them keeps to the
+            target. None where they are not known: that of all impostor pairs does.
+        people: Of the pairs. Pairs of the same two people then count once towards the number of
+            pairs that a target needs.
 
     Raises:
         NotEnough: A class is missing.
@@ -154,26 +166,38 @@ def thresholds_for(
         BadConfig: A target is not in [1e-12, 1).
     """
     labels, scores = check_two_classes(genuine, score)
+    hard = ~labels if lookalike is None else lookalike & ~labels
+    available = _independent_pairs(hard, people)
+    among: Among = "strangers" if lookalike is None else "look-alikes"
+    counts: dict[str, Any] = {"genuine_pairs": int(labels.sum())}
+    counts["impostor_pairs"] = len(labels) - counts["genuine_pairs"]
     rows = []
     for far in targets:
-        point = tar_at_far(labels, scores, far)
-        measured: dict[str, Any] = {}
-        if point.threshold is not None:
-            rates = error_rates(labels, scores >= point.threshold)
-            measured = {
-                "measured_fmr": rates.fmr,
-                "fmr_interval": rates.fmr_interval,
-                "fnmr": rates.fnmr,
-                "fnmr_interval": rates.fnmr_interval,
-            }
-        rows.append(
-            FmrThreshold(
-                fmr=far,
-                threshold=point.threshold,
-                genuine_pairs=point.genuine_pairs,
-                impostor_pairs=point.impostor_pairs,
-                reason=point.reason,
-                **measured,
+        if available < pairs_needed(far):
+            words = "look-alikes" if lookalike is not None else "strangers"
+            reason = (
+                f"not enough pairs: needs {pairs_needed(far):,} pairs of {words}, has {available:,}"
             )
-        )
+            rows.append(FmrThreshold(fmr=far, threshold=None, among=among, reason=reason, **counts))
+            continue
+        threshold = threshold_at_fmr(scores[hard], far)
+        accepted = scores >= threshold
+        rates = error_rates(labels, accepted)
+        measured: dict[str, Any] = {
+            "measured_fmr": rates.fmr,
+            "fmr_interval": rates.fmr_interval,
+            "fnmr": rates.fnmr,
+            "fnmr_interval": rates.fnmr_interval,
+        }
+        if lookalike is not None:
+            measured["lookalike_fmr"] = float(accepted[hard].mean())
+        rows.append(FmrThreshold(fmr=far, threshold=threshold, among=among, **counts, **measured))
     return rows
+
+
+def _independent_pairs(members: Bools, people: PairPeople | None) -> int:
+    """Return how many of the pairs are left when pairs of the same two people count once."""
+    if people is None:
+        return int(members.sum())
+    sides = np.sort([side[members] for side in people], axis=0)
+    return len(np.unique(sides, axis=1).T)

@@ -16,6 +16,7 @@ from facepairs.bundles.writer import write_bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
+from facepairs.evaluation.pair_scores import add_impostors, score_pairs
 from facepairs.evaluation.serialize import to_plain
 from facepairs.images.crop_plan import CropPlan
 from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
@@ -73,8 +74,10 @@ def write_trained_bundle(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "draft"
         draft = write_bundle(path, manifest | UNCALIBRATED, {NETWORK: onnx}, Identities.of((), ()))
-        manifest |= to_plain(fit_calibration(draft))
-    return write_bundle(out, manifest, {NETWORK: onnx, MODEL: keras_bytes(model)}, identities)
+        fitted = fit_calibration(draft)
+    manifest |= fitted.manifest_fields()
+    files: dict[str, bytes | Path] = {NETWORK: onnx, MODEL: keras_bytes(model)}
+    return write_bundle(out, manifest, files, identities, fitted.errors)
 
 
 def calibrate_on_pairs(
@@ -89,7 +92,14 @@ def calibrate_on_pairs(
     """
 
     def fit(bundle: Bundle) -> FittedCalibration:
-        score = Verifier(bundle).score_images(index.paths, pairs.left, pairs.right, progress)
-        return calibrate(pairs.genuine, score)
+        chosen = add_impostors(index, pairs) if bundle.kind == "embedding" else pairs
+        scored = score_pairs(Verifier(bundle), index, chosen, progress)
+        return calibrate(
+            scored.pairs.genuine,
+            scored.score,
+            cluster=scored.cluster,
+            people=scored.people,
+            measured_on=f"{len(scored.names):,} people held out of training",
+        )
 
     return fit

@@ -1,0 +1,130 @@
+"""Measure the errors at every threshold, as bundles keep them (`bundles.error_table`)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.bundles.error_table import ErrorTable, GroupErrors, MeasuredRate
+from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople
+from facepairs.evaluation.metrics.people import people_weights, rate_interval, wider
+from facepairs.evaluation.metrics.rates import clopper_pearson
+
+QUANTILES = 48  # of either kind of pair; rates between two thresholds are rounded upwards
+EXTREMES = 40  # the highest impostor scores, each a threshold of its own
+DIGITS = 6
+
+
+def measure_errors(
+    genuine: Bools,
+    score: Floats,
+    *,
+    cluster: npt.NDArray[np.integer] | None = None,
+    people: PairPeople | None = None,
+    thresholds: Sequence[float] = (),
+    measured_on: str,
+) -> ErrorTable:
+    """Measure the errors of decisions at thresholds over the whole range of scores.
+
+    Args:
+        genuine: bool[N], with both classes.
+        score: float64[N], finite.
+        cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
+            where it is not known.
+        people: Of the pairs, for intervals that know that people recur.
+        thresholds: Thresholds that the table must have.
+        measured_on: The pairs, in words.
+    """
+    grid = _grid(genuine, score, thresholds)
+    place = np.searchsorted(grid, score, side="right")  # accepted at the first `place` thresholds
+    alike = np.zeros(len(score), bool) if cluster is None else (cluster > 0) & ~genuine
+    kinds = {"fmr": ~genuine, "fnmr": genuine} | ({"alike": alike} if alike.any() else {})
+    draws: dict[str, list[Floats]] = {name: [] for name in kinds}
+    for weight in people_weights(people) if people is not None else ():
+        for name, members in kinds.items():
+            if weight[members].any():
+                draws[name].append(_accepted(place[members], weight[members], len(grid)))
+    columns = {}
+    for name, members in kinds.items():
+        shares = np.array([_accepted(place[members], None, len(grid)), *draws[name]])
+        shares = 1 - shares if name == "fnmr" else shares
+        count = int(members.sum())
+        columns[name] = tuple(_measured(values[0], count, values[1:]) for values in shares.T)
+    return ErrorTable(
+        measured_on=measured_on,
+        people=None if people is None else len(np.unique(np.concatenate(people))),
+        genuine_pairs=int(genuine.sum()),
+        impostor_pairs=int((~genuine).sum()),
+        lookalike_pairs=int(alike.sum()) if "alike" in kinds else None,
+        thresholds=tuple(grid.tolist()),
+        fmr=columns["fmr"],
+        lookalike_fmr=columns.get("alike"),
+        fnmr=columns["fnmr"],
+    )
+
+
+def _grid(genuine: Bools, score: Floats, wanted: Sequence[float]) -> Floats:
+    """Return rising thresholds: quantiles of both kinds, the extremes, and those wanted."""
+    shares = np.linspace(0, 1, QUANTILES)
+    impostor = np.sort(score[~genuine])
+    top = float(score.max())
+    return np.unique(
+        np.concatenate(
+            [
+                [float(score.min()), np.nextafter(top, np.inf)],
+                np.quantile(score[genuine], shares),
+                np.quantile(impostor, shares),
+                np.nextafter(impostor[-EXTREMES:], np.inf),
+                np.asarray(wanted, np.float64),
+            ]
+        )
+    )
+
+
+def _accepted(place: npt.NDArray[np.integer], weight: Floats | None, thresholds: int) -> Floats:
+    """Return the share of pairs accepted at each threshold, float64[thresholds]."""
+    counts = np.bincount(place, weight, thresholds + 1).astype(np.float64)
+    shares: Floats = np.cumsum(counts[::-1])[::-1][1:] / counts.sum()
+    return shares
+
+
+def _measured(share: float, pairs: int, draws: npt.ArrayLike) -> MeasuredRate:
+    low, high = wider(clopper_pearson(round(share * pairs), pairs), draws)
+    return MeasuredRate(*(round(float(value), DIGITS) for value in (share, low, high)))
+
+
+def errors_by_group(
+    groups: Mapping[str, Bools], genuine: Bools, accepted: Bools, people: PairPeople | None
+) -> list[GroupErrors]:
+    """Return the errors within groups of pairs, the highest upper end of the FMR first.
+
+    Args:
+        groups: bool[N], the pairs of each group, by its name.
+        genuine: bool[N].
+        accepted: bool[N], the decisions.
+        people: Of the pairs.
+    """
+    rows = []
+    for name, members in groups.items():
+        own = None if people is None else (people[0][members], people[1][members])
+        rows.append(_group(name, genuine[members], accepted[members], own))
+    return sorted(rows, key=lambda row: -row.fmr.rate if row.fmr else 1.0)
+
+
+def _group(name: str, genuine: Bools, accepted: Bools, people: PairPeople | None) -> GroupErrors:
+    def measured(members: Bools, errors: Bools) -> MeasuredRate | None:
+        if not members.any():
+            return None
+        own = None if people is None else (people[0][members], people[1][members])
+        low, high = rate_interval(errors[members], own)
+        values = float(errors[members].mean()), low, high
+        return MeasuredRate(*(round(value, DIGITS) for value in values))
+
+    return GroupErrors(
+        name=name,
+        people=0 if people is None else len(np.unique(np.concatenate(people))),
+        genuine_pairs=int(genuine.sum()),
+        impostor_pairs=int((~genuine).sum()),
+        fmr=measured(~genuine, accepted),
+        fnmr=measured(genuine, ~accepted),
+    )

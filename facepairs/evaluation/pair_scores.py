@@ -1,0 +1,113 @@
+"""Score pairs of an index, and tell which strangers look alike: the one way to measured scores."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.data.index import FaceIndex
+from facepairs.data.pairs import PairList
+from facepairs.data.sampler import distinct_impostors
+from facepairs.evaluation.lookalikes import Clusters, find_clusters, pair_clusters
+from facepairs.evaluation.metrics.arrays import Bools, Ints
+from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.verification.score_files import embed_files
+from facepairs.verification.verifier import Verifier
+
+CHUNK = 4096  # pairs compared at a time
+IMPOSTORS = 30_000  # a tenth of them look alike, which suffices for an FMR of .001
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPairs:
+    """Pairs of an index with their scores.
+
+    Attributes:
+        index: The photos.
+        pairs: N pairs whose photos can be used.
+        score: float64[N].
+        cluster: int16[N], the cluster that both photos are in, from 1, and 0 where theirs differ;
+            None where clusters are not known.
+    """
+
+    index: FaceIndex
+    pairs: PairList
+    score: npt.NDArray[np.float64]
+    cluster: Clusters | None
+
+    @property
+    def people(self) -> tuple[Ints, Ints]:
+        """The people on the left and on the right, int64[N] each."""
+        person = self.index.person_of.astype(np.int64)
+        return person[self.pairs.left], person[self.pairs.right]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the people in the pairs."""
+        return [self.index.people[int(p)] for p in np.unique(np.concatenate(self.people))]
+
+
+def score_pairs(
+    verifier: Verifier,
+    index: FaceIndex,
+    pairs: PairList,
+    progress: ProgressCallback = ignore_progress,
+    errors: dict[int, str] | None = None,
+) -> ScoredPairs:
+    """Score pairs; with an embedding network, also cluster their photos.
+
+    Args:
+        verifier: What scores them.
+        index: The photos.
+        pairs: The pairs.
+        progress: Counts images for an embedding network, else pairs.
+        errors: Is filled with what is wrong with images, by number; their pairs are left out.
+
+    Raises:
+        BadImage: An image cannot be used, and `errors` is None.
+    """
+    if verifier.bundle.kind == "pair":
+        score = verifier.score_images(index.paths, pairs.left, pairs.right, progress, errors=errors)
+        usable: Bools = np.isfinite(score)
+        return ScoredPairs(index, pairs.where(usable), score[usable].astype(np.float64), None)
+    images = pairs.images()
+    embeddings = embed_files(verifier, index.paths, images, progress=progress, errors=errors)
+    usable_image = np.isfinite(embeddings).all(axis=1)
+    left, right = (np.searchsorted(images, side) for side in (pairs.left, pairs.right))
+    usable = usable_image[left] & usable_image[right]
+    left, right = left[usable], right[usable]
+    compare = verifier.scorer.compare
+    score = np.zeros(0, np.float32)
+    if len(left):
+        score = np.concatenate(
+            [
+                compare(embeddings[left[at : at + CHUNK]], embeddings[right[at : at + CHUNK]])
+                for at in range(0, len(left), CHUNK)
+            ]
+        )
+    clusters = find_clusters(embeddings, index.person_of[images].astype(np.int64))
+    cluster = None if clusters is None else pair_clusters(clusters, left, right)
+    return ScoredPairs(index, pairs.where(usable), score.astype(np.float64), cluster)
+
+
+def add_impostors(index: FaceIndex, pairs: PairList, seed: int = 0) -> PairList:
+    """Return the genuine pairs of `pairs` and many impostor pairs of the photos in it.
+
+    With an embedding network they cost next to nothing, and rare errors need many of them.
+
+    Args:
+        index: The photos.
+        pairs: Pairs of at least two people.
+        seed: From 0 to 2**63 - 1.
+    """
+    images = pairs.images()  # in the order of people, as the index has them
+    first = np.append(np.unique(index.person_of[images], return_index=True)[1], len(images)).astype(
+        np.int64
+    )
+    drawn = distinct_impostors(first, np.arange(len(first) - 1), IMPOSTORS, seed)
+    genuine = pairs.where(pairs.genuine)
+    return PairList.of(
+        np.concatenate([genuine.left, images[drawn.left]]),
+        np.concatenate([genuine.right, images[drawn.right]]),
+        np.repeat([True, False], [len(genuine), len(drawn)]),
+    )
