@@ -1,0 +1,138 @@
+"""Where scores come from: NAME.json beside a scores file, next to its checksum NAME.sha256.
+
+With it, whoever measures the scores later knows the model, its threshold, and which of the people
+in the pairs the model was made with.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.identities import Identities
+from facepairs.bundles.manifest import read_regular_file
+from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.errors import BadBundle, BadData
+from facepairs.support.atomic import atomic_file
+from facepairs.support.checksum import file_sha256
+from facepairs.support.validation import validate
+from facepairs.support.version import __version__
+from facepairs.verification.loading import Model
+
+MAX_PROVENANCE_BYTES = 64 * 2**20  # 3 million people
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """How the scores of a file were made; None stands for what is not known.
+
+    Attributes:
+        schema: The version of this format.
+        facepairs: The version that wrote it.
+        scores_sha256: SHA-256 (hex) of the scores file; empty until it is written.
+        model: What the model was called on the command line: a path, or `default`.
+        network_sha256: SHA-256 (hex) of its network; None where several made the scores.
+        alignment: As in a bundle's manifest.
+        pairs: Which pairs: the file or folder that they come from, or a protocol in words.
+        protocol: The protocol's name, such as `view2`; None without one.
+        operating_point: Name of the operating point, see `OperatingPoint`.
+        threshold: Its threshold on the score.
+        max_fmr: The false match rate that it promises.
+        prior: For which prior a column `probability` holds; None without such a column.
+        decisions: Whether the column `same` holds the decisions at the threshold.
+        identities: Hashes of the people that the model was trained and calibrated on.
+    """
+
+    schema: Literal[1] = 1
+    facepairs: str = __version__
+    scores_sha256: str = ""
+    model: str
+    network_sha256: str | None = None
+    alignment: str | None = None
+    pairs: str
+    protocol: str | None = None
+    operating_point: str | None = None
+    threshold: float | None = None
+    max_fmr: float | None = None
+    prior: float | None = None
+    decisions: bool = False
+    identities: Identities | None = None
+
+
+def provenance_of(
+    model: Model,
+    name: str,
+    pairs: str,
+    point: OperatingPoint,
+    *,
+    protocol: str | None = None,
+    prior: float | None = None,
+    decisions: bool = False,
+) -> Provenance:
+    """Describe scores that one model gives.
+
+    Args:
+        model: A bundle or an external embedder.
+        name: What it was called on the command line.
+        pairs: The file or folder that the pairs come from, or a protocol in words.
+        point: The threshold that decides.
+        protocol: The protocol's name.
+        prior: For which prior a column `probability` holds.
+        decisions: Whether a column `same` holds decisions.
+
+    Raises:
+        BadBundle: A file of the model cannot be read.
+    """
+    return Provenance(
+        model=name,
+        network_sha256=model.files[model.network.file].sha256
+        if isinstance(model, Bundle)
+        else hashlib.sha256(model.read_network()).hexdigest(),
+        alignment=model.alignment,
+        pairs=pairs,
+        protocol=protocol,
+        operating_point=point.name if point.threshold is not None else None,
+        threshold=point.threshold,
+        max_fmr=point.max_fmr,
+        prior=prior,
+        decisions=decisions and point.threshold is not None,
+        identities=model.identities if isinstance(model, Bundle) else None,
+    )
+
+
+def provenance_path(scores: Path) -> Path:
+    """Return the path of the provenance of a scores file."""
+    return scores.with_name(f"{scores.name}.json")
+
+
+def write_provenance(scores: Path, provenance: Provenance) -> None:
+    """Write NAME.json beside a complete scores file, with the SHA-256 of the scores.
+
+    Raises:
+        BadData: It cannot be written.
+    """
+    complete = msgspec.structs.replace(provenance, scores_sha256=file_sha256(scores))
+    text = msgspec.json.encode(complete, order="deterministic")
+    with atomic_file(provenance_path(scores), "wb") as handle:
+        handle.write(msgspec.json.format(text, indent=1) + b"\n")
+
+
+def read_provenance(scores: Path) -> Provenance | None:
+    """Return what NAME.json says of a scores file; None without that file: of unknown origin.
+
+    Raises:
+        BadData: It cannot be read, or was written for other scores than the file holds.
+    """
+    path = provenance_path(scores)
+    if not path.exists():
+        return None
+    advice = f"write {scores.name} again, or remove {path.name} to measure it without its origin"
+    try:
+        values = msgspec.json.decode(read_regular_file(path, MAX_PROVENANCE_BYTES))
+    except (BadBundle, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadData(f"{path}: cannot be read ({error}); {advice}") from None
+    provenance = validate(values, Provenance, str(path), BadData, advice)
+    if provenance.scores_sha256 != file_sha256(scores):
+        raise BadData(f"{path}: belongs to other scores than {scores.name} holds; {advice}")
+    return provenance
