@@ -6,15 +6,15 @@ LARGE = 0.2  # from here on, "1 in 3" would be too coarse
 
 
 def one_in(rate: MeasuredRate) -> str:
-    """Return a rate in words: `about 1 in 16`, or `fewer than 1 in 900` where none was seen.
+    """Return a rate in words: `1 in 16`, `36 in 100`, or `fewer than 1 in 900`.
 
     Args:
-        rate: The rate with its interval; where it is 0, the upper end counts.
+        rate: The rate with its interval; where nothing was seen, the upper end counts.
     """
     if rate.rate >= LARGE:
-        return f"about {round(100 * rate.rate)} in 100"
+        return f"{round(100 * rate.rate)} in 100"
     if rate.rate > 0:
-        return f"about 1 in {_rounded(1 / rate.rate):,}"
+        return f"1 in {_rounded(1 / rate.rate):,}"
     return f"fewer than 1 in {_rounded(1 / rate.high):,}" if rate.high > 0 else "none"
 
 

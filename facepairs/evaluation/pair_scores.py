@@ -90,7 +90,9 @@ def score_pairs(
     return ScoredPairs(index, pairs.where(usable), score.astype(np.float64), cluster)
 
 
-def add_impostors(index: FaceIndex, pairs: PairList, seed: int = 0) -> PairList:
+def add_impostors(
+    index: FaceIndex, pairs: PairList, seed: int = 0, count: int = IMPOSTORS
+) -> PairList:
     """Return the genuine pairs of `pairs` and many impostor pairs of the photos in it.
 
     With an embedding network they cost next to nothing, and rare errors need many of them.
@@ -99,12 +101,13 @@ def add_impostors(index: FaceIndex, pairs: PairList, seed: int = 0) -> PairList:
         index: The photos.
         pairs: Pairs of at least two people.
         seed: From 0 to 2**63 - 1.
+        count: How many; fewer where fewer exist.
     """
     images = pairs.images()  # in the order of people, as the index has them
     first = np.append(np.unique(index.person_of[images], return_index=True)[1], len(images)).astype(
         np.int64
     )
-    drawn = distinct_impostors(first, np.arange(len(first) - 1), IMPOSTORS, seed)
+    drawn = distinct_impostors(first, np.arange(len(first) - 1), count, seed)
     genuine = pairs.where(pairs.genuine)
     return PairList.of(
         np.concatenate([genuine.left, images[drawn.left]]),

@@ -1,12 +1,12 @@
 """Rebuild the model that comes with the package: one network trained on all people of LFW.
 
-    python scripts/release/default_model.py DATA --view2 RUN/siamese --config \\
+    python scripts/release/default_model.py DATA --lists LISTS --view2 RUN/siamese --config \\
         scripts/release/default.toml
 
-RUN/siamese is a method's folder of `facepairs crossval`. Its 6,000 scores, each by a network that
-was not trained on the two people, set the threshold and the probabilities, and the model card
-quotes its accuracy. The network itself is trained on everybody with the same recipe, so it cannot
-be measured on LFW. Ctrl-C saves; the same command goes on.
+RUN/siamese is a method's folder of `facepairs crossval` with the bundles of all folds. Their scores
+of the people that they were not trained on set the thresholds and the probabilities, and the model
+card quotes View 2's accuracy. The network itself is trained on everybody with the same recipe, so
+it cannot be measured on LFW. Ctrl-C saves; the same command goes on.
 """
 
 import argparse
@@ -16,20 +16,29 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import FOLDER
+from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
 from facepairs.cli.output import ERROR, INTERRUPTED, log, print_error, progress_display
 from facepairs.config import TrainConfig, from_table, load_config
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
-from facepairs.errors import BadConfig, BadData, FacepairsError
+from facepairs.errors import BadConfig, BadData, FacepairsError, NotEnough
+from facepairs.evaluation.lookalikes import CLUSTERS
 from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
-from facepairs.evaluation.scores import read_scores
+from facepairs.evaluation.pair_scores import ScoredPairs, add_impostors, score_pairs
+from facepairs.support.progress import MessageCallback
 from facepairs.training.inputs.people import usable_photos
+from facepairs.training.view2.folds import View2, check_unknown, read_view2
+from facepairs.verification.verifier import Verifier
 
+IMPOSTORS_PER_FOLD = 10_000
+MEASURED_ON = "LFW View 2, people unseen in training"
 SOURCE = "probability one half on the unseen people of LFW View 2's folds"
 STANDS_FOR = (
     "These are networks of the same recipe, each tested on people that it was not trained on. "
@@ -103,30 +112,70 @@ def check_same_recipe(config: TrainConfig, folder: Path) -> str:
     return str(table.get("data", {}).get("index", ""))
 
 
-def calibration_of(folder: Path, figures: dict[str, Any]) -> FittedCalibration:
-    """Fit threshold and probability to the scores of all folds; raises BadData, NotEnough."""
-    path = folder / "scores.csv"
-    scores = read_scores(path)
-    found, quoted = set(scores.fold.tolist()), {fold["fold"] for fold in figures["folds"]}
-    if found != quoted:
-        raise BadData(
-            f"{path}: has folds {sorted(found)}, result.json has {sorted(quoted)}; run facepairs "
-            "crossval again"
-        )
-    return calibrate(scores.genuine, scores.score, scores.fold, source=SOURCE)
+def calibration_of(view2: View2, folder: Path, log: MessageCallback) -> FittedCalibration:
+    """Fit the calibration to the scores of each fold's network on the people of its set.
+
+    The genuine pairs are those of View 2. The impostor pairs are of the same photos, and many more.
+
+    Raises:
+        BadRun: A fold's network knows people of its set.
+        BadBundle: A fold has no bundle.
+    """
+    parts: list[ScoredPairs] = []
+    for fold in range(1, len(view2.sets) + 1):
+        bundle = Bundle.open(folder / f"fold-{fold:02d}" / "bundle")
+        check_unknown(bundle, view2.index, view2.people_of(fold), fold)
+        pairs = add_impostors(view2.index, view2.pairs_of(fold), fold, IMPOSTORS_PER_FOLD)
+        log(f"fold {fold}: scoring {len(pairs):,} pairs")
+        parts.append(score_pairs(Verifier(bundle), view2.index, pairs))
+    genuine = np.concatenate([part.pairs.genuine for part in parts])
+    score = np.concatenate([part.score for part in parts])
+    fold_of = np.repeat(np.arange(len(parts)), [len(part.score) for part in parts])
+    cluster = np.concatenate([clusters_of(part) for part in parts])
+    numbered = np.where(cluster > 0, cluster + CLUSTERS * fold_of, 0)  # each fold has its own
+    left, right = (np.concatenate(side) for side in zip(*(p.people for p in parts), strict=True))
+    return calibrate(
+        genuine,
+        score,
+        fold_of,
+        cluster=numbered,
+        people=(left, right),
+        source=SOURCE,
+        measured_on=MEASURED_ON,
+    )
 
 
-def build(data: Path, view2: Path, config_file: Path, out: Path, run: Path, failures: str) -> bool:
+def clusters_of(scored: ScoredPairs) -> npt.NDArray[np.int64]:
+    """Return the clusters of a fold's pairs; raises NotEnough where it has none."""
+    if scored.cluster is None:
+        raise NotEnough("a fold has too few people to tell who looks alike; use all of LFW")
+    return scored.cluster.astype(np.int64)
+
+
+def describe_clusters(errors: ErrorTable) -> str:
+    """Return for the card how the FMR at the default threshold differs between clusters."""
+    rates = sorted(row.fmr.rate for row in errors.clusters if row.fmr)
+    middle, worst = np.median(rates), rates[-(len(rates) // 10)]
+    return (
+        f"The photos of each fold's people fall into {CLUSTERS} clusters of look-alikes, "
+        f"{len(rates)} in all. At the default threshold the median cluster accepts "
+        f"{100 * middle:.1f} % of its strangers, and the worst tenth {100 * worst:.1f} % or more. "
+        "Groups of people were not measured apart: facepairs infers nothing about people, and "
+        "measures groups that you name (`facepairs evaluate --groups`)."
+    )
+
+
+def build(data: Path, lists: Path, view2: Path, config_file: Path, out: Path, run: Path) -> bool:
     """Train or resume, and write the bundle; return False if interrupted and saved."""
     config = load_config(config_file)
     check_replaceable(out)
     measured_on = check_same_recipe(config, view2)
     figures = view2_figures(view2)
-    calibration = calibration_of(view2, figures)
     finding = progress_display()("finding faces")
     index, photos = usable_photos(FaceIndex.scan(data), config.align, config.skip_bad, log, finding)
     if measured_on not in ("", index.fingerprint):
         raise BadData(f"{view2}: was run on other images than {data} holds; give the same folder")
+    calibration = calibration_of(read_view2(index, lists), view2, log)
     nobody = np.empty(0, np.int64)
     split = PeopleSplit(np.arange(len(index.people)), nobody, nobody)
 
@@ -153,34 +202,37 @@ def build(data: Path, view2: Path, config_file: Path, out: Path, run: Path, fail
     )
     if report.bundle is None:
         return False
-    publish(Bundle.open(report.bundle), out, figures, failures)
+    publish(Bundle.open(report.bundle), out, figures, calibration)
     return True
 
 
-def publish(trained: Bundle, out: Path, figures: dict[str, Any], failures: str) -> Bundle:
-    """Write the bundle with the protocol's figures and a card that explains them."""
+def publish(
+    trained: Bundle, out: Path, figures: dict[str, Any], calibration: FittedCalibration
+) -> Bundle:
+    """Write the bundle with its calibration, the protocol's figures and a card on both."""
+    errors = msgspec.structs.replace(calibration.errors, clusters=())  # too small for a table
     changes = {
         "training": {**trained.raw["training"], "protocol": "everyone"},
         "results": {"view2": figures},
         "note": NOTE,
-        "failures": failures or None,
+        "failures": describe_clusters(calibration.errors),
+        **calibration.manifest_fields(),
     }
-    return rewrite_bundle(trained, out, changes)
+    return rewrite_bundle(trained, out, changes, errors=errors)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="all of LFW: Person_Name/photo.jpg")
+    parser.add_argument("--lists", type=Path, required=True, help="folder of LFW's lists")
     parser.add_argument("--view2", type=Path, required=True, help="a method's folder of crossval")
     parser.add_argument("--config", type=Path, required=True, help="TOML file of the recipe")
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--run", type=Path, default=Path("runs/default"), help="run folder")
-    parser.add_argument("--failures", type=Path, help="Markdown on known failure groups")
     options = parser.parse_args(arguments)
     try:
-        failures = options.failures.read_text(encoding="utf-8").strip() if options.failures else ""
         finished = build(
-            options.data, options.view2, options.config, options.out, options.run, failures
+            options.data, options.lists, options.view2, options.config, options.out, options.run
         )
     except (FacepairsError, OSError) as error:
         print_error("error", str(error), False)

@@ -148,10 +148,23 @@ def calibrate(
         calibration=fitted,
         threshold=curve.threshold,
         threshold_source=source,
-        thresholds=rows,
+        thresholds=[_with_intervals(row, errors) for row in rows],
         operating_point=promise,
         errors=errors,
     )
+
+
+def _with_intervals(row: FmrThreshold, errors: ErrorTable) -> FmrThreshold:
+    """Return a row with the table's intervals, which know that people recur."""
+    if row.threshold is None:
+        return row
+    found = errors.at(row.threshold)
+    intervals = {
+        f"{name}_interval": rate.interval
+        for name, rate in (("fmr", found.fmr), ("fnmr", found.fnmr))
+        if rate is not None
+    }
+    return msgspec.structs.replace(row, **intervals)
 
 
 def lookalikes(genuine: Bools, cluster: npt.NDArray[np.integer] | None) -> Bools | None:
