@@ -58,7 +58,11 @@ def evaluate(
     are compared on the same pairs: McNemar's test for accuracy, a paired bootstrap for the rest.
     """
     from facepairs.evaluation.evaluate import evaluate as measure
-    from facepairs.evaluation.report.tables import comparison_lines, source_rows, summary_rows
+    from facepairs.evaluation.report.summary_tables import (
+        comparison_lines,
+        source_rows,
+        summary_rows,
+    )
     from facepairs.evaluation.report.write import check_places, write_reports
 
     check_places(report, report_dir)

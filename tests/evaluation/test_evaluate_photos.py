@@ -17,7 +17,8 @@ from facepairs.evaluation.measurement import measure_view2
 from facepairs.evaluation.protocols import CATEGORIES
 from facepairs.evaluation.report.cells import lines_of
 from facepairs.evaluation.report.data import report_data
-from facepairs.evaluation.report.tables import all_tables, source_rows
+from facepairs.evaluation.report.summary_tables import source_rows
+from facepairs.evaluation.report.tables import all_tables
 from facepairs.evaluation.sources import ScoreSource
 
 ALIGNED = {"alignment": "landmarks-5"}

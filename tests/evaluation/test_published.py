@@ -39,11 +39,9 @@ def test_result_files_follow_from_scores_and_thresholds(measured, method):
 
 
 @pytest.mark.parametrize("baseline", BASELINES, ids=lambda row: row.method)
-def test_baselines_drawn_in_reports_follow_from_the_scores(measured, baseline):
+def test_baselines_in_reports_follow_from_the_scores(measured, baseline):
     summary = measured[baseline.method].summary
     assert baseline.accuracy == round(summary.accuracy, 4)
-    tars = [(point.far, round(point.tar, 3)) for point in summary.tar_at_far.values()]
-    assert list(baseline.points) == tars
 
 
 def test_published_accuracies_are_shares_with_a_source():

@@ -13,7 +13,7 @@ from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
 from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson, error_rates
 from facepairs.evaluation.metrics.summary import OTHER_FOLDS, OTHER_HALF, summarise
 from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far
-from facepairs.evaluation.report.tables import summary_rows
+from facepairs.evaluation.report.summary_tables import summary_rows
 from facepairs.evaluation.serialize import to_plain
 
 KEYS = {

@@ -15,7 +15,7 @@ from facepairs.evaluation.metrics.curves import auc, eer
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.metrics.thresholds import tar_at_far
 from facepairs.evaluation.report.cells import lines_of
-from facepairs.evaluation.report.tables import summaries_table
+from facepairs.evaluation.report.summary_tables import summaries_table
 from facepairs.evaluation.serialize import to_plain
 
 

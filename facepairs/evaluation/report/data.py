@@ -17,39 +17,25 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.calibration import Reliability, reliability_curve
 from facepairs.evaluation.metrics.comparison import Comparison
 from facepairs.evaluation.metrics.curves import Histogram, Roc, score_histogram, thinned_roc
-from facepairs.evaluation.metrics.rates import ErrorRates, error_rates
 from facepairs.evaluation.protocols import HELDOUT_SEED
 from facepairs.evaluation.report.people import ErrorsByPerson, errors_by_person, person_of
 from facepairs.evaluation.report.photos import PhotoFinder
+from facepairs.evaluation.report.points import PointErrors, operating_points
 from facepairs.evaluation.report.quality import (
     QualityErrors,
     errors_by_quality,
     photo_qualities,
     worse_of_pairs,
 )
+from facepairs.evaluation.report.tradeoff import TradeOff, trade_offs
 from facepairs.images.crop import CropSpec
 from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import describe
 from facepairs.support.progress import ProgressFactory, ignore_phases
 
-SCHEMA = 2
+SCHEMA = 3
 WORST = 12
-LFW_FOLDS, LFW_FOLD_PAIRS = 10, 600
-
-
-@dataclass(frozen=True)
-class ThresholdRow:
-    """A threshold and its errors on these pairs; `threshold` is None where `reason` says why.
-
-    `threshold_high` differs from `threshold` where parts of the pairs have thresholds of their own.
-    """
-
-    name: str
-    set_by: str
-    threshold: float | None
-    threshold_high: float | None
-    rates: ErrorRates | None
-    reason: str | None = None
+VIEW2_FOLDS, VIEW2_FOLD_PAIRS = 10, 600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +66,8 @@ class ModelData:
     name: str
     source: str
     summary: EvaluationSummary
-    thresholds: list[ThresholdRow]
+    points: list[PointErrors]
+    trade_offs: list[TradeOff]
     curve: Roc
     histogram: Histogram
     probability_source: str
@@ -90,6 +77,17 @@ class ModelData:
     people: ErrorsByPerson | None
     worst: dict[str, list[WrongPair]] | None
     origin: Origin
+
+    @property
+    def default_point(self) -> PointErrors:
+        """The operating point with which `verify` decides."""
+        return next(point for point in self.points if point.is_default)
+
+    @property
+    def headline(self) -> str:
+        """The errors of the default operating point in words."""
+        point = self.default_point
+        return f"{point.label}: {point.describe()}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,12 +115,14 @@ class ReportData:
 
     Attributes:
         created: Time in UTC.
+        dataset: What was measured on, in a few words.
         comparison: None for one verifier.
-        is_lfw: Whether the pairs are LFW's, so that published figures can be compared.
+        is_view2: Whether the pairs are LFW's View 2, so that published figures can be compared.
     """
 
     schema: int = SCHEMA
     created: str
+    dataset: str
     command: str
     version: str
     machine: dict[str, Any]
@@ -131,7 +131,7 @@ class ReportData:
     data: PairData
     models: list[ModelData]
     comparison: Comparison | None
-    is_lfw: bool
+    is_view2: bool
 
 
 def report_data(
@@ -156,6 +156,7 @@ def report_data(
 
     return ReportData(
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        dataset=_dataset(evaluation),
         command=command,
         version=facepairs.__version__,
         machine=describe(),
@@ -167,7 +168,7 @@ def report_data(
             for one in evaluation.measurements
         ],
         comparison=evaluation.comparison,
-        is_lfw=_is_lfw(evaluation),
+        is_view2=_is_view2(evaluation),
     )
 
 
@@ -205,7 +206,8 @@ def _model_data(
         name=one.name,
         source=one.source,
         summary=one.summary,
-        thresholds=_threshold_rows(one),
+        points=operating_points(one),
+        trade_offs=trade_offs(scores.genuine, scores.score),
         curve=thinned_roc(scores.genuine, scores.score),
         histogram=score_histogram(scores.genuine, scores.score),
         probability_source=one.probability_source,
@@ -216,33 +218,6 @@ def _model_data(
         worst=worst,
         origin=one.origin,
     )
-
-
-def _threshold_rows(one: Measurement) -> list[ThresholdRow]:
-    """Return the threshold that decided, the bundle's, and those for each FAR on these pairs."""
-    genuine, score, used = one.scores.genuine, one.scores.score, one.threshold
-    rows = [
-        ThresholdRow(
-            name="used",
-            set_by=one.summary.threshold_source,
-            threshold=float(used.min()),
-            threshold_high=float(used.max()),
-            rates=error_rates(genuine, one.accepted),
-        )
-    ]
-    by_bundle = "the bundle, on people held out of its training"
-    here = "these same pairs: a point of the curve, not an estimate for others"
-    others: list[tuple[str, str, float | None, str | None]] = [
-        (f"for FMR {row.fmr:g}", by_bundle, row.threshold, None)
-        for row in one.bundle_thresholds
-        if row.threshold is not None
-    ]
-    for far, tar in one.summary.tar_at_far.items():
-        others.append((f"FMR {far} here", here, tar.threshold, tar.reason))
-    for name, set_by, threshold, reason in others:
-        rates = None if threshold is None else error_rates(genuine, score >= threshold)
-        rows.append(ThresholdRow(name, set_by, threshold, threshold, rates, reason))
-    return rows
 
 
 def _worst(one: Measurement, chosen: Bools) -> list[WrongPair]:
@@ -263,13 +238,25 @@ def _worst(one: Measurement, chosen: Bools) -> list[WrongPair]:
     ]
 
 
-def _is_lfw(evaluation: Evaluation) -> bool:
-    """Return whether the pairs are of a protocol of LFW, or have the exact shape of View 2."""
+def _dataset(evaluation: Evaluation) -> str:
+    """Return a name of what was measured on: a protocol, a folder of photos or a file of scores."""
+    selection, first = evaluation.selection, evaluation.measurements[0]
+    if _is_view2(evaluation):
+        return "LFW, View 2"
+    if selection is not None and selection.protocol == "view1":
+        return "LFW, View 1"
+    if selection is not None:
+        return f"{selection.source} of {evaluation.data}" if evaluation.data else selection.source
+    return first.source
+
+
+def _is_view2(evaluation: Evaluation) -> bool:
+    """Return whether the pairs are of LFW's View 2, or have its exact shape."""
     selection = evaluation.selection
-    if selection is not None and selection.protocol in ("view1", "view2"):
+    if selection is not None and selection.protocol == "view2":
         return True
     _, counts = np.unique(evaluation.measurements[0].scores.fold, return_counts=True)
-    return len(counts) == LFW_FOLDS and bool((counts == LFW_FOLD_PAIRS).all())
+    return len(counts) == VIEW2_FOLDS and bool((counts == VIEW2_FOLD_PAIRS).all())
 
 
 def _seeds(evaluation: Evaluation) -> dict[str, int | str]:

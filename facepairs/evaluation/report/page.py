@@ -7,32 +7,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from facepairs.evaluation.metrics.summary import Summary
-from facepairs.evaluation.report.cells import Value
+from facepairs.bundles.error_table import MeasuredRate
+from facepairs.evaluation.report.cells import Value, interval, percent
 from facepairs.evaluation.report.data import ModelData, ReportData
+from facepairs.evaluation.report.facts import data_table, history_table, published_table
 from facepairs.evaluation.report.photos import PhotoFinder, data_uri
 from facepairs.evaluation.report.plots.model import model_plots
 from facepairs.evaluation.report.plots.shared import shared_plots
 from facepairs.evaluation.report.plots.style import Plot, inline_svg
-from facepairs.evaluation.report.tables import (
-    accuracy_note,
-    accuracy_text,
-    comparison_tables,
-    data_table,
-    figure_rows,
-    model_tables,
-    origin_table,
-    published_table,
-)
+from facepairs.evaluation.report.summary_tables import accuracy_note, accuracy_text
+from facepairs.evaluation.report.tables import comparison_tables, model_tables
 
 HERE = Path(__file__).parent
-SHOWN_OF_ONE, SHOWN_OF_SEVERAL = 12, 6  # wrong pairs of each kind, for every verifier
-HEADLINES = {
-    "AUC": "AUC",
-    "EER": "equal error rate",
-    "TAR at FAR 0.01": "true accepts at 1 % false accepts",
+SHOWN_OF_ONE, SHOWN_OF_SEVERAL = 8, 4  # wrong pairs of each kind, for every verifier
+KINDS = {
+    "false_accepts": ("Strangers accepted", "Different people, accepted as one person"),
+    "false_rejects": ("Genuine pairs missed", "One person, rejected as two people"),
 }
-KINDS = {"false_accepts": "Worst false accepts", "false_rejects": "Worst false rejects"}
 
 
 class Headline(NamedTuple):
@@ -57,25 +48,28 @@ def render_page(report: ReportData, photos: PhotoFinder | None) -> str:
     )
     script = (HERE / "page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    shared = shared_plots(report)
-    names = [model.name for model in report.models]
+    plots = {plot.key: plot for plot in shared_plots(report)}
     return environment.get_template("page.html").render(
         report=report,
-        title=" and ".join(names) if len(names) < 3 else ", ".join(names),
+        title=f"{_joined([model.name for model in report.models])} on {report.dataset}",
         style=(HERE / "page.css").read_text(encoding="utf-8"),
         script=script,
         script_digest=digest,
         render_plot=_render_plot,
-        several=len(names) > 1,
+        several=len(report.models) > 1,
         headlines=_headlines(report),
-        curves=[plot for plot in shared if plot.key != "differences"],
-        differences=[plot for plot in shared if plot.key == "differences"],
+        plots=plots,
         comparison=comparison_tables(report),
         models=list(_models(report, photos)),
-        published=published_table(report),
+        published=published_table() if report.is_view2 else None,
         data=data_table(report),
-        origin=origin_table(report),
+        history=history_table(report),
     )
+
+
+def _joined(names: list[str]) -> str:
+    """Return names as "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _render_plot(plot: Plot) -> str:
@@ -84,21 +78,30 @@ def _render_plot(plot: Plot) -> str:
 
 
 def _headlines(report: ReportData) -> list[Headline]:
-    """Return four figures of a single verifier, or the accuracy of each of several."""
+    """Return the figures of a single verifier, or the accuracy of each of several."""
     if len(report.models) > 1:
-        return [_accuracy(model.summary, f"{model.name}: accuracy") for model in report.models]
-    summary = report.models[0].summary
-    cards = [_accuracy(summary, "accuracy")]
-    for label, value, bounds in figure_rows(summary):
-        if label in HEADLINES:
-            is_interval = bounds.text and value.value is not None
-            note = f"95 % interval {bounds.text}" if is_interval else bounds.text
-            cards.append(Headline(HEADLINES[label], value.text, note, value.value))
-    return cards
+        return [_accuracy(model, f"{model.name}: accuracy") for model in report.models]
+    (model,) = report.models
+    point = model.default_point
+    cards = [
+        _accuracy(model, "accuracy"),
+        _rate("strangers accepted (FMR)", point.fmr),
+        _rate("look-alikes accepted", point.lookalike_fmr),
+        _rate("genuine pairs missed (FNMR)", point.fnmr),
+    ]
+    return [card for card in cards if card is not None]
 
 
-def _accuracy(summary: Summary, label: str) -> Headline:
+def _accuracy(model: ModelData, label: str) -> Headline:
+    summary = model.summary
     return Headline(label, accuracy_text(summary), accuracy_note(summary), summary.accuracy)
+
+
+def _rate(label: str, measured: MeasuredRate | None) -> Headline | None:
+    if measured is None:
+        return None
+    note = f"95 % interval {interval(measured.interval).text}"
+    return Headline(label, percent(measured.rate), note, measured.rate)
 
 
 def _models(report: ReportData, photos: PhotoFinder | None) -> Iterator[dict[str, Any]]:
@@ -121,13 +124,14 @@ def _worst(model: ModelData, photos: PhotoFinder | None, most: int) -> list[dict
     return [
         {
             "title": title,
+            "note": note,
             "kind": kind,
             "pairs": [
                 (pair, [_side(name, photos, aligned) for name in (pair.left, pair.right)])
                 for pair in model.worst[kind][:most]
             ],
         }
-        for kind, title in KINDS.items()
+        for kind, (title, note) in KINDS.items()
     ]
 
 

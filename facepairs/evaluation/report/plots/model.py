@@ -1,8 +1,17 @@
 """The plots of a single verifier."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from facepairs.evaluation.metrics.arrays import Interval
 from facepairs.evaluation.report.data import ModelData
 from facepairs.evaluation.report.plots import style
 from facepairs.evaluation.report.plots.style import Plot, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from facepairs.evaluation.report.points import PointErrors
 
 
 def model_plots(model: ModelData, number: int) -> list[Plot]:
@@ -19,32 +28,66 @@ def model_plots(model: ModelData, number: int) -> list[Plot]:
 
 
 def _histogram(model: ModelData) -> Plot:
-    figure, axes = new_figure()
+    shown = _named_in_histogram(model.points)
+    figure, axes = new_figure(height_in=style.HEIGHT_IN + 0.25 * len(shown))
     data = model.histogram
     for label, shares, colour, dash in (
-        ("impostor", data.impostor, style.IMPOSTOR, "--"),
-        ("genuine", data.genuine, style.GENUINE, "-"),
+        ("different people", data.impostor, style.IMPOSTOR, "--"),
+        ("same person", data.genuine, style.GENUINE, "-"),
     ):
         axes.stairs(shares, data.edges, fill=True, color=colour, alpha=0.28)
         axes.stairs(shares, data.edges, color=colour, linestyle=dash, linewidth=1.6, label=label)
-    used = model.thresholds[0]
-    for value in {used.threshold, used.threshold_high}:
-        assert value is not None  # it decided
-        axes.axvline(value, **style.DASHED)
+    axes.set_xlim(data.edges[0], data.edges[-1])
+    tallest = float(max(data.genuine.max(), data.impostor.max()))
+    axes.set_ylim(0, tallest * (1.04 + 0.24 * len(shown)))
+    for row, point in enumerate(shown):
+        _mark_threshold(axes, point, tallest * (1.04 + 0.24 * (len(shown) - row)))
     axes.set_xlabel("score: higher is more alike")
-    axes.set_ylabel("share of the class")
-    axes.yaxis.set_major_formatter(_percent_tick)
-    axes.set_ylim(bottom=0)
-    axes.legend(loc="upper right")
+    axes.set_ylabel("share of the pairs")
+    axes.yaxis.set_major_formatter(style.percent_tick)
+    figure.legend(loc="outside upper center", ncols=2)
     caption = (
-        "Share of each class's pairs by score; errors are made where the two overlap. Dashed: the "
-        "threshold, or the lowest and highest of several."
+        "Pairs by score; pairs from a threshold on are accepted. Two lines of one name: the "
+        "folds' lowest and highest threshold."
     )
-    return Plot("scores", "Scores", caption, figure)
+    return Plot("scores", "Scores and errors", caption, figure)
 
 
-def _percent_tick(value: float, _: object) -> str:
-    return style.percent(round(value, 6))
+def _named_in_histogram(points: "Sequence[PointErrors]") -> "list[PointErrors]":
+    """Return the balanced point, which comes first, and the default one."""
+    return [point for place, point in enumerate(points) if not place or point.is_default]
+
+
+def _mark_threshold(axes: "Axes", point: "PointErrors", top: float) -> None:
+    """Draw a threshold up to `top`, and beside its end both error rates on the roomier side."""
+    low, high = axes.get_xlim()
+    axes.vlines([point.threshold, point.threshold_high], 0, top, **style.DASHED)
+    on_right = point.threshold_high < (low + high) / 2
+    at, side, gap = (
+        (point.threshold_high, "left", 5) if on_right else (point.threshold, "right", -5)
+    )
+    lines = (
+        (point.label, style.INK, "bold"),
+        (f"{style.short_percent(point.fmr.rate)} of strangers accepted", style.IMPOSTOR, "normal"),
+        (
+            f"{style.short_percent(point.fnmr.rate)} of genuine pairs missed",
+            style.GENUINE,
+            "normal",
+        ),
+    )
+    for line, (text, colour, weight) in enumerate(lines):
+        axes.annotate(
+            text,
+            (at, top),
+            xytext=(gap, -2 - 11.5 * line),
+            textcoords="offset points",
+            ha=side,
+            va="top",
+            fontsize=8.8,
+            color=colour,
+            fontweight=weight,
+            bbox=style.BEHIND_TEXT,
+        )
 
 
 def _reliability(model: ModelData) -> Plot:
@@ -56,12 +99,15 @@ def _reliability(model: ModelData) -> Plot:
     axes.plot(x, y, color=style.SERIES[0], linewidth=1.4)
     axes.scatter(x, y, s=sizes, color=style.SERIES[0], edgecolors=style.PAPER, zorder=3)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    axes.set_xlabel("predicted probability of being genuine")
-    axes.set_ylabel("observed share that is genuine")
-    axes.text(0.03, 0.95, f"ECE {bins.ece:.4f}", transform=axes.transAxes, va="top")
+    axes.set_xlabel("probability of the same person, at equal priors")
+    axes.set_ylabel("share of genuine pairs")
+    axes.text(
+        0.03, 0.95, f"calibration error (ECE) {bins.ece:.4f}", transform=axes.transAxes, va="top"
+    )
     caption = (
-        "Predicted probability of being genuine, and the share of pairs that are. On the dotted "
-        "line both are equal. Classes count equally."
+        "Of the pairs with a probability, the share that shows one person; on the dotted line both "
+        f"are equal. Genuine and impostor pairs count equally. Probability: "
+        f"{model.probability_source}."
     )
     return Plot("reliability", "Reliability of the probability", caption, figure)
 
@@ -73,8 +119,8 @@ def _folds(model: ModelData) -> Plot:
     accepts = [fold.false_accepts / fold.pairs for fold in folds]
     rejects = [fold.false_rejects / fold.pairs for fold in folds]
     errors = [1 - fold.accuracy for fold in folds]
-    axes.bar(places, rejects, color=style.GENUINE, width=0.7, label="false rejects")
-    bars = axes.bar(places, accepts, 0.7, rejects, color=style.IMPOSTOR, label="false accepts")
+    axes.bar(places, rejects, color=style.GENUINE, width=0.7, label="genuine pairs missed")
+    bars = axes.bar(places, accepts, 0.7, rejects, color=style.IMPOSTOR, label="strangers accepted")
     for bar in bars:
         bar.set(hatch="///", edgecolor=style.PAPER, linewidth=0)
     axes.axhline(sum(errors) / len(errors), **style.DASHED)
@@ -87,7 +133,7 @@ def _folds(model: ModelData) -> Plot:
     axes.set_ylim(0, 1.32 * top)
     axes.set_xticks(places[::every], [str(fold.fold) for fold in folds[::every]])
     axes.grid(visible=False, axis="x")
-    axes.yaxis.set_major_formatter(_percent_tick)
+    axes.yaxis.set_major_formatter(style.percent_tick)
     axes.set_xlabel("fold")
     axes.set_ylabel("pairs decided wrongly")
     axes.legend(loc="upper right", ncols=2)
@@ -108,19 +154,22 @@ def _quality(model: ModelData) -> Plot:
         place += 1 if row.measure == before.measure else 1.6
         places.append(place)
         labels.append(f"{row.label} {row.measure}" if row.third == 1 else row.label)
-        for value, bounds, colour, mark, shift in (
-            (row.fnmr, row.fnmr_interval, style.GENUINE, "o", -0.16),
-            (row.fmr, row.fmr_interval, style.IMPOSTOR, "s", 0.16),
-        ):
-            axes.hlines(place + shift, *bounds, color=colour, linewidth=1.6)
-            axes.plot([value], [place + shift], mark, color=colour, markersize=5)
+        _draw_rate(axes, place - 0.16, row.fnmr, row.fnmr_interval, style.GENUINE, "o")
+        _draw_rate(axes, place + 0.16, row.fmr, row.fmr_interval, style.IMPOSTOR, "s")
     axes.set_yticks(places, labels)
     axes.set_ylim(place + 0.7, -0.7)
     axes.set_xlim(left=0)
-    axes.xaxis.set_major_formatter(_percent_tick)
-    axes.plot([], [], "o-", color=style.GENUINE, label="false rejects (FNMR)")
-    axes.plot([], [], "s-", color=style.IMPOSTOR, label="false accepts (FMR)")
+    axes.xaxis.set_major_formatter(style.percent_tick)
+    axes.plot([], [], "o-", color=style.GENUINE, label="genuine pairs missed")
+    axes.plot([], [], "s-", color=style.IMPOSTOR, label="strangers accepted")
     figure.legend(loc="outside upper center", ncols=2)
     axes.set_xlabel("error rate")
     caption = "Pairs in thirds by their worse photo, with 95 % intervals."
     return Plot("quality", "Errors by image quality", caption, figure)
+
+
+def _draw_rate(
+    axes: "Axes", place: float, rate: float, interval: Interval, colour: str, mark: str
+) -> None:
+    axes.hlines(place, *interval, color=colour, linewidth=1.6)
+    axes.plot([rate], [place], mark, color=colour, markersize=5)
