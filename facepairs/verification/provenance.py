@@ -1,22 +1,25 @@
-"""Where scores come from: NAME.json beside a scores file, next to its checksum NAME.sha256.
+"""Where scores come from: NAME.json beside a scores file, with the SHA-256 of the scores.
 
 With it, whoever measures the scores later knows the model, its threshold, and which of the people
 in the pairs the model was made with.
 """
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import IO, Any, Literal
 
 import msgspec
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import read_regular_file
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.support.atomic import atomic_file
-from facepairs.support.checksum import file_sha256
+from facepairs.support.checksum import checksum_path, file_sha256
 from facepairs.support.validation import validate
 from facepairs.support.version import __version__
 from facepairs.verification.loading import Model
@@ -39,6 +42,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
         operating_point: Name of the operating point, see `OperatingPoint`.
         threshold: Its threshold on the score.
         max_fmr: The false match rate that it promises.
+        balanced_threshold: The model's balanced threshold.
+        calibration: From a score to a probability at equal priors.
         prior: For which prior a column `probability` holds; None without such a column.
         decisions: Whether the column `same` holds the decisions at the threshold.
         identities: Hashes of the people that the model was trained and calibrated on.
@@ -55,6 +60,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     operating_point: str | None = None
     threshold: float | None = None
     max_fmr: float | None = None
+    balanced_threshold: float | None = None
+    calibration: Calibration | None = None
     prior: float | None = None
     decisions: bool = False
     identities: Identities | None = None
@@ -95,6 +102,10 @@ def provenance_of(
         operating_point=point.name if point.threshold is not None else None,
         threshold=point.threshold,
         max_fmr=point.max_fmr,
+        balanced_threshold=model.threshold,
+        calibration=None
+        if model.calibration is None
+        else Calibration(model.calibration.scale, model.calibration.offset),
         prior=prior,
         decisions=decisions and point.threshold is not None,
         identities=model.identities if isinstance(model, Bundle) else None,
@@ -104,6 +115,28 @@ def provenance_of(
 def provenance_path(scores: Path) -> Path:
     """Return the path of the provenance of a scores file."""
     return scores.with_name(f"{scores.name}.json")
+
+
+@contextmanager
+def scores_file(target: Path, provenance: Provenance | None) -> Iterator[IO[Any]]:
+    """Open a scores file to write, as `atomic_file` does, and write its provenance afterwards.
+
+    What lay beside an older file is removed first: a kill in between leaves scores of unknown
+    origin, never of a wrong one.
+
+    Raises:
+        BadData: A file cannot be written or removed.
+    """
+    with atomic_file(target) as handle:
+        yield handle
+        handle.flush()
+        for beside in (provenance_path(target), checksum_path(target)):
+            try:
+                beside.unlink(missing_ok=True)
+            except OSError as error:
+                raise BadData(f"cannot replace {beside}: {error.strerror}; remove it") from None
+    if provenance is not None:
+        write_provenance(target, provenance)
 
 
 def write_provenance(scores: Path, provenance: Provenance) -> None:
