@@ -39,6 +39,7 @@ class BenchSettings:
         seconds: Least time to measure a row in a round.
         model: Network of the training table.
         align: Whether the stores cut aligned faces or centre squares.
+        most_images: Use people drawn at random who have about this many images together; None: all.
     """
 
     data: str
@@ -47,6 +48,7 @@ class BenchSettings:
     seconds: float = 5.0
     model: ImageModel = "difference"
     align: Align = "landmarks"
+    most_images: int | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ class Job:
         self.spec = spec
         self.batch_size, self.crop_px = spec.settings.batch_size, spec.settings.crop_px
         self.frame_px = FRAME_PX
-        self.index = FaceIndex.scan(spec.settings.data)
+        self.index = _draw_people(FaceIndex.scan(spec.settings.data), spec.settings.most_images)
         self.people = np.arange(len(self.index.people))
         self._sampler = PairSampler(self.index.first, self.people, SEED)
         self.setup_s = 0.0
@@ -237,6 +239,16 @@ class Job:
         started = time.perf_counter()
         yield
         self.setup_s += time.perf_counter() - started
+
+
+def _draw_people(index: FaceIndex, most_images: int | None) -> FaceIndex:
+    if most_images is None or len(index) <= most_images:
+        return index
+    order = np.random.Generator(np.random.Philox(SEED)).permutation(len(index.people))
+    counts = index.image_counts
+    drawn = order[np.cumsum(counts[order]) - counts[order] < most_images]
+    left_out = np.repeat(~np.isin(np.arange(len(index.people)), drawn), counts)
+    return index.without(np.flatnonzero(left_out).tolist())
 
 
 def centre_square(width: int, height: int, job: Job) -> tuple[int, int, int]:

@@ -9,6 +9,7 @@ from facepairs.support.validation import did_you_mean
 
 BASELINE, LIMIT, UNALIGNED = "pil", "limit", "files-unaligned"
 STORES = ("files", "memory", "tfrecord-jpeg", "tfrecord-raw")
+TRAINED = ("files", "memory")  # stores that training is measured from, unless rows are named
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """`run_bench`: measure every row in its own process, round after round."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -12,17 +12,20 @@ from facepairs.bench.job import FRAME_PX, BenchSettings, Job, Spec, Task, inspec
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
 from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
-from facepairs.bench.rows import STORES, UNALIGNED, Row
+from facepairs.bench.rows import UNALIGNED, Row
 from facepairs.images.crop import CropSpec
 from facepairs.support.platform import cores
 from facepairs.support.progress import (
     MessageCallback,
     ProgressCallback,
+    ProgressFactory,
     ignore_message,
-    ignore_progress,
+    ignore_phases,
 )
 
 BUSY_LOAD = 0.5  # per core
+START_S = 4.0  # of a worker with TensorFlow, on two cores
+TRAINING_S = 11.0  # of the steps of one measurement of training, at batch 64
 PLAN = "plan.npz"
 M = TypeVar("M", RowMeasurement, StepMeasurement)
 
@@ -35,13 +38,29 @@ class Options:
         settings: What all measurements have in common.
         rows: The pipelines by name: `rows.ROWS`, a part of them, or rows of your own as well.
         repeats: Rounds; every row runs once per round.
-        training: Whether to measure the training loop as well.
+        training: Names of those `rows.STORES` from which training is measured as well.
     """
 
     settings: BenchSettings
     rows: Mapping[str, Row]
-    repeats: int = 3
-    training: bool = True
+    repeats: int = 2
+    training: Sequence[str] = ()
+
+    def tasks(self) -> dict[Task, float]:
+        """Return about how many seconds one measurement of each kind takes on two cores."""
+        batch = self.settings.batch_size / 64
+        return {
+            "build": START_S + 4,
+            "row": START_S + self.settings.seconds,
+            "training": START_S + 2 + TRAINING_S * batch,
+        }
+
+    def seconds(self) -> float:
+        """Return about how long all measurements take on two cores, without finding faces."""
+        cost, rows = self.tasks(), [row for row in self.rows.values() if not row.missing()]
+        builds = sum(row.has_cache for row in rows)
+        rounds = len(rows) * cost["row"] + len(self.training) * cost["training"]
+        return builds * cost["build"] + self.repeats * rounds
 
 
 @dataclass
@@ -102,14 +121,14 @@ class BenchResults:
 def run_bench(
     options: Options,
     log: MessageCallback = ignore_message,
-    progress: ProgressCallback = ignore_progress,
+    progress: ProgressFactory = ignore_phases,
 ) -> BenchResults:
     """Measure all rows, `repeats` times in turn. Ctrl-C ends it early and keeps what was measured.
 
     Args:
         options: What to measure.
         log: Called with one line per measurement.
-        progress: Called while faces are looked for in the images, before the measurements.
+        progress: Displays finding faces, and then the measurements, in expected seconds.
 
     Returns:
         The measurements of every row.
@@ -124,8 +143,7 @@ def run_bench(
     index = Job(Spec(options.settings)).index
     free = psutil.virtual_memory().available
     # Reads every file once, so that no row waits for the disk.
-    photos = inspect_all(index, options.settings.align, progress)
-    stores = [name for name in STORES if name in options.rows] if options.training else []
+    photos = inspect_all(index, options.settings.align, progress("finding faces"))
     results = BenchResults(
         options,
         len(index),
@@ -133,13 +151,13 @@ def run_bench(
         "warm" if index.sizes.sum() < free else "larger than memory",
         round(load, 2),
         [Line(name, skipped=_why_skipped(name, options)) for name in options.rows],
-        [Line(name) for name in stores],
+        [Line(name) for name in options.training],
     )
     try:
         with tempfile.TemporaryDirectory(prefix="facepairs-bench-") as folder:
             spec = CropSpec(FRAME_PX, options.settings.crop_px)
             save_plan(Path(folder) / PLAN, photos.crop_plan(spec, options.settings.align))
-            runner = _Runner(options, Path(folder), len(index), log)
+            runner = _Runner(options, Path(folder), len(index), log, progress("measuring"))
             runner.build_caches(results)
             runner.run_rounds(results.rows, "row", RowMeasurement)
             runner.run_rounds(results.training, "training", StepMeasurement)
@@ -157,8 +175,16 @@ def _why_skipped(name: str, options: Options) -> str:
 class _Runner:
     """Runs the workers of both tables."""
 
-    def __init__(self, options: Options, folder: Path, images: int, log: MessageCallback) -> None:
+    def __init__(
+        self,
+        options: Options,
+        folder: Path,
+        images: int,
+        log: MessageCallback,
+        progress: ProgressCallback,
+    ) -> None:
         self._options, self._folder, self._log = options, folder, log
+        self._progress, self._done_s = progress, 0.0
         # A worker may hang, for example where a library waits for a process that it forked.
         pairs = (WARM_UP_BATCHES + MIN_BATCHES) * options.settings.batch_size
         self._timeout_s: dict[Task, float] = {
@@ -176,7 +202,11 @@ class _Runner:
         settings = self._options.settings
         plan = str(self._folder / PLAN)
         spec = Spec(settings, task, name, row.function, row.module_folder, cache, plan)
-        return run_worker(spec, self._timeout_s[task])
+        result = run_worker(spec, self._timeout_s[task])
+        total = round(self._options.seconds())
+        self._done_s += self._options.tasks()[task]
+        self._progress(min(round(self._done_s), total), total)
+        return result
 
     def build_caches(self, results: BenchResults) -> None:
         """Build the caches on disk. A row whose cache cannot be built has failed."""

@@ -19,7 +19,7 @@ from facepairs.training.loop.schedule import Schedule, TrainingProgress
 from facepairs.training.loop.step import TrainStep
 from facepairs.training.loop.train_loop import TrainLoop
 
-WARM_UP_STEPS, STEPS = 10, 50  # of each of the three parts
+WARM_UP_STEPS, STEPS = 5, 30  # of each of the three parts
 
 
 def measure_steps(job: Job) -> StepMeasurement:
@@ -53,10 +53,10 @@ def _loop(network: Network, store: Store) -> TrainLoop:
 
 
 def _run(loop: TrainLoop, batches: Iterable[Any], peak: float) -> dict[str, Any]:
-    """Run 10 steps to warm up and 50 measured ones; return the report of the measured ones."""
+    """Run steps to warm up and those to measure; return the report of the latter."""
 
     def then_measure(schedule: Schedule) -> Schedule:
-        # After an epoch of 10 steps comes one that ends at step 60; its report is that of 50 steps.
+        # After an epoch that only warms up comes another; its report is that of its own steps.
         return Schedule(1, WARM_UP_STEPS + STEPS, schedule.peak)
 
     loop.progress = TrainingProgress()

@@ -58,7 +58,8 @@ def print_error(kind: str, message: str, as_json: bool) -> None:
 def log(line: str) -> None:
     """Print a message or warning on stderr, unless --quiet; line breaks in names are escaped."""
     if not quiet():
-        print(one_line(line), file=sys.stderr, flush=True)
+        erase = ERASE_LINE if sys.stderr.isatty() else ""  # a bar may stand there
+        print(erase + one_line(line), file=sys.stderr, flush=True)
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:

@@ -20,7 +20,7 @@ from facepairs.bench.report import (
     to_json,
     training_table,
 )
-from facepairs.bench.rows import ROWS, Row, select_rows
+from facepairs.bench.rows import ROWS, STORES, Row, select_rows
 from facepairs.bench.run import Options, run_bench
 from facepairs.errors import FacepairsError
 from facepairs.support.atomic import atomic_file
@@ -66,11 +66,12 @@ def main() -> None:
     parser.add_argument("--training", action="store_true", help="measure the training loop too")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     words = parser.parse_args()
+    selected = select_rows(words.rows, known)
     options = Options(
         BenchSettings(str(words.data), seconds=words.seconds, align="none"),  # as the rivals
-        select_rows(words.rows, known),
+        selected,
         words.repeats,
-        words.training,
+        [name for name in STORES if words.training and name in selected],
     )
     results = run_bench(options, lambda line: print(line, file=sys.stderr))
     for table in (row_table(summarize_rows(results)), training_table(summarize_steps(results))):

@@ -26,7 +26,7 @@ from facepairs.bench.report import (
     training_table,
 )
 from facepairs.bench.rows import ROWS, Row, select_rows
-from facepairs.bench.run import BenchResults, Line, Options
+from facepairs.bench.run import START_S, BenchResults, Line, Options
 from facepairs.choices import BenchRow
 from facepairs.data.sampler import PairSampler
 from facepairs.data.synth.folder import write_synthetic_faces
@@ -192,6 +192,22 @@ def test_a_row_is_missing_without_its_package() -> None:
     assert Row("x:y", "", needs="no_such.package").missing() == "no_such.package is not installed"
     assert not Row("x:y", "", needs="PIL.Image").missing()
     assert not any(row.missing() for row in ROWS.values())
+
+
+def test_fewer_images_are_those_of_whole_people_and_always_the_same(spec: Spec) -> None:
+    indexes = [Job(changed(spec, most_images=most)).index for most in (11, 11, 8, 40, None)]
+    assert [len(index) for index in indexes] == [12, 12, 8, 40, 40]  # four photos a person
+    assert indexes[0].fingerprint == indexes[1].fingerprint
+    assert set(indexes[2].people) < set(indexes[0].people)
+
+
+def test_the_expected_time_grows_with_rows_rounds_and_training() -> None:
+    options = Options(BenchSettings("x", seconds=2.0), select_rows("pil,files"), repeats=2)
+    assert options.seconds() == pytest.approx(2 * 2 * (START_S + 2))
+    assert replace(options, repeats=4).seconds() == 2 * options.seconds()
+    assert replace(options, training=["files"]).seconds() > options.seconds() + 10
+    absent = {**select_rows("pil,files"), "torch": Row("x:y", "", needs="no_such_package")}
+    assert replace(options, rows=absent).seconds() == options.seconds()
 
 
 def test_select_rows() -> None:
