@@ -4,12 +4,14 @@ It is loaded from TOML, checked as a whole, and written as TOML into the run fol
 `--resume` reads it.
 """
 
+import contextlib
 import dataclasses
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -35,16 +37,27 @@ LOSSES: dict[Loss, tuple[str, ...]] = {  # the settings that each loss reads
 SMALL: dict[str, Any] = {"image_size": 64, "crop_px": 112, "pairs_per_epoch": 12_800}
 # Settings in which a model differs from TrainConfig's defaults.
 RECIPES: dict[str, dict[str, Any]] = {
-    "siamese-conv": {**SMALL, "batch_size": 128, "learning_rate": 2e-3, "several_share": 0.0},
+    "siamese-conv": {**SMALL, "batch_size": 128, "learning_rate": 2e-3, "several_share": "natural"},
     "difference": {**SMALL, "batch_size": 64},
-    "pixels": {**SMALL, "batch_size": 64},
-    "eigenfaces": {**SMALL, "batch_size": 64},
+    # Without epochs there is no best one to choose.
+    "pixels": {**SMALL, "batch_size": 64, "validation_share": 0.0},
+    "eigenfaces": {**SMALL, "batch_size": 64, "validation_share": 0.0},
 }
 # Defaults with `init`: the weights are trained already, and few people should change them little.
 FINE_TUNING: dict[str, Any] = {"learning_rate": 1e-4, "epochs": 2, "pairs_per_epoch": 3_200}
+# What older versions did, whose settings do not say so: no search for faces, the last epoch kept.
+OLD_SETTINGS: dict[str, Any] = {"align": "none", "validation_share": 0.0}
+# What older versions wrote as 0.
+OLD_ZEROS: dict[str, Any] = {
+    "epochs": None,
+    "minutes": None,
+    "margin": None,
+    "several_share": "natural",
+}
 
 Share = Annotated[float, Meta(ge=0, le=1)]
-Minutes = Annotated[float, Meta(ge=0, le=100_000)]
+Epochs = Annotated[int, Meta(ge=1, le=MAX_EPOCHS)]
+Minutes = Annotated[float, Meta(ge=0.01, le=100_000)]
 
 
 @dataclass(frozen=True)
@@ -58,16 +71,19 @@ class TrainConfig:
         protocol: `heldout` splits the people; `view1` uses LFW's lists of View 1.
         lists: Folder of the official LFW lists, for protocol `view1`.
         init: Bundle whose weights training starts from, or `default` for the shipped one.
-        epochs: Epochs to train; 0: as many as `minutes` allow, or 30.
-        minutes: Training time in minutes that the epochs are planned to fit into; 0: no limit.
+        epochs: Epochs to train; if not given, as many as `minutes` allow, or 30.
+        minutes: Wall time in minutes of the whole command, preparation and export included, that
+            the epochs are planned to fit into; if not given, there is no limit.
+        patience: Stop when this many epochs brought no better validation AUC; if not given, never.
         batch_size: Pairs per step.
         pairs_per_epoch: Pairs between two validations.
         genuine_share: Probability that a training pair is genuine.
-        several_share: Share of a siamese batch whose people have several photos; 0: no quota.
+        several_share: Share of a siamese batch whose people have several photos, above 0;
+            `natural`: their share among the people.
         sampler: `auto`: the model's own; `article`: for comparison only, see `data/article.py`.
         loss: What a siamese model minimises, see `models/losses`.
         temperature: Cosines are divided by it; a start value where `cross-entropy` learns it.
-        margin: Margin between genuine and impostor scores; 0: the loss's default.
+        margin: Margin between genuine and impostor scores; if not given, the loss's default.
         singletons: How `cosface` and `arcface` use people with one photo.
         image_size: Side of the network's input in pixels.
         align: `landmarks` finds the face in every photo and aligns it; `none` takes photos as they
@@ -84,9 +100,11 @@ class TrainConfig:
         seed: Seed of the split, the pairs, the weights and the augmentation.
         calibration_share: Share of the people held out to set threshold and calibration.
         test_share: Share of the people held out for `evaluate`; protocol `view1` needs none.
+        validation_share: Share of the people set aside to choose the best epoch, where enough
+            people are there (`data.split`); 0: the last epoch is kept.
         calibration_pairs: Pairs of the calibration people, half of them genuine.
         deterministic: Refuse TensorFlow operations whose results may vary (on GPUs).
-        checkpoint_minutes: The longest time between two checkpoints, in minutes.
+        checkpoint_minutes: The longest time between two checkpoints, in minutes; 0: every step.
         skip_bad: Leave out photos that cannot be read or show no face, instead of refusing the
             folder.
 
@@ -99,16 +117,17 @@ class TrainConfig:
     protocol: Protocol = "heldout"
     lists: str = ""
     init: str = ""
-    epochs: Annotated[int, Meta(ge=0, le=MAX_EPOCHS)] = 0
-    minutes: Minutes = 0.0
+    epochs: Epochs | None = None
+    minutes: Minutes | None = None
+    patience: Epochs | None = None
     batch_size: Annotated[int, Meta(ge=2, le=4096)] = 256
     pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] = 6_656
     genuine_share: Share = 0.5
-    several_share: Share = 0.75
+    several_share: Annotated[float, Meta(gt=0, le=1)] | Literal["natural"] = 0.75
     sampler: Sampler = "auto"
     loss: Loss = "in-batch"
     temperature: Annotated[float, Meta(ge=1e-3, le=10)] = 0.1
-    margin: Annotated[float, Meta(ge=0, le=2)] = 0.0
+    margin: Annotated[float, Meta(ge=0, le=2)] | None = None
     singletons: Singletons = "classes"
     image_size: Annotated[int, Meta(ge=64, le=224)] = 128
     align: Align = "landmarks"
@@ -122,9 +141,10 @@ class TrainConfig:
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     calibration_share: Annotated[float, Meta(ge=0.01, le=0.9)] = 0.15
     test_share: Annotated[float, Meta(ge=0, le=0.9)] = 0.15
+    validation_share: Annotated[float, Meta(ge=0, le=0.5)] = 0.04
     calibration_pairs: Annotated[int, Meta(ge=40, le=10**7)] = 4_000
     deterministic: bool = False
-    checkpoint_minutes: Minutes = 5.0
+    checkpoint_minutes: Annotated[float, Meta(ge=0, le=100_000)] = 5.0
     skip_bad: bool = False
 
     def __post_init__(self) -> None:
@@ -135,8 +155,11 @@ class TrainConfig:
             raise BadConfig(
                 f"image_size is {self.image_size}; siamese needs a multiple of 16 from 96 on"
             )
-        if self.calibration_share + self.test_share > 0.95:
-            raise BadConfig("calibration_share and test_share leave nobody to train on; lower one")
+        if self.calibration_share + self.test_share + self.validation_share > 0.95:
+            raise BadConfig(
+                "calibration_share, test_share and validation_share leave nobody to train on; "
+                "lower one"
+            )
         if (self.store == "tfrecord") != bool(self.cache):
             raise BadConfig(
                 "store tfrecord and a cache go together: --store tfrecord --cache DIR, with DIR "
@@ -191,6 +214,11 @@ class TrainConfig:
         """The number of epochs to train; with `minutes`, the upper limit."""
         return self.epochs or (MAX_EPOCHS if self.minutes else DEFAULT_EPOCHS)
 
+    @property
+    def length(self) -> list[float | None]:
+        """The settings that decide how long to train."""
+        return [self.epochs, self.minutes, self.patience]
+
     def _check_range(self, name: str, least: int, most: int) -> None:
         """Check a range that depends on another setting."""
         value = getattr(self, name)
@@ -198,10 +226,15 @@ class TrainConfig:
             raise BadConfig(f"{name} is {value}; use a number from {least:g} to {most:g}")
 
     def to_toml(self) -> str:
-        """Return the settings as TOML, one line per field."""
+        """Return the settings as TOML, one line per field that has a value."""
         import tomli_w
 
-        return tomli_w.dumps(dataclasses.asdict(self))
+        return tomli_w.dumps(self.to_table())
+
+    def to_table(self) -> dict[str, Any]:
+        """Return the settings that have a value, by name."""
+        table = dataclasses.asdict(self)
+        return {name: value for name, value in table.items() if value is not None}
 
     def replace(self, **changes: Any) -> "TrainConfig":
         """Return a copy with some fields changed, checked again.
@@ -217,15 +250,15 @@ class TrainConfig:
             defaults = dataclasses.asdict(from_table(fixed, "defaults"))
             table = {name: value for name, value in table.items() if value != defaults[name]}
             table |= fixed
-        return from_table({**table, **changes}, "options")
+        return from_table({**table, **changes})
 
 
-def from_table(table: Mapping[str, Any], source: str) -> TrainConfig:
+def from_table(table: Mapping[str, Any], source: str = "") -> TrainConfig:
     """Build a TrainConfig from plain values; the recipe of the model fills in what is missing.
 
     Args:
         table: Values by field name.
-        source: Where they come from, for messages.
+        source: The file that they come from, for messages.
 
     Raises:
         BadConfig: Names the source, the field, its value and what is allowed.
@@ -234,6 +267,40 @@ def from_table(table: Mapping[str, Any], source: str) -> TrainConfig:
     if table.get("init"):
         recipe |= FINE_TUNING
     return validate({**recipe, **table}, TrainConfig, source)
+
+
+def from_saved(table: Mapping[str, Any], source: str) -> TrainConfig:
+    """Build a TrainConfig from the settings of a run, which an older version may have written.
+
+    Raises:
+        BadConfig: As `from_table`.
+    """
+    zeros = {name: value for name, value in OLD_ZEROS.items() if table.get(name) == 0}
+    return from_table({**OLD_SETTINGS, **table, **zeros}, source)
+
+
+@contextlib.contextmanager
+def name_options(
+    options: Mapping[str, Any], source: str = "", spelling: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """Have a BadConfig of this block name options as they were typed, not as fields.
+
+    Args:
+        options: The options' values, by field.
+        source: The file of the other settings, which a message about an option leaves out.
+        spelling: Options that are spelled otherwise than their field.
+    """
+    try:
+        yield
+    except BadConfig as error:
+        message = str(error)
+        for name, value in options.items():
+            option = (spelling or {}).get(name, f"--{name.replace('_', '-')}")
+            field = rf"(?<![-\w]){name}(?= is | {re.escape(str(value))}(?!\w))"
+            message = re.sub(field, option, message)
+        if source and message.startswith(f"{source}: --"):
+            message = message.removeprefix(f"{source}: ")
+        raise BadConfig(message) from None
 
 
 def load_config(path: Path) -> TrainConfig:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from facepairs.config import TrainConfig, from_table, load_config
+from facepairs.config import TrainConfig, from_saved, from_table, load_config, name_options
 from facepairs.errors import BadConfig
 
 
@@ -31,6 +31,13 @@ def test_toml_round_trip(seed, share, image_size, skip):
         ({"epochs": "3"}, "epochs is '3'; use a whole number"),
         ({"epochs": True}, "epochs is True; use a whole number"),
         ({"minutes": float("nan")}, "minutes is nan"),
+        ({"epochs": 0}, "file.toml: epochs is 0; use a whole number from 1"),
+        ({"minutes": 0}, "minutes is 0; use a number from 0.01"),
+        ({"patience": 0}, "patience is 0; use a whole number from 1"),
+        (
+            {"several_share": 0},
+            "several_share is 0; use a number above 0 up to 1 or one of natural",
+        ),
         ({"image_size": 63}, "image_size is 63; use a whole number from 64 to 224"),
         ({"image_size": 100}, "image_size is 100; siamese needs a multiple of 16 from 96 on"),
         ({"store": "tfrecord", "cache": "c"}, "a cache of pairs has none; use --store files"),
@@ -68,3 +75,34 @@ def test_a_cache_and_its_store_go_together():
     for table in ({"store": "tfrecord"}, {"cache": "folder"}):
         with pytest.raises(BadConfig, match="--store tfrecord --cache DIR"):
             from_table(table, "t")
+
+
+def test_settings_of_an_older_run_keep_their_meaning():
+    old = {"epochs": 0, "minutes": 0.0, "margin": 0.0, "several_share": 0.0, "model": "siamese"}
+    config = from_saved(old, "config.toml")
+    assert config.length == [None, None, None]
+    assert (config.margin, config.several_share) == (None, "natural")
+    assert (config.align, config.validation_share) == ("none", 0.0)
+    assert config.max_epochs == 30
+    assert from_saved(tomllib.loads(config.to_toml()), "config.toml") == config
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 1}, "--batch-size is 1; use a whole number from 2 to 4096"),
+        ({"epochs": 0}, "--epochs is 0; use a whole number from 1 to 100000"),
+        ({"loss": "triplet"}, "--loss triplet is for model siamese and siamese-conv"),
+        ({"image_size": 63}, "--image-size is 63; use a whole number from 64 to 224"),
+    ],
+)
+def test_a_message_about_an_option_spells_it_as_it_was_typed(options, message):
+    table = {"model": "difference", "seed": 3, **options}
+    with pytest.raises(BadConfig) as caught, name_options(options, "small.toml"):
+        from_table(table, "small.toml")
+    assert message in str(caught.value)
+    with (
+        pytest.raises(BadConfig, match=r"^small\.toml: frame_px is 5"),
+        name_options(options, "small.toml"),
+    ):
+        from_table({"frame_px": 5}, "small.toml")

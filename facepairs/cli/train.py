@@ -25,15 +25,17 @@ from facepairs.cli.output import (
     LOST_WORKER,
     log,
     print_error,
-    print_json,
-    print_rows,
+    print_result,
     progress_display,
+    waiting,
 )
 from facepairs.errors import LostWorker
+from facepairs.support.clock import running_s
+from facepairs.support.words import counted
 
 if TYPE_CHECKING:
     from facepairs.config import TrainConfig
-    from facepairs.training.train import TrainReport
+    from facepairs.training.run_folder.result import TrainReport
 
 EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
 
@@ -52,7 +54,13 @@ def train(
     protocol: Protocol = None,
     lists: Lists = None,
     epochs: Annotated[int | None, Option(help="Most epochs to train. [default: 30]")] = None,
-    minutes: Annotated[float | None, Option(help="Plan the epochs to fit in this time.")] = None,
+    minutes: Annotated[
+        float | None, Option(help="Plan the epochs so that the whole command takes this long.")
+    ] = None,
+    patience: Annotated[
+        int | None,
+        Option(help="Stop when this many epochs brought no better validation AUC."),
+    ] = None,
     batch_size: Annotated[
         int | None, Option(help="Pairs per step, on all devices. [default: by model, 64 to 256]")
     ] = None,
@@ -87,27 +95,40 @@ def train(
 ) -> None:
     """Train a face verifier on a folder of faces.
 
-    Some people are held out to calibrate the threshold, others to measure errors. The default
-    architecture is siamese; pixels and eigenfaces are baselines. Ctrl-C saves, and --resume
-    continues, with more or fewer devices. If one of several workers is lost, the others exit with
-    138.
+    Some people are held out to choose the best epoch, some to calibrate the threshold, others to
+    measure errors. The default architecture is siamese; pixels and eigenfaces are baselines. Ctrl-C
+    saves, and --resume continues, with more or fewer devices. If one of several workers is lost,
+    the others exit with 138.
     """
+    started_s = running_s()
     from facepairs.cli.quiet import quiet_tensorflow
     from facepairs.support.machine import require_room_to_train
-    from facepairs.training.distributed.cluster import read_cluster
-    from facepairs.training.inputs.people import prepare
-    from facepairs.training.run_folder.folder import CONFIG, resolve_config
+    from facepairs.training.distributed.cluster import Cluster, read_cluster
+    from facepairs.training.inputs.people import describe_few_people, prepare
+    from facepairs.training.run_folder.folder import CONFIG, check_place, resolve_config
+    from facepairs.training.run_folder.result import finished_report
 
-    workers = 1 if devices == "one" else read_cluster().workers
-    run_folder = out or _new_run_folder(workers, resume)
+    cluster = Cluster() if devices == "one" else read_cluster()
+    run_folder = out or _new_run_folder(cluster.workers, resume)
     options = training_settings(context)
     settings = resolve_config(options, config, run_folder, resume)
+    if cluster.worker == 0:
+        check_place(run_folder, data, resume)
+    finished = finished_report(run_folder, settings) if resume else None
+    if finished:
+        log(
+            f"{run_folder} is finished after {counted(finished.epochs, 'epoch')}; nothing was done "
+            f"(for more: --resume --epochs {2 * finished.epochs or 1})"
+        )
+        _print(finished, data, settings, json)
+        return
     require_room_to_train()
     progress = progress_display(json)
     index, plan, split = prepare(data, settings, log, progress("finding faces"))
     quiet_tensorflow()
-    from facepairs.training.train import TrainOptions
-    from facepairs.training.train import train as run
+    with waiting("starting TensorFlow", json):
+        from facepairs.training.train import TrainOptions
+        from facepairs.training.train import train as run
 
     run_options = TrainOptions(
         resume=resume,
@@ -117,18 +138,20 @@ def train(
         profile=profile,
         devices=devices,
         config_file=run_folder / CONFIG if resume else config,
+        started_s=started_s,
     )
     try:
         report = run(index, plan, split, settings, run_folder, run_options)
     except LostWorker as lost:
         print_error(lost.kind, str(lost), json)
         raise typer.Exit(LOST_WORKER) from None
-    if json:
-        print_json(report.to_json())
-    elif report.worker and not report.interrupted:
-        log(f"done; worker 0 has written {run_folder}")
+    few = describe_few_people(split)
+    if few and not report.interrupted:
+        log(f"warning: {few}")
+    if json or report.bundle:
+        _print(report, data, settings, json)
     elif not report.interrupted:
-        print_rows(_rows(report, data, settings))
+        log(f"done; worker 0 has written {run_folder}")
     if report.interrupted:
         log(f"stopped and saved; continue with: facepairs train {data} --out {run_folder} --resume")
         raise typer.Exit(INTERRUPTED)
@@ -143,13 +166,36 @@ def _new_run_folder(workers: int, resume: bool) -> Path:
     return Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")
 
 
+def _print(report: "TrainReport", data: Path, settings: "TrainConfig", as_json: bool) -> None:
+    print_result(as_json, report.to_json(), _rows(report, data, settings))
+
+
 def _rows(report: "TrainReport", data: Path, settings: "TrainConfig") -> list[tuple[str, str]]:
     lists_option = f" --lists {settings.lists}" if settings.protocol == "view1" else ""
     return [
         ("bundle", str(report.bundle)),
-        ("trained", f"{report.epochs} epochs in {report.seconds / 60:.1f} minutes"),
-        ("validation AUC", f"{report.val_auc:.4f} (people that chose the threshold)"),
+        ("trained", _describe_epochs(report)),
+        ("validation AUC", f"{report.val_auc:.4f}, measured on {_describe_people(report)}"),
         ("threshold", f"{report.threshold:.4f}"),
         ("next", f"facepairs evaluate {report.bundle} {data}{lists_option}"),
         ("", f"facepairs verify A.jpg B.jpg --bundle {report.bundle}"),
     ]
+
+
+def _describe_epochs(report: "TrainReport") -> str:
+    """Say how long training took, alone and in all, and which epoch was kept."""
+    minutes = f"{report.wall_seconds / 60:.1f} minutes"
+    if not report.epochs:
+        return f"in {minutes}, with preparation and export"
+    kept = f"; the best, epoch {report.epoch}, was kept" if report.val_people else ""
+    return (
+        f"{counted(report.epochs, 'epoch')} in {report.seconds / 60:.1f} minutes, {minutes} with "
+        f"preparation and export{kept}"
+    )
+
+
+def _describe_people(report: "TrainReport") -> str:
+    if report.val_people:
+        return f"{report.val_people:,} people who are not trained on"
+    calibrating = report.people["calibration"]
+    return f"the {calibrating:,} people who set the threshold"

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ from facepairs.data.minimums import MAX_PAIRS_PER_PERSON, MIN_PAIRS, MIN_PEOPLE
 from facepairs.errors import NotEnough
 
 MIN_OTHER_PEOPLE = 2  # with 2 photos or more, in the training part and in the test part
+# With 2 photos or more, in a validation part. An AUC of fewer people orders epochs by chance.
+MIN_VALIDATION_PEOPLE = 10
+MAX_VALIDATION_SHARE = 0.1  # of those who would be trained on: more of them would be missed there
 
 People = npt.NDArray[np.int64]
 
@@ -25,11 +28,19 @@ class PeopleSplit:
         training: int64[N], sorted numbers of the people to train on.
         calibration: int64[N], sorted numbers of the people to calibrate on.
         test: int64[N], sorted numbers of the people to test on.
+        validation: int64[N], sorted numbers of the people who choose the best epoch; empty where
+            nobody does.
     """
 
     training: People
     calibration: People
     test: People
+    validation: People = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def fitted(self) -> People:
+        """Everybody who influences the weights: the training and the validation people."""
+        return np.union1d(self.training, self.validation)
 
 
 def split_people(
@@ -38,12 +49,16 @@ def split_people(
     seed: int,
     calibration_share: float,
     test_share: float,
+    validation_share: float = 0.0,
 ) -> PeopleSplit:
     """Split people by a keyed hash of their names, whatever their order or number of photos.
 
     The shares apply separately to the people with two photos or more and to the others, so that
     each part can form genuine pairs. In a small folder the calibration part gets more than its
-    share: as many people as a calibration needs (`data.minimums`).
+    share: as many people as a calibration needs (`data.minimums`). Validation people are taken from
+    those who would be trained on, so the other two parts do not depend on their share; there are
+    none if fewer than MIN_VALIDATION_PEOPLE of them have two photos, or if these were more than
+    MAX_VALIDATION_SHARE of those who would be trained on.
 
     Args:
         index: The index of the images.
@@ -51,6 +66,7 @@ def split_people(
         seed: The key of the hash.
         calibration_share: Share of the people to calibrate on, in [0, 1].
         test_share: Share of the people to test on, in [0, 1].
+        validation_share: Share of the people to choose the best epoch with, in [0, 1].
 
     Raises:
         NotEnough: A part would have too few people; the message has the numbers needed. Training,
@@ -74,15 +90,29 @@ def split_people(
             f"calibrate ({MIN_PAIRS} genuine pairs of {MIN_PEOPLE} people at least), {test} to "
             f"test and {MIN_OTHER_PEOPLE} to train on; add people or photos"
         )
-    single_counts = (_count(len(single), share) for share in (calibration_share, test_share))
-    parts = zip(_cut(several, calibration, test), _cut(single, *single_counts), strict=True)
+    validation = _validation_count(len(several), calibration + test, validation_share)
+    shares = (calibration_share, test_share, validation_share if validation else 0.0)
+    single_counts = (_count(len(single), share) for share in shares)
+    parts = zip(
+        _cut(several, calibration, test, validation), _cut(single, *single_counts), strict=True
+    )
     return PeopleSplit(*(np.sort(np.concatenate(part)) for part in parts))
 
 
-def _cut(people: People, calibration: int, test: int) -> tuple[People, People, People]:
-    """Cut people, in their order, into those to train on, to calibrate on and to test on."""
-    others = calibration + test
-    return people[others:], people[:calibration], people[calibration:others]
+def _validation_count(people: int, others: int, share: float) -> int:
+    """Return how many people with two photos validate, 0 where they are too few."""
+    if share == 0:
+        return 0
+    wanted = max(_count(people, share), MIN_VALIDATION_PEOPLE)
+    return wanted if wanted <= max(share, MAX_VALIDATION_SHARE) * (people - others) else 0
+
+
+def _cut(people: People, calibration: int, test: int, validation: int) -> tuple[People, ...]:
+    """Cut people, in their order, into those to train, calibrate, test and validate on."""
+    calibrating, testing, validating, training = np.split(
+        people, np.cumsum([calibration, test, validation])
+    )
+    return training, calibrating, testing, validating
 
 
 def _count(people: int, share: float) -> int:

@@ -67,6 +67,23 @@ class TimeLeft:
         self._updates += 1
 
 
+class Counter:
+    """Adds up the steps of a phase for its callback.
+
+    Args:
+        progress: The callback.
+        total: All steps.
+    """
+
+    def __init__(self, progress: ProgressCallback, total: int) -> None:
+        self._progress, self._done, self._total = progress, 0, total
+
+    def __call__(self, steps: int = 1) -> None:
+        """Count further steps."""
+        self._done += steps
+        self._progress(self._done, self._total)
+
+
 def format_duration(seconds: float) -> str:
     """Return a duration as `m:ss` or `h:mm:ss`; negative ones as `0:00`."""
     minutes, second = divmod(round(max(seconds, 0)), 60)

@@ -1,53 +1,87 @@
 """`calibrate`: fit a bundle's probability and thresholds to other people; its weights stay."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.error_table import GroupErrors
 from facepairs.bundles.identities import Identities
+from facepairs.bundles.operating_point import OperatingPoint, operating_point
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
+from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import check_minimums, limit_pairs_per_person
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, BadImage, NotEnough
 from facepairs.evaluation.evaluate import SKIP_ADVICE
-from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
-from facepairs.evaluation.metrics.summary import Summary, summarise
-from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.metrics.calibration import (
+    FittedCalibration,
+    calibrate,
+    compare_calibrations,
+    lookalikes,
+)
+from facepairs.evaluation.metrics.error_table import errors_by_group
+from facepairs.evaluation.pair_scores import (
+    ScoredPairs,
+    add_impostors,
+    describe_unusable,
+    score_pairs,
+)
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.progress import ProgressFactory, ignore_phases
+from facepairs.support.words import counted
 from facepairs.verification.loading import describe_scoring
-from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
 PAIRS = 6_000
 SOURCE = "probability one half on the people of facepairs calibrate"
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecalibrationSummary(FittedCalibration):
-    """The new calibration, and what it was measured on.
+class RecalibrationSummary:
+    """The calibration, and what it was measured on.
 
     Attributes:
         out: The bundle written.
         people: Number of people in the pairs.
+        genuine_pairs: Number of genuine pairs.
+        impostor_pairs: Number of impostor pairs.
         people_left_out: People of the folder on whom the bundle was trained.
         photos_left_out: Photos that cannot be used.
-        before: Errors of the old threshold on these pairs; None where these people chose it.
+        kept_former: Whether the former calibration was kept, because the new one was no better on
+            people that it was not fitted to.
+        former: The bundle's operating point before, and its errors on these pairs; None where
+            these people chose it.
+        operating_point: The one now, and its errors.
+        threshold: The balanced threshold now.
+        ece: Calibration error now, cross-fitted on these pairs; None where they are too few.
     """
 
     out: str
     people: int
+    genuine_pairs: int
+    impostor_pairs: int
     people_left_out: int
     photos_left_out: int
-    before: Summary | None
-    schema: int = SCHEMA
+    kept_former: bool
+    former: OperatingPoint | None
+    operating_point: OperatingPoint
+    threshold: float
+    ece: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        points = {name: getattr(self, name) for name in ("former", "operating_point")}
+        plain = {name: point.to_json() if point else None for name, point in points.items()}
+        return {**vars(self), **plain, "schema": SCHEMA}
 
 
 @dataclass(frozen=True)
@@ -65,22 +99,25 @@ def recalibrate(
     out: Path,
     pairs_csv: Path | None = None,
     skip_bad: bool = False,
+    groups_csv: Path | None = None,
     progress: ProgressFactory = ignore_phases,
 ) -> Recalibration:
     """Score pairs of other people with a bundle, and write it again with their calibration.
 
     People on whom the bundle was trained are left out. The new bundle has the old network and Keras
-    model. Its calibration and thresholds come from these pairs alone. Results of protocols are
-    removed, because they were measured at the old threshold. People that the old bundle knew stay
-    known.
+    model. Its calibration, thresholds and errors come from these pairs alone. Where a calibration
+    fitted to half of the people is no better on the other half than the former one, the former one
+    is kept. Results of protocols are removed, because they were measured at the old threshold.
+    People that the old bundle knew stay known.
 
     Args:
         path: The bundle, or `default`.
         data: Folder of photos, Person_Name/photo.jpg.
         out: Bundle to write.
-        pairs_csv: The pairs; by default up to 6,000 are drawn from `data`, half of them genuine, at
-            most ten genuine ones of each person.
+        pairs_csv: The pairs; by default up to 3,000 genuine ones, at most ten of each person, are
+            drawn from `data`, and many impostor pairs of the same photos.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
+        groups_csv: Groups of people (CSV person,group) whose errors the model card lists.
         progress: Called with the name of the phase.
 
     Raises:
@@ -89,14 +126,15 @@ def recalibrate(
         BadConfig: `out` is the bundle itself or lies in `data`.
         BadRun: Another process writes `out`.
         BadBundle: The bundle cannot be opened, or `out` is something else than a bundle.
-        BadData: The folder or the pairs cannot be read, or `out` cannot be written.
+        BadData: The folder, the pairs or the groups cannot be read, or `out` cannot be written.
     """
     bundle = Bundle.open(path)
     if out.resolve() == bundle.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} is the bundle itself or lies in the photos; choose another --out")
     check_replaceable(out)
+    groups = read_groups(groups_csv) if groups_csv else None
     with held(lock_beside(out), out):
-        return _recalibrate(bundle, data, out, pairs_csv, skip_bad, progress)
+        return _recalibrate(bundle, data, out, pairs_csv, skip_bad, groups, progress)
 
 
 def _recalibrate(
@@ -105,43 +143,109 @@ def _recalibrate(
     out: Path,
     pairs_csv: Path | None,
     skip_bad: bool,
+    groups: PeopleGroups | None,
     progress: ProgressFactory,
 ) -> Recalibration:
     index = FaceIndex.scan(data)
     trained = bundle.trained_on(list(index.people))
     pairs, notes = _choose_pairs(index, trained, pairs_csv)
+    if groups and (unknown := groups.describe_unknown(index.people, index.root)):
+        notes.append(unknown)
     _check_enough(index, pairs, pairs_csv, notes)
+    if pairs_csv is None and bundle.kind == "embedding":
+        pairs = add_impostors(index, pairs)
     errors: dict[int, str] = {}
-    pairs, score = _score(bundle, index, pairs, errors if skip_bad else None, progress)
+    scored = score_pairs(Verifier(bundle), index, pairs, progress(describe_scoring(bundle)), errors)
     if errors:
-        example = errors[min(errors)]
-        notes.append(f"unusable photos left out: {len(errors):,}, such as {example}")
-        _check_enough(index, pairs, pairs_csv, notes)
-    names = [index.people[int(p)] for p in np.unique(index.person_of[pairs.images()])]
-    fitted = calibrate(pairs.genuine, score, source=SOURCE)
-    before = None
-    if not bundle.knows(names).any():
-        before = summarise(pairs.genuine, score, bundle.threshold, calibration=bundle.calibration)
+        problem = describe_unusable(errors)
+        if not skip_bad:
+            raise BadImage(f"{problem}; {SKIP_ADVICE}")
+        notes.append(f"unusable photos left out: {problem}")
+        _check_enough(index, scored.pairs, pairs_csv, notes)
+    fitted = calibrate(
+        scored.pairs.genuine,
+        scored.score,
+        cluster=scored.cluster,
+        people=scored.people,
+        source=SOURCE,
+        measured_on=f"{counted(len(scored.names), 'person', 'people')} of {data.name}",
+    )
+    is_new = not bundle.knows(scored.names).any()
+    kept_former = is_new and not _is_better(fitted, bundle, scored)
+    new = _write(bundle, out, fitted, scored, groups, kept_former)
+    summary = RecalibrationSummary(
+        out=str(out),
+        people=len(scored.names),
+        genuine_pairs=fitted.errors.genuine_pairs,
+        impostor_pairs=fitted.errors.impostor_pairs,
+        people_left_out=int(trained.sum()),
+        photos_left_out=len(errors),
+        kept_former=kept_former,
+        former=_former(bundle, fitted) if is_new else None,
+        operating_point=operating_point(new),
+        threshold=new.threshold,
+        ece=fitted.calibration.ece,
+    )
+    return Recalibration(new, summary, notes)
+
+
+def _write(
+    bundle: Bundle,
+    out: Path,
+    fitted: FittedCalibration,
+    scored: ScoredPairs,
+    groups: PeopleGroups | None,
+    kept_former: bool,
+) -> Bundle:
+    """Write the bundle with the new calibration, or with the former one."""
+    if kept_former:
+        return rewrite_bundle(bundle, out, {})
     changes = {
-        **to_plain(fitted),
+        **fitted.manifest_fields(),
         "results": None,
+        "failures": None,
         "calibrated": {
-            "people": len(names),
+            "people": len(scored.names),
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "from_threshold": bundle.threshold,
             "from_network_sha256": bundle.files[bundle.network.file].sha256,
         },
     }
-    identities = Identities.of((), names).union(bundle.identities)
-    summary = RecalibrationSummary(
-        **vars(fitted),
-        out=str(out),
-        people=len(names),
-        people_left_out=int(trained.sum()),
-        photos_left_out=len(errors),
-        before=before,
+    errors = fitted.errors
+    if groups:
+        errors = msgspec.structs.replace(errors, groups=_group_errors(groups, fitted, scored))
+    identities = Identities.of((), scored.names).union(bundle.identities)
+    return rewrite_bundle(bundle, out, changes, identities, errors)
+
+
+def _group_errors(
+    groups: PeopleGroups, fitted: FittedCalibration, scored: ScoredPairs
+) -> tuple[GroupErrors, ...]:
+    left, right = scored.people
+    members = groups.among(scored.index.people)
+    pairs = {name: inside[left] & inside[right] for name, inside in members.items()}
+    accepted = scored.score >= fitted.decided_at
+    return tuple(errors_by_group(pairs, scored.pairs.genuine, accepted, scored.people))
+
+
+def _former(bundle: Bundle, fitted: FittedCalibration) -> OperatingPoint:
+    """Return the bundle's operating point with its errors on the new pairs."""
+    point = operating_point(bundle)
+    assert point.threshold is not None
+    errors = fitted.errors.at(point.threshold)
+    return replace(point, errors=errors, measured_on=fitted.errors.measured_on)
+
+
+def _is_better(fitted: FittedCalibration, bundle: Bundle, scored: ScoredPairs) -> bool:
+    """Whether a calibration of some people is better on others than the bundle's own.
+
+    True also where there are too few people to tell.
+    """
+    alike = lookalikes(scored.pairs.genuine, scored.cluster)
+    losses = compare_calibrations(
+        bundle.calibration, scored.pairs.genuine, scored.score, scored.people, alike
     )
-    return Recalibration(rewrite_bundle(bundle, out, changes, identities), summary, notes)
+    return losses is None or losses.new < losses.former
 
 
 def _choose_pairs(
@@ -153,44 +257,23 @@ def _choose_pairs(
         given = read_pairs_csv(pairs_csv, index)
         known = trained[index.person_of[given.left]] | trained[index.person_of[given.right]]
         pairs = given.where(~known)
-        left_out, reason = known, "pairs left out: they show people on whom the bundle was trained"
+        left_out, reason = known, ("pairs", "show people that this model was trained on")
     else:
         try:
             drawn = distinct_pairs(index.first, np.flatnonzero(~trained), PAIRS, seed=0)
         except NotEnough:  # not one pair of a class; `_check_enough` explains what is needed
             drawn = PairList.of([], [], [])
         pairs = limit_pairs_per_person(drawn, index.person_of)
-        left_out, reason = trained, "people left out: the bundle was trained on them"
+        left_out, reason = trained, ("people", "were in this model's training set")
     if left_out.any():
-        notes.append(f"{int(left_out.sum()):,} of {len(left_out):,} {reason}")
-    return pairs, notes
-
-
-def _score(
-    bundle: Bundle,
-    index: FaceIndex,
-    pairs: PairList,
-    errors: dict[int, str] | None,
-    progress: ProgressFactory,
-) -> tuple[PairList, ScoreArray]:
-    """Return the pairs that have scores, and the scores.
-
-    Args:
-        bundle: Its network scores them.
-        index: The photos.
-        pairs: The pairs.
-        errors: Is filled with what is wrong with photos; without it, the first such photo raises.
-        progress: Called with the name of the phase.
-    """
-    display = progress(describe_scoring(bundle))
-    try:
-        score = Verifier(bundle).score_images(
-            index.paths, pairs.left, pairs.right, display, errors=errors
+        if left_out.all():
+            raise NotEnough(
+                f"all {reason[0]} of {pairs_csv or index.root} {reason[1]}; calibrate on others"
+            )
+        notes.append(
+            f"{int(left_out.sum()):,} of {len(left_out):,} {reason[0]} left out: they {reason[1]}"
         )
-    except BadImage as error:
-        raise BadImage(f"{error}; {SKIP_ADVICE}") from None
-    known = ~np.isnan(score)
-    return pairs.where(known), score[known]
+    return pairs, notes
 
 
 def _check_enough(

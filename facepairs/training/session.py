@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.config import DEFAULT_EPOCHS
@@ -16,6 +17,8 @@ from facepairs.images.crop_plan import LFW_FRAME
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.models.replicas import synchronise_batch_norms
+from facepairs.pipeline.records.build import people_digest
+from facepairs.support.clock import running_s
 from facepairs.support.progress import (
     MessageCallback,
     ProgressFactory,
@@ -45,6 +48,8 @@ class TrainOptions:
         calibration: Replaces the calibration on people set aside; nobody need then be set aside.
         devices: `one`, `all` or `auto`, as for `connect_devices`.
         config_file: TOML file that the settings come from, if any; messages name it.
+        started_s: When the command began, by `support.clock.running_s`; by default when `train` is
+            called.
     """
 
     resume: bool = False
@@ -56,6 +61,7 @@ class TrainOptions:
     calibration: FittedCalibration | None = None
     devices: str = "one"
     config_file: Path | None = None
+    started_s: float | None = None
 
 
 @dataclass
@@ -69,6 +75,9 @@ class TrainingState:
         progress: The position.
         initial_bundle: Plain values about the bundle that `init` names, empty without one.
         warning: How the last epoch's scores had collapsed, "" when they had not; not saved.
+        best_weights: The network's variables after the best epoch; empty where none is chosen.
+        wall_s: Wall time of the commands that worked on this run before this one.
+        preparation_s: From the start of the command to the first step; not saved.
     """
 
     network: Network
@@ -77,6 +86,9 @@ class TrainingState:
     progress: TrainingProgress = field(default_factory=TrainingProgress)
     initial_bundle: dict[str, Any] = field(default_factory=dict)
     warning: str = ""
+    best_weights: list[npt.NDArray[Any]] = field(default_factory=list)
+    wall_s: float = 0.0
+    preparation_s: float = 0.0
 
     @property
     def variables(self) -> list[keras.Variable]:
@@ -128,6 +140,32 @@ class Session:
     should_stop: Callable[[], bool]
     options: TrainOptions
 
+    @property
+    def chooses_epoch(self) -> bool:
+        """Whether people are set aside to choose the best epoch."""
+        return len(self.data.split.validation) > 0
+
+    @property
+    def command_s(self) -> float:
+        """Wall time of this command so far."""
+        return running_s() - (self.options.started_s or 0.0)
+
+    @property
+    def wall_s(self) -> float:
+        """Wall time so far of all commands that worked on this run."""
+        return self.state.wall_s + self.command_s
+
+    @property
+    def kept_row(self) -> dict[str, Any]:
+        """Figures of the epoch whose weights the bundle gets: the best or the last one.
+
+        Before the first epoch it is an empty dictionary.
+        """
+        history = self.state.progress.history
+        if not self.chooses_epoch or not history:
+            return history[-1] if history else {}
+        return max(history, key=lambda row: (row["val_auc"], -row["epoch"]))
+
     def restore(self) -> None:
         """Load the checkpoint if there is one, else the initial weights if `init` names any.
 
@@ -147,15 +185,19 @@ class Session:
 
     def _load(self) -> None:
         path, state, config = self.run.checkpoint_path, self.state, self.data.config
-        saved = load_checkpoint(path, state.variables)
-        if {"crops": LFW_FRAME, **saved["sources"]} != self.data.fingerprint():
+        saved, state.best_weights = load_checkpoint(path, state.variables)
+        fingerprint = self.data.fingerprint()
+        older = {"crops": LFW_FRAME, "validation": people_digest(self.data.index, [])}
+        if {**older, **saved["sources"]} != fingerprint:
             raise BadRun(
                 f"{path}: made for other people or images than those of {self.data.index.root}, "
                 "or by another detector of faces; train again with another --out"
             )
         state.progress = TrainingProgress(**saved["progress"])
         state.initial_bundle = saved["start"]
-        if saved["asked"] == [config.epochs, config.minutes]:
+        state.wall_s = saved.get("wall_s", state.progress.seconds)
+        asked = [value or None for value in [*saved["asked"], None][: len(config.length)]]
+        if asked == config.length:  # older versions wrote 0 for None, and no patience
             state.schedule = replace(state.schedule, epochs=saved["epochs"])
 
     def save(self) -> None:
@@ -165,23 +207,36 @@ class Session:
         values = {
             "progress": asdict(self.state.progress),
             "epochs": self.state.schedule.epochs,
-            "asked": [self.data.config.epochs, self.data.config.minutes],
+            "asked": self.data.config.length,
+            "wall_s": self.wall_s,
             "sources": self.data.fingerprint(),
             "start": self.state.initial_bundle,
         }
-        save_checkpoint(self.run.checkpoint_path, self.state.variables, values)
+        path, state = self.run.checkpoint_path, self.state
+        save_checkpoint(path, state.variables, values, state.best_weights)
         self.run.write_history(self.state.progress.history)
 
-    def network_on_one_device(self) -> Network:
-        """Return the network for export: the trained one, or a copy of it without a strategy."""
-        if not self.context.strategy:
-            return self.state.network
-        network = create_network(self.data)
-        for variable, trained in zip(network.variables, self.state.network.variables, strict=True):
-            variable.assign(np.asarray(trained))
+    def keep_if_best(self) -> None:
+        """Keep the weights of the last epoch for the bundle if no earlier epoch is as good."""
+        state = self.state
+        if self.chooses_epoch and self.kept_row is state.progress.history[-1]:
+            state.best_weights = [np.array(variable) for variable in state.network.variables]
+
+    def network_for_export(self) -> Network:
+        """Return the network with the weights of the epoch that is kept, on a single device."""
+        trained = self.state.network
+        network = create_network(self.data) if self.context.strategy else trained
+        values = self.state.best_weights or [np.asarray(v) for v in trained.variables]
+        for variable, value in zip(network.variables, values, strict=True):
+            variable.assign(value)
         return network
 
     def warn(self, line: str) -> None:
         """Show a warning and write it to the run's log."""
         self.options.log(f"warning: {line}")
+        self.run.log(line)
+
+    def report(self, line: str) -> None:
+        """Show a line and write it to the run's log."""
+        self.options.log(line)
         self.run.log(line)

@@ -5,7 +5,8 @@ computed once (`precompute_backbone`), then its head is trained on them. Either 
 loop has one model and one source of inputs from beginning to end.
 """
 
-from dataclasses import asdict, replace
+import math
+from dataclasses import replace
 
 import keras
 
@@ -13,6 +14,7 @@ from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import InputSource
 from facepairs.pipeline.features import FeatureStore
+from facepairs.support.words import counted
 from facepairs.training.fitting.eigenfaces import fit_eigenfaces
 from facepairs.training.fitting.fisher import fit_mixture, precompute_features, start_projection
 from facepairs.training.inputs.training_data import TrainingData
@@ -51,7 +53,10 @@ def prepare_model(session: Session) -> tuple[Trainable, InputSource]:
     if isinstance(network, FrozenBackboneNetwork):
         return network.feature_head(), precompute_backbone(session, network)
     if data.config.model == "eigenfaces":
-        images, components = fit_eigenfaces(network, data.store, data.images, data.config.seed)
+        display = session.options.progress("fitting eigenfaces")
+        images, components = fit_eigenfaces(
+            network, data.store, data.images, data.config.seed, display
+        )
         session.options.log(f"fitted {components} components to {images:,} images")
     return network, data.store
 
@@ -63,14 +68,15 @@ def precompute_backbone(session: Session, network: FrozenBackboneNetwork) -> Fea
     The chief fits; all workers compute a share of the features.
     """
     data, context, log = session.data, session.context, session.options.log
-    progress = session.options.progress("computing features")
     seed, images = data.config.seed, data.images
     if session.state.is_new:
         log("fitting local descriptors")
         if context.is_chief:
-            fit_mixture(network, data.store, images, seed)
+            display = session.options.progress("fitting local descriptors")
+            fit_mixture(network, data.store, images, seed, display)
         context.broadcast_variables(network.head.variables)
     log(f"computing the features of {len(data.index):,} images")
+    progress = session.options.progress("computing features")
 
     def progress_or_stop(done: int, total: int) -> None:
         progress(done, total)
@@ -83,6 +89,7 @@ def precompute_backbone(session: Session, network: FrozenBackboneNetwork) -> Fea
     )  # fmt: skip
     if session.state.is_new:
         if context.is_chief:
+            log("starting the projection at principal components")
             start_projection(network, features, images, seed)
         context.broadcast_variables(network.head.variables)
     return features
@@ -108,6 +115,8 @@ def train_epochs(
     data, state, context = session.data, session.state, session.context
     if state.progress.step >= state.schedule.steps:
         return
+    state.preparation_s = session.command_s
+    _describe_plan(session)
     config, options, sampler = data.config, session.options, data.sampler()
     alarm = CollapseAlarm(session.warn)
     profiler = ProfileSteps(str(session.run.tensorboard_path), options.log)
@@ -154,11 +163,12 @@ def train_epochs(
 
 
 def _end_epoch(session: Session, schedule: Schedule) -> Schedule:
-    """Plan the remaining epochs, save the state and log the epoch's figures."""
+    """Keep the best weights, plan the remaining epochs, save the state and log the figures."""
     state, config = session.state, session.data.config
-    if config.minutes:
-        epochs = plan_epochs(schedule, state.progress, config.minutes, config.max_epochs)
-        schedule = replace(schedule, epochs=int(session.context.broadcast(epochs)))
+    session.keep_if_best()
+    if config.minutes or config.patience:
+        epochs = session.context.broadcast(_plan(session, schedule))  # the chief decides
+        schedule = replace(schedule, epochs=int(epochs))
     state.schedule = schedule
     session.save()
     row = state.progress.history[-1]
@@ -166,7 +176,49 @@ def _end_epoch(session: Session, schedule: Schedule) -> Schedule:
     return schedule
 
 
+def _plan(session: Session, schedule: Schedule) -> int:
+    """Return how many epochs to train, by time and patience, after at least one epoch."""
+    config, progress = session.data.config, session.state.progress
+    epochs, done = schedule.epochs, progress.history[-1]["epoch"]
+    if config.minutes:
+        left_s = config.minutes * 60 - session.wall_s - ending_s(session)
+        epochs = plan_epochs(schedule, progress, left_s, config.max_epochs)
+    best = session.kept_row["epoch"]
+    if config.patience and session.chooses_epoch and done - best >= config.patience < epochs:
+        if done < epochs:
+            session.report(
+                f"stopping after epoch {done}: no validation AUC since epoch {best} was better"
+            )
+        return done
+    return epochs
+
+
+def ending_s(session: Session) -> float:
+    """Estimate how long export and calibration take."""
+    return 20.0
+
+
+def _describe_plan(session: Session) -> None:
+    """Say who chooses the epoch, and whether there is any time left for training."""
+    config, validation = session.data.config, len(session.data.split.validation)
+    if validation:
+        session.report(f"{counted(validation, 'person', 'people')} set aside to choose the epoch")
+    elif config.validation_share and session.data.split.calibration.size:
+        patience = "; --patience has no effect" if config.patience else ""
+        session.report(
+            "too few people to choose the best epoch: the last one is kept, and the validation AUC "
+            f"is of the calibration people{patience}"
+        )
+    left_s = (config.minutes or math.inf) * 60 - session.wall_s - ending_s(session)
+    if left_s <= 0:
+        session.warn(
+            f"preparation took {session.command_s / 60:.1f} minutes, and export will take about "
+            f"{ending_s(session) / 60:.1f}: more than the {config.minutes:g} minutes asked for; "
+            "no more than one epoch is trained"
+        )
+
+
 def portable_settings(data: TrainingData) -> dict[str, object]:
     """Return the settings without paths of this machine."""
-    settings = asdict(data.config)
+    settings = data.config.to_table()
     return {name: value for name, value in settings.items() if name not in MACHINE_SETTINGS}

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
 from facepairs.images.crop_plan import CropPlan
+from facepairs.support.clock import running_s
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.progress import MessageCallback
 from facepairs.training.distributed.context import DistributedContext
@@ -25,51 +26,15 @@ from facepairs.training.inputs.training_data import TrainingData, limit_batch_si
 from facepairs.training.loop.callbacks import describe_collapse
 from facepairs.training.loop.interrupt import stop_on_signal
 from facepairs.training.loop.train_loop import TrainingInterrupted
-from facepairs.training.loop.validation import Validator, validation_pairs
+from facepairs.training.loop.validation import Validator
 from facepairs.training.run_folder.folder import RunFolder
+from facepairs.training.run_folder.result import TrainReport
 from facepairs.training.session import Session, TrainOptions, create_state
 from facepairs.training.stages import portable_settings, prepare_model, train_epochs
 
 __all__ = ["TrainOptions", "TrainReport", "train"]
 
 DISTRIBUTED_MODELS = ("siamese", "siamese-conv", "difference")  # trained by gradient descent
-SCHEMA = 1
-
-
-@dataclass(frozen=True)
-class TrainReport:
-    """The result of a training.
-
-    Attributes:
-        out: The run folder.
-        interrupted: Whether training was stopped; `resume` continues from the checkpoint.
-        epochs: Epochs done.
-        seconds: Time spent training.
-        val_auc: AUC of the last validation, None before the first.
-        people: Number of people trained on, calibrated on and tested on.
-        bundle: The bundle's folder; None if interrupted, and on workers other than the chief.
-        threshold: The bundle's threshold, None without a bundle.
-        warning: How the scores had collapsed, "" when they had not.
-        worker: Number of this worker, from 0.
-        workers: Number of workers.
-    """
-
-    out: Path
-    interrupted: bool
-    epochs: int
-    seconds: float
-    val_auc: float | None
-    people: dict[str, int]
-    bundle: Path | None
-    threshold: float | None
-    warning: str
-    worker: int
-    workers: int
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        paths = {"out": str(self.out), "bundle": str(self.bundle) if self.bundle else None}
-        return {**asdict(self), **paths, "schema": SCHEMA}
 
 
 def train(
@@ -97,6 +62,8 @@ def train(
         FacepairsError: Anything that the user can correct.
     """
     keep_freed_memory()
+    if options.started_s is None:
+        options = replace(options, started_s=running_s())
     log = options.log
     context = connect_devices(options.devices, log)
     _check_devices(context, config, log)
@@ -109,11 +76,11 @@ def train(
         state = create_state(data, context)
         session = Session(run, data, state, context, should_stop, options)
         session.restore()
-        run.write_config(config)
+        run.begin(config)
         bundle = None
         try:
             model, source = prepare_model(session)
-            pairs = validation_pairs(data.calibration_pairs())
+            pairs = data.validation_pairs()
             validator = Validator(model, source, pairs, data.config.batch_size)
             train_epochs(session, model, source, validator)
         except TrainingInterrupted:
@@ -123,7 +90,10 @@ def train(
             if context.is_chief:
                 bundle = _write_bundle(session, validator)
         context.shutdown()
-        return _report(session, interrupted, bundle)
+        report = _report(session, interrupted, bundle)
+        if bundle:
+            report.save()
+        return report
 
 
 def _check_devices(context: DistributedContext, config: TrainConfig, log: MessageCallback) -> None:
@@ -170,26 +140,39 @@ def _open_data(
 
 
 def _write_bundle(session: Session, validator: Validator) -> Path:
-    """Validate, save the final state, and write the bundle; return its folder."""
+    """Save the final state and write the bundle of the kept epoch; return its folder."""
     data, state, options = session.data, session.state, session.options
-    options.log("exporting and calibrating")
-    figures = validator()
-    state.warning = state.warning or describe_collapse(**figures)
-    state.progress.history = state.progress.history or [{"epoch": 0, **figures}]
+    if not session.kept_row:  # a model without epochs
+        state.progress.history = [{"epoch": 0, **validator()}]
+    row = session.kept_row
+    state.warning = describe_collapse(row["val_auc"], row["val_score_spread"])
     session.save()  # export rounds the weights; a longer run continues from these
-    progress = options.progress("calibrating")
+    session.report(f"exporting{_describe_kept(session)}")
     calibration = options.calibration
-    fit_calibration = calibrate_on_pairs(data.index, data.calibration_pairs(), progress)
+    fit_calibration = calibrate_on_pairs(
+        data.index, data.calibration_pairs(), options.progress("calibrating")
+    )
     write_trained_bundle(
         session.run.bundle_path,
-        session.network_on_one_device(),
+        session.network_for_export(),
         data.plan,
         _identities(session),
-        _manifest_entry(session, figures["val_auc"]),
+        _manifest_entry(session),
         (lambda draft: calibration) if calibration else fit_calibration,
     )
     delete_features(session.run.path)
     return session.run.bundle_path
+
+
+def _describe_kept(session: Session) -> str:
+    """Say which epoch is exported, where that is not the last one."""
+    row, last = session.kept_row, session.state.progress.history[-1]
+    if row is last:
+        return ""
+    return (
+        f" epoch {row['epoch']}: validation AUC {row['val_auc']:.4f}, after the last epoch "
+        f"{last['val_auc']:.4f}"
+    )
 
 
 def _identities(session: Session) -> Identities:
@@ -197,13 +180,13 @@ def _identities(session: Session) -> Identities:
     data = session.data
     training, calibration = (
         [data.index.people[int(person)] for person in part]
-        for part in (data.split.training, data.split.calibration)
+        for part in (data.split.fitted, data.split.calibration)
     )
     known = Identities(frozenset(session.state.initial_bundle.get("known", ())), frozenset())
     return Identities.of(training, calibration).union(known)
 
 
-def _manifest_entry(session: Session, val_auc: float) -> Mapping[str, Any]:
+def _manifest_entry(session: Session) -> Mapping[str, Any]:
     """Return what the bundle's manifest records about the training."""
     data, state = session.data, session.state
     initial = {name: value for name, value in state.initial_bundle.items() if name != "known"}
@@ -214,8 +197,10 @@ def _manifest_entry(session: Session, val_auc: float) -> Mapping[str, Any]:
         "images": len(data.images),
         "pairs": state.progress.step * data.config.batch_size,
         "epochs": state.schedule.epochs,
+        "epoch": session.kept_row["epoch"],
         "seconds": round(state.progress.seconds, 1),
-        "val_auc": val_auc,
+        "val_auc": session.kept_row["val_auc"],
+        "val_people": len(data.split.validation),
         "config": portable_settings(data),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         **({"init": initial} if initial else {}),
@@ -223,14 +208,16 @@ def _manifest_entry(session: Session, val_auc: float) -> Mapping[str, Any]:
 
 
 def _report(session: Session, interrupted: bool, bundle: Path | None) -> TrainReport:
-    state, context = session.state, session.context
-    history = state.progress.history
+    state, context, row = session.state, session.context, session.kept_row
     return TrainReport(
         out=session.run.path,
         interrupted=interrupted,
         epochs=state.progress.step // state.schedule.steps_per_epoch,
+        epoch=row.get("epoch", 0),
         seconds=round(state.progress.seconds, 1),
-        val_auc=history[-1]["val_auc"] if history else None,
+        wall_seconds=round(session.wall_s, 1),
+        val_auc=row.get("val_auc"),
+        val_people=len(session.data.split.validation),
         people={name: len(part) for name, part in vars(session.data.split).items()},
         bundle=bundle,
         threshold=Bundle.open(bundle).threshold if bundle else None,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MIN_PAIRS, MIN_PEOPLE
-from facepairs.data.split import split_people
+from facepairs.data.split import MIN_VALIDATION_PEOPLE, split_people
 from facepairs.errors import NotEnough
 
 
@@ -34,6 +34,30 @@ def test_a_split_depends_on_names_not_numbers():
     other = split_people(large, range(1, 41), 1, 0.25, 0.25)
     for a, b in zip(vars(one).values(), vars(other).values(), strict=True):
         assert [small.people[i] for i in a] == [large.people[i] for i in b]
+
+
+def test_validation_people_are_taken_from_the_training_people_alone():
+    photos = [1, 2, 3] * 150
+    index = FaceIndex.from_listing(
+        f"P{p:03}/{i}.jpg" for p, n in enumerate(photos) for i in range(n)
+    )
+    without = split_people(index, range(450), 3, 0.15, 0.15)
+    split = split_people(index, range(450), 3, 0.15, 0.15, 0.04)
+    assert np.array_equal(split.calibration, without.calibration)
+    assert np.array_equal(split.test, without.test)
+    assert not len(without.validation)
+    assert not np.intersect1d(split.training, split.validation).size
+    assert np.array_equal(split.fitted, without.training)
+    several = (index.image_counts[split.validation] >= 2).sum()
+    assert (several, len(split.validation)) == (12, 12 + 6)  # 4 % of each kind
+
+
+@pytest.mark.parametrize(("people", "validating"), [(40, 0), (100, 0), (144, 10), (300, 12)])
+def test_nobody_validates_where_people_are_too_few(people, validating):
+    index = index_of([f"P{i:03}" for i in range(people)])
+    split = split_people(index, range(people), 0, 0.15, 0.15, 0.04)
+    assert len(split.validation) == validating
+    assert validating == 0 or validating >= MIN_VALIDATION_PEOPLE
 
 
 def test_another_seed_splits_differently():

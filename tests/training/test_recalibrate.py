@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_bundles import tiny_bundle
 
-from facepairs.bundles.bundle import MODEL, NETWORK
+from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.identities import Identities, identity_hash
 from facepairs.bundles.writer import rewrite_bundle
 from facepairs.data.index import FaceIndex
@@ -29,7 +29,6 @@ from facepairs.errors import BadBundle, BadConfig, BadImage, NotEnough
 from facepairs.evaluation.metrics.calibration import calibrate
 from facepairs.evaluation.metrics.parts import halves
 from facepairs.evaluation.metrics.rates import clopper_pearson
-from facepairs.evaluation.serialize import to_plain
 from facepairs.training.recalibrate import recalibrate
 from facepairs.verification.verifier import Verifier
 
@@ -60,7 +59,8 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     )
     assert new.raw["training"] == bundle.raw["training"]
     calibration = new.raw["calibration"]
-    assert (calibration["genuine_pairs"], calibration["impostor_pairs"]) == (24 * 6, 3000)
+    pairs = calibration["genuine_pairs"], calibration["impostor_pairs"]
+    assert pairs == (24 * 6, 96 * 95 // 2 - 24 * 6)
     assert new.threshold == pytest.approx(new.calibration.threshold)
     assert new.threshold != bundle.threshold
     assert new.calibration.probability(new.threshold) == pytest.approx(0.5)
@@ -69,8 +69,11 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     assert new.raw["calibrated"]["people"] == 24
     assert result.notes == []
     summary = result.summary
-    assert summary.before.threshold == bundle.threshold
-    assert json.dumps(to_plain(summary))
+    assert summary.former.threshold == bundle.threshold
+    assert not summary.kept_former
+    assert new.errors.measured_on == f"24 people of {faces.name}"
+    assert new.errors.people == 24
+    assert json.loads(json.dumps(summary.to_json()))["operating_point"]["fmr"] is not None
     photos = sorted(next(faces.iterdir()).iterdir())
     before, after = (Verifier(b).verify(photos[0], photos[1]) for b in (bundle, new))
     assert after.score == before.score
@@ -84,7 +87,7 @@ def test_people_known_to_the_old_bundle_stay_known(bundle, faces, tmp_path):
     assert new.trained_on(["Ann", "Bé", "Cyd", *people]).sum() == 2
     assert new.identity_counts.calibration == 1 + len(people)
     again = recalibrate(new.folder, faces, tmp_path / "again")
-    assert again.summary.before is None  # these people chose the threshold
+    assert again.summary.former is None  # these people chose the threshold
     assert again.bundle.identity_counts == new.identity_counts
     assert again.bundle.threshold == new.threshold
 
@@ -129,7 +132,7 @@ def test_people_trained_on_are_left_out_and_counted(faces, tmp_path):
         tiny_bundle(tmp_path / "start"), tmp_path / "bundle", {}, Identities.of(names[:10], [])
     )
     result = recalibrate(bundle.folder, faces, tmp_path / "out")
-    assert result.notes == ["10 of 24 people left out: the bundle was trained on them"]
+    assert result.notes == ["10 of 24 people left out: they were in this model's training set"]
     assert (result.summary.people, result.summary.people_left_out) == (14, 10)
     assert result.bundle.identities.training == {identity_hash(name) for name in names[:10]}
     index = FaceIndex.scan(faces)
@@ -141,6 +144,41 @@ def test_people_trained_on_are_left_out_and_counted(faces, tmp_path):
     pairs.write_text("\n".join(["left,right,genuine", *lines]) + "\n", encoding="utf-8")
     with pytest.raises(NotEnough, match=r"give 14 of 14 people.*; 30 of 70 pairs left out"):
         recalibrate(bundle.folder, faces, tmp_path / "out2", pairs)
+
+
+def test_a_folder_of_training_people_is_refused(faces, tmp_path):
+    names = [p.name for p in faces.iterdir()]
+    start = tiny_bundle(tmp_path / "start")
+    bundle = rewrite_bundle(start, tmp_path / "bundle", {}, Identities.of(names, []))
+    done = facepairs("calibrate", bundle.folder, faces, "--out", tmp_path / "out", check=2)
+    assert "were in this model's training set; calibrate on others" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
+    first = recalibrate(bundle.folder, faces, tmp_path / "first").bundle
+    # Forget these people, so that the calibration that fits them best counts as made elsewhere.
+    forgotten = rewrite_bundle(first, tmp_path / "forgotten", {}, Identities.of([], []))
+    result = recalibrate(forgotten.folder, faces, tmp_path / "second")
+    assert result.summary.kept_former
+    assert result.bundle.calibration == first.calibration
+    assert result.bundle.errors == first.errors
+    done = facepairs("calibrate", forgotten.folder, faces, "--out", tmp_path / "third")
+    assert "the former calibration is kept" in done.stderr
+
+
+def test_errors_of_named_groups_are_on_the_card(bundle, faces, tmp_path):
+    names = sorted(p.name for p in faces.iterdir())
+    groups = tmp_path / "groups.csv"
+    rows = [f"{name},{'first' if place < 12 else 'others'}" for place, name in enumerate(names)]
+    groups.write_text("\n".join(["person,group", *rows]) + "\n", encoding="utf-8")
+    out = tmp_path / "out"
+    facepairs("calibrate", bundle.folder, faces, "--out", out, "--groups", groups)
+    errors = Bundle.open(out).errors
+    assert {(group.name, group.people) for group in errors.groups} == {("first", 12), ("others", 12)}
+    rates = [group.fmr.rate for group in errors.groups]
+    assert rates == sorted(rates, reverse=True)
+    assert "| first | 12 |" in (out / "MODEL_CARD.md").read_text(encoding="utf-8")
 
 
 def test_pairs_can_be_given_as_a_file(bundle, faces, tmp_path):
@@ -178,8 +216,8 @@ def test_too_few_pairs_for_a_low_fmr_give_a_reason(bundle, faces, tmp_path):
     result = recalibrate(bundle.folder, some_of(faces, tmp_path / "few", 7, 3), tmp_path / "out")
     assert result.summary.calibration.genuine_pairs == 21
     reasons = [entry.reason for entry in result.bundle.thresholds]
-    assert reasons[0] is None
-    assert reasons[1] == "not enough pairs: needs 300 impostor pairs, has 189"
+    assert reasons[0] == "not enough pairs: needs 30 pairs of strangers, has 21"
+    assert reasons[1] == "not enough pairs: needs 300 pairs of strangers, has 21"
 
 
 def test_photos_that_cannot_be_used_are_refused_or_left_out(faces, tmp_path):
@@ -192,11 +230,13 @@ def test_photos_that_cannot_be_used_are_refused_or_left_out(faces, tmp_path):
     result = recalibrate(bundle.folder, data, tmp_path / "out", skip_bad=True)
     assert result.summary.photos_left_out == 1
     assert result.summary.calibration.genuine_pairs == 21
-    assert result.notes[-1].startswith(f"unusable photos left out: 1, such as {blank}: no face")
+    assert result.notes[-1].startswith(f"unusable photos left out: {blank}: no face")
     assert result.bundle.alignment == "landmarks-5"
     (blank.parent / blank.with_name("second.jpg").name).write_bytes(b"")
     with pytest.raises(BadImage, match=r"second\.jpg"):
         recalibrate(tiny_bundle(tmp_path / "whole").folder, data, tmp_path / "out")
+    with pytest.raises(BadImage, match=r"\(and 1 more photo\); or leave such photos out"):
+        recalibrate(bundle.folder, data, tmp_path / "out")
 
 
 def test_too_few_pairs_are_left_without_unusable_photos(faces, tmp_path):
@@ -206,7 +246,7 @@ def test_too_few_pairs_are_left_without_unusable_photos(faces, tmp_path):
         photo.unlink()
         photo.write_bytes(b"")
     bundle = tiny_bundle(tmp_path / "bundle")
-    with pytest.raises(NotEnough, match=r"give 17 of 7 people.*; unusable photos left out: 3"):
+    with pytest.raises(NotEnough, match=r"give 17 of 7 people.*; unusable photos left out: .* \(and 2 more photos\)"):
         recalibrate(bundle.folder, data, tmp_path / "out", skip_bad=True)
     assert not (tmp_path / "out").exists()
 

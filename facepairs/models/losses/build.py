@@ -17,7 +17,7 @@ def build_loss(
     name: str,
     dimensions: int,
     temperature: float = 0.1,
-    margin: float = 0.0,
+    margin: float | None = None,
     photos: Sequence[int] = (),
     singletons: str = "classes",
 ) -> PairLoss:
@@ -27,7 +27,7 @@ def build_loss(
         name: in-batch, supervised, margin, triplet, triplet-hard, cross-entropy, cosface, arcface.
         dimensions: Length of an embedding.
         temperature: Divides cosines; not for margin and triplet losses.
-        margin: The loss's margin; 0 for its own default.
+        margin: The loss's margin; None for its own default.
         photos: int[P], how many photos each training person has; for cosface and arcface.
         singletons: See `IdentityLoss`; for cosface and arcface.
 
@@ -35,7 +35,7 @@ def build_loss(
         ValueError: For an unknown name, or when no person can be a class. The configuration checks
             the other arguments.
     """
-    margins: dict[str, Any] = {"margin": margin} if margin else {}
+    margins: dict[str, Any] = {} if margin is None else {"margin": margin}
     identities: dict[str, Any] = {
         "photos": photos,
         "dimensions": dimensions,

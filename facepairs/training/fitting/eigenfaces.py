@@ -6,6 +6,7 @@ import numpy.typing as npt
 from facepairs.models.eigenfaces import COMPONENTS, gray_pixels, set_components
 from facepairs.models.network import Network
 from facepairs.pipeline.dataset import Store, image_batches
+from facepairs.support.progress import Counter, ProgressCallback, ignore_progress
 from facepairs.support.random_streams import Stream
 from facepairs.training.fitting.sampling import Images, sample_images
 
@@ -15,7 +16,13 @@ MIN_RELATIVE_DEVIATION = 1e-4  # below is rounding, which whitening would amplif
 BATCH_SIZE = 256
 
 
-def fit_eigenfaces(network: Network, store: Store, images: Images, seed: int) -> tuple[int, int]:
+def fit_eigenfaces(
+    network: Network,
+    store: Store,
+    images: Images,
+    seed: int,
+    progress: ProgressCallback = ignore_progress,
+) -> tuple[int, int]:
     """Set the weights of an eigenface head.
 
     Args:
@@ -24,6 +31,7 @@ def fit_eigenfaces(network: Network, store: Store, images: Images, seed: int) ->
         images: int64[N], numbers of the training images, rising; of more than 20,000, a sample is
             used.
         seed: Seed of the sample and of the randomized decomposition.
+        progress: Counts the images read.
 
     Returns:
         How many images and how many components were used.
@@ -31,7 +39,7 @@ def fit_eigenfaces(network: Network, store: Store, images: Images, seed: int) ->
     from sklearn.decomposition import PCA
 
     images = sample_images(images, MAX_IMAGES, seed, Stream.EIGENFACE_SAMPLE)
-    pixels = _gray_pixels(network, store, images)
+    pixels = _gray_pixels(network, store, images, progress)
     count = max(1, min(COMPONENTS, len(images) // IMAGES_PER_COMPONENT, pixels.shape[1]))
     pca = PCA(count, svd_solver="randomized", random_state=seed).fit(pixels)
     deviations = np.sqrt(pca.explained_variance_)
@@ -40,10 +48,14 @@ def fit_eigenfaces(network: Network, store: Store, images: Images, seed: int) ->
     return len(images), int(kept.sum())
 
 
-def _gray_pixels(network: Network, store: Store, images: Images) -> npt.NDArray[np.float32]:
+def _gray_pixels(
+    network: Network, store: Store, images: Images, progress: ProgressCallback
+) -> npt.NDArray[np.float32]:
     """Return gray pixels as the exported network computes them: float32[N, pixels]."""
     to_gray = gray_pixels(network.head)
-    batches = image_batches(store, images, BATCH_SIZE)
-    return np.concatenate(
-        [np.asarray(to_gray(network.preprocess(store.gather(batch)))) for batch in batches]
-    )
+    count = Counter(progress, len(images))
+    parts = []
+    for batch in image_batches(store, images, BATCH_SIZE):
+        parts.append(np.asarray(to_gray(network.preprocess(store.gather(batch)))))
+        count(len(parts[-1]))
+    return np.concatenate(parts)

@@ -7,6 +7,7 @@ References:
 import hashlib
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.pipeline.features import FeatureStore, WorkShare, precompute
 from facepairs.support.atomic import scratch_folder
 from facepairs.support.progress import (
+    Counter,
     MessageCallback,
     ProgressCallback,
     ignore_message,
@@ -43,7 +45,13 @@ BATCH_SIZE = 64
 Floats = npt.NDArray[np.float32]
 
 
-def fit_mixture(network: FrozenBackboneNetwork, store: Store, images: Images, seed: int) -> None:
+def fit_mixture(
+    network: FrozenBackboneNetwork,
+    store: Store,
+    images: Images,
+    seed: int,
+    progress: ProgressCallback = ignore_progress,
+) -> None:
     """Fit the backbone: the components of local descriptors and a mixture of Gaussians.
 
     Args:
@@ -51,17 +59,21 @@ def fit_mixture(network: FrozenBackboneNetwork, store: Store, images: Images, se
         store: The images' pixels.
         images: int64[N], numbers of the training images, rising.
         seed: Seed of the samples and of the mixture's start.
+        progress: Counts batches of images and iterations, which take about as long.
     """
     layer = _fisher_layer(network)
     images = sample_images(images, SAMPLE_IMAGES, seed, Stream.FISHER_SAMPLE)
-    sample, positions = _sample_descriptors(network, store, images, seed)
+    batches = -(-len(images) // BATCH_SIZE)
+    count = Counter(progress, batches + ITERATIONS)
+    sample, positions = _sample_descriptors(network, store, images, seed, count)
     both = fold_descriptors(sample)
     bases, offset = _components(both, layer.components // 2)
     projected = np.einsum("nsj,sjc->nsc", both, bases)
     projected[:, 0] -= offset
     flat = projected.reshape(len(sample), -1)
     points = np.concatenate([flat, positions], axis=1, dtype=np.float32)
-    mixture = _mirrored_mixture(points, mirror_signs(layer.components), layer.gaussians // 2, seed)
+    signs = mirror_signs(layer.components)
+    mixture = _mirrored_mixture(points, signs, layer.gaussians // 2, seed, count)
     layer.set_mixture(bases, offset, *mixture)
 
 
@@ -86,7 +98,7 @@ def _components(both: Floats, count: int) -> tuple[Floats, Floats]:
 
 
 def _mirrored_mixture(
-    points: Floats, signs: Floats, half: int, seed: int
+    points: Floats, signs: Floats, half: int, seed: int, count: Counter
 ) -> tuple[Floats, Floats, Floats]:
     """Fit `half` Gaussians and their mirror images: means and variances [half, C + 2], priors.
 
@@ -97,9 +109,16 @@ def _mirrored_mixture(
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
+    class CountedMixture(GaussianMixture):  # type: ignore[misc]
+        """A mixture that counts its iterations."""
+
+        def _m_step(self, *arguments: Any, **keywords: Any) -> None:
+            super()._m_step(*arguments, **keywords)
+            count()
+
     one_side = np.where(points[:, -1:] < 0, points * signs, points)
     start, _ = kmeans_plusplus(one_side, half, random_state=seed)
-    mixture = GaussianMixture(
+    mixture = CountedMixture(
         2 * half,
         covariance_type="diag",
         weights_init=np.full(2 * half, 0.5 / half),
@@ -192,7 +211,7 @@ def _fisher_layer(network: FrozenBackboneNetwork) -> FisherVector:
 
 
 def _sample_descriptors(
-    network: FrozenBackboneNetwork, store: Store, images: Images, seed: int
+    network: FrozenBackboneNetwork, store: Store, images: Images, seed: int, counter: Counter
 ) -> tuple[Floats, Floats]:
     """Draw descriptors of every image and their positions: float32[S, 128], float32[S, 2]."""
     from keras import Model
@@ -212,4 +231,5 @@ def _sample_descriptors(
             drawn = np.argsort(words)[:per_image]
             descriptors.append(of_image[drawn])
             positions.append(layer.positions[drawn])
+        counter()
     return np.concatenate(descriptors), np.concatenate(positions)

@@ -34,7 +34,14 @@ DEFAULT_ENCODING = "jpeg"
 DEFAULT_MODEL = "difference"  # TrainConfig's default model does not train from a cache
 # Settings that are options as well.
 OPTIONS = ("model", "seed", "protocol", "lists", "align", "skip_bad")
-FROM_FILE = ("genuine_share", "frame_px", "crop_px", "calibration_share", "test_share")
+FROM_FILE = (
+    "genuine_share",
+    "frame_px",
+    "crop_px",
+    "calibration_share",
+    "test_share",
+    "validation_share",
+)
 
 
 def build_training_cache(

@@ -20,7 +20,9 @@ from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop_plan import CropPlan
 from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
+from facepairs.support.words import counted
 
+FEW_PEOPLE = 30  # at which an error rate of nothing may be 12 %
 UNREADABLE = (
     "broken_link",
     "no_permission",
@@ -108,6 +110,27 @@ def prepare(
     return index, table.crop_plan(config.crop_spec, config.align), choose_people(index, config)
 
 
+def describe_few_people(split: PeopleSplit) -> str:
+    """Say how little figures of a few people mean; "" where they are enough."""
+    parts = {"calibration": len(split.calibration), "test": len(split.test)}
+    few = [
+        f"{counted(count, f'{name} person', f'{name} people')} {_upper_bound(count):.0%}"
+        for name, count in parts.items()
+        if 0 < count < FEW_PEOPLE
+    ]
+    if not few:
+        return ""
+    return (
+        "few people, so figures mean little: where nobody was judged wrongly, the true error rate "
+        f"may still be as high as this: {', '.join(few)}; add people"
+    )
+
+
+def _upper_bound(people: int) -> float:
+    """Return the upper 95 % limit of an error rate when none of some people is an error."""
+    return float(1 - 0.025 ** (1 / people))  # Clopper-Pearson
+
+
 def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
     """Split the people as the protocol asks; under `view1` the test people are LFW's own.
 
@@ -127,7 +150,12 @@ def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
         known = Bundle.open(config.init).knows([index.people[int(p)] for p in people])
     try:
         split = split_people(
-            index, people[~known], config.seed, config.calibration_share, test_share
+            index,
+            people[~known],
+            config.seed,
+            config.calibration_share,
+            test_share,
+            config.validation_share,
         )
     except NotEnough as error:
         if not known.any():

@@ -21,6 +21,8 @@ from facepairs.pipeline.records.store import RecordStore
 from facepairs.training.inputs.pair_cache import cached_batches
 from facepairs.training.loop.schedule import training_blocks
 
+MAX_VALIDATION_PAIRS = 2_000  # scored after each epoch
+
 
 @dataclass(frozen=True)
 class TrainingData:
@@ -55,13 +57,13 @@ class TrainingData:
 
     def fingerprint(self) -> dict[str, Any]:
         """Return plain values that must be equal for a checkpoint to be resumed."""
-        people = [len(part) for part in vars(self.split).values()]
-        digest = people_digest(self.index, self.split.training)
+        split = self.split
         return {
             "index": self.index.fingerprint,
             "crops": f"{self.plan.alignment} {self.plan.detector}".strip(),
-            "people": people,
-            "training": digest,
+            "people": [len(split.training), len(split.calibration), len(split.test)],
+            "training": people_digest(self.index, split.training),
+            "validation": people_digest(self.index, split.validation),
         }
 
     def calibration_pairs(self) -> PairList:
@@ -70,6 +72,17 @@ class TrainingData:
         config = self.config
         return distinct_pairs(self.index.first, people, config.calibration_pairs, config.seed)
 
+    def validation_pairs(self) -> PairList:
+        """Draw distinct pairs of the people who choose the best epoch.
+
+        Where nobody chooses it, return a part of the calibration pairs, to watch the training.
+        """
+        if not len(self.split.validation):
+            pairs = self.calibration_pairs()
+            return pairs.where(slice(None, None, -(-len(pairs) // MAX_VALIDATION_PAIRS)))
+        people, seed = self.split.validation, self.config.seed
+        return distinct_pairs(self.index.first, people, MAX_VALIDATION_PAIRS, seed)
+
     def sampler(self) -> Sampler:
         """Return the sampler of the training pairs."""
         first, people, config = self.index.first, self.split.training, self.config
@@ -77,7 +90,8 @@ class TrainingData:
             share = config.genuine_share
             return ArticleSamplerForComparison(first, people, config.seed, share)
         if config.model in EMBEDDINGS:
-            batch_size, share = config.batch_size, config.several_share
+            batch_size = config.batch_size
+            share = None if config.several_share == "natural" else config.several_share
             return DistinctPeopleSampler(first, people, config.seed, batch_size, share)
         return PairSampler(first, people, config.seed, config.genuine_share)
 

@@ -56,7 +56,7 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
         left = format_duration(self._progress.seconds * (1 - share_done) / max(share_done, 1e-9))
         self._log(
             f"epoch {epoch + 1}/{schedule.epochs}  loss {row['loss']:.4f}  "
-            f"AUC {row['val_auc']:.4f}  {row['pairs_per_s']:,.0f} pairs/s  "
+            f"validation AUC {row['val_auc']:.4f}  {row['pairs_per_s']:,.0f} pairs/s  "
             f"input wait {row['input_wait']:.1%}  {left} left"
         )
 

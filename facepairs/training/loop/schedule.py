@@ -66,9 +66,9 @@ class Schedule:
 
 
 def plan_epochs(
-    schedule: Schedule, progress: TrainingProgress, minutes: float, max_epochs: int
+    schedule: Schedule, progress: TrainingProgress, left_s: float, max_epochs: int
 ) -> int:
-    """Return how many epochs fit in the time, planned again after each epoch.
+    """Return how many epochs fit in the time that is left, planned again after each epoch.
 
     The remaining epochs are planned at the speed of the last three. A machine that slows down thus
     still ends in time and with a low learning rate.
@@ -76,13 +76,12 @@ def plan_epochs(
     Args:
         schedule: The schedule so far.
         progress: The position, after at least one epoch.
-        minutes: Time for the whole training.
+        left_s: Time for further epochs in seconds; below 0 if it is used up.
         max_epochs: The largest number of epochs.
     """
     done = progress.step // schedule.steps_per_epoch
     ends = [0.0, *(row["seconds"] for row in progress.history)][-PLANNING_EPOCHS - 1 :]
     epoch_s = (ends[-1] - ends[0]) / (len(ends) - 1)
-    left_s = max(0.0, minutes * 60 - progress.seconds)
     return max(done, min(max_epochs, done + int(left_s / epoch_s)))
 
 

@@ -11,13 +11,6 @@ from facepairs.evaluation.metrics.curves import auc
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import InputSource, make_dataset
 
-MAX_PAIRS = 2000
-
-
-def validation_pairs(pairs: PairList) -> PairList:
-    """Return every k-th calibration pair, at most 2,000; half genuine when `pairs` is."""
-    return pairs.where(slice(None, None, -(-len(pairs) // MAX_PAIRS)))
-
 
 class Validator:
     """Scores the same pairs after each epoch.

@@ -6,22 +6,26 @@ RUN/checkpoint.npz    weights, optimizer and position: what `--resume` continues
 RUN/log.txt           messages with their times
 RUN/tensorboard/      for `tensorboard --logdir RUN/tensorboard`
 RUN/bundle/           the verifier
+RUN/result.json       the result, once the training is finished
 """
 
 import contextlib
 import json
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from facepairs.config import TrainConfig, from_table, read_table
+from facepairs.config import TrainConfig, from_saved, from_table, name_options, read_table
+from facepairs.data.index import READABLE
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file, is_temporary
 from facepairs.support.lock import held
 from facepairs.training.inputs.initial_weights import settings_from_bundle
 
-CONFIG = "config.toml"
-CHANGEABLE = {"epochs", "minutes", "checkpoint_minutes"}  # settings that `--resume` may change
+CONFIG, BUNDLE, RESULT = "config.toml", "bundle", "result.json"
+# Settings that `--resume` may change.
+CHANGEABLE = {"epochs", "minutes", "patience", "checkpoint_minutes"}
 WRITTEN_FIRST = ("run.lock", "log.txt")  # before config.toml, which makes a folder a run
 
 
@@ -41,19 +45,78 @@ def resolve_config(
         BadConfig: A setting cannot be used, or cannot be changed by resuming.
         BadRun: There is no run to resume in `out`.
     """
+    source = str(file) if file else ""
     if not resume:
         table = {**(read_table(file) if file else {}), **options}
-        if table.get("init"):
-            table = settings_from_bundle(table)
-        return from_table(table, str(file) if file else "options")
+        with name_options(options, source):
+            return from_table(settings_from_bundle(table) if table.get("init") else table, source)
     fixed = sorted(set(options) - CHANGEABLE) + (["config"] if file else [])
     if fixed:
-        raise BadConfig(f"--resume keeps the run's own {', '.join(fixed)}; leave the option out")
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
+        raise BadConfig(f"--resume keeps the run's own settings; leave out {names}")
     path = out / CONFIG
     if not path.is_file():
-        raise BadRun(f"{out}: nothing to resume (no config.toml); leave out --resume")
-    # Runs of older versions did not look for faces.
-    return from_table({"align": "none", **read_table(path)}, str(path)).replace(**options)
+        raise BadRun(f"{out}: nothing to resume (no {CONFIG}); leave out --resume")
+    config = load_run_config(path)
+    if "epochs" in options:  # a number of epochs replaces a limit of time
+        options = {"minutes": None, **options}
+    with name_options(options):
+        return config.replace(**options)
+
+
+def load_run_config(path: Path) -> TrainConfig:
+    """Read the settings of a run; raise BadConfig when they cannot be used."""
+    return from_saved(read_table(path), str(path))
+
+
+def check_place(
+    out: Path, data: Path, resume: bool, marks: Collection[str] = (CONFIG, RESULT)
+) -> None:
+    """Check the output folder of a run before any work is done.
+
+    Args:
+        out: The run folder.
+        data: The folder of faces.
+        resume: Whether to continue what is in `out`.
+        marks: Names that make a folder a run.
+
+    Raises:
+        BadConfig: `out` is the folder of faces or inside it.
+        BadRun: `out` holds something and `resume` is false, or nothing and `resume` is true.
+    """
+    if out.resolve() == data.resolve():
+        raise BadConfig(f"{out} is the folder of faces itself; choose another --out")
+    if out.resolve().is_relative_to(data.resolve()):
+        raise BadConfig(f"{out} lies in the folder of faces; choose another --out")
+    try:
+        names = _contents(out)
+    except OSError as error:
+        raise BadRun(f"{out}: {error.strerror}; choose another --out") from None
+    if resume and not names:
+        raise BadRun(f"{out}: nothing to resume; leave out --resume")
+    if names and not resume:
+        raise BadRun(_describe_occupied(out, names, marks))
+
+
+def _contents(out: Path) -> list[str]:
+    """Return the names in a folder, without what a run leaves there before its settings."""
+    if not out.exists() and not out.is_symlink():
+        return []
+    names = (entry.name for entry in out.iterdir())
+    return sorted(name for name in names if name not in WRITTEN_FIRST and not is_temporary(name))
+
+
+def _describe_occupied(
+    out: Path, names: list[str], marks: Collection[str] = (CONFIG, RESULT)
+) -> str:
+    """Say what a folder is in which no run can begin, and what to do."""
+    if not set(names).isdisjoint(marks):
+        return f"{out} holds a run already; continue it with --resume or choose another --out"
+    if any(Path(name).suffix.lower() in READABLE for name in names) or any(
+        path.suffix.lower() in READABLE for path in out.glob("*/*")
+    ):
+        return f"{out} is a folder of photos, no run; choose a new folder with --out"
+    return f"{out} is not empty and holds no run (there is {names[0]}); choose a new --out"
 
 
 class RunFolder:
@@ -70,31 +133,25 @@ class RunFolder:
         self.config_path = path / CONFIG
         self.checkpoint_path = path / "checkpoint.npz"
         self.tensorboard_path = path / "tensorboard"
-        self.bundle_path = path / "bundle"
+        self.bundle_path = path / BUNDLE
         self._lock = contextlib.ExitStack()
 
     def __enter__(self) -> "RunFolder":
         if self.read_only:
             return self
-        occupied = self.path.is_dir() and any(
-            entry.name not in WRITTEN_FIRST and not is_temporary(entry.name)
-            for entry in self.path.iterdir()
-        )
-        if occupied and not self.resume:
-            raise BadRun(
-                f"{self.path} holds a run already; continue it with --resume or choose "
-                "another --out"
-            )
+        if not self.resume and (names := _contents(self.path)):
+            raise BadRun(_describe_occupied(self.path, names))
         self._lock.enter_context(held(self.path / "run.lock", self.path))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._lock.close()
 
-    def write_config(self, config: TrainConfig) -> None:
-        """Write the settings atomically."""
+    def begin(self, config: TrainConfig) -> None:
+        """Write the settings; the run is not finished any more."""
         if self.read_only:
             return
+        (self.path / RESULT).unlink(missing_ok=True)
         with atomic_file(self.config_path) as handle:
             handle.write(config.to_toml())
 

@@ -25,11 +25,11 @@ from facepairs.support.progress import (
     ignore_phases,
 )
 from facepairs.training.loop.interrupt import stop_on_signal
-from facepairs.training.run_folder.folder import RunFolder
+from facepairs.training.run_folder.folder import RunFolder, check_place
 from facepairs.training.train import TrainOptions, train
 from facepairs.training.view2.fold_record import FinishedFold, fold_folder, read_fold, write_fold
 from facepairs.training.view2.folds import View2, check_unknown
-from facepairs.training.view2.methods import Plan, check_place, keep_settings
+from facepairs.training.view2.methods import MARKS, Plan, keep_settings
 from facepairs.training.view2.results import CrossvalResults, check_all_data, write_results
 from facepairs.verification.verifier import Verifier
 
@@ -75,7 +75,7 @@ def crossval(
         FacepairsError: Anything else that the user can correct.
     """
     folds = view.select_folds(plan.folds)
-    check_place(out, view.index.root, resume)
+    check_place(out, view.index.root, resume, MARKS)
     # One network per fold in one process looks to TensorFlow like needless tracing, so it warns.
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     with RunFolder(out, resume) as run, stop_on_signal(log) as should_stop:

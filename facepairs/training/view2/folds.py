@@ -74,7 +74,9 @@ class View2:
             NotEnough: They are too few to form the pairs.
         """
         others = np.concatenate([s for k, s in enumerate(self.sets, 1) if k != fold])
-        split = split_people(self.index, others, config.seed, config.calibration_share, 0.0)
+        split = split_people(
+            self.index, others, config.seed, config.calibration_share, 0.0, config.validation_share
+        )
         return replace(split, test=self.people_of(fold))
 
 

@@ -19,13 +19,20 @@ from typing import Any, Literal
 import msgspec
 
 from facepairs.choices import Align
-from facepairs.config import TrainConfig, from_table, read_table
+from facepairs.config import (
+    OLD_SETTINGS,
+    TrainConfig,
+    from_saved,
+    from_table,
+    name_options,
+    read_table,
+)
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.protocols import CATEGORIES
 from facepairs.images.crop_plan import ALIGNMENTS
 from facepairs.support.atomic import atomic_file
-from facepairs.support.outputs import is_free
 from facepairs.support.validation import did_you_mean, validate
+from facepairs.training.run_folder.folder import CONFIG
 from facepairs.training.view2.folds import parse_folds
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -38,10 +45,10 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 # Trained by gradient descent, so a number of minutes applies.
 TRAINED = ("siamese", "siamese-conv", "difference", "difference-article")
+SPELLING = {"minutes": "--minutes-per-fold"}
 # Settings that the method or the protocol decides.
 FIXED = ("model", "sampler", "init", "protocol", "lists", "cache", "seed", "skip_bad", "test_share")
-CONFIG = "config.toml"
-OLD_SETTINGS = {"align": "none"}  # of versions that did not look for faces
+MARKS = ("result.json", *METHODS)  # names that make a folder the run of a cross-validation
 
 
 class CrossvalSettings(msgspec.Struct, frozen=True):
@@ -98,7 +105,7 @@ def make_plan(
     Raises:
         BadConfig: A name or value cannot be used.
     """
-    source = str(file) if file else "options"
+    source = str(file) if file else ""
     table = read_table(file) if file else {}
     keys = CrossvalSettings.__struct_fields__
     tables = {name: value for name, value in table.items() if name not in keys}
@@ -111,16 +118,19 @@ def make_plan(
     settings = validate(given, CrossvalSettings, source)
     for name in settings.methods:
         if name not in METHODS:
-            raise BadConfig(f"{source}: unknown method {name!r}; {did_you_mean(name, METHODS)}")
+            where = source if methods is None else "--methods"
+            raise BadConfig(f"{where}: unknown method {name!r}; {did_you_mean(name, METHODS)}")
     configs = {}
     for name in [*settings.methods, *tables]:  # also check the tables of other methods
         where = f"{source} [{name}]" if name in tables else source
         configs[name] = _config(name, tables.get(name, {}), settings.seed, where)
         if minutes_per_fold is not None and name in TRAINED:
-            configs[name] = configs[name].replace(minutes=minutes_per_fold)
+            with name_options({"minutes": minutes_per_fold}, spelling=SPELLING):
+                configs[name] = configs[name].replace(minutes=minutes_per_fold)
         if align is not None:
             configs[name] = configs[name].replace(align=align)
-    chosen = () if settings.folds is None else parse_folds(str(settings.folds))
+    with name_options({} if folds is None else {"folds": folds}):
+        chosen = () if settings.folds is None else parse_folds(str(settings.folds))
     return Plan({name: configs[name] for name in settings.methods}, chosen)
 
 
@@ -144,32 +154,6 @@ def _config(method: str, table: Mapping[str, Any], seed: int, source: str) -> Tr
     return from_table({**METHODS[method], **table, "seed": seed, "test_share": 0.0}, source)
 
 
-def check_place(out: Path, data: Path, resume: bool) -> None:
-    """Check the output folder before any work is done.
-
-    Args:
-        out: The output folder.
-        data: The folder of faces.
-        resume: Whether to continue what is in `out`.
-
-    Raises:
-        BadConfig: `out` is inside the folder of faces.
-        BadRun: `out` holds something and `resume` is false, or nothing and `resume` is true.
-    """
-    if out.resolve().is_relative_to(data.resolve()):
-        raise BadConfig(f"{out} lies in the folder of faces; choose another --out")
-    try:
-        free = is_free(out)
-    except OSError as error:
-        raise BadRun(f"{out}: {error.strerror}; choose another --out") from None
-    if resume and free:
-        raise BadRun(f"{out}: nothing to resume; leave out --resume")
-    if not resume and not free:
-        raise BadRun(
-            f"{out} holds a run already; continue it with --resume or choose another --out"
-        )
-
-
 def keep_settings(
     folder: Path, method: str, config: TrainConfig, digests: Mapping[str, str]
 ) -> None:
@@ -184,24 +168,28 @@ def keep_settings(
     Raises:
         BadRun: They differ: all folds of a method must be trained with the same settings.
     """
-    path, new = folder / CONFIG, dataclasses.asdict(config)
+    path = folder / CONFIG
     if not path.exists():
-        settings = MethodSettings(method=method, data=dict(digests), train=new)
+        settings = MethodSettings(method=method, data=dict(digests), train=config.to_table())
         with atomic_file(path, "wb") as handle:
             handle.write(msgspec.toml.encode(settings))
         return
     check_data(folder, digests)
-    old = {**OLD_SETTINGS, **_read_settings(path).train}
+    old = dataclasses.asdict(from_saved(_read_settings(path).train, str(path)))
     changed = [
-        f"{key} was {old.get(key)!r} and is {value!r}"
-        for key, value in new.items()
-        if old.get(key) != value
+        f"{key} was {_shown(old[key])} and is {_shown(value)}"
+        for key, value in dataclasses.asdict(config).items()
+        if old[key] != value
     ]
     if changed:
         raise BadRun(
             f"{path}: {'; '.join(changed)}: all folds are trained alike, so leave the settings as "
             "they were or choose another --out"
         )
+
+
+def _shown(value: object) -> str:
+    return "not given" if value is None else repr(value)
 
 
 def category_of(folder: Path) -> str:

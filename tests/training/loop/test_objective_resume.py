@@ -78,7 +78,7 @@ def test_a_resumed_training_ends_at_the_same_weights_bit_for_bit(data, tmp_path,
 
     resumed = new_loop(data, 99, loss)  # other weights at first
     assert values(resumed) != values(stopped)
-    state = load_checkpoint(tmp_path / "checkpoint.npz", variables(resumed))
+    state, _ = load_checkpoint(tmp_path / "checkpoint.npz", variables(resumed))
     assert values(resumed) == values(stopped)
     resumed.progress.step = state["step"]
     run(data, resumed)

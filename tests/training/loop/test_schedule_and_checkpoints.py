@@ -55,8 +55,17 @@ def test_loading_a_checkpoint_restores_variables_and_state_exactly(tmp_path):
     save_checkpoint(path, saved, {"step": 5, "who": "Zoë"})
     for variable in saved:
         variable.assign(variable * 0)
-    assert load_checkpoint(path, saved) == {"step": 5, "who": "Zoë"}
+    assert load_checkpoint(path, saved) == ({"step": 5, "who": "Zoë"}, [])
     assert all(np.array_equal(np.asarray(v), w) for v, w in zip(saved, values, strict=True))
+
+
+def test_a_checkpoint_holds_the_weights_of_the_best_epoch(tmp_path):
+    path, saved = tmp_path / "checkpoint.npz", variables((3, 4), (2,))
+    best = [np.ones((3, 4), np.float32), np.zeros(2, np.float32)]
+    save_checkpoint(path, saved, {"step": 5}, best)
+    state, loaded = load_checkpoint(path, saved)
+    assert state == {"step": 5}
+    assert all(np.array_equal(one, other) for one, other in zip(best, loaded, strict=True))
 
 
 def test_truncations_and_changed_bits_of_a_checkpoint_are_detected(tmp_path):
@@ -73,7 +82,7 @@ def test_truncations_and_changed_bits_of_a_checkpoint_are_detected(tmp_path):
     for at in range(0, len(whole), 11):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
         try:
-            state = load_checkpoint(path, saved)
+            state, _ = load_checkpoint(path, saved)
         except BadRun:
             continue
         # Bytes that carry nothing (times, attributes) may flip; values may not.
@@ -105,7 +114,7 @@ def test_every_changed_bit_of_a_checkpoint_is_detected_or_has_no_effect(tmp_path
     for at, bit in itertools.product(range(len(whole)), range(8)):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
         try:
-            state = load_checkpoint(path, saved)
+            state, _ = load_checkpoint(path, saved)
         except BadRun:
             continue
         assert state == {"step": 5}, (at, bit)
@@ -149,5 +158,5 @@ def test_the_line_of_an_epoch_has_its_figures_and_the_time_left_of_the_training(
     report.on_epoch_end(0, row)
     assert shown == [("epoch 1/4", 10, 10)]
     assert lines == [
-        "epoch 1/4  loss 0.5000  AUC 0.8750  1,234 pairs/s  input wait 12.5%  3:00 left"
+        "epoch 1/4  loss 0.5000  validation AUC 0.8750  1,234 pairs/s  input wait 12.5%  3:00 left"
     ]

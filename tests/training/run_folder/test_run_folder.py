@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from facepairs.errors import BadRun
-from facepairs.training.run_folder.folder import RunFolder
+from facepairs.training.run_folder.folder import RunFolder, check_place
 
 
 def test_a_process_killed_before_writing_the_settings_leaves_no_run(tmp_path):
@@ -22,11 +22,26 @@ def test_a_process_killed_before_writing_the_settings_leaves_no_run(tmp_path):
     assert not (tmp_path / "run.lock").exists()
 
 
-@pytest.mark.parametrize("name", ["config.toml", "checkpoint.npz", ".hidden"])
-def test_a_folder_with_other_files_is_refused_without_resume(tmp_path, name):
-    (tmp_path / name).write_text("x")
-    with pytest.raises(BadRun, match="continue it"), RunFolder(tmp_path, resume=False):
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("config.toml", "holds a run already; continue it with --resume"),
+        ("checkpoint.npz", r"is not empty and holds no run \(there is checkpoint\.npz\)"),
+        (".hidden", "is not empty and holds no run"),
+        ("photo.JPG", "is a folder of photos, no run; choose a new folder with --out"),
+        ("Ann_Other/1.png", "is a folder of photos, no run"),
+    ],
+)
+def test_a_folder_with_other_files_is_refused_without_resume_and_named_for_what_it_is(
+    tmp_path, name, why
+):
+    out = tmp_path / "out"
+    (out / name).parent.mkdir(parents=True)
+    (out / name).write_text("x")
+    with pytest.raises(BadRun, match=why), RunFolder(out, resume=False):
         pass
+    with pytest.raises(BadRun, match=why):
+        check_place(out, tmp_path / "faces", resume=False)
 
 
 def test_a_folder_in_use_is_refused_with_the_process_number(tmp_path):

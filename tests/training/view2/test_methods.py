@@ -7,10 +7,11 @@ import pytest
 from facepairs.choices import Method
 from facepairs.config import TrainConfig, from_table
 from facepairs.errors import BadConfig, BadRun
+from facepairs.training.run_folder.folder import check_place
 from facepairs.training.view2.methods import (
+    MARKS,
     METHODS,
     category_of,
-    check_place,
     keep_settings,
     make_plan,
 )
@@ -69,9 +70,9 @@ batch_size = 16
 def test_minutes_per_fold_apply_only_to_trained_methods(tmp_path):
     configs = plan(tmp_path, methods="pixels,difference,eigenfaces", minutes_per_fold=5.0).configs
     assert {name: config.minutes for name, config in configs.items()} == {
-        "pixels": 0.0,
+        "pixels": None,
         "difference": 5.0,
-        "eigenfaces": 0.0,
+        "eigenfaces": None,
     }
 
 
@@ -109,22 +110,22 @@ def test_the_article_sampler_is_only_for_difference_without_a_cache(change):
 
 def test_output_folders_that_cannot_be_used_are_refused(tmp_path):
     out, data = tmp_path / "run", tmp_path / "faces"
-    check_place(out, data, resume=False)
+    check_place(out, data, resume=False, marks=MARKS)
     with pytest.raises(BadRun, match="nothing to resume"):
-        check_place(out, data, resume=True)
+        check_place(out, data, resume=True, marks=MARKS)
     (out / "pixels").mkdir(parents=True)
-    check_place(out, data, resume=True)
+    check_place(out, data, resume=True, marks=MARKS)
     with pytest.raises(BadRun, match="continue it with --resume or choose another --out"):
-        check_place(out, data, resume=False)
+        check_place(out, data, resume=False, marks=MARKS)
     with pytest.raises(BadConfig, match="lies in the folder of faces"):
-        check_place(data / "run", data, resume=False)
+        check_place(data / "run", data, resume=False, marks=MARKS)
 
 
 def test_changed_settings_or_data_are_refused(tmp_path):
     config = TrainConfig(test_share=0.0)
     keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
     keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
-    with pytest.raises(BadRun, match="epochs was 0 and is 9: all folds are trained alike"):
+    with pytest.raises(BadRun, match="epochs was not given and is 9: all folds are trained alike"):
         keep_settings(tmp_path / "difference", "difference", config.replace(epochs=9), DIGESTS)
     for key, why in (("index", "the images have changed"), ("pairs.txt", r"pairs\.txt have")):
         with pytest.raises(BadRun, match=why):
@@ -147,6 +148,17 @@ def test_folds_of_an_older_version_took_photos_as_they_are(tmp_path):
     with pytest.raises(BadRun, match="align was 'none' and is 'landmarks'"):
         keep_settings(tmp_path, "difference", config.replace(align="landmarks"), DIGESTS)
     assert category_of(tmp_path).startswith("no outside data")
+
+
+def test_folds_of_an_older_version_kept_the_last_epoch_and_wrote_zeros(tmp_path):
+    config = TrainConfig(test_share=0.0, validation_share=0.0)
+    keep_settings(tmp_path, "siamese", config, DIGESTS)
+    path = tmp_path / "config.toml"
+    older = path.read_text().replace("validation_share = 0.0\n", "")
+    path.write_text(older + "epochs = 0\nminutes = 0.0\nmargin = 0.0\n")
+    keep_settings(tmp_path, "siamese", config, DIGESTS)
+    with pytest.raises(BadRun, match="validation_share was 0.0 and is 0.04: all folds"):
+        keep_settings(tmp_path, "siamese", config.replace(validation_share=0.04), DIGESTS)
 
 
 def test_an_unknown_alignment_has_no_category(tmp_path):
