@@ -1,4 +1,4 @@
-"""Draw the rows of a bench as horizontal bars, on a logarithmic scale.
+"""Draw the rows of a bench as dots on a logarithmic scale.
 
 facepairs bench DATA --out bench.json
 python scripts/benchmarks/plot_rows.py bench.json rows.png      # or .svg, .pdf
@@ -11,42 +11,51 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from facepairs.bench.rows import LIMIT, STORES
+from facepairs.bench.rows import LIMIT, STORES, UNALIGNED
 
 FORMATS = (".png", ".svg", ".pdf")
-OWN_COLOUR, OTHER_COLOUR, LIMIT_COLOUR = "#1f6fb4", "#9aa5b1", "#d9a441"
+KINDS = {  # colour and meaning
+    "own": ("#1f6fb4", "facepairs"),
+    "other": ("#7b8794", "others"),
+    "limit": ("#b87f0a", "decoding only, without batches"),
+}
 
 
 def plot_rows(path: Path, report: dict[str, Any]) -> None:
-    """Draw pairs per second with the range over the rounds; rows without figures are left out."""
+    """Draw pairs per second with the range over the rounds; rows without figures are left out.
+
+    A logarithmic axis has no zero that a bar could start from, so rows are dots.
+    """
     rows = [row for row in report["rows"] if row["pairs_per_s"] is not None]
     rows.sort(key=lambda row: row["pairs_per_s"])
-    medians, lows, highs = (
-        [row[name] for row in rows]
-        for name in ("pairs_per_s", "pairs_per_s_min", "pairs_per_s_max")
-    )
-    errors = [
-        [median - low for median, low in zip(medians, lows, strict=True)],
-        [high - median for median, high in zip(medians, highs, strict=True)],
-    ]
-    figure = Figure(figsize=(9, 1.6 + 0.36 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(9, 1.8 + 0.36 * len(rows)), layout="constrained")
     axes = figure.add_subplot()
-    axes.barh([row["name"] for row in rows], medians, color=[_colour(row["name"]) for row in rows])
-    axes.errorbar(medians, range(len(rows)), xerr=errors, fmt="none", ecolor="#333", capsize=3)
+    kinds = [_kind(row["name"]) for row in rows]
+    for place, (row, kind) in enumerate(zip(rows, kinds, strict=True)):
+        colour, _ = KINDS[kind]
+        median, high = row["pairs_per_s"], row["pairs_per_s_max"]
+        axes.hlines(place, row["pairs_per_s_min"], high, color=colour, linewidth=2)
+        axes.plot([median], [place], "o", color=colour, markersize=8)
+        axes.annotate(
+            f"{median:,.0f}", (high, place), (8, 0), textcoords="offset points", va="center"
+        )
+    axes.set_yticks(range(len(rows)), [row["name"] for row in rows])
+    axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     if rows:
-        axes.set_xlim(0.5 * medians[0], 3 * medians[-1])
-    for position, (median, high) in enumerate(zip(medians, highs, strict=True)):
-        axes.text(1.06 * high, position, f"{median:,.0f}", va="center")
+        axes.set_xlim(0.5 * rows[0]["pairs_per_s_min"], 3 * rows[-1]["pairs_per_s_max"])
+    present = [kind for kind in KINDS if kind in kinds]
+    if len(present) > 1:
+        for kind in present:
+            axes.plot([], [], "o", color=KINDS[kind][0], label=KINDS[kind][1])
+        figure.legend(loc="outside lower center", ncols=len(present), frameon=False)
     _annotate(axes, report)
     figure.savefig(path, dpi=144, format=path.suffix[1:].lower())
 
 
-def _colour(name: str) -> str:
-    if name in STORES:
-        return OWN_COLOUR
-    return LIMIT_COLOUR if name == LIMIT else OTHER_COLOUR
+def _kind(name: str) -> str:
+    return "own" if name in (*STORES, UNALIGNED) else "limit" if name == LIMIT else "other"
 
 
 def _annotate(axes: Any, report: dict[str, Any]) -> None:
@@ -56,8 +65,7 @@ def _annotate(axes: Any, report: dict[str, Any]) -> None:
     axes.set_xlabel(
         f"pairs/s, logarithmic; median and range over {settings['repeats']} rounds\n"
         f"{machine['cpu']}, {machine['cores']} cores; {settings['crop_px']} px, "
-        f"batch {settings['batch_size']}, page cache {settings['page_cache']}\n"
-        "blue: facepairs; grey: others; yellow: decoding only, without batches"
+        f"batch {settings['batch_size']}, page cache {settings['page_cache']}"
     )
     axes.grid(axis="x", which="major", alpha=0.3)
     axes.set_axisbelow(True)
