@@ -14,6 +14,7 @@ from facepairs.errors import BadData
 from facepairs.pipeline.records.check import (
     check_cache,
     check_contents,
+    check_is_cache,
     compare_sizes,
 )
 from facepairs.pipeline.records.manifest import MANIFEST, parse_manifest
@@ -60,13 +61,13 @@ def check_cache_at(cache: str, progress: ProgressCallback = ignore_progress) -> 
     if isinstance(folder, Path):
         return check_cache(folder, progress)
     path = folder / MANIFEST
+    with remote_errors(folder):
+        sizes = {entry.name: entry.size for entry in files_below(folder)}
     try:
         manifest = parse_manifest(path.read_bytes(), str(path))
-        sizes = {entry.name: entry.size for entry in files_below(folder)}
-    except BadData as error:
-        return [str(error)]
-    except OSError as error:
-        return [f"{path}: {error.strerror}; give the folder that facepairs cache build made"]
+    except (BadData, OSError) as error:
+        check_is_cache(cache, sizes)
+        return [str(error) if isinstance(error, BadData) else f"{path}: {error.strerror}"]
     problems = compare_sizes(sizes, manifest)
     check_contents(manifest, problems, lambda name: reading(folder / name), progress)
     return [f"{folder / name}: {text}" for name, text in sorted(problems.items())]

@@ -20,7 +20,16 @@ from facepairs.cli.options import (
     path,
     training_settings,
 )
-from facepairs.cli.output import NEGATIVE, OK, log, print_json, print_result, progress_display
+from facepairs.cli.output import (
+    NEGATIVE,
+    OK,
+    log,
+    print_json,
+    print_result,
+    progress_display,
+    waiting,
+)
+from facepairs.support.words import counted
 
 app = typer.Typer(
     help="Keep sampled pairs in TFRecord files.",
@@ -63,7 +72,8 @@ def build(
     from facepairs.cli.quiet import quiet_tensorflow
 
     quiet_tensorflow()
-    from facepairs.beam.pair_cache import build_cache_at
+    with waiting("starting TensorFlow", json):
+        from facepairs.beam.pair_cache import build_cache_at
 
     manifest = build_cache_at(
         data,
@@ -80,8 +90,8 @@ def build(
     )
     size = manifest.total_bytes
     rows = [
-        ("cache", out),
-        ("pairs", f"{manifest.pairs:,} in {len(manifest.shards)} shards, {encoding}"),
+        ("written", out),
+        ("pairs", f"{manifest.pairs:,} in {counted(len(manifest.shards), 'shard')}, {encoding}"),
         ("size", f"{size / 1e6:,.1f} MB"),
     ]
     values = {"out": out, "bytes": size, "manifest": manifest.to_json(), "schema": 1}
@@ -95,7 +105,8 @@ def check(
 ) -> None:
     """Compare a whole cache with its checksums.
 
-    Lists every file that is damaged, truncated, missing or unexpected; exit code 1 if there is one.
+    Lists every file that is damaged, truncated, missing or unexpected; exit code 1 if there is one,
+    2 if the folder is no cache.
     """
     from facepairs.beam.checks import check_cache_at
 

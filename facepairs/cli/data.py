@@ -24,6 +24,7 @@ from facepairs.cli.output import (
     print_rows,
     progress_display,
 )
+from facepairs.support.words import counted
 
 if TYPE_CHECKING:
     from facepairs.doctor.findings import DatasetReport
@@ -108,7 +109,7 @@ def frame(photos: Data, out: NewFolder, json: Json = False) -> None:
     if len(result.left_out) > MAX_SHOWN:
         log(f"… and {len(result.left_out) - MAX_SHOWN:,} more: use --json")
     rows = [
-        ("framed", f"{result.framed:,} photos in {out}"),
+        ("written", f"{counted(result.framed, 'framed photo')} in {out}"),
         ("several faces", f"{len(result.several_faces):,}: the most prominent was taken"),
         ("left out", f"{len(result.left_out):,}"),
     ]
@@ -132,7 +133,8 @@ def synth(
     )
     count = people * photos
     values = {"out": str(out), "people": people, "images": count, "schema": 1}
-    print_result(json, values, [("drawn", f"{count:,} photos of {people:,} people in {out}")])
+    drawn = f"{counted(count, 'photo')} of {counted(people, 'person', 'people')} in {out}"
+    print_result(json, values, [("written", drawn)])
 
 
 @app.command(epilog="Example: facepairs data fetch lfw --out data/lfw")

@@ -7,7 +7,7 @@ from typer import Option
 
 from facepairs.choices import ExportFormat
 from facepairs.cli.options import BundleArgument, Json
-from facepairs.cli.output import print_result
+from facepairs.cli.output import print_result, waiting
 
 EXAMPLE = "Example: facepairs export run/bundle --out phone --format litert"
 
@@ -29,10 +29,11 @@ def export(
         from facepairs.cli.quiet import quiet_tensorflow
 
         quiet_tensorflow()
-    from facepairs.evaluation.serialize import to_plain
-    from facepairs.training.export.export import export as run
+    with waiting(f"writing {format} and comparing it with the bundle", json):
+        from facepairs.evaluation.serialize import to_plain
+        from facepairs.training.export.export import export as run
 
-    result = run(bundle, out, format, tolerance)
+        result = run(bundle, out, format, tolerance)
     parity = result.parity
     difference = (
         f"at most {parity.max_difference:.3g} from the bundle's network, on {parity.crops} crops "

@@ -5,7 +5,7 @@ import io
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from facepairs.cli.quiet import quiet
@@ -52,19 +52,23 @@ def print_error(kind: str, message: str, as_json: bool) -> None:
     if as_json:
         print_json({"error": {"kind": kind, "message": line}})
     else:
-        print(f"facepairs: error: {line}", file=sys.stderr)
+        print(f"{_erase()}facepairs: error: {line}", file=sys.stderr)
+
+
+def _erase() -> str:
+    """Return what removes a bar from the line of a terminal."""
+    return ERASE_LINE if sys.stderr.isatty() else ""
 
 
 def log(line: str) -> None:
     """Print a message or warning on stderr, unless --quiet; line breaks in names are escaped."""
     if not quiet():
-        erase = ERASE_LINE if sys.stderr.isatty() else ""  # a bar may stand there
-        print(erase + one_line(line), file=sys.stderr, flush=True)
+        print(_erase() + one_line(line), file=sys.stderr, flush=True)
 
 
-def print_rows(rows: Iterable[tuple[str, str]]) -> None:
-    """Print labels and texts in two columns; control characters are escaped."""
-    for line in align_columns([[one_line(label), one_line(text)] for label, text in rows]):
+def print_rows(rows: Iterable[Sequence[str]]) -> None:
+    """Print rows in aligned columns; control characters are escaped."""
+    for line in align_columns([list(map(one_line, row)) for row in rows]):
         print(line)
 
 

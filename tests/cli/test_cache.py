@@ -60,7 +60,7 @@ def test_build_then_check(photos, tmp_path, capsys):
     out = tmp_path / "cache"
     assert build(photos, out) == 0
     printed = capsys.readouterr()
-    assert f"cache  {out}\npairs  40 in 2 shards, jpeg\nsize   0.7 MB\n" == printed.out
+    assert f"written  {out}\npairs    40 in 2 shards, jpeg\nsize     0.7 MB\n" == printed.out
     assert printed.err == ""
     assert {path.name for path in out.iterdir()} == FILES
     assert run("cache", "check", out) == 0
@@ -135,6 +135,22 @@ def test_the_photos_are_safe(photos, capsys):
     assert sorted(photos.rglob("*")) == before
     assert run("cache", "check", photos / "nowhere") == 2
     assert "no such folder" in capsys.readouterr().err
+
+
+def test_check_of_what_is_no_cache_is_an_error(photos, tmp_path, capsys):
+    (tmp_path / "manifest.json").write_text('{"schema": 4}')
+    (tmp_path / "file").touch()
+    for place in (tmp_path, photos, tmp_path / "file"):
+        assert run("cache", "check", place) == 2
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err == (
+            f"facepairs: error: {place}: not a pair cache; give the folder that facepairs cache "
+            "build made\n"
+        )
+    build(photos, tmp_path / "cache")
+    (tmp_path / "cache" / "manifest.json").write_text("{")
+    assert run("cache", "check", tmp_path / "cache") == 1  # a damaged one
 
 
 def test_check_does_without_tensorflow(photos, tmp_path):

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from facepairs.errors import BadData
 from facepairs.pipeline.records.manifest import (
     MANIFEST,
     REBUILD,
+    SHARD_NAME,
     CacheManifest,
     read_manifest,
 )
@@ -74,17 +75,28 @@ def check_cache(folder: Path, progress: ProgressCallback = ignore_progress) -> l
         One line per problem; empty for an intact cache.
 
     Raises:
-        BadData: There is no such folder.
+        BadData: The folder is missing or no cache.
     """
-    if not folder.is_dir():
+    if not folder.exists():
         raise BadData(f"{folder}: no such folder; give the one that facepairs cache build made")
     try:
         manifest = read_manifest(folder)
         problems = find_wrong_sizes(folder, manifest)
     except BadData as error:
+        check_is_cache(str(folder), os.listdir(folder) if folder.is_dir() else ())
         return [str(error)]
     check_contents(manifest, problems, lambda name: (folder / name).open("rb"), progress)
     return [f"{folder / name}: {problem}" for name, problem in sorted(problems.items())]
+
+
+def check_is_cache(folder: str, names: Iterable[str]) -> None:
+    """Check that a folder whose manifest cannot be used holds shards at least.
+
+    Raises:
+        BadData: It holds none.
+    """
+    if not any(SHARD_NAME.fullmatch(name) for name in names):
+        raise BadData(f"{folder}: not a pair cache; give the folder that facepairs cache build made")
 
 
 def check_contents(
