@@ -14,6 +14,22 @@ Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0)]
 
+EQUAL_PRIORS = 0.5
+
+
+def check_prior(prior: float) -> None:
+    """Raise BadConfig for a prior outside (0, 1)."""
+    if not 0 < prior < 1:
+        raise BadConfig(
+            f"the prior is {prior:g}; give the share of genuine pairs among those you compare, "
+            "between 0 and 1, such as 0.01"
+        )
+
+
+def describe_prior(prior: float) -> str:
+    """Return a prior in words: `equal priors` or `prior 0.01`."""
+    return "equal priors" if prior == EQUAL_PRIORS else f"prior {prior:g}"
+
 
 class Calibration(msgspec.Struct, frozen=True):
     """A logistic curve: P(genuine | score) = 1 / (1 + exp(-(scale * score + offset))).
@@ -48,13 +64,13 @@ class Calibration(msgspec.Struct, frozen=True):
         return -self.offset / self.scale
 
     @overload
-    def probability(self, score: float, prior: float = 0.5) -> float: ...
+    def probability(self, score: float, prior: float = EQUAL_PRIORS) -> float: ...
     @overload
     def probability(
-        self, score: npt.NDArray[np.floating], prior: float = 0.5
+        self, score: npt.NDArray[np.floating], prior: float = EQUAL_PRIORS
     ) -> npt.NDArray[np.float64]: ...
     def probability(
-        self, score: float | npt.NDArray[np.floating], prior: float = 0.5
+        self, score: float | npt.NDArray[np.floating], prior: float = EQUAL_PRIORS
     ) -> float | npt.NDArray[np.float64]:
         """Return the probability, 0 to 1, of one score or of each score of an array (float64).
 
@@ -65,8 +81,7 @@ class Calibration(msgspec.Struct, frozen=True):
         Raises:
             BadConfig: The prior is outside (0, 1).
         """
-        if not 0 < prior < 1:
-            raise BadConfig(f"the prior is {prior:g}; give a share between 0 and 1, such as 0.01")
+        check_prior(prior)
         with np.errstate(over="ignore"):  # a score of 1e308 has probability 1
             logit = self.scale * np.asarray(score, np.float64) + self.offset
         logit = logit + math.log(prior / (1 - prior))

@@ -55,5 +55,10 @@ class Identities(msgspec.Struct, frozen=True):
 
 
 def hashed_in(names: Sequence[str], hashes: frozenset[str]) -> npt.NDArray[np.bool_]:
-    """Return for each name whether its hash is among `hashes`: bool[len(names)]."""
-    return np.fromiter((identity_hash(name) in hashes for name in names), np.bool_, len(names))
+    """Return for each name whether its hash is among `hashes`: bool[len(names)].
+
+    `Ann Example` and `Ann_Example` are the same person.
+    """
+    spellings = ((name, name.replace(" ", "_"), name.replace("_", " ")) for name in names)
+    found = (any(identity_hash(one) in hashes for one in dict.fromkeys(s)) for s in spellings)
+    return np.fromiter(found, np.bool_, len(names))

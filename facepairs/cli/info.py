@@ -7,7 +7,6 @@ from facepairs.cli.output import percent, print_result
 
 if TYPE_CHECKING:
     from facepairs.bundles.bundle import Bundle
-    from facepairs.bundles.thresholds import FmrThreshold
 
 PHOTOS = {
     "landmarks-5": "any: the face is found and aligned by five landmarks (landmarks-5)",
@@ -39,14 +38,13 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
     ]
     if training.init:
         rows.append(("started from", f"a bundle made {training.init.created}"))
-    rows += [
-        ("threshold", f"{bundle.threshold:.4f} ({bundle.threshold_source})"),
+    rows.append(
         (
             "calibrated on",
             f"{calibration.genuine_pairs or 0:,} genuine and "
             f"{calibration.impostor_pairs or 0:,} impostor pairs of other people",
-        ),
-    ]
+        )
+    )
     if bundle.calibrated:
         rows.append(("by", f"facepairs calibrate, on {bundle.calibrated.finished}"))
     if view2 := bundle.results.view2:
@@ -55,19 +53,26 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
         rows.append(("LFW View 2", f"{text}, by the same recipe on other people"))
     if calibration.ece is not None:
         rows.append(("calibration error", f"{percent(calibration.ece)} (ECE, cross-fitted)"))
-    rows += [(f"FMR {percent(row.fmr)}", _errors_at(row)) for row in bundle.thresholds]
+    rows += _point_rows(bundle)
     versions = ", ".join(f"{name} {version}" for name, version in bundle.versions.items())
     return [*rows, ("versions", versions), ("files", "all SHA-256 checksums match")]
 
 
-def _errors_at(row: "FmrThreshold") -> str:
-    """Return the threshold for a target false match rate, and the errors measured at it."""
-    if row.threshold is None:
-        return row.reason or "no threshold"
-    parts = [f"threshold {row.threshold:.4f}"]
-    if row.fnmr is not None:
-        parts.append(f"FNMR {percent(row.fnmr)}")
-    if row.measured_fmr is not None and row.fmr_interval:
-        low, high = map(percent, row.fmr_interval)
-        parts.append(f"FMR measured {percent(row.measured_fmr)} (95 % interval {low} to {high})")
-    return ", ".join(parts)
+def _point_rows(bundle: "Bundle") -> list[tuple[str, str]]:
+    """Return the thresholds with their errors; the one that decides by default comes first."""
+    from facepairs.bundles.operating_point import operating_point
+
+    default = operating_point(bundle)
+    points = [default]
+    if bundle.operating_point is not None:
+        points.append(operating_point(bundle, balanced=True))
+    rows = [("decides at", f"score {default.threshold:.4f}: {default.label}")]
+    rows.append(("", default.describe()))
+    supported = [row for row in bundle.thresholds if row.threshold is not None]
+    points += [operating_point(bundle, max_fmr=row.fmr) for row in supported]
+    for point in points:
+        if point != default:
+            rows += [("or at", f"score {point.threshold:.4f}: {point.label}")]
+            rows += [("", point.describe())]
+    refused = [row for row in bundle.thresholds if row.threshold is None]
+    return rows + [(f"FMR {percent(row.fmr)}", row.reason or "no threshold") for row in refused]

@@ -34,6 +34,9 @@ BundleArgument = Annotated[
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 Lists = Annotated[Path | None, Option(help="Folder of the official LFW lists.")]
 Pairs = Annotated[Path | None, Option(help="CSV file left,right,genuine with paths below DATA.")]
+Groups = Annotated[
+    Path | None, Option(help="CSV file person,group: also measure the errors within these groups.")
+]
 Model = Annotated[choices.Model | None, Option(help="Architecture to train.")]
 Protocol = Annotated[
     choices.Protocol | None,

@@ -1,5 +1,6 @@
 """Score pairs of an index, and tell which strangers look alike: the one way to measured scores."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from facepairs.data.sampler import distinct_impostors
 from facepairs.evaluation.lookalikes import Clusters, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.support.words import counted
 from facepairs.verification.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
@@ -68,11 +70,11 @@ def score_pairs(
     """
     if verifier.bundle.kind == "pair":
         score = verifier.score_images(index.paths, pairs.left, pairs.right, progress, errors=errors)
-        usable: Bools = np.isfinite(score)
+        usable: Bools = np.asarray(np.isfinite(score))
         return ScoredPairs(index, pairs.where(usable), score[usable].astype(np.float64), None)
     images = pairs.images()
     embeddings = embed_files(verifier, index.paths, images, progress=progress, errors=errors)
-    usable_image = np.isfinite(embeddings).all(axis=1)
+    usable_image: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
     left, right = (np.searchsorted(images, side) for side in (pairs.left, pairs.right))
     usable = usable_image[left] & usable_image[right]
     left, right = left[usable], right[usable]
@@ -114,3 +116,13 @@ def add_impostors(
         np.concatenate([genuine.right, images[drawn.right]]),
         np.repeat([True, False], [len(genuine), len(drawn)]),
     )
+
+
+def describe_unusable(errors: Mapping[int, str]) -> str:
+    """Return what is wrong with the first photo that cannot be used, and how many more there are.
+
+    Args:
+        errors: What is wrong with photos, by number; at least one.
+    """
+    first, others = errors[min(errors)], len(errors) - 1
+    return f"{first} (and {counted(others, 'more photo')})" if others else first

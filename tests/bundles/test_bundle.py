@@ -181,7 +181,7 @@ def test_missing_folders_and_files_are_refused(make_bundle, tmp_path):
     with pytest.raises(BadBundle, match="not a folder"):
         Bundle.open(bundle.folder / MANIFEST)
     with pytest.raises(BadBundle, match=r"manifest\.json: missing"):
-        Bundle.open(tmp_path)
+        Bundle.open(tmp_path.parent)
     (bundle.folder / NETWORK).unlink()
     with pytest.raises(BadBundle, match=r"network\.onnx: missing"):
         Bundle.open(bundle.folder)

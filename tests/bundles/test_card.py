@@ -47,7 +47,8 @@ def test_the_card_contains_every_part_of_the_manifest():
     for text in (
         "made by `facepairs train` on 2026-01-02", "1,200 photos of 60 people", "made 2025",
         "abababababababab…", "accuracy 0.9100 ± 0.0040", "| 10 | 0.9100 |", "Ten networks.",
-        "| 0.1 | 0.5000 | 0.0900 [0.0500, 0.1500] | 0.2000 |", "| 0.01 | - | not enough pairs",
+        "| FMR 0.1 | 0.5000 | 0.09000 [0.05000, 0.15000] | not known | 0.2000 |",
+        "| FMR 0.01 | - | not enough pairs",
         "Calibrated on 7 people", "0.2500", "- Photos in profile.", "drawn, not real",
         "calibration error, cross-fitted: 0.010",
     ):  # fmt: skip

@@ -30,7 +30,7 @@ def photos():
 def test_it_is_small_and_complete():
     sizes = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
     training = sizes.pop(MODEL)  # for `--init default` and `export` alone
-    assert sum(sizes.values()) <= 8_000_000  # network, manifest, identities, card
+    assert sum(sizes.values()) <= 8_000_000  # network, manifest, identities, errors, card
     assert training <= 8_000_000
     Bundle.open(FOLDER).check_all()
 
@@ -64,6 +64,20 @@ def test_its_figures_equal_those_of_the_published_scores():
     ):
         assert mean == pytest.approx(statistics.mean(accuracy))
         assert spread == pytest.approx(error)
+
+
+def test_its_errors_are_those_of_the_published_scores():
+    with open(RESULTS / "scores.csv", newline="") as handle:
+        rows = [(float(row["score"]), row["genuine"] == "1") for row in csv.DictReader(handle)]
+    bundle = Bundle.open(FOLDER)
+    for threshold in (bundle.threshold, *(row.threshold for row in bundle.thresholds)):
+        expected = bundle.errors.at(threshold)
+        passed = sum(score >= threshold for score, genuine in rows if not genuine)
+        missed = sum(score < threshold for score, genuine in rows if genuine)
+        assert expected.fnmr.rate == pytest.approx(missed / 3000, abs=0.002)
+        low, high = expected.fmr.interval  # other impostor pairs of the same people
+        margin = 3 * (expected.fmr.rate / 3000) ** 0.5
+        assert low - margin <= passed / 3000 <= high + margin
 
 
 def test_its_probability_is_calibrated():

@@ -4,8 +4,8 @@ All on pairs of people that the network was not trained on.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -78,6 +78,13 @@ class FittedCalibration:
     operating_point: float | None
     errors: ErrorTable
 
+    @property
+    def decided_at(self) -> float:
+        """The threshold that decides by default."""
+        rows = (row.threshold for row in self.thresholds if row.fmr == self.operating_point)
+        promised = next(rows, None)
+        return self.threshold if promised is None else promised
+
     def manifest_fields(self) -> dict[str, Any]:
         """Return the fields of a bundle's manifest; the errors have a file of their own."""
         fields: dict[str, Any] = to_plain({**vars(self), "errors": None})
@@ -138,13 +145,7 @@ def calibrate(
         thresholds=[curve.threshold, *kept],
         measured_on=measured_on,
     )
-    decided_at = next((row.threshold for row in rows if row.fmr == promise), curve.threshold)
-    if cluster is not None and lookalike is not None:
-        groups = {str(k): cluster == k for k in np.unique(cluster[cluster > 0]).tolist()}
-        accepted = scores >= (curve.threshold if decided_at is None else decided_at)
-        clusters = errors_by_group(groups, labels, accepted, people)
-        errors = msgspec.structs.replace(errors, clusters=tuple(clusters))
-    return FittedCalibration(
+    fitted_to = FittedCalibration(
         calibration=fitted,
         threshold=curve.threshold,
         threshold_source=source,
@@ -152,6 +153,11 @@ def calibrate(
         operating_point=promise,
         errors=errors,
     )
+    if cluster is None or lookalike is None:
+        return fitted_to
+    groups = {str(k): cluster == k for k in np.unique(cluster[cluster > 0]).tolist()}
+    clusters = errors_by_group(groups, labels, scores >= fitted_to.decided_at, people)
+    return replace(fitted_to, errors=msgspec.structs.replace(errors, clusters=tuple(clusters)))
 
 
 def _with_intervals(row: FmrThreshold, errors: ErrorTable) -> FmrThreshold:
@@ -188,6 +194,50 @@ def default_promise(rows: Sequence[FmrThreshold], balanced: float) -> float | No
             if row.threshold >= balanced and row.fnmr <= MOST_MISSED:
                 return promise
     return None
+
+
+class CalibrationLosses(NamedTuple):
+    """Log loss at equal priors on people that a curve was not fitted to."""
+
+    former: float
+    new: float
+
+
+def compare_calibrations(
+    former: Calibration,
+    genuine: Bools,
+    score: Floats,
+    people: PairPeople,
+    lookalike: Bools | None = None,
+) -> CalibrationLosses | None:
+    """Compare a calibration with one fitted to half of the people, on the other half, both ways.
+
+    Args:
+        former: Not fitted to these people.
+        genuine: bool[N].
+        score: float64[N].
+        people: Of the pairs; pairs across the halves are left out.
+        lookalike: bool[N], as for `fit_logistic`.
+
+    Returns:
+        The mean losses; None where half of the people is too few to fit a curve.
+    """
+    _, numbers = np.unique(np.concatenate(people), return_inverse=True)
+    left, right = np.split(numbers % 2, 2)
+    losses = []
+    for half in (0, 1):
+        fitting, testing = ((left == side) & (right == side) for side in (half, 1 - half))
+        alike = [None if lookalike is None else lookalike[m] for m in (fitting, testing)]
+        try:
+            new = fit_logistic(genuine[fitting], score[fitting], lookalike=alike[0])
+            check_two_classes(genuine[testing], score[testing])
+        except NotEnough:
+            return None
+        weight = _weights(genuine[testing], 0.5, alike[1])
+        sign = np.where(genuine[testing], 1.0, -1.0)
+        logits = [sign * (c.scale * score[testing] + c.offset) for c in (former, new)]
+        losses.append([float(np.mean(weight * np.logaddexp(0, -logit))) for logit in logits])
+    return CalibrationLosses(*np.mean(losses, axis=0).tolist())
 
 
 def cross_fitted_probability(

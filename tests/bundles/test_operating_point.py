@@ -1,0 +1,190 @@
+import math
+
+import msgspec
+import numpy as np
+import pytest
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.error_table import ErrorTable, MeasuredRate
+from facepairs.bundles.operating_point import OperatingPoint, gallery_point, operating_point
+from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.bundles.words import one_in
+from facepairs.errors import BadBundle, BadConfig
+from facepairs.verification.verifier import Verifier
+
+FULL = {
+    "fmr": 0.01,
+    "threshold": 0.25,
+    "measured_fmr": 0.009,
+    "fmr_interval": [0.006, 0.014],
+    "genuine_pairs": 30,
+    "impostor_pairs": 3000,
+}
+REFUSED = {"fmr": 0.001, "threshold": None, "reason": "3,000 impostor pairs are too few"}
+
+
+RATES = [MeasuredRate(rate, rate / 2, min(1.0, 2 * rate)) for rate in (1.0, 0.1, 0.01, 0.0)]
+TABLE = ErrorTable(
+    measured_on="forty people",
+    people=40,
+    genuine_pairs=300,
+    impostor_pairs=3000,
+    lookalike_pairs=400,
+    thresholds=(-1.0, 0.1, 0.25, 0.9),
+    fmr=tuple(RATES),
+    lookalike_fmr=tuple(MeasuredRate(3 * r.rate / 4, r.low, r.high) for r in RATES),
+    fnmr=tuple(reversed(RATES)),
+)
+
+
+class Model:
+    threshold = 0.5
+    operating_point = None
+    errors = None
+
+    def __init__(self, *rows, errors=None, promise=None):
+        self.thresholds = tuple(msgspec.convert(row, FmrThreshold) for row in rows)
+        self.errors, self.operating_point = errors, promise
+
+
+def test_without_a_promise_the_balanced_threshold_decides():
+    assert operating_point(Model()) == OperatingPoint(0.5, "balanced")
+    assert operating_point(Model(), threshold=0.0) == OperatingPoint(0.0)
+    assert "no measured errors" in operating_point(Model()).describe()
+    values = operating_point(Model()).to_json()
+    assert (values["operating_point"], values["threshold"]) == ("balanced", 0.5)
+    assert values["fmr"] is values["fnmr"] is values["measured_on"] is None
+
+
+def test_a_promise_decides_unless_something_else_is_asked_for():
+    model = Model(FULL, errors=TABLE, promise=0.01)
+    assert (operating_point(model).threshold, operating_point(model).name) == (0.25, "fmr-0.01")
+    assert operating_point(model, balanced=True).threshold == 0.5
+    assert operating_point(model, threshold=0.7).name == "threshold"
+    with pytest.raises(BadConfig, match="exclude"):
+        operating_point(model, balanced=True, max_fmr=0.01)
+
+
+def test_every_threshold_has_its_measured_errors():
+    model = Model(FULL, errors=TABLE)
+    point = operating_point(model, max_fmr=0.01)
+    assert point.errors == TABLE.at(0.25)
+    assert point.describe() == (
+        "1 in 100 strangers would pass, 1 in 130 of those who look alike; 1 in 10 genuine pairs "
+        "would be missed (forty people)"
+    )
+    values = point.to_json()
+    assert (values["fmr"], values["fmr_interval"]) == (0.01, [0.005, 0.02])
+    assert values["fnmr"] == 0.1
+    between = operating_point(model, threshold=0.2)
+    assert between.errors.fmr == RATES[1]  # never better than it is
+    assert between.errors.fnmr == TABLE.fnmr[2]
+    assert operating_point(model, threshold=-9.0).errors.fmr.rate == 1
+    assert operating_point(model, threshold=9.0).errors.fnmr.rate == 1
+
+
+def test_rows_of_older_bundles_tell_their_errors():
+    model = Model({"fmr": 0.1, "threshold": 0.1}, FULL)
+    point = operating_point(model, max_fmr=0.01)
+    assert point.errors.fmr == MeasuredRate(0.009, 0.006, 0.014)
+    assert point.describe() == "1 in 110 strangers would pass"
+    assert operating_point(model, max_fmr=0.1).errors.fmr is None
+
+
+def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
+    model = Model(FULL, errors=TABLE)
+    point = operating_point(model, threshold=0.15)
+    assert gallery_point(model, point, 5) is point
+    assert gallery_point(model, point, 100).threshold == 0.25
+    assert gallery_point(model, point, 100).errors.fmr.rate * 100 <= 1
+    assert gallery_point(model, point, 10**6).threshold == 0.9
+    assert gallery_point(Model(FULL), point, 10**6) is point
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [
+        ((0.0622, 0.05, 0.07), "1 in 16"),
+        ((0.364, 0.3, 0.4), "36 in 100"),
+        ((0.00185, 0.001, 0.002), "1 in 540"),
+        ((0.0, 0.0, 0.0012), "fewer than 1 in 830"),
+        ((1.0, 0.9, 1.0), "100 in 100"),
+    ],
+)
+def test_rates_are_said_in_words(rate, words):
+    assert one_in(MeasuredRate(*rate)) == words
+
+
+def test_an_entry_keeps_the_fields_of_its_row():
+    for row in (FULL, REFUSED):
+        assert Model(row).thresholds[0].to_json() == row
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "given", "message"),
+    [
+        ([FULL], {"threshold": 0.1, "max_fmr": 0.01}, "exclude each other"),
+        ([FULL], {"threshold": math.nan}, "nan, not a finite number"),
+        ([FULL], {"threshold": -math.inf}, "-inf, not a finite number"),
+        (
+            [FULL, REFUSED],
+            {"max_fmr": 0.05},
+            "no threshold for FMR 0.05; it has thresholds for 0.01$",
+        ),
+        ([FULL, REFUSED], {"max_fmr": 0.001}, r"FMR 0.001 \(3,000 .* too few\); it has .* 0.01$"),
+        ([], {"max_fmr": 0.001}, "it has none; give a threshold"),
+        ([FULL], {"max_fmr": math.nan}, "no threshold for FMR nan"),
+    ],
+)
+def test_thresholds_that_cannot_be_chosen_are_refused(thresholds, given, message):
+    with pytest.raises(BadConfig, match=message):
+        operating_point(Model(*thresholds), **given)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"threshold": "high"},
+        {"threshold": 10**400},
+        {"measured_fmr": "low"},
+        {"fmr_interval": [0.1]},
+        {"fmr_interval": 0.1},
+        {"impostor_pairs": -1},
+        {"genuine_pairs": 1.5},
+    ],
+)
+def test_unusable_thresholds_of_a_manifest_are_refused_by_name(make_bundle, change):
+    with pytest.raises(BadBundle, match=rf"thresholds\[0\]\.{next(iter(change))}"):
+        make_bundle(thresholds=[FULL | change])
+
+
+def test_verify_takes_a_target_fmr(make_bundle):
+    verifier = Verifier.load(make_bundle(thresholds=[FULL]).folder)
+    face = np.zeros((32, 32, 3), np.uint8)
+    assert verifier.verify(face, face, max_fmr=0.01).threshold == 0.25
+    with pytest.raises(BadConfig, match="exclude"):
+        verifier.verify(face, face, threshold=0.0, max_fmr=0.01)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"thresholds": (0.0, 0.5, 0.4, 1.0)}, "thresholds that rise"),
+        ({"fmr": TABLE.fmr[:3]}, "as many rates"),
+        ({"lookalike_fmr": TABLE.fmr[:1]}, "as many rates"),
+    ],
+)
+def test_errors_that_do_not_fit_together_are_refused(change, message):
+    with pytest.raises(BadBundle, match=message):
+        msgspec.structs.replace(TABLE, **change)
+    with pytest.raises(BadBundle, match=message):
+        ErrorTable(**{**msgspec.structs.asdict(TABLE), **change})
+
+
+def test_the_packaged_model_promises_one_in_a_hundred_look_alikes():
+    point = operating_point(Bundle.open(None, verify_files=False))
+    assert (point.max_fmr, point.target.among) == (0.01, "look-alikes")
+    assert point.errors.lookalike_fmr.rate == pytest.approx(0.01, abs=0.0005)
+    assert point.errors.fmr.rate < 0.003
+    assert point.errors.fnmr.rate < 0.5
+    assert "LFW View 2" in point.describe()

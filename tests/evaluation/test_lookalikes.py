@@ -1,0 +1,144 @@
+"""Clusters of look-alikes, errors at every threshold, and a bundle's promises."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
+from facepairs.evaluation.metrics.calibration import calibrate, compare_calibrations, fit_logistic
+from facepairs.evaluation.metrics.error_table import errors_by_group, measure_errors
+from facepairs.evaluation.metrics.people import people_weights, rate_intervals
+from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.thresholds import thresholds_for
+
+
+def drawn_pairs(people=200, looks=4, seed=0):
+    """Embeddings of two photos per person, around a few looks; all pairs of people."""
+    rng = np.random.default_rng(seed)
+    look = np.repeat(rng.normal(size=(looks, 16)), people // looks, axis=0)
+    person = look + 0.8 * rng.normal(size=(people, 16))
+    photos = np.stack([person + 0.5 * rng.normal(size=person.shape) for _ in range(2)])
+    photos /= np.linalg.norm(photos, axis=2, keepdims=True)
+    left, right = np.triu_indices(people)
+    score = (photos[0][left] * photos[1][right]).sum(1)
+    return photos.astype(np.float32), left, right, left == right, score
+
+
+def test_strangers_of_one_look_share_a_cluster_and_pass_more_often():
+    photos, left, right, genuine, score = drawn_pairs(looks=8)
+    person = np.tile(np.arange(200), 2)
+    clusters = find_clusters(photos.reshape(-1, 16), person)
+    assert set(clusters.tolist()) == set(range(1, CLUSTERS + 1))
+    cluster = pair_clusters(clusters, left, right + 200)
+    alike = (cluster > 0) & ~genuine
+    assert 0.05 < alike.mean() < 0.4
+    rows = thresholds_for(genuine, score, lookalike=alike)
+    for row in rows[:2]:
+        accepted = score >= row.threshold
+        assert accepted[alike].mean() <= row.fmr < accepted[alike].mean() + 0.01
+        assert accepted[~genuine].mean() == row.measured_fmr < row.lookalike_fmr
+        assert row.among == "look-alikes"
+    everyone = thresholds_for(genuine, score)
+    assert [row.among for row in everyone] == ["strangers"] * 3
+    assert everyone[1].threshold < rows[1].threshold
+
+
+def test_too_few_people_have_no_clusters_and_bad_photos_none():
+    rng = np.random.default_rng(0)
+    embeddings = rng.normal(size=(100, 8)).astype(np.float32)
+    assert find_clusters(embeddings[:39], np.arange(39)) is None
+    embeddings[7] = np.nan
+    clusters = find_clusters(embeddings, np.arange(100))
+    assert clusters[7] == 0
+    assert len(np.unique(clusters)) == 1 + 99 // 20
+    assert (find_clusters(embeddings, np.arange(100)) == clusters).all()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**6))
+def test_errors_between_thresholds_are_never_better_than_they_are(seed):
+    rng = np.random.default_rng(seed)
+    genuine = rng.random(400) < 0.4
+    genuine[:2] = True, False
+    score = rng.normal(size=400).round(int(rng.integers(1, 6))) + genuine
+    cluster = rng.integers(0, 3, 400)
+    table = measure_errors(
+        genuine, score, cluster=cluster, thresholds=[0.5], measured_on="drawn numbers"
+    )
+    for threshold in [*rng.normal(size=20), 0.5]:
+        found, accepted = table.at(threshold), score >= threshold
+        assert found.fmr.rate >= accepted[~genuine].mean() - 1e-6
+        assert found.fnmr.rate >= (~accepted)[genuine].mean() - 1e-6
+        if threshold == 0.5:
+            assert found.fmr.rate == pytest.approx(accepted[~genuine].mean(), abs=1e-6)
+            assert found.fnmr.rate == pytest.approx((~accepted)[genuine].mean(), abs=1e-6)
+    for rate in (*table.fmr, *table.lookalike_fmr, *table.fnmr):
+        assert 0 <= rate.low <= rate.rate <= rate.high <= 1
+    strict = table.threshold_for(0.05)
+    assert (score[~genuine] >= strict).mean() <= 0.05
+
+
+def test_intervals_are_wider_where_people_recur():
+    rng = np.random.default_rng(1)
+    hard = rng.random(30) < 0.2  # people who look like everybody
+    left, right = np.triu_indices(30, 1)
+    events = (hard[left] | hard[right]) & (rng.random(len(left)) < 0.5)
+    everything = np.ones(len(events), bool)
+    [(low, high)] = rate_intervals([(everything, events)], (left, right))
+    alone = clopper_pearson(int(events.sum()), len(events))
+    assert [alone] == rate_intervals([(everything, events)], None)
+    assert low < alone[0] < alone[1] < high
+    weights = list(people_weights((left, right), 50))
+    assert all((weight >= 0).all() for weight in weights)
+    assert np.mean([weight.mean() for weight in weights]) == pytest.approx(1, abs=0.15)
+    again = list(people_weights((left, right), 50))
+    assert all((a == b).all() for a, b in zip(weights, again, strict=True))
+
+
+def test_groups_are_listed_with_the_worst_first():
+    genuine = np.repeat([True, False], 100)
+    accepted = np.r_[np.ones(100, bool), np.arange(100) < 30]
+    groups = {
+        "easy": np.arange(200) >= 150,
+        "hard": np.arange(200) < 150,
+        "nobody": genuine & False,
+    }
+    rows = errors_by_group(groups, genuine, accepted, None)
+    assert [row.name for row in rows] == ["hard", "easy", "nobody"]
+    assert (rows[0].fmr.rate, rows[1].fmr.rate, rows[2].fmr) == (0.6, 0.0, None)
+    assert (rows[0].genuine_pairs, rows[0].impostor_pairs) == (100, 50)
+
+
+def test_a_bundle_promises_the_strictest_that_accepts_most_genuine_pairs():
+    _, left, right, genuine, score = drawn_pairs()
+    cluster = np.where(left // 50 == right // 50, left // 50 + 1, 0)
+    people = left, right
+    fitted = calibrate(genuine, score, cluster=cluster, people=people)
+    promised = next(row for row in fitted.thresholds if row.fmr == fitted.operating_point)
+    assert promised.threshold > fitted.threshold
+    assert promised.fnmr <= 0.5
+    assert fitted.decided_at == promised.threshold
+    assert fitted.errors.at(promised.threshold).lookalike_fmr.rate <= promised.fmr
+    assert len(fitted.errors.clusters) == 4
+    hopeless = np.random.default_rng(0).permutation(score) + 0.05 * genuine
+    assert calibrate(genuine, hopeless, cluster=cluster).operating_point is None
+
+
+def test_look_alikes_lower_the_probability():
+    _, left, right, genuine, score = drawn_pairs()
+    alike = (left // 50 == right // 50) & ~genuine
+    everyone, hard = fit_logistic(genuine, score), fit_logistic(genuine, score, lookalike=alike)
+    assert hard.threshold > everyone.threshold
+    assert fit_logistic(genuine, score, lookalike=alike & False) == everyone
+
+
+def test_a_calibration_is_compared_on_people_it_was_not_fitted_to():
+    _, left, right, genuine, score = drawn_pairs()
+    fitted = fit_logistic(genuine, score)
+    shifted = compare_calibrations(fitted, genuine, score - 1.0, (left, right))
+    assert shifted.new < shifted.former
+    own = compare_calibrations(fitted, genuine, score, (left, right))
+    assert own.former <= own.new
+    few = left < 2
+    assert compare_calibrations(fitted, genuine[few], score[few], (left[few], right[few])) is None
