@@ -6,11 +6,12 @@ from pathlib import Path
 from facepairs.beam.paths import BeamPath, copy_from, copy_to, parse_place, remove
 from facepairs.beam.remote_index import remote_errors
 from facepairs.beam.runner import choose_map
+from facepairs.bundles.calibration import EQUAL_PRIORS
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadConfig
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.checksum import checksum_path
 from facepairs.support.progress import ProgressFactory, ignore_phases
+from facepairs.verification.provenance import provenance_path
 from facepairs.verification.verifier import Verifier
 from facepairs.verification.verify_pairs import PairsReport, verify_pairs
 
@@ -25,6 +26,7 @@ def verify_pairs_at(
     progress: ProgressFactory = ignore_phases,
     runner: str | None = None,
     beam_options: Sequence[str] = (),
+    prior: float = EQUAL_PRIORS,
 ) -> PairsReport:
     """Score a list of pairs as `verification.verify_pairs.verify_pairs` does.
 
@@ -36,6 +38,7 @@ def verify_pairs_at(
         point, resume, progress: As for `verify_pairs`.
         runner: Name of the Beam runner that does the work, or None for threads.
         beam_options: Beam's own options, as on its command line.
+        prior: As for `verify_pairs`.
 
     Raises:
         BadConfig: Beam is needed and missing, or does not know the runner or an option; or
@@ -48,7 +51,7 @@ def verify_pairs_at(
     if resume and isinstance(target, BeamPath):
         raise BadConfig(f"{out}: --resume needs an --out on this machine, where work is kept")
     read_file = folder.read_file if isinstance(folder, BeamPath) else None
-    settings = (point, str(folder), resume, progress, ordered_map, read_file)
+    settings = (point, str(folder), resume, progress, ordered_map, read_file, prior, pairs)
     if isinstance(source, Path) and isinstance(target, Path) and isinstance(folder, Path):
         return verify_pairs(verifier, source, target, *settings)
     with remote_errors(source, target, folder), scratch_folder("facepairs-pairs") as scratch:
@@ -63,8 +66,8 @@ def verify_pairs_at(
 
 
 def _upload(scores: Path, target: BeamPath) -> None:
-    """Copy scores, then their checksum; a kill in between leaves none, never an old one."""
-    checksum = checksum_path(scores)
-    remove(target.parent / checksum.name)
+    """Copy scores, then their provenance; a kill in between leaves none, never an old one."""
+    provenance = provenance_path(scores)
+    remove(target.parent / provenance.name)
     copy_to(scores, target)
-    copy_to(checksum, target.parent / checksum.name)
+    copy_to(provenance, target.parent / provenance.name)

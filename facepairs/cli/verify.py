@@ -17,10 +17,12 @@ from facepairs.cli.output import (
     UNDECIDED,
     log,
     print_result,
+    print_rows,
     progress_display,
 )
 from facepairs.errors import BadData, BadImage
 from facepairs.support.outputs import check_output_file
+from facepairs.support.words import counted
 
 if TYPE_CHECKING:
     from facepairs.bundles.operating_point import OperatingPoint
@@ -38,17 +40,18 @@ Examples:
   facepairs verify --pairs pairs.csv --out scores.csv --runner DirectRunner
   facepairs verify a.jpg --against photos/ --top 5
 """
-SCHEMA = 1
+SCHEMA = 2
 EXIT_CODES = {True: OK, False: NEGATIVE, None: UNDECIDED}
 DEFAULT_TOP = 10
+NO_WISHES = (None, None, False)
 
 
 class VerifySettings(NamedTuple):
-    """What all three modes need."""
+    """What all three modes need; `wishes` are threshold, max_fmr and balanced."""
 
     bundle: str
-    threshold: float | None
-    max_fmr: float | None
+    wishes: tuple[float | None, float | None, bool]
+    prior: float
     json: bool
 
 
@@ -70,6 +73,13 @@ def verify(
         float | None,
         Option(help="Use the bundle's threshold for this false match rate: 0.01."),
     ] = None,
+    balanced: Annotated[
+        bool, Option("--balanced", help="Use the threshold at which the probability is one half.")
+    ] = False,
+    prior: Annotated[
+        float | None,
+        Option(help="Share of genuine pairs among yours, for the probability. [default: 0.5]"),
+    ] = None,
     pairs: Annotated[
         str | None, Option(parser=path, help="Score a CSV file left,right[,genuine].")
     ] = None,
@@ -77,7 +87,8 @@ def verify(
         str | None, Option(parser=path, help="CSV file to write, with --pairs or --against.")
     ] = None,
     root: Annotated[
-        str | None, Option(parser=path, help="Folder of the photos in PAIRS. [default: PAIRS' own]")
+        str | None,
+        Option(parser=path, help="Folder that paths in PAIRS count from. [default: PAIRS' own]"),
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue an interrupted run.")] = False,
     against: Annotated[
@@ -105,7 +116,8 @@ def verify(
     --against: 0 done, 1 done but some pairs or photos could not be used. With facepairs[beam],
     --pairs, --root and --out may be gs://, s3:// or hdfs:// places.
     """
-    settings = VerifySettings(bundle, threshold, max_fmr, json)
+    wishes = (threshold, max_fmr, balanced)
+    settings = VerifySettings(bundle, wishes, 0.5 if prior is None else prior, json)
     every = face == "all"
     words = [word for word in (left, right, *(beam or ())) if word is not None]
     if pairs is not None:
@@ -120,7 +132,7 @@ def verify(
         raise typer.BadParameter(f"unexpected: {' '.join(words[2:])}")
     if against is not None:
         _refuse("--against", B=right, root=root, resume=resume, show=show, face=every)
-        _refuse("--against", runner=runner)
+        _refuse("--against", runner=runner, prior=prior)
         if left is None:
             raise typer.BadParameter("--against needs the photo to compare: verify A --against DIR")
         target = None if out is None else Path(out)
@@ -157,11 +169,20 @@ def _refuse(mode: str, **options: Any) -> None:
 
 
 def _load(settings: VerifySettings, **options: Any) -> "tuple[Verifier, OperatingPoint]":
-    from facepairs.bundles.operating_point import operating_point
+    from facepairs.bundles.calibration import check_prior
     from facepairs.verification.verifier import Verifier
 
+    check_prior(settings.prior)
     verifier = Verifier.load(settings.bundle, **options)
-    return verifier, operating_point(verifier.bundle, settings.threshold, settings.max_fmr)
+    return verifier, verifier.operating_point(*settings.wishes)
+
+
+def _note_source(settings: VerifySettings, verifier: "Verifier") -> None:
+    """Say to people who verify with the package's own model that its errors are those of LFW."""
+    from facepairs.verification.loading import model_name
+
+    if model_name(verifier.bundle) == "default" and not settings.json:
+        log(verify_output.MEASURED_ELSEWHERE)
 
 
 def _verify_two(
@@ -174,33 +195,34 @@ def _verify_two(
         check_output_file(show, (left, right), text=False)
     verifier, point = _load(settings, quick=True)
     try:
-        verdicts = verifier.compare_faces(
-            left, right, settings.threshold, settings.max_fmr, every=every
-        )
+        verdicts = verifier.compare_faces(left, right, point, settings.prior, every=every)
     except BadImage as error:
         if show is not None:
             faces = _usable_face(verifier, left), _usable_face(verifier, right)
             write_overlay(show, left, right, NoVerdict(str(error), *faces))
+            log(f"written: {show}")
         raise
     best = max(verdicts, key=lambda verdict: verdict.score)
     if show is not None:
         write_overlay(show, left, right, best)
     if filecmp.cmp(left, right, shallow=False):
         log(f"warning: {left} and {right} have the same content: that they match says nothing")
-    for line in verify_output.warnings_of(best, left, right):
+    for line in verify_output.verdict_warnings(best, left, right):
         log(line)
     photos = {"left": str(left), "right": str(right), "model": settings.bundle}
-    values = {**verify_output.verdict_json(best), **point.to_json(), **photos, "schema": SCHEMA}
+    values = {**best.to_json(), **point.to_json(), **photos, "schema": SCHEMA}
     if every:
-        values["comparisons"] = [verify_output.verdict_json(one) for one in verdicts]
-    rows = verify_output.verdict_rows(best, point, len(verdicts))
-    if len(verdicts) > 1:
-        log(
-            f"warning: the best of {len(verdicts)} comparisons: strangers pass more often than the "
-            "probability and the rates say, which are those of a single one"
-        )
-        rows += verify_output.comparison_rows(verdicts)
-    print_result(settings.json, values, rows)
+        from facepairs.verification.false_matches import expected_json
+
+        values["comparisons"] = [one.to_json() for one in verdicts]
+        values |= expected_json(best.expected_matches)
+    print_result(settings.json, values, verify_output.verdict_rows(best))
+    if len(verdicts) > 1 and not settings.json:
+        print()
+        print_rows(verify_output.comparison_table(verdicts))
+    _note_source(settings, verifier)
+    if show is not None:
+        log(f"written: {show}")
     raise typer.Exit(EXIT_CODES[best.same])
 
 
@@ -221,6 +243,7 @@ def _verify_pairs(
     beam_options: list[str],
 ) -> None:
     from facepairs.beam.verify_pairs import verify_pairs_at
+    from facepairs.bundles.calibration import describe_prior
 
     if "://" not in out:
         check_output_file(Path(out), [Path(pairs)])
@@ -236,6 +259,7 @@ def _verify_pairs(
             progress=progress_display(settings.json),
             runner=runner,
             beam_options=beam_options,
+            prior=settings.prior,
         )
     except KeyboardInterrupt:
         if runner is None:
@@ -244,9 +268,16 @@ def _verify_pairs(
     if report.failed:
         counts = f"{report.failed:,} of {report.pairs:,} pairs"
         log(f"warning: {counts} could not be scored; see column error of {out}")
-    values = {**vars(report), **point.to_json(), "out": out, "model": settings.bundle}
-    rows = verify_output.batch_rows(report, point, out)
-    print_result(settings.json, {**values, "schema": SCHEMA}, rows)
+    if report.same_content:
+        log(
+            f"warning: {counted(report.same_content, 'pair')} of a photo and itself or a copy "
+            "(hint same-content): that they match says nothing"
+        )
+    values = {**vars(report), **point.to_json(), "prior": settings.prior, "out": out}
+    rows = verify_output.batch_rows(report, point, describe_prior(settings.prior))
+    print_result(settings.json, {**values, "model": settings.bundle, "schema": SCHEMA}, rows)
+    _note_source(settings, verifier)
+    log(f"written: {out}, and where the scores come from: {out}.json")
     raise typer.Exit(NEGATIVE if report.failed else OK)
 
 
@@ -257,12 +288,18 @@ def _verify_against(
 
     verifier, point = _load(settings, threads=1)
     progress = progress_display(settings.json)("comparing photos")
-    ranking = rank_folder(verifier, photo, folder, point, progress)
+    wished = None if settings.wishes == NO_WISHES else point
+    ranking = rank_folder(verifier, photo, folder, wished, progress)
     if out is not None:
         ranking.write(out)
     for line in verify_output.ranking_warnings(ranking):
         log(line)
-    values = {**ranking.to_json(top), **point.to_json(), "folder": str(folder)}
-    rows = verify_output.ranking_rows(ranking, top) + verify_output.threshold_rows(point)
-    print_result(settings.json, {**values, "model": settings.bundle, "schema": SCHEMA}, rows)
+    values = {**ranking.to_json(top), "folder": str(folder), "model": settings.bundle}
+    print_result(settings.json, {**values, "schema": SCHEMA}, verify_output.ranking_rows(ranking))
+    if not settings.json:
+        print()
+        print_rows(verify_output.ranking_table(ranking, top))
+    _note_source(settings, verifier)
+    if out is not None:
+        log(f"written: {out}")
     raise typer.Exit(NEGATIVE if ranking.failed else OK)

@@ -1,7 +1,9 @@
 """Format what `facepairs verify` found: rows of text, and objects for JSON."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from facepairs.support.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,56 +16,58 @@ if TYPE_CHECKING:
 
 Rows = list[tuple[str, str]]
 MAX_FAILURES_SHOWN = 5
-DECISIONS = {True: "same person", False: "different people", None: "none: no threshold"}
+MATCH = {True: "yes", False: "no", None: ""}
+MEASURED_ELSEWHERE = (
+    "note: errors were measured on LFW; on your photos run: facepairs calibrate default photos/ "
+    "--out mine"
+)
 
 
-def verdict_rows(verdict: "Verdict", point: "OperatingPoint", comparisons: int = 1) -> Rows:
+def verdict_rows(verdict: "Verdict") -> Rows:
     """Return the verdict on two photos, the best of some comparisons, and the face of each."""
-    chosen = "the most prominent" if comparisons == 1 else "the best match"
-    probability = "none: not calibrated"
-    if verdict.probability is not None:
-        probability = f"{verdict.probability:.3f} (calibrated, at equal priors)"
-    threshold = "" if verdict.threshold is None else f" (threshold {verdict.threshold:.4f})"
+    from facepairs.verification.verifier import NOT_CONFIRMED
+
+    several = verdict.comparisons > 1
+    unsure = verdict.words == "not confirmed"
     sides = (("A", verdict.left), ("B", verdict.right))
     return [
-        ("verdict", DECISIONS[verdict.same]),
-        ("probability", probability),
-        ("score", f"{verdict.score:.4f}{threshold}"),
-        *_rate_rows(point),
-        *((name, face.describe(chosen)) for name, face in sides if face),
+        ("verdict", verdict.words + (f": {NOT_CONFIRMED}" if unsure else "")),
+        ("probability", verdict.describe_probability()),
+        *(_false_match_rows(verdict) if several else _error_rows(verdict.point)),
+        ("score", f"{verdict.score:.4f}{_threshold(verdict.point)}"),
+        *((name, face.describe(verdict.chosen)) for name, face in sides if face),
     ]
 
 
-def comparison_rows(verdicts: "Sequence[Verdict]") -> Rows:
+def comparison_table(verdicts: "Sequence[Verdict]") -> list[list[str]]:
     """Return all comparisons of faces, best first, located by the corners of their boxes."""
-    return [
-        _score_row(
-            verdict,
-            " and ".join(face.describe_box() for face in (verdict.left, verdict.right) if face),
-        )
-        for verdict in sorted(verdicts, key=lambda one: -one.score)
+    best_first = sorted(verdicts, key=lambda one: -one.score)
+    rows = [
+        [
+            str(rank),
+            f"{one.score:.4f}",
+            MATCH[one.same],
+            *(face.describe_box() if face else "" for face in (one.left, one.right)),
+        ]
+        for rank, one in enumerate(best_first, 1)
     ]
+    return [["rank", "score", "match", "face of A", "face of B"], *rows]
 
 
-def warnings_of(verdict: "Verdict", left: "Path", right: "Path") -> Iterator[str]:
-    """Yield what makes the photos hard to judge."""
+def verdict_warnings(verdict: "Verdict", left: "Path", right: "Path") -> Iterator[str]:
+    """Yield what makes the photos hard to judge, or the verdict hard to believe."""
     for path, face in ((left, verdict.left), (right, verdict.right)):
         for hint in face.hints if face else ():
             yield f"warning: {path}: {hint.text}"
+    if verdict.same and verdict.probability is not None and verdict.probability < 0.5:
+        yield (
+            "warning: by the probability these are more likely two people; the threshold does not "
+            "follow the prior, so raise it: --max-fmr or --threshold"
+        )
 
 
-def verdict_json(verdict: "Verdict") -> dict[str, Any]:
-    """Return a verdict as plain values."""
-    return {
-        "same": verdict.same,
-        "probability": verdict.probability,
-        "score": verdict.score,
-        "faces": verdict.faces_json(),
-    }
-
-
-def batch_rows(report: "PairsReport", point: "OperatingPoint", out: str) -> Rows:
-    """Return the counts of a scored list of pairs."""
+def batch_rows(report: "PairsReport", point: "OperatingPoint", prior: str) -> Rows:
+    """Return the counts of a scored list of pairs; `prior` names that of the probabilities."""
     rows = [("pairs", f"{report.pairs:,}"), ("images", f"{report.images:,}, each read once")]
     if report.same is not None:
         rows.append(("same person", f"{report.same:,}"))
@@ -71,41 +75,74 @@ def batch_rows(report: "PairsReport", point: "OperatingPoint", out: str) -> Rows
         *rows,
         ("failed", f"{report.failed:,}"),
         ("several faces", f"{report.several_faces:,} images: the most prominent was used"),
-        *((f"hint: {kind}", f"{images:,} images") for kind, images in report.hints.items()),
+        *((f"hint: {kind}", counted(images, "image")) for kind, images in report.hints.items()),
         ("seconds", f"{report.seconds:.1f}"),
-        *threshold_rows(point),
-        ("scores", out),
+        *_threshold_rows(point),
+        ("probability", f"at {prior}"),
     ]
 
 
-def ranking_rows(ranking: "Ranking", top: int) -> Rows:
-    """Return the `top` best matches."""
-    return [_score_row(match, match.path) for match in ranking.matches[:top]]
+def ranking_rows(ranking: "Ranking") -> Rows:
+    """Return how many photos match, and how many would by chance."""
+    photos = counted(len(ranking.compared), "photo")
+    rows = [("searched", photos)]
+    if ranking.matches is not None:
+        rows.append(("matches", f"{ranking.matches:,}"))
+    expected = ranking.expected
+    text = expected.describe("photos") if expected else ranking.point.describe()
+    return [*rows, ("false matches", text), *_threshold_rows(ranking.point, errors=False)]
+
+
+def ranking_table(ranking: "Ranking", top: int) -> list[list[str]]:
+    """Return the header and the `top` best photos."""
+    rows = [
+        [str(one.rank), f"{one.score:.4f}", _match(one), one.path] for one in ranking.compared[:top]
+    ]
+    return [["rank", "score", "match", "photo"], *rows]
 
 
 def ranking_warnings(ranking: "Ranking") -> Iterator[str]:
-    """Yield the photos that could not be used, the first few by name."""
-    count = len(ranking.failed)
-    if not count:
+    """Yield what a reader of the ranking must know, and the photos that could not be used."""
+    if ranking.copies:
+        yield (
+            f"warning: {counted(ranking.copies, 'photo')} with the same content as "
+            f"{ranking.photo}: that they match says nothing"
+        )
+    failed = len(ranking.failed)
+    if not failed:
         return
-    yield f"warning: {count:,} of {count + len(ranking.matches):,} photos could not be used:"
+    total = counted(failed + len(ranking.compared), "photo")
+    yield f"warning: {failed:,} of {total} could not be used:"
     for _, error in ranking.failed[:MAX_FAILURES_SHOWN]:
         yield f"  {error}"
-    if count > MAX_FAILURES_SHOWN:
-        yield f"  and {count - MAX_FAILURES_SHOWN:,} more; --json and --out list them all"
+    if failed > MAX_FAILURES_SHOWN:
+        yield f"  and {failed - MAX_FAILURES_SHOWN:,} more; --json and --out list them all"
 
 
-def threshold_rows(point: "OperatingPoint") -> Rows:
-    """Return the threshold, and its false match rate where one was asked for."""
-    threshold = "none" if point.threshold is None else f"{point.threshold:.4f}"
-    return [("threshold", threshold), *_rate_rows(point)]
+def _match(one: "Match") -> str:
+    return "copy" if one.same_content else MATCH[one.match]
 
 
-def _rate_rows(point: "OperatingPoint") -> Rows:
-    return [("rate", point.describe())] if point.max_fmr is not None else []
+def _false_match_rows(verdict: "Verdict") -> Rows:
+    expected = verdict.expected_matches
+    text = expected.describe("comparisons") if expected else verdict.point.describe()
+    return [("false matches", text)]
 
 
-def _score_row(verdict: "Verdict | Match", text: str) -> tuple[str, str]:
-    probability = "" if verdict.probability is None else f"{verdict.probability:.3f}  "
-    decision = "" if verdict.same is None else DECISIONS[verdict.same]
-    return f"{verdict.score:.4f}", f"{probability}{decision:<16}  {text}"
+def _error_rows(point: "OperatingPoint") -> Rows:
+    """Return the errors at the threshold, strangers and genuine pairs on a line each."""
+    known = "at this threshold " if point.errors.fmr else ""
+    lines = f"{known}{point.describe()}".split("; ")
+    labels = ["errors", *[""] * len(lines)]
+    return list(zip(labels, lines, strict=False))
+
+
+def _threshold_rows(point: "OperatingPoint", errors: bool = True) -> Rows:
+    threshold = "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"
+    return [("threshold", threshold), *(_error_rows(point) if errors else [])]
+
+
+def _threshold(point: "OperatingPoint") -> str:
+    if point.threshold is None:
+        return ""
+    return f" (threshold {point.threshold:.4f}: {point.label})"

@@ -2,7 +2,7 @@
 
 import csv
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +56,12 @@ class PairList:
         folds = np.broadcast_to(np.asarray(fold, np.int16), lefts.shape).copy()
         return cls(lefts, np.asarray(right, np.int32), np.asarray(genuine, np.bool_), folds)
 
+    @classmethod
+    def join(cls, parts: Sequence["PairList"]) -> "PairList":
+        """Return the pairs of several lists, at least one, in one."""
+        names = ("left", "right", "genuine", "fold")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
     def where(self, keep: npt.NDArray[np.bool_] | slice) -> "PairList":
         """Return the pairs selected by a mask, bool[N], or a slice."""
         return PairList(self.left[keep], self.right[keep], self.genuine[keep], self.fold[keep])
@@ -79,7 +85,10 @@ def parse_genuine(text: str) -> bool:
         return True
     if word in FALSE_WORDS:
         return False
-    raise ValueError(f"genuine is {text!r}, not one of 1, 0, true, false, genuine, impostor")
+    raise ValueError(
+        f"genuine is {text!r}; write 1, true, yes, same or genuine, or 0, false, no, different or "
+        "impostor"
+    )
 
 
 def parse_fold(text: str) -> int:

@@ -42,8 +42,12 @@ def gray_of(crop: Crop) -> Gray:
 
 
 def brightness(gray: Gray) -> float:
-    """Return the mean of float64[H, W] in [0, 1]."""
-    return float(gray.mean())
+    """Return the mean of float64[H, W] in [0, 1] without black pixels, 0 if all are black.
+
+    A crop is black where it reaches beyond its photo; that does not make the photo dark.
+    """
+    lit = gray[gray > 0]
+    return float(lit.mean()) if lit.size else 0.0
 
 
 def sharpness(gray: Gray) -> float:
@@ -86,8 +90,7 @@ def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple
     light = brightness(gray)
     hints = []
     if source_px < SMALL * crop_px:
-        text = f"too small: {source_px:.0f} pixels for the {crop_px} that the model sees"
-        hints.append(Hint("small", text))
+        hints.append(Hint("small", _too_small(crop_px, source_px, face)))
     elif sharpness(gray) < BLURRED:
         hints.append(Hint("blurred", "blurred, or enlarged from a smaller photo"))
     if light < DARK:
@@ -95,6 +98,14 @@ def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple
     if light > BRIGHT:
         hints.append(Hint("bright", f"too bright: mean light {light:.2f} of 1"))
     return (*hints, *_face_hints(face)) if face else tuple(hints)
+
+
+def _too_small(crop_px: int, source_px: float, face: Face | None) -> str:
+    """Return the text of the hint `small`, with the side that other messages name."""
+    if face is None:
+        return f"too small: {source_px:.0f} pixels for the {crop_px} that the model sees"
+    needed = SMALL * crop_px / source_px * face.side_px
+    return f"too small: the face measures {face.side_px:.0f} pixels; {needed:.0f} are enough"
 
 
 def _face_hints(face: Face) -> Iterator[Hint]:

@@ -19,17 +19,15 @@ from facepairs.support.atomic import atomic_file
 COLUMN_PX, MOST_PX = 440, 560  # largest width and height of a photo
 CROP_PX = 200
 GAP_PX = 16
-TITLE_PX = 56
+TITLE_PX, LINE_PX, TEXT_PX = 42, 22, 15
 DOT = 0.025  # radius of a landmark, in sides of the face
 MAX_LISTED = 8  # faces that are listed where none was compared
 WHITE, INK, GRAY, LIGHT = (255, 255, 255), (24, 24, 27), (113, 113, 122), (228, 228, 231)
 BOX, FRAME, LANDMARK = (250, 204, 21), (56, 189, 248), (244, 63, 94)
 COLOURS = {True: (21, 128, 61), False: (185, 28, 28), None: INK}
-WORDS = {True: "same person", False: "different people", None: "no threshold, no verdict"}
+UNSURE = (161, 98, 7)  # below the threshold, but more likely one person than two
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
 CORNERS = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
-
-Point = tuple[int, int]
 
 
 class FacePair(Protocol):
@@ -38,11 +36,10 @@ class FacePair(Protocol):
     @property
     def same(self) -> bool | None: ...
     @property
-    def score(self) -> float: ...
+    def words(self) -> str: ...
     @property
-    def threshold(self) -> float | None: ...
-    @property
-    def probability(self) -> float | None: ...
+    def chosen(self) -> str: ...
+    def details(self) -> list[str]: ...
     @property
     def left(self) -> AlignedFace | None: ...
     @property
@@ -119,21 +116,27 @@ def draw_overlay(
         BadData: The verdict has no faces.
     """
     title, colour, details = _headline(comparison)
-    columns = _draw_column(left, comparison.left), _draw_column(right, comparison.right)
+    width = 2 * COLUMN_PX + 3 * GAP_PX
+    lines = [part for line in details for part in _wrap(line, width - 2 * GAP_PX)]
+    chosen = "" if isinstance(comparison, NoVerdict) else comparison.chosen
+    sides = (left, comparison.left), (right, comparison.right)
+    columns = [_draw_column(photo, face, chosen) for photo, face in sides]
     photos_px = max(column.photo.height for column in columns)
-    width, height = 2 * COLUMN_PX + 3 * GAP_PX, 4 * GAP_PX + TITLE_PX + photos_px + CROP_PX
+    top = 2 * GAP_PX + TITLE_PX + LINE_PX * len(lines)
+    height = top + photos_px + CROP_PX + 2 * GAP_PX
     picture = Image.new("RGB", (width, height), WHITE)
     draw = ImageDraw.Draw(picture)
     draw.text((GAP_PX, GAP_PX), title, colour, _font(28))
-    _write(draw, (GAP_PX, GAP_PX + 36), [details], width - 2 * GAP_PX, GRAY)
+    _write(draw, (GAP_PX, GAP_PX + TITLE_PX), lines, GRAY)
     for number, column in enumerate(columns):
-        x, y = GAP_PX + number * (COLUMN_PX + GAP_PX), 2 * GAP_PX + TITLE_PX
+        x, y = GAP_PX + number * (COLUMN_PX + GAP_PX), top
         picture.paste(column.photo, (x, y))
         y += column.photo.height + GAP_PX
         if column.crop:
             picture.paste(column.crop, (x, y))
         text_x = x + (CROP_PX + GAP_PX if column.crop else 0)
-        _write(draw, (text_x, y), column.texts, x + COLUMN_PX - text_x)
+        room = x + COLUMN_PX - text_x
+        _write(draw, (text_x, y), [part for text in column.texts for part in _wrap(text, room)])
     return picture
 
 
@@ -141,21 +144,17 @@ def _font(size_px: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
     return ImageFont.load_default(size_px)
 
 
-def _headline(comparison: FacePair | NoVerdict) -> tuple[str, tuple[int, int, int], str]:
-    """Return the title, its colour and the line below it."""
+def _headline(comparison: FacePair | NoVerdict) -> tuple[str, tuple[int, int, int], list[str]]:
+    """Return the title, its colour and the lines below it."""
     if isinstance(comparison, NoVerdict):
-        return "no verdict", INK, comparison.reason
+        return "no verdict", INK, [comparison.reason]
     if comparison.left is None or comparison.right is None:
         raise BadData("a verdict without its faces cannot be drawn; use one that verify returned")
-    parts = [f"score {comparison.score:.4f}"]
-    if comparison.threshold is not None:
-        parts.append(f"threshold {comparison.threshold:.4f}")
-    if comparison.probability is not None:
-        parts.append(f"probability {comparison.probability:.3f} at equal priors")
-    return WORDS[comparison.same], COLOURS[comparison.same], ", ".join(parts)
+    colour = UNSURE if comparison.words == "not confirmed" else COLOURS[comparison.same]
+    return comparison.words, colour, comparison.details()
 
 
-def _draw_column(source: ImageSource, aligned: AlignedFace | None) -> _Column:
+def _draw_column(source: ImageSource, aligned: AlignedFace | None, chosen: str) -> _Column:
     try:
         photo = open_photo(source)
         image, scale = load_upright(photo, 2 * COLUMN_PX)
@@ -177,8 +176,8 @@ def _draw_column(source: ImageSource, aligned: AlignedFace | None) -> _Column:
         _draw_square(picture, to_crop, len(aligned.crop), len(aligned.crop), FRAME)
         _mark(picture, aligned.face.scaled(scale * factor))
     crop = Image.fromarray(aligned.crop).resize((CROP_PX, CROP_PX), Image.Resampling.BICUBIC)
-    texts = ["the model saw this:", aligned.describe(), *(hint.text for hint in aligned.hints)]
-    return _Column(picture, crop, texts)
+    hints = [hint.text for hint in aligned.hints]
+    return _Column(picture, crop, ["the model saw this:", aligned.describe(chosen), *hints])
 
 
 def _mark(picture: Image.Image, face: Face) -> None:
@@ -204,22 +203,22 @@ def _draw_square(
 
 def _write(
     draw: ImageDraw.ImageDraw,
-    corner: Point,
-    texts: list[str],
-    width_px: int,
+    corner: tuple[int, int],
+    lines: list[str],
     colour: tuple[int, int, int] = INK,
 ) -> None:
-    """Write paragraphs, broken into lines of at most `width_px`."""
-    lines = "\n".join(line for text in texts for line in _wrap(draw, text, width_px))
-    draw.multiline_text(corner, lines, colour, _font(14))
+    for number, line in enumerate(lines):
+        x, y = corner
+        draw.text((x, y + number * LINE_PX), line, colour, _font(TEXT_PX))
 
 
-def _wrap(draw: ImageDraw.ImageDraw, text: str, width_px: int) -> list[str]:
+def _wrap(text: str, width_px: int) -> list[str]:
     """Break a text into lines that fit into `width_px`."""
+    font = _font(TEXT_PX)
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
-        if draw.textlength(longer, _font(14)) <= width_px or not lines[-1]:
+        if font.getlength(longer) <= width_px or not lines[-1]:
             lines[-1] = longer
         else:
             lines.append(word)

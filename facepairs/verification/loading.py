@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.default import DEFAULT, FOLDER
 from facepairs.verification.scorer import BundleScorer, ExternalScorer, Scorer
 
 if TYPE_CHECKING:
@@ -27,6 +28,13 @@ def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
 
         return ExternalEmbedder.open(path)
     return Bundle.open(path, verify_files)
+
+
+def model_name(model: Model) -> str:
+    """Return what a command line calls a model: its path, or `default` for the package's own."""
+    if isinstance(model, Bundle):
+        return DEFAULT if model.folder == FOLDER else str(model.folder)
+    return str(model.path)
 
 
 def describe_scoring(model: Model) -> str:

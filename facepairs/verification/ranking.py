@@ -1,6 +1,7 @@
 """`verify PHOTO --against FOLDER`: one photo against all those below a folder, best first."""
 
 import csv
+import filecmp
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,26 +10,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.operating_point import OperatingPoint, gallery_point
 from facepairs.data.index import READABLE
 from facepairs.errors import BadData, BadImage
 from facepairs.support.atomic import atomic_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.bulk import CropReader
+from facepairs.verification.false_matches import ExpectedMatches, expected_json, expected_matches
 from facepairs.verification.pairs_file import printable
 from facepairs.verification.score_files import score_files
 from facepairs.verification.verifier import Verifier
 
-COLUMNS = ("left", "right", "score", "probability", "same", "error")
+COLUMNS = ("left", "right", "score", "match", "same_content", "error")
 
 
 class Match(NamedTuple):
-    """A photo that was compared; `path` is below the folder, the rest as in `Verdict`."""
+    """A photo that was compared.
 
+    Attributes:
+        rank: Its place, from 1.
+        path: Below the folder.
+        score: Higher is more alike.
+        match: score >= threshold; None without a threshold.
+        same_content: Whether its file is a copy of the photo: that it matches says nothing.
+    """
+
+    rank: int
     path: str
     score: float
-    probability: float | None
-    same: bool | None
+    match: bool | None
+    same_content: bool
 
 
 class Failure(NamedTuple):
@@ -42,27 +53,52 @@ class Failure(NamedTuple):
 class Ranking:
     """The photos of a folder by their similarity to one photo.
 
+    There are no probabilities: the best of many is no single comparison.
+
     Attributes:
         photo: The photo that the others are compared with.
-        matches: Best first, equal scores by path.
+        compared: Best first, equal scores by path.
         failed: Photos that could not be used, by path.
+        point: The threshold.
     """
 
     photo: Path
-    matches: list[Match]
+    compared: list[Match]
     failed: list[Failure]
+    point: OperatingPoint
+
+    @property
+    def matches(self) -> int | None:
+        """How many photos match, copies of the photo left out; None without a threshold."""
+        if self.point.threshold is None:
+            return None
+        return sum(bool(one.match) and not one.same_content for one in self.compared)
+
+    @property
+    def copies(self) -> int:
+        """How many photos have the content of the photo itself."""
+        return sum(one.same_content for one in self.compared)
+
+    @property
+    def expected(self) -> ExpectedMatches | None:
+        """How many strangers would match by chance; None where the errors are not known."""
+        return expected_matches(self.point, len(self.compared) - self.copies)
 
     def to_json(self, top: int) -> dict[str, Any]:
-        """Return a plain dict: the `top` best matches, and everything that failed."""
+        """Return a plain dict: the `top` best photos, counts, and everything that failed."""
         return {
             "photo": str(self.photo),
-            "compared": len(self.matches),
-            "matches": [match._asdict() for match in self.matches[:top]],
+            "compared": len(self.compared),
+            "matches": self.matches,
+            "same_content": self.copies,
+            **expected_json(self.expected),
+            **self.point.to_json(),
+            "photos": [match._asdict() for match in self.compared[:top]],
             "failed": [failure._asdict() for failure in self.failed],
         }
 
     def write(self, out: Path) -> None:
-        """Write CSV left,right,score,probability,same,error, whole or not at all.
+        """Write CSV left,right,score,match,same_content,error, whole or not at all.
 
         `left` is the photo, `right` a path below the folder; best first, failures last.
 
@@ -73,9 +109,10 @@ class Ranking:
         with atomic_file(out) as handle:
             writer = csv.writer(handle)
             writer.writerow(COLUMNS)
-            for path, score, probability, same in self.matches:
-                cell = None if same is None else int(same)
-                writer.writerow((photo, printable(path), score, probability, cell, ""))
+            for one in self.compared:
+                match = None if one.match is None else int(one.match)
+                cells = (one.score, match, int(one.same_content), "")
+                writer.writerow((photo, printable(one.path), *cells))
             for path, error in self.failed:
                 writer.writerow((photo, printable(path), "", "", "", printable(error)))
 
@@ -84,7 +121,7 @@ def rank_folder(
     verifier: Verifier,
     photo: Path,
     folder: Path,
-    point: OperatingPoint,
+    point: OperatingPoint | None = None,
     progress: ProgressCallback = ignore_progress,
 ) -> Ranking:
     """Compare a photo with every other image below a folder.
@@ -95,7 +132,8 @@ def rank_folder(
         verifier: Scores the photos; open it with one thread, as the work is spread over all cores.
         photo: The photo to compare the others with.
         folder: Searched in full depth.
-        point: The threshold.
+        point: The threshold; None for the model's default, raised until at most one stranger is
+            expected to match among all photos, see `gallery_point`.
         progress: Counts images.
 
     Returns:
@@ -120,16 +158,29 @@ def rank_folder(
     )
     if 0 in errors:
         raise BadImage(errors[0])
-    matches: list[Match] = []
-    failed: list[Failure] = []
-    for number, (score, name) in enumerate(zip(scores.tolist(), names, strict=True), 1):
-        if number in errors:
-            failed.append(Failure(name, errors[number]))
-        else:
-            verdict = verifier.verdict(score, point.threshold)
-            matches.append(Match(name, score, verdict.probability, verdict.same))
-    matches.sort(key=lambda match: (-match.score, match.path))
-    return Ranking(photo, matches, failed)
+    failed = [Failure(name, errors[k]) for k, name in enumerate(names, 1) if k in errors]
+    scored = zip(names, scores.tolist(), strict=True)
+    found = [pair for k, pair in enumerate(scored, 1) if k not in errors]
+    found.sort(key=lambda pair: (-pair[1], pair[0]))
+    point = point or gallery_point(verifier.bundle, verifier.operating_point(), len(found) or 1)
+    compared = [
+        Match(
+            rank=rank,
+            path=name,
+            score=score,
+            match=verifier.verdict(score, point).same,
+            same_content=_same_content(photo, folder / name),
+        )
+        for rank, (name, score) in enumerate(found, 1)
+    ]
+    return Ranking(photo, compared, failed, point)
+
+
+def _same_content(photo: Path, other: Path) -> bool:
+    try:
+        return filecmp.cmp(photo, other, shallow=False)
+    except OSError:  # it is gone by now
+        return False
 
 
 def _find_images(folder: Path, photo: Path) -> Iterator[str]:

@@ -42,13 +42,19 @@ _INPUT_TYPES = {
 
 
 def pair_scores(left: ScoreArray, right: ScoreArray) -> ScoreArray:
-    """Return the dot product of each row of `left` with that of `right`: float32[N, D] → [N].
+    """Return the cosine similarity of each row of `left` with that of `right`, from -1 to 1.
 
-    For L2-normalised embeddings this is the cosine similarity. Products commute, so score(a, b)
-    equals score(b, a) bit for bit.
+    Products commute, so score(a, b) equals score(b, a) bit for bit.
+
+    Args:
+        left: float32[N, D], rows of length 1 in L2.
+        right: float32[N, D], the same.
+
+    Returns:
+        float32[N].
     """
     scores: ScoreArray = (left * right).sum(axis=1, dtype=np.float32)
-    return scores
+    return np.clip(scores, -1, 1)  # rounding gives 1.0000001 for equal rows
 
 
 class OnnxSession:

@@ -1,5 +1,6 @@
 """`Verifier`: compare the faces of two photos, embed images, and score many pairs of files."""
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,15 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.operating_point import operating_point
-from facepairs.errors import BadData
+from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior, describe_prior
+from facepairs.bundles.operating_point import OperatingPoint, operating_point
+from facepairs.errors import BadConfig, BadData
 from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
 from facepairs.images.crop import Crop
 from facepairs.images.photo import ImageSource, open_photo
 from facepairs.support.background import Background
 from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.verification.false_matches import ExpectedMatches, expected_matches
 from facepairs.verification.loading import Model, open_model, open_scorer
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray, Scorer
+
+NOT_CONFIRMED = "more likely one person than two, but not by this standard"
 
 
 @dataclass(frozen=True)
@@ -27,9 +32,12 @@ class Verdict:
 
     Attributes:
         same: score >= threshold; None without a threshold.
-        probability: Calibrated P(same person) at equal priors; None without a calibration.
+        probability: P(same person) at `prior`; None without a calibration, and for a score that was
+            picked as the best of several, whose probability is not that of a single pair.
         score: The network's score; higher is more alike.
-        threshold: The threshold on the score; None for an external embedder without one.
+        point: The threshold on the score, what it promises, and the errors measured at it.
+        prior: Share of genuine pairs among those that are compared, for which `probability` holds.
+        comparisons: Of how many comparisons this is the best.
         left: The face of the first photo and its quality hints; None for a score alone.
         right: The face of the second photo. Equality of verdicts ignores both faces.
     """
@@ -37,7 +45,9 @@ class Verdict:
     same: bool | None
     probability: float | None
     score: float
-    threshold: float | None
+    point: OperatingPoint
+    prior: float = EQUAL_PRIORS
+    comparisons: int = 1
     left: AlignedFace | None = field(default=None, compare=False, repr=False)
     right: AlignedFace | None = field(default=None, compare=False, repr=False)
 
@@ -46,6 +56,75 @@ class Verdict:
         if self.same is None:
             raise BadData("no threshold, so no verdict; give one, or look at the score")
         return self.same
+
+    @property
+    def threshold(self) -> float | None:
+        """The threshold on the score; None for an external embedder without one."""
+        return self.point.threshold
+
+    @property
+    def words(self) -> str:
+        """`same person`, `different people`, or `not confirmed`, in between.
+
+        That is a score below the threshold, although one person is more likely than two.
+        Of several comparisons it is `match` or `no match`.
+        """
+        if self.same is None:
+            return "none: no threshold"
+        if self.comparisons > 1:
+            return "match" if self.same else "no match"
+        if self.same:
+            return "same person"
+        likely = self.probability is not None and self.probability >= 0.5
+        return "not confirmed" if likely else "different people"
+
+    @property
+    def chosen(self) -> str:
+        """Which of the faces of a photo was compared, in words."""
+        return "the best match" if self.comparisons > 1 else "the most prominent"
+
+    def describe_probability(self) -> str:
+        """Return the probability and its prior in words: `0.970 (at equal priors)`."""
+        if self.comparisons > 1:
+            return f"none: this is the best of {self.comparisons:,} comparisons"
+        if self.probability is None:
+            return "none: not calibrated"
+        edge = f"{self.probability:.3f}"
+        edge = {"1.000": "above 0.999", "0.000": "below 0.001"}.get(edge, edge)
+        return f"{edge} (at {describe_prior(self.prior)})"
+
+    @property
+    def expected_matches(self) -> ExpectedMatches | None:
+        """How many of the comparisons strangers would match by chance; None where not known."""
+        return expected_matches(self.point, self.comparisons)
+
+    def details(self) -> list[str]:
+        """Return probability, score and the errors at the threshold in words, a line each."""
+        score = f"score {self.score:.4f}"
+        if self.threshold is not None:
+            score += f", threshold {self.threshold:.4f} ({self.point.label})"
+        if self.comparisons > 1:
+            expected = self.expected_matches
+            errors = expected.describe("comparisons") if expected else "unknown"
+            return [f"best of {self.comparisons:,} comparisons", score, f"false matches: {errors}"]
+        meaning = [NOT_CONFIRMED] if self.words == "not confirmed" else []
+        expected_errors = f"errors at this threshold: {self.point.describe()}"
+        probability = f"probability {self.describe_probability()}"
+        return [*meaning, probability, score, *expected_errors.split("; ")]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain dict: verdict, same, probability, prior, score, and left and right faces.
+
+        The threshold and its errors are in `point.to_json()`.
+        """
+        return {
+            "verdict": None if self.same is None else self.words,
+            "same": self.same,
+            "probability": self.probability,
+            "prior": self.prior,
+            "score": self.score,
+            "faces": self.faces_json(),
+        }
 
     def faces_json(self) -> dict[str, Any]:
         """Return a plain dict of left and right, each as `AlignedFace.to_json` or None."""
@@ -57,7 +136,8 @@ class Verifier:
     """A model that is ready to compare faces; thread-safe, and can be pickled with its model.
 
     Example:
-        Verifier.load().verify("a.jpg", "b.jpg").probability
+        verdict = Verifier.load().verify("a.jpg", "b.jpg")
+        print(verdict.words, verdict.describe_probability(), verdict.point.describe())
 
     Args:
         bundle: A bundle or an external embedder.
@@ -148,39 +228,70 @@ class Verifier:
         b: ImageSource,
         threshold: float | None = None,
         max_fmr: float | None = None,
+        balanced: bool = False,
+        prior: float = EQUAL_PRIORS,
     ) -> Verdict:
         """Compare the most prominent faces of two photos; their order does not matter.
+
+        The model's default operating point decides; at most one of `threshold`, `max_fmr` and
+        `balanced` chooses another. `Verdict.point` has the errors to expect there.
 
         Args:
             a: A path, bytes, an open binary file, a Pillow image or an array; see `load_crop`.
             b: The other photo.
-            threshold: Accept from this score on, in place of the model's own threshold.
+            threshold: Accept from this score on.
             max_fmr: Use the model's threshold for this false match rate, 0 to 1.
+            balanced: Use the threshold at which the probability at equal priors is one half.
+            prior: Share of genuine pairs among those that you compare, in (0, 1). It changes the
+                probability, not the threshold.
 
         Raises:
             BadImage: A photo cannot be read.
             NoFace: A photo shows no face.
             TooSmallFace: A photo's face has too few pixels.
-            BadConfig: The threshold is not finite, the model has none for `max_fmr`, or both are
-                given.
+            BadConfig: The threshold is no score of this model, the model has none for `max_fmr`,
+                several thresholds are asked for, or the prior is outside (0, 1).
         """
-        return self.compare_faces(a, b, threshold, max_fmr, every=False)[0]
+        point = self.operating_point(threshold, max_fmr, balanced)
+        return self.compare_faces(a, b, point, prior, every=False)[0]
+
+    def operating_point(
+        self,
+        threshold: float | None = None,
+        max_fmr: float | None = None,
+        balanced: bool = False,
+    ) -> OperatingPoint:
+        """Choose a threshold; arguments and errors as in `verify`."""
+        if threshold is not None:
+            _check_threshold(self.bundle, threshold)
+        return operating_point(self.bundle, threshold, max_fmr, balanced)
 
     def compare_faces(
         self,
         a: ImageSource,
         b: ImageSource,
-        threshold: float | None = None,
-        max_fmr: float | None = None,
+        point: OperatingPoint | None = None,
+        prior: float = EQUAL_PRIORS,
         every: bool = True,
     ) -> list[Verdict]:
-        """Compare every face of `a` with every face of `b`; arguments and errors as in `verify`.
+        """Compare every face of `a` with every face of `b`.
+
+        Args:
+            a: One photo, see `verify`.
+            b: The other photo.
+            point: The threshold; None for the model's default.
+            prior: As for `verify`.
+            every: Without it only the most prominent faces are compared.
 
         Returns:
-            Verdicts by face of `a`, then of `b`, the most prominent faces first. Without `every`
-            only the most prominent faces are compared.
+            Verdicts by face of `a`, then of `b`, the most prominent faces first. Several have no
+            probability: the best of them is no single comparison, see `Verdict.expected_matches`.
+
+        Raises:
+            BadImage: As in `verify`, and so for NoFace, TooSmallFace and BadConfig.
         """
-        point = operating_point(self.bundle, threshold, max_fmr)
+        point = point or self.operating_point()
+        check_prior(prior)
         align_right: Callable[[], list[AlignedFace]]
         align_right = partial(self.align_faces, b, _name_of(b, "second image"), every)
         if self._quick:
@@ -188,8 +299,9 @@ class Verifier:
         left = self.align_faces(a, _name_of(a, "first image"), every)
         right = align_right()
         scores = self._score_all(*(np.stack([f.crop for f in side]) for side in (left, right)))
+        count = len(left) * len(right)
         return [
-            replace(self.verdict(score, point.threshold), left=one, right=other)
+            replace(self.verdict(score, point, prior, count), left=one, right=other)
             for one, row in zip(left, scores, strict=True)
             for other, score in zip(right, row.tolist(), strict=True)
         ]
@@ -204,12 +316,18 @@ class Verifier:
             score, rows, others = scorer.compare, scorer.embed(left), scorer.embed(right)
         return (score(np.broadcast_to(row, others.shape), others) for row in rows)
 
-    def verdict(self, score: float, threshold: float | None) -> Verdict:
-        """Return what a score means: its probability, and whether it reaches a threshold."""
-        calibration = self.bundle.calibration
-        probability = calibration.probability(score) if calibration else None
-        same = None if threshold is None else score >= threshold
-        return Verdict(same, probability, score, threshold)
+    def verdict(
+        self,
+        score: float,
+        point: OperatingPoint,
+        prior: float = EQUAL_PRIORS,
+        comparisons: int = 1,
+    ) -> Verdict:
+        """Return what a score means: whether it reaches a threshold, and its probability."""
+        calibration = self.bundle.calibration if comparisons == 1 else None
+        probability = calibration.probability(score, prior) if calibration else None
+        same = None if point.threshold is None else score >= point.threshold
+        return Verdict(same, probability, score, point, prior, comparisons)
 
     def embed(self, images: Iterable[ImageSource], workers: int | None = None) -> ScoreArray:
         """Embed images.
@@ -290,6 +408,24 @@ def _restore(bundle: Model, scorer: Scorer) -> Verifier:
     verifier = Verifier.__new__(Verifier)
     vars(verifier).update(bundle=bundle, scorer=scorer, _quick=False)
     return verifier
+
+
+def _check_threshold(model: Model, threshold: float) -> None:
+    """Raise BadConfig for a threshold that no score of the model can be."""
+    distance = getattr(model, "distance", "cosine")
+    if not math.isfinite(threshold):
+        return  # `operating_point` refuses it
+    if model.kind == "embedding" and distance == "cosine" and abs(threshold) > 1:
+        balanced = "" if model.threshold is None else f" such as {model.threshold:.3f}"
+        raise BadConfig(
+            f"the threshold is {threshold:g}, but scores of this model lie from -1 to 1; give one "
+            f"of them{balanced}"
+        )
+    if distance != "cosine" and threshold > 0:
+        raise BadConfig(
+            f"the threshold is {threshold:g}, but scores of this model are distances with a minus; "
+            f"give {-threshold:g}"
+        )
 
 
 def _name_of(source: ImageSource, name: str) -> str | None:

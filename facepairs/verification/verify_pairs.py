@@ -6,34 +6,40 @@ is done (per pair for a pair network). The distinct names and the computed value
 """
 
 import csv
+import filecmp
 import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.calibration import EQUAL_PRIORS, Calibration, check_prior
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.data.index import ReadFile
 from facepairs.errors import BadData
 from facepairs.faces.align import FaceCells
 from facepairs.faces.detector import DETECTOR
-from facepairs.support.checksum import checksummed_file, file_sha256
+from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
 from facepairs.verification.bulk import BulkScorer, CropReader, PairRows
+from facepairs.verification.loading import model_name
 from facepairs.verification.pairs_file import SIDES, ListedPair, PairsFile, printable
 from facepairs.verification.partial_results import PartialResults
+from facepairs.verification.provenance import Provenance, provenance_of, scores_file
 from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
 CHUNK_ROWS = 1024
 FACE_COLUMNS = tuple(f"{side}_{cell}" for side in SIDES for cell in FaceCells._fields)
+SAME_CONTENT = "same-content"  # among the hints of a pair that shows one file twice
+PAIRS_REMEMBERED = 4096  # whose files were compared
 RESULT_COLUMNS = ("score", "probability", "same", *FACE_COLUMNS, "error")
 
 
@@ -48,6 +54,7 @@ class PairsReport:
         images_failed: Images that cannot be used.
         several_faces: Images with several faces, of which the most prominent was used.
         hints: Images by kind of hint, see `faces.hints`.
+        same_content: Pairs of a photo and itself, or a copy: that these match says nothing.
         same: Pairs that were accepted; None without a threshold.
         seconds: Duration of the run.
     """
@@ -58,6 +65,7 @@ class PairsReport:
     images_failed: int
     several_faces: int
     hints: dict[str, int]
+    same_content: int
     same: int | None
     seconds: float
 
@@ -72,15 +80,18 @@ def verify_pairs(
     progress: ProgressFactory = ignore_phases,
     ordered_map: OrderedMap = thread_map,
     read_file: ReadFile | None = None,
+    prior: float = EQUAL_PRIORS,
+    name: str | None = None,
 ) -> PairsReport:
-    """Score every pair of a CSV file into another CSV file.
+    """Score every pair of a CSV file into another CSV file, and write where the scores come from.
 
     Args:
         verifier: Scores the pairs; open it with one thread, as the work is spread over all cores.
         pairs: CSV file with the columns left,right[,genuine][,fold].
         out: CSV file to write: the pairs in their order with score, probability, same (1 or 0),
             box, number of faces and hints of each side, and error, which is empty or what is wrong
-            with the line or its images. Interrupted work stays in OUT.partial.
+            with the line or its images. OUT.json has the provenance. Interrupted work stays in
+            OUT.partial.
         point: The threshold.
         root: Folder that the paths count from, None for the folder of `pairs`; with `read_file`,
             the text that names it in messages.
@@ -88,19 +99,27 @@ def verify_pairs(
         progress: Displays the phases of the work.
         ordered_map: Where the work is done: by default in threads over all cores.
         read_file: Reads an image by its path in `pairs`; by default from the file below `root`.
+        prior: The prior of the probabilities.
+        name: What the provenance calls `pairs`; None for its path.
 
     Raises:
+        BadConfig: The prior is outside (0, 1).
         BadData: The pairs file cannot be used as a whole, or `out` cannot be written.
         BadRun: OUT.partial is in use or belongs to other work.
     """
     started = time.monotonic()
+    check_prior(prior)
+    model = verifier.bundle
+    origin = provenance_of(
+        model, model_name(model), name or str(pairs), point, prior=prior, decisions=True
+    )
     file = PairsFile(pairs)
     root = pairs.parent if root is None else root
     if read_file is None and not Path(root).is_dir():
         raise BadData(f"{root}: not a folder; give the one that the paths in {pairs} count from")
     place = str(Path(root).resolve() if read_file is None else root)
     fingerprint = _fingerprint(verifier, file, place)
-    embeds = verifier.bundle.kind == "embedding"
+    embeds = model.kind == "embedding"
     with PartialResults(out, fingerprint, resume) as results:
         rows = _number_images(file, results)
         results.set_row_count(results.image_count if embeds else rows)
@@ -115,8 +134,16 @@ def verify_pairs(
         )
         pair_rows = (pair_rows for _, pair_rows in _read_chunks(file, results, rows))
         scorer.compute(pair_rows, progress("reading images" if embeds else "comparing images"))
-        writer = _ScoreWriter(file, results, scorer, point.threshold, verifier.bundle.calibration)
-        writer.write(out, rows, progress("writing scores"))
+        writer = _ScoreWriter(
+            file,
+            results,
+            scorer,
+            point.threshold,
+            model.calibration,
+            prior,
+            None if read_file else Path(root),
+        )
+        writer.write(out, origin, rows, progress("writing scores"))
         return PairsReport(
             pairs=rows,
             failed=writer.failed,
@@ -124,6 +151,7 @@ def verify_pairs(
             images_failed=results.failed_images,
             several_faces=results.several_faces,
             hints=results.hint_counts(),
+            same_content=writer.same_content,
             same=None if point.threshold is None else writer.same,
             seconds=time.monotonic() - started,
         )
@@ -185,13 +213,19 @@ class _ScoreWriter:
     scorer: BulkScorer
     threshold: float | None
     calibration: Calibration | None
+    prior: float
+    folder: Path | None  # of the images, where they are files
     failed: int = 0
     same: int = 0
+    same_content: int = 0
 
-    def write(self, out: Path, total: int, progress: ProgressCallback) -> None:
+    def __post_init__(self) -> None:
+        self._is_copy = lru_cache(PAIRS_REMEMBERED)(self._compare_files)
+
+    def write(self, out: Path, origin: Provenance, total: int, progress: ProgressCallback) -> None:
         """Write all rows; raise BadData if the pairs file changed or `out` cannot be written."""
         done = 0
-        with checksummed_file(out) as handle:
+        with scores_file(out, origin) as handle:
             writer = csv.writer(handle)
             writer.writerow((*SIDES, *self.file.kept, *RESULT_COLUMNS))
             for rows, numbers in _read_chunks(self.file, self.results, total):
@@ -201,18 +235,35 @@ class _ScoreWriter:
 
     def _output_rows(self, rows: list[ListedPair], numbers: PairRows) -> Iterator[Iterable[object]]:
         scores = self.scorer.scores(numbers)
-        cells = self._result_cells(scores)
+        results = self._result_cells(scores)
         images = np.unique([numbers.left, numbers.right]).tolist()
         faces = {image: self.results.image_face(image) for image in images}
         for number, row in enumerate(rows):
-            error, result = row.error, next(cells)
+            error, result = row.error, next(results)
             sides = int(numbers.left[number]), int(numbers.right[number])
             if not error and np.isnan(scores[number]):
                 error = "; ".join(filter(None, map(self.results.image_error, dict.fromkeys(sides))))
             self.failed += bool(error)
             names = map(printable, (row.left, row.right, *row.kept))
-            found = chain.from_iterable(faces[image] for image in sides)
+            cells = [faces[image] for image in sides]
+            if not error and self._is_copy(*sides):
+                self.same_content += 1
+                hints = (f"{cell.hints} {SAME_CONTENT}".strip() for cell in cells)
+                cells = [cell._replace(hints=one) for cell, one in zip(cells, hints, strict=True)]
+            found = chain.from_iterable(cells)
             yield chain(names, ("", "", "") if error else result, found, (printable(error),))
+
+    def _compare_files(self, left: int, right: int) -> bool:
+        """Tell whether two images have the same content; of remote ones, only by their names."""
+        if left == right:
+            return True
+        if self.folder is None:
+            return False
+        one, other = (self.folder / self.results.image_name(image) for image in (left, right))
+        try:
+            return filecmp.cmp(one, other, shallow=False)
+        except OSError:  # it is gone by now
+            return False
 
     def _result_cells(self, scores: ScoreArray) -> Iterator[tuple[object, object, object]]:
         """Return score, probability and same of each row; unknown ones are empty."""
@@ -220,7 +271,7 @@ class _ScoreWriter:
         probability: Iterable[object] = [""] * len(values)
         same: Iterable[object] = probability
         if self.calibration is not None:
-            probability = self.calibration.probability(values).tolist()
+            probability = self.calibration.probability(values, self.prior).tolist()
         if self.threshold is not None:
             accepted = values >= self.threshold
             self.same += int(accepted.sum())
