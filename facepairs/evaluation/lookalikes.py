@@ -5,9 +5,9 @@ those who compare photos mostly compare people of one sex, age and origin. Nothi
 inferred about anybody. Photos are clustered by their embeddings, and impostor pairs within a
 cluster are the hard ones.
 
-CLUSTERS: chosen on the people of LFW's View 1 test set. With 8 clusters, a threshold that accepts 1
-of 100 look-alikes accepts 1 of 130 pairs of women (told by first names, for this choice only); a
-threshold that accepts 1 of 100 strangers at random accepts 1 of 33 of them.
+CLUSTERS: chosen on the people of LFW's View 1 test set with `scripts/studies/look_alikes.py`. With
+8 clusters, a threshold that accepts 1 of 100 look-alikes accepts fewer than 1 of 100 pairs of women
+(told by first names, for this choice only); one that accepts 1 of 100 strangers at random accepts 3.
 """
 
 import numpy as np
@@ -20,12 +20,15 @@ PEOPLE_PER_CLUSTER = 20  # at least: they form 190 pairs of strangers
 Clusters = npt.NDArray[np.int16]
 
 
-def find_clusters(embeddings: npt.NDArray[np.float32], person: Ints) -> Clusters | None:
+def find_clusters(
+    embeddings: npt.NDArray[np.float32], person: Ints, most: int = CLUSTERS
+) -> Clusters | None:
     """Cluster photos of people that a network was not trained on.
 
     Args:
         embeddings: float32[N, D]; rows of NaN are photos that cannot be used.
         person: int[N], the person of each photo.
+        most: How many clusters there are at most.
 
     Returns:
         int16[N], the cluster of each photo from 1, 0 for those that cannot be used; None with too
@@ -35,7 +38,7 @@ def find_clusters(embeddings: npt.NDArray[np.float32], person: Ints) -> Clusters
 
     usable = np.isfinite(embeddings).all(axis=1)
     people = len(np.unique(person[usable]))
-    count = min(CLUSTERS, people // PEOPLE_PER_CLUSTER)
+    count = min(most, people // PEOPLE_PER_CLUSTER)
     if count < 2:
         return None
     rows = embeddings[usable]

@@ -45,6 +45,7 @@ class Stream(IntEnum):
     AUGMENTATION = 16
     DROPOUT = 17
     BOOTSTRAP_PEOPLE = 18
+    LOOK_ALIKES_STUDY = 19
 
 
 def raw_words(
