@@ -167,12 +167,12 @@ class TrainConfig:
             )
         if self.model == "siamese" and self.cache:
             raise BadConfig(
-                "siamese learns from descriptors of each image, and a cache of pairs has none; use "
+                "siamese needs each image by itself, and a cache holds pairs only; use "
                 "--store files or memory, or --model siamese-conv"
             )
         if self.sampler == "article" and (self.model, self.cache) != ("difference", ""):
             raise BadConfig(
-                "sampler article is for comparison only: it goes with model difference and no cache"
+                "sampler article is for comparison only: use it with model difference and no cache"
             )
         self._check_loss()
 

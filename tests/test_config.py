@@ -36,7 +36,7 @@ def test_toml_round_trip(seed, share, image_size, skip):
         ({"patience": 0}, "patience is 0; use a whole number from 1"),
         (
             {"several_share": 0},
-            "several_share is 0; use a number above 0 up to 1 or one of natural",
+            "several_share is 0; use a number above 0 up to 1 or one of na",
         ),
         ({"image_size": 63}, "image_size is 63; use a whole number from 64 to 224"),
         ({"image_size": 100}, "image_size is 100; siamese needs a multiple of 16 from 96 on"),

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from facepairs.config import TrainConfig
     from facepairs.training.run_folder.result import TrainReport
 
+MINUTES_FROM_S = 120
 EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
 
 
@@ -184,14 +185,18 @@ def _rows(report: "TrainReport", data: Path, settings: "TrainConfig") -> list[tu
 
 def _describe_epochs(report: "TrainReport") -> str:
     """Say how long training took, alone and in all, and which epoch was kept."""
-    minutes = f"{report.wall_seconds / 60:.1f} minutes"
+    wall = _duration(report.wall_seconds)
     if not report.epochs:
-        return f"in {minutes}, with preparation and export"
+        return f"in {wall}, with preparation and export"
     kept = f"; the best, epoch {report.epoch}, was kept" if report.val_people else ""
     return (
-        f"{counted(report.epochs, 'epoch')} in {report.seconds / 60:.1f} minutes, {minutes} with "
+        f"{counted(report.epochs, 'epoch')} in {_duration(report.seconds)}, {wall} with "
         f"preparation and export{kept}"
     )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes" if seconds >= MINUTES_FROM_S else f"{seconds:.0f} seconds"
 
 
 def _describe_people(report: "TrainReport") -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON, MIN_PAIRS, MIN_PEOPLE
 from facepairs.errors import NotEnough
+from facepairs.support.words import counted
 
 MIN_OTHER_PEOPLE = 2  # with 2 photos or more, in the training part and in the test part
 # With 2 photos or more, in a validation part. An AUC of fewer people orders epochs by chance.
@@ -56,9 +57,9 @@ def split_people(
     The shares apply separately to the people with two photos or more and to the others, so that
     each part can form genuine pairs. In a small folder the calibration part gets more than its
     share: as many people as a calibration needs (`data.minimums`). Validation people are taken from
-    those who would be trained on, so the other two parts do not depend on their share; there are
-    none if fewer than MIN_VALIDATION_PEOPLE of them have two photos, or if these were more than
-    MAX_VALIDATION_SHARE of those who would be trained on.
+    those who would be trained on, so the other two parts do not depend on their share. If their
+    share is less than MIN_VALIDATION_PEOPLE, they are as many where that is at most
+    MAX_VALIDATION_SHARE of those who would be trained on, else there are none.
 
     Args:
         index: The index of the images.
@@ -84,9 +85,9 @@ def split_people(
     test = max(min(_count(len(several), test_share), available - calibration), min_test)
     if available < calibration + test:
         raise NotEnough(
-            f"{index.root}: {len(several)} people have 2 photos or more and form "
-            f"{int(_possible_pairs(index, several).sum())} genuine pairs; "
-            f"{calibration + test + MIN_OTHER_PEOPLE} or more are needed: {calibration} to "
+            f"{index.root}: {counted(len(several), 'person', 'people')} with 2 photos or more, in "
+            f"{counted(int(_possible_pairs(index, several).sum()), 'genuine pair')}; "
+            f"{calibration + test + MIN_OTHER_PEOPLE} people or more are needed: {calibration} to "
             f"calibrate ({MIN_PAIRS} genuine pairs of {MIN_PEOPLE} people at least), {test} to "
             f"test and {MIN_OTHER_PEOPLE} to train on; add people or photos"
         )
@@ -101,10 +102,11 @@ def split_people(
 
 def _validation_count(people: int, others: int, share: float) -> int:
     """Return how many people with two photos validate, 0 where they are too few."""
-    if share == 0:
-        return 0
-    wanted = max(_count(people, share), MIN_VALIDATION_PEOPLE)
-    return wanted if wanted <= max(share, MAX_VALIDATION_SHARE) * (people - others) else 0
+    wanted, available = _count(people, share), people - others
+    if wanted >= MIN_VALIDATION_PEOPLE and wanted <= available - MIN_OTHER_PEOPLE:
+        return wanted
+    enough = share > 0 and MAX_VALIDATION_SHARE * available >= MIN_VALIDATION_PEOPLE
+    return MIN_VALIDATION_PEOPLE if enough else 0
 
 
 def _cut(people: People, calibration: int, test: int, validation: int) -> tuple[People, ...]:

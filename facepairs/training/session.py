@@ -220,7 +220,7 @@ class Session:
         """Keep the weights of the last epoch for the bundle if no earlier epoch is as good."""
         state = self.state
         if self.chooses_epoch and self.kept_row is state.progress.history[-1]:
-            state.best_weights = [np.array(variable) for variable in state.network.variables]
+            state.best_weights = [np.asarray(v).copy() for v in state.network.variables]
 
     def network_for_export(self) -> Network:
         """Return the network with the weights of the epoch that is kept, on a single device."""

@@ -46,7 +46,8 @@ def repeatable(request, faces, tmp_path_factory):
 def test_training_leaves_a_whole_run_folder(run):
     out, report, messages = run
     assert {p.name for p in out.iterdir()} == {
-        "bundle", "checkpoint.npz", "config.toml", "history.json", "log.txt", "tensorboard",
+        "bundle", "checkpoint.npz", "config.toml", "history.json", "log.txt", "result.json",
+        "tensorboard",
     }  # fmt: skip
     assert report["epochs"] == 2
     assert report["bundle"] == str(out / "bundle")

@@ -42,7 +42,8 @@ def test_two_workers_train_and_one_writes(faces, settings, tmp_path):
     assert other_worker["bundle"] is None
     assert other_worker["val_auc"] == chief["val_auc"]  # the same weights on both
     assert {p.name for p in out.iterdir()} == {
-        "bundle", "checkpoint.npz", "config.toml", "history.json", "log.txt", "tensorboard",
+        "bundle", "checkpoint.npz", "config.toml", "history.json", "log.txt", "result.json",
+        "tensorboard",
     }  # fmt: skip
     assert (out / "log.txt").read_text().count("epoch=1") == 1
 

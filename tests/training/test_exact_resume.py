@@ -79,6 +79,47 @@ def test_stopping_twice_does_not_change_the_weights(faces, tmp_path, monkeypatch
     assert learned(out) == learned(tmp_path / "whole")
 
 
+def kept_epoch(out):
+    rows = json.loads((out / "history.json").read_text())
+    return max(rows, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
+
+
+def test_the_best_epoch_is_kept_and_survives_kills(many_faces, tmp_path, monkeypatch):
+    config = TrainConfig().replace(
+        **{**SMALL, "model": "difference", "epochs": 3, "validation_share": 0.3},
+        learning_rate=1e-2,  # so high that training fails after the first epoch
+    )
+    report = run(many_faces, tmp_path / "whole", config)
+    assert report.val_people == 14
+    assert report.epoch == kept_epoch(tmp_path / "whole") < 3
+    rows = json.loads((tmp_path / "whole" / "history.json").read_text())
+    assert report.val_auc == rows[report.epoch - 1]["val_auc"] >= rows[-1]["val_auc"]
+    bundle = Bundle.open(tmp_path / "whole" / "bundle")
+    assert bundle.raw["training"]["epoch"] == report.epoch
+    assert bundle.raw["training"]["val_people"] == 14
+    index, _, split = prepare(many_faces, config, print)
+    names = [index.people[person] for person in split.validation]
+    assert bundle.trained_on(names).all()
+    out = tmp_path / "stopped"
+    for number, step in enumerate((STEPS + 2, 3 * STEPS - 1)):
+        with monkeypatch.context() as patch:
+            stop_after(patch, step)
+            assert run(many_faces, out, config, resume=number > 0).interrupted
+    again = run(many_faces, out, config, resume=True)
+    assert (again.epoch, again.val_auc) == (report.epoch, report.val_auc)
+    assert learned(out) == learned(tmp_path / "whole")
+
+
+def test_patience_stops_when_no_epoch_is_better(many_faces, tmp_path):
+    config = TrainConfig().replace(
+        **{**SMALL, "model": "difference", "epochs": 30, "patience": 1, "validation_share": 0.3}
+    )
+    report = run(many_faces, tmp_path, config)
+    assert report.epochs < 30
+    assert report.epochs == report.epoch + 1 == kept_epoch(tmp_path) + 1
+    assert "no validation AUC since epoch" in (tmp_path / "log.txt").read_text()
+
+
 def test_a_run_of_an_older_version_is_resumed_without_looking_for_faces(faces, tmp_path):
     config = TrainConfig().replace(model="difference", align="none", **SMALL)
     run(faces, tmp_path, config)

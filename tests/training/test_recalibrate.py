@@ -204,8 +204,8 @@ def test_pairs_can_be_given_as_a_file(bundle, faces, tmp_path):
     [
         (5, 4, "20 genuine pairs of 6 people or more are needed, these photos give 30 of 5 people"),
         (7, 2, "these photos give 7 of 7 people: add people with 2 photos or more"),
-        (9, 1, "these photos give 0 of 0 people"),
-        (1, 4, "these photos give 0 of 0 people"),
+        (9, 1, "these photos give none: add people"),
+        (1, 4, "these photos give none: add people"),
     ],
 )
 def test_too_few_pairs_are_refused(bundle, faces, tmp_path, people, photos, message):

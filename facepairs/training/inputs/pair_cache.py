@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from facepairs.config import TrainConfig, load_config
+from facepairs.config import TrainConfig, load_config, name_options
 from facepairs.data.index import FaceIndex, ReadFile
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData
@@ -113,7 +113,8 @@ def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConf
     Raises:
         BadConfig: A setting cannot be used, or the model does not train from a cache.
     """
-    config = _base_config(config_file).replace(**options)
+    with name_options(options, str(config_file or "")):
+        config = _base_config(config_file).replace(**options)
     if config.model == "siamese":
         raise BadConfig(
             "siamese does not train from a cache of pairs; give --model difference or siamese-conv"

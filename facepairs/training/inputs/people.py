@@ -18,6 +18,7 @@ from facepairs.errors import BadData, NotEnough
 from facepairs.faces.inspection import inspect_photos
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop_plan import CropPlan
+from facepairs.pipeline.records.manifest import read_manifest
 from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
 from facepairs.support.words import counted
@@ -104,6 +105,8 @@ def prepare(
         BadData: A photo cannot be used and `config.skip_bad` is false.
         NotEnough: There are too few people to train on and to calibrate with.
     """
+    if config.cache:
+        read_manifest(Path(config.cache))  # a missing cache is reported before any work
     index = FaceIndex.scan(data)
     choose_people(index, config)  # too few people are reported before all photos are searched
     index, table = usable_photos(index, config.align, config.skip_bad, log, progress)

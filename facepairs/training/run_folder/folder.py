@@ -26,7 +26,8 @@ from facepairs.training.inputs.initial_weights import settings_from_bundle
 CONFIG, BUNDLE, RESULT = "config.toml", "bundle", "result.json"
 # Settings that `--resume` may change.
 CHANGEABLE = {"epochs", "minutes", "patience", "checkpoint_minutes"}
-WRITTEN_FIRST = ("run.lock", "log.txt")  # before config.toml, which makes a folder a run
+LOCK = "run.lock"
+WRITTEN_FIRST = (LOCK, "log.txt")  # before config.toml, which makes a folder a run
 
 
 def resolve_config(
@@ -82,7 +83,8 @@ def check_place(
 
     Raises:
         BadConfig: `out` is the folder of faces or inside it.
-        BadRun: `out` holds something and `resume` is false, or nothing and `resume` is true.
+        BadRun: `out` holds something and `resume` is false, or nothing and `resume` is true, or
+            another process works there.
     """
     if out.resolve() == data.resolve():
         raise BadConfig(f"{out} is the folder of faces itself; choose another --out")
@@ -96,6 +98,9 @@ def check_place(
         raise BadRun(f"{out}: nothing to resume; leave out --resume")
     if names and not resume:
         raise BadRun(_describe_occupied(out, names, marks))
+    if (out / LOCK).exists():
+        with held(out / LOCK, out):  # raises if another process works there
+            pass
 
 
 def _contents(out: Path) -> list[str]:
@@ -141,7 +146,7 @@ class RunFolder:
             return self
         if not self.resume and (names := _contents(self.path)):
             raise BadRun(_describe_occupied(self.path, names))
-        self._lock.enter_context(held(self.path / "run.lock", self.path))
+        self._lock.enter_context(held(self.path / LOCK, self.path))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -157,7 +157,7 @@ def test_folds_of_an_older_version_kept_the_last_epoch_and_wrote_zeros(tmp_path)
     older = path.read_text().replace("validation_share = 0.0\n", "")
     path.write_text(older + "epochs = 0\nminutes = 0.0\nmargin = 0.0\n")
     keep_settings(tmp_path, "siamese", config, DIGESTS)
-    with pytest.raises(BadRun, match="validation_share was 0.0 and is 0.04: all folds"):
+    with pytest.raises(BadRun, match=r"validation_share was 0\.0 and is 0\.04: all folds"):
         keep_settings(tmp_path, "siamese", config.replace(validation_share=0.04), DIGESTS)
 
 

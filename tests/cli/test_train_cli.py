@@ -1,0 +1,150 @@
+"""What `facepairs train` says: refusals before any work, honest times, and the epoch it keeps."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import facepairs, in_process
+
+from facepairs.support.lock import held
+
+SHORT = """
+model = "difference"
+pairs_per_epoch = 128
+batch_size = 32
+calibration_pairs = 100
+"""
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    path = tmp_path_factory.mktemp("settings") / "short.toml"
+    path.write_text(SHORT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(many_faces, settings, tmp_path_factory):
+    """A finished run of two epochs, and what the command printed."""
+    out = tmp_path_factory.mktemp("finished") / "run"
+    done = in_process(
+        "train", many_faces, "--out", out, "--config", settings, "--epochs", 2, check=0
+    )
+    return out, done
+
+
+def contents(folder: Path) -> dict[str, tuple[int, int]]:
+    found = {str(path): path.stat() for path in folder.rglob("*") if path.is_file()}
+    return {path: (stat.st_mtime_ns, stat.st_size) for path, stat in found.items()}
+
+
+def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished):
+    out, done = finished
+    report = json.loads((out / "result.json").read_text())
+    assert report["wall_seconds"] > report["seconds"] > 0
+    assert report["people"]["validation"] == report["val_people"] == 0
+    assert (report["epochs"], report["epoch"]) == (2, 2)
+    assert "with preparation and export" in done.stdout
+    calibrating = report["people"]["calibration"]
+    assert f"measured on the {calibrating} people who set the threshold" in done.stdout
+    assert "too few people to choose the best epoch: the last one is kept" in done.stderr
+    assert (
+        "warning: few people, so figures mean little: where nobody was judged wrongly, the true "
+        f"error rate may still be as high as this: {calibrating} calibration people 41%, "
+    ) in done.stderr
+
+
+def test_validation_people_choose_the_epoch_and_the_result_counts_them(
+    many_faces, settings, tmp_path
+):
+    file = tmp_path / "settings.toml"
+    file.write_text(settings.read_text() + "validation_share = 0.3\nlearning_rate = 0.01\n")
+    run = tmp_path / "run"
+    done = in_process(
+        "train", many_faces, "--out", run, "--config", file, "--epochs", 9, "--patience", 2, check=0
+    )
+    report = json.loads((run / "result.json").read_text())
+    assert report["val_people"] == 14
+    assert f"the best, epoch {report['epoch']}, was kept" in done.stdout
+    assert "measured on 14 people who are not trained on" in done.stdout
+    assert "14 people set aside to choose the epoch" in done.stderr
+    assert report["epochs"] == min(9, report["epoch"] + 2)
+    identities = json.loads((run / "bundle" / "identities.json").read_text())
+    people = report["people"]
+    assert len(identities["training"]) == people["training"] + people["validation"]
+
+
+def test_resuming_a_finished_run_does_nothing_and_says_so(finished, many_faces):
+    out, done = finished
+    before = contents(out)
+    for more in ((), ("--epochs", 2), ("--epochs", 1), ("--minutes", 0.01)):
+        again = in_process("train", many_faces, "--out", out, "--resume", *more, check=0)
+        assert again.stdout == done.stdout
+        assert again.stderr == (
+            f"{out} is finished after 2 epochs; nothing was done (for more: --resume --epochs 4)\n"
+        )
+    printed = in_process("train", many_faces, "--out", out, "--resume", "--json", check=0).stdout
+    assert json.loads(printed)["bundle"] == str(out / "bundle")
+    assert contents(out) == before
+
+
+def test_resuming_a_finished_run_with_more_epochs_trains_them(many_faces, settings, tmp_path):
+    train = ("train", many_faces, "--out", tmp_path / "run")
+    in_process(*train, "--config", settings, "--epochs", 1, check=0)
+    done = in_process(*train, "--resume", "--epochs", 2, "--json", check=0)
+    assert json.loads(done.stdout)["epochs"] == 2
+    assert "resuming at step 4 of 8" in done.stderr
+
+
+def test_a_minute_counts_the_whole_command(many_faces, settings, tmp_path):
+    """The first epoch is always trained; preparation alone takes longer than asked for."""
+    done = facepairs(
+        "train", many_faces, "--out", tmp_path / "run", "--config", settings, "--minutes", 0.01,
+        "--json", check=0,
+    )  # fmt: skip
+    report = json.loads(done.stdout)
+    assert report["epochs"] == 1
+    assert report["wall_seconds"] > 0.6
+    assert "more than the 0.01 minutes asked for; no more than one epoch is trained" in done.stderr
+
+
+REFUSALS = [
+    (["--out", "{run}"], "{run} holds a run already; continue it with --resume or choose"),
+    (["--out", "{photos}"], "{photos} is a folder of photos, no run; choose a new folder"),
+    (["--out", "{faces}"], "{faces} is the folder of faces itself; choose another --out"),
+    (["--out", "{faces}/run"], "{faces}/run lies in the folder of faces; choose another --out"),
+    (["--out", "{tmp}/used"], "is in use by process"),
+    (["--epochs", "0"], "--epochs is 0; use a whole number from 1 to 100000"),
+    (["--minutes", "0"], "--minutes is 0.0; use a number from 0.01 to 100000"),
+    (["--patience", "0"], "--patience is 0; use a whole number from 1"),
+    (["--batch-size", "1"], "--batch-size is 1; use a whole number from 2 to 4096"),
+    (["--resume", "--out", "{run}", "--seed", "3"], "--resume keeps the run's own settings; leave"),
+    (["--store", "tfrecord", "--cache", "{tmp}/none"], "{tmp}/none"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "why"), REFUSALS)
+def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
+    arguments, why, finished, many_faces, tmp_path
+):
+    photos = tmp_path / "photos"
+    (photos / "Ann").mkdir(parents=True)
+    (photos / "Ann" / "1.jpg").write_bytes(b"\xff")
+    names = {"run": finished[0], "photos": photos, "faces": many_faces, "tmp": tmp_path}
+    filled = [argument.format(**names) for argument in arguments]
+    code = (
+        "import sys; from facepairs.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print('HEAVY', sorted({'tensorflow', 'onnxruntime'} & set(sys.modules)), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, "train", str(many_faces), "--model", "difference"]
+    if "--resume" in filled:
+        command = command[:-2]
+    with held(tmp_path / "used" / "run.lock", tmp_path):
+        done = subprocess.run([*command, *filled], capture_output=True, text=True, check=True)
+    message, heavy = done.stderr.splitlines()
+    assert heavy == "HEAVY []"
+    assert why.format(**names) in message
