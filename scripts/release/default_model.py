@@ -18,7 +18,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import FOLDER
@@ -28,7 +27,7 @@ from facepairs.cli.output import ERROR, INTERRUPTED, log, print_error, progress_
 from facepairs.config import TrainConfig, from_saved, load_config
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
-from facepairs.errors import BadConfig, BadData, FacepairsError, NotEnough
+from facepairs.errors import BadConfig, BadData, FacepairsError
 from facepairs.evaluation.lookalikes import CLUSTERS
 from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
 from facepairs.evaluation.pair_scores import ScoredPairs, add_impostors, score_pairs
@@ -131,8 +130,11 @@ def calibration_of(view2: View2, folder: Path, log: MessageCallback) -> FittedCa
     genuine = np.concatenate([part.pairs.genuine for part in parts])
     score = np.concatenate([part.score for part in parts])
     fold_of = np.repeat(np.arange(len(parts)), [len(part.score) for part in parts])
-    cluster = np.concatenate([clusters_of(part) for part in parts])
-    numbered = np.where(cluster > 0, cluster + CLUSTERS * fold_of, 0)  # each fold has its own
+    clusters = [part.cluster for part in parts if part.cluster is not None]
+    numbered = None
+    if len(clusters) == len(parts):  # each fold has its own
+        cluster = np.concatenate(clusters).astype(np.int64)
+        numbered = np.where(cluster > 0, cluster + CLUSTERS * fold_of, 0)
     left, right = (np.concatenate(side) for side in zip(*(p.people for p in parts), strict=True))
     return calibrate(
         genuine,
@@ -145,17 +147,12 @@ def calibration_of(view2: View2, folder: Path, log: MessageCallback) -> FittedCa
     )
 
 
-def clusters_of(scored: ScoredPairs) -> npt.NDArray[np.int64]:
-    """Return the clusters of a fold's pairs; raises NotEnough where it has none."""
-    if scored.cluster is None:
-        raise NotEnough("a fold has too few people to tell who looks alike; use all of LFW")
-    return scored.cluster.astype(np.int64)
-
-
 def describe_clusters(errors: ErrorTable) -> str:
-    """Return for the card how the FMR at the default threshold differs between clusters."""
+    """Return for the card how the FMR at the default threshold differs between clusters, or ""."""
     rates = sorted(row.fmr.rate for row in errors.clusters if row.fmr)
-    middle, worst = np.median(rates), rates[-(len(rates) // 10)]
+    if not rates:
+        return ""
+    middle, worst = np.median(rates), rates[-max(1, len(rates) // 10)]
     return (
         f"The photos of each fold's people fall into {CLUSTERS} clusters of look-alikes, "
         f"{len(rates)} in all. At the default threshold the median cluster accepts "
@@ -215,7 +212,7 @@ def publish(
         "training": {**trained.raw["training"], "protocol": "everyone"},
         "results": {"view2": figures},
         "note": NOTE,
-        "failures": describe_clusters(calibration.errors),
+        "failures": describe_clusters(calibration.errors) or None,
         **calibration.manifest_fields(),
     }
     return rewrite_bundle(trained, out, changes, errors=errors)
