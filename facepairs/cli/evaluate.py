@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from facepairs.cli.options import Json, Lists, Pairs, SkipBad, typed_command
+from facepairs.cli.options import Groups, Json, Lists, Pairs, SkipBad, typed_command
 from facepairs.cli.output import log, print_json, print_rows, progress_display
 from facepairs.support.outputs import check_output_file
 
@@ -33,7 +33,11 @@ def evaluate(
     pairs: Pairs = None,
     scores: Annotated[Path | None, Option(help="Scores file to read and measure.")] = None,
     threshold: Annotated[
-        float | None, Option(help="With one scores file: accept at this score and above.")
+        float | None,
+        Option(
+            help="With one scores file: accept at this score and above. [default: as the file or "
+            "its model decides]",
+        ),
     ] = None,
     out: Annotated[
         Path | None, Option(help="Scores file to write, with one BUNDLE and DATA.")
@@ -49,17 +53,20 @@ def evaluate(
         bool,
         Option("--no-images", help="No photos in the report; names of files and people remain."),
     ] = False,
+    groups: Groups = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
     """Measure a verifier on people that it does not know, or any scores file; compare several.
 
-    Accuracy is at a threshold that was set without the pairs it is reported on. Several verifiers
-    are compared on the same pairs: McNemar's test for accuracy, a paired bootstrap for the rest.
+    First the balanced accuracy, the mean of the shares of strangers and of genuine pairs decided
+    rightly, then the errors as verify decides. No threshold comes from the pairs it is reported on.
+    Several verifiers are compared on the same pairs.
     """
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.report.summary_tables import (
         comparison_lines,
+        group_lines,
         source_rows,
         summary_rows,
     )
@@ -68,7 +75,7 @@ def evaluate(
     check_places(report, report_dir)
     for path in (out, report):
         if path is not None:
-            check_output_file(path, [read for read in (scores, pairs) if read is not None])
+            check_output_file(path, [read for read in (scores, pairs, groups) if read is not None])
     progress = progress_display(json)
     result = measure(
         bundles or [],
@@ -78,6 +85,7 @@ def evaluate(
         scores=scores,
         scores_out=out,
         threshold=threshold,
+        groups_csv=groups,
         skip_bad=skip_bad,
         progress=progress,
     )
@@ -92,6 +100,8 @@ def evaluate(
     else:
         summary = result.measurements[0].summary
         print_rows([*source_rows(summary), *summary_rows(summary)])
-    for path in (report, report_dir):
+        for line in group_lines(summary):
+            print(line)
+    for path in (out, report, report_dir):
         if path and not json:
             log(f"written: {path}")

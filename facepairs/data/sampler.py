@@ -15,6 +15,7 @@ import numpy.typing as npt
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadConfig, NotEnough
 from facepairs.support.random_streams import Stream, raw_words, unit
+from facepairs.support.words import counted
 
 WORDS_PER_PAIR = 5
 BLOCK_PAIRS = 1024
@@ -82,8 +83,8 @@ class PairSampler:
         raw_words(seed, Stream.PAIRS, 0, 0, 1)  # refuses a seed out of range
         if genuine_share > 0 and not len(self._several):
             raise NotEnough(
-                f"genuine pairs need people with 2 photos or more; none of the {len(self.people)} "
-                "people has them; add photos"
+                "genuine pairs need people with 2 photos or more, and none of "
+                f"{counted(len(self.people), 'person', 'people')} has them; add photos"
             )
         if genuine_share < 1 and len(self.people) < 2:
             raise NotEnough(
@@ -160,8 +161,8 @@ class DistinctPeopleSampler:
         several = self._counts[self.people] >= 2
         if not several.any() or len(self.people) < 2:
             raise NotEnough(
-                f"training needs 2 people or more, and one with 2 photos; of {len(self.people)} "
-                "people none has; add photos"
+                "training needs 2 people or more, and 2 photos of one of them at least; add some "
+                f"to the {counted(len(self.people), 'person', 'people')} there are"
             )
         share = float(several.mean()) if several_share is None else several_share
         wanted = max(round(share * self.batch_size), self.batch_size - int((~several).sum()))
@@ -228,13 +229,21 @@ def distinct_pairs(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) ->
         NotEnough: The people cannot form both kinds of pairs.
     """
     allowed = np.unique(np.asarray(people, np.int64))
-    possible, _ = _possible_pairs(first, allowed)
     half = (pairs + 1) // 2
-    genuine = _distinct(PairSampler(first, allowed, seed, 1.0), min(half, possible))
-    impostor = distinct_impostors(first, allowed, half, seed)
-    labels = np.repeat([True, False], [len(genuine[0]), len(impostor)])
-    left, right = np.concatenate([genuine, [impostor.left, impostor.right]], axis=1)
-    return PairList.of(left, right, labels)
+    genuine = distinct_genuine(first, allowed, half, seed)
+    return PairList.join([genuine, distinct_impostors(first, allowed, half, seed)])
+
+
+def distinct_genuine(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) -> PairList:
+    """Draw distinct unordered pairs of one person; arguments as for `distinct_pairs`.
+
+    Raises:
+        NotEnough: Nobody has two photos.
+    """
+    allowed = np.unique(np.asarray(people, np.int64))
+    possible, _ = _possible_pairs(first, allowed)
+    left, right = _distinct(PairSampler(first, allowed, seed, 1.0), min(pairs, possible))
+    return PairList.of(left, right, np.ones(len(left), bool))
 
 
 def distinct_impostors(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) -> PairList:

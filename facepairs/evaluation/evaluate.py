@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.errors import BadConfig, BadImage
+from facepairs.evaluation.by_group import person_name
+from facepairs.evaluation.known_people import known_in_selection
 from facepairs.evaluation.measurement import (
     Measurement,
     measure_model,
@@ -16,16 +17,17 @@ from facepairs.evaluation.measurement import (
 )
 from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.thresholds import FARS
-from facepairs.evaluation.protocols import PairSelection, choose_pairs, count_known_pairs
-from facepairs.evaluation.scores import match_pairs
+from facepairs.evaluation.pair_scores import ScoredPairs, describe_unusable, score_pairs
+from facepairs.evaluation.protocols import PairSelection, choose_pairs
+from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources import Kind, ScoreSource, find_sources
 from facepairs.support.progress import ProgressFactory, ignore_phases
+from facepairs.support.words import counted
 from facepairs.verification.loading import Model, describe_scoring, open_model
-from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
-SCHEMA = 2
+SCHEMA = 3
 SKIP_ADVICE = "or leave such photos out with --skip-bad"
 
 
@@ -39,6 +41,7 @@ class Evaluation:
         data: The folder of photos, if one was given.
         selection: The pairs that were scored here, if any were.
         left_out: What is wrong with a photo that was left out of the pairs, if any was.
+        notes: What limits the figures of all, one line each.
     """
 
     measurements: tuple[Measurement, ...]
@@ -46,15 +49,17 @@ class Evaluation:
     data: Path | None
     selection: PairSelection | None
     left_out: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
         """What limits the figures, one line each."""
-        lines = [line for one in self.measurements for line in one.warnings]
+        lines = [*self.notes, *(line for one in self.measurements for line in one.warnings)]
         if self.selection is not None and self.selection.photos_left_out:
             photos, pairs = self.selection.photos_left_out, self.selection.pairs_left_out
             lines.append(
-                f"unusable photos left out: {photos:,}, in {pairs:,} pairs, such as {self.left_out}"
+                f"left out: {counted(photos, 'unusable photo')}, in {counted(pairs, 'pair')}, such "
+                f"as {self.left_out}"
             )
         return lines
 
@@ -79,6 +84,7 @@ def evaluate(
     scores: Path | None = None,
     scores_out: Path | None = None,
     threshold: float | None = None,
+    groups_csv: Path | None = None,
     skip_bad: bool = False,
     progress: ProgressFactory = ignore_phases,
 ) -> Evaluation:
@@ -91,6 +97,7 @@ def evaluate(
         scores: A scores file to read; refused with a verifier.
         scores_out: Scores file to write, for a single verifier.
         threshold: For a single scores file.
+        groups_csv: Groups of people (CSV person,group), to measure the errors within them.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
         progress: Called with the name of each phase.
 
@@ -109,37 +116,74 @@ def evaluate(
         "--skip-bad": skip_bad or None,
     }
     _check_options([source.kind for source in score_sources], threshold, for_models)
+    groups = read_groups(groups_csv) if groups_csv else None
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection, left_out = None, ""
-    scored: dict[ScoreSource, ScoreArray] = {}
+    warnings: list[str] = []
+    scored: dict[ScoreSource, ScoredPairs] = {}
     if models and data is not None:
-        selection = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv)
+        selection = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv, groups)
+        selection, warnings = _count_known(models, selection)
         selection, scored, left_out = _score_photos(models, selection, skip_bad, progress)
     measurements: list[Measurement] = []
     for source in score_sources:
         if selection is not None and source in models:
-            one = measure_model(source, models[source], selection, scored[source], scores_out)
+            one = measure_model(source, models[source], selection, scored[source], groups)
+            if scores_out is not None:
+                write_scores(scores_out, one.scores, one.provenance)
         elif source.kind == "view2":
-            one = measure_view2(source)
+            one = measure_view2(source, groups)
         else:
-            one = measure_scores(source, threshold)
+            one = measure_scores(source, threshold, groups)
         if measurements:
             first = measurements[0]
             names = (first.source, one.source)
             one = one.take(match_pairs(first.scores, one.scores, names))
         measurements.append(one)
+    if groups is not None:
+        warnings.append(_describe_unknown(groups, selection, measurements[0]))
     comparison = None
     if len(measurements) > 1:
-        genuine = measurements[0].scores.genuine
+        first = measurements[0]
         comparison = compare(
             [one.name for one in measurements],
-            genuine,
+            first.scores.genuine,
             [one.scores.score for one in measurements],
-            [one.accepted == genuine for one in measurements],
+            [one.accepted for one in measurements],
             FARS,
+            first.scores.people,
             progress=progress("comparing"),
         )
-    return Evaluation(tuple(measurements), comparison, data, selection, left_out)
+    return Evaluation(
+        tuple(measurements), comparison, data, selection, left_out, tuple(filter(None, warnings))
+    )
+
+
+def _count_known(
+    models: Mapping[ScoreSource, Model], selection: PairSelection
+) -> tuple[PairSelection, list[str]]:
+    """Count the pairs with people whom a model knows, before any photo is read; return warnings.
+
+    Raises:
+        BadData: There are such pairs, although the pairs are those of a protocol.
+    """
+    found = {
+        source.path: known_in_selection(model, source.path, selection)
+        for source, model in models.items()
+    }
+    counts = {path: count for path, (count, _) in found.items()}
+    lines = [line for _, lines in found.values() for line in lines]
+    return replace(selection, known_pairs=counts), lines
+
+
+def _describe_unknown(
+    groups: PeopleGroups, selection: PairSelection | None, one: Measurement
+) -> str:
+    """Return a warning about people of the groups who are not in the folder or in the scores."""
+    if selection is not None:
+        return groups.describe_unknown(list(selection.index.people), selection.index.root)
+    names = {person_name(name) for side in (one.scores.left, one.scores.right) for name in side}
+    return groups.describe_unknown(sorted(names), one.source)
 
 
 def _score_photos(
@@ -147,7 +191,7 @@ def _score_photos(
     selection: PairSelection,
     skip_bad: bool,
     progress: ProgressFactory,
-) -> tuple[PairSelection, dict[ScoreSource, ScoreArray], str]:
+) -> tuple[PairSelection, dict[ScoreSource, ScoredPairs], str]:
     """Score the same pairs with every model.
 
     Returns:
@@ -156,31 +200,19 @@ def _score_photos(
 
     Raises:
         BadImage: A photo cannot be used, and `skip_bad` is false.
-        BadData: A model knows people of a protocol's pairs.
     """
-    index, pairs = selection.index, selection.pairs
-    for source, model in models.items():
-        count_known_pairs(model, source.path, selection)  # refuses before any photo is read
+    index, pairs = selection.index, selection.all_pairs
     errors: dict[int, str] = {}
-    scores = {}
+    scored = {}
     for source, model in models.items():
         display = progress(f"{describe_scoring(model)} with {source.name}")
-        try:
-            scores[source] = Verifier(model).score_images(
-                index.paths, pairs.left, pairs.right, display, errors=errors if skip_bad else None
-            )
-        except BadImage as error:
-            raise BadImage(f"{error}; {SKIP_ADVICE}") from None
+        scored[source] = score_pairs(Verifier(model), index, pairs, display, errors)
     if not errors:
-        return selection, scores, ""
-    keep = np.all(~np.isnan(list(scores.values())), axis=0)
-    usable = replace(
-        selection,
-        pairs=pairs.where(keep),
-        photos_left_out=len(errors),
-        pairs_left_out=int((~keep).sum()),
-    )
-    return usable, {source: score[keep] for source, score in scores.items()}, errors[min(errors)]
+        return selection, scored, ""
+    if not skip_bad:
+        raise BadImage(f"{describe_unusable(errors)}; {SKIP_ADVICE}")
+    usable = {source: one.without_photos(errors) for source, one in scored.items()}
+    return selection.without_photos(errors), usable, errors[min(errors)]
 
 
 def _check_options(

@@ -1,85 +1,43 @@
 """`Measurement`: the scores of one verifier and their figures, wherever the scores come from."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.thresholds import FmrThreshold
-from facepairs.config import read_table
+from facepairs.bundles.error_table import GroupErrors
+from facepairs.bundles.operating_point import BALANCED, HasThresholds, operating_point
+from facepairs.data.groups import PeopleGroups
 from facepairs.data.index import StringTable
-from facepairs.errors import BadData, FacepairsError, NotEnough
+from facepairs.errors import BadData, NotEnough
+from facepairs.evaluation.by_group import DrawnPairs, cluster_errors, group_errors
+from facepairs.evaluation.known_people import known_in_file
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
-from facepairs.evaluation.metrics.calibration import cross_fitted_probability
-from facepairs.evaluation.metrics.summary import (
+from facepairs.evaluation.metrics.calibration import cross_fitted_probability, lookalikes
+from facepairs.evaluation.metrics.decisions import (
     FROM_CALLER,
-    Summary,
+    Thresholds,
     calibrated_probability,
     choose_thresholds,
-    summarise_decisions,
+    decisions_of_file,
 )
-from facepairs.evaluation.protocols import (
-    CATEGORIES,
-    PairSelection,
-    category_of,
-    count_known_pairs,
-)
-from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
+from facepairs.evaluation.metrics.operating_points import Decisions
+from facepairs.evaluation.metrics.summary import Summary, summarise_decisions
+from facepairs.evaluation.origin import LFW_CROP, Origin, origin_of, read_crop, read_result
+from facepairs.evaluation.pair_scores import ScoredPairs
+from facepairs.evaluation.protocols import CATEGORIES, PairSelection, category_of
+from facepairs.evaluation.scores import ScoreTable, read_scores
 from facepairs.evaluation.sources import RESULT, SCORES, ScoreSource
 from facepairs.images.crop import CropSpec
-from facepairs.images.crop_plan import ALIGNMENTS
-from facepairs.support.validation import validate
+from facepairs.support.words import counted
 from facepairs.verification.loading import Model
-from facepairs.verification.scorer import ScoreArray
+from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
 
-LFW_CROP = CropSpec(frame_px=250, crop_px=128)
 OWN_PROBABILITY = "the verifier's own"
 REFITTED = "fitted here, for each part of the pairs on the other parts"
 OWN_THRESHOLD = "the bundle's own"
-
-
-class FoldTraining(msgspec.Struct, frozen=True):
-    """What `crossval` recorded of a fold; older versions recorded less."""
-
-    fold: int
-    threshold: float
-    people: dict[str, int] = {}
-    images: dict[str, int] = {}
-    epochs: int | None = None
-    minutes: float | None = None
-    seed: int | None = None
-    calibration: Calibration | None = None
-
-
-class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a verifier was made, as far as is known.
-
-    Attributes:
-        method: The architecture, or the method of a cross-validation.
-        training, versions, created: As in the bundle's manifest.
-        folds, folds_in_all, machines, ece: As in the result.json of a cross-validation.
-    """
-
-    method: str | None = None
-    training: dict[str, Any] = {}
-    versions: dict[str, str] = {}
-    created: str = ""
-    folds: list[FoldTraining] = []
-    folds_in_all: int | None = None
-    machines: list[dict[str, Any]] = []
-    ece: float | None = None
-
-    @property
-    def seeds(self) -> list[int]:
-        """The seeds of its training, sorted."""
-        seeds = {fold.seed for fold in self.folds} or {self.training.get("seed")}
-        return sorted(seed for seed in seeds if seed is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,16 +46,21 @@ class EvaluationSummary(Summary):
 
     Attributes:
         pairs: Where the pairs come from: a protocol or a file.
-        people: Number of people in the pairs, where photos were scored here.
-        pairs_with_known_people: Pairs with people on whom the bundle was trained or calibrated.
+        scored_by: What made the scores; None for scores of unknown origin.
+        people: Number of people in the pairs, where they are known.
+        pairs_with_known_people: Pairs with people on whom the bundle was trained or calibrated;
+            None where that is not known.
         photos_left_out: Photos of the pairs that cannot be used, where photos were scored here.
         pairs_left_out: Pairs with such photos; no figure counts them.
         alignment: How photos become crops, as the bundle has it, where it is known.
         model: The architecture.
         bundle: Path of the verifier.
+        clusters: Errors within clusters of look-alikes, as `verify` decides, the worst first.
+        groups: The same for the groups of people that the user named.
     """
 
     pairs: str
+    scored_by: str | None = None
     people: int | None = None
     pairs_with_known_people: int | None = None
     photos_left_out: int | None = None
@@ -105,6 +68,8 @@ class EvaluationSummary(Summary):
     alignment: str | None = None
     model: str | None = None
     bundle: str | None = None
+    clusters: Sequence[GroupErrors] = ()
+    groups: Sequence[GroupErrors] = ()
 
     @property
     def aligned(self) -> bool:
@@ -121,12 +86,13 @@ class Measurement:
         source: Path of the verifier or of the scores.
         scores: The N pairs.
         summary: The figures.
+        accepted: bool[N], the decisions of the summary.
         threshold: float64[N], what each pair was decided with.
         probability: float64[N] at equal priors, or None.
         probability_source: Where probabilities come from, or why there are none.
         crop: What of a photo the verifier sees.
-        bundle_thresholds: Thresholds by target FMR that the bundle brings.
         origin: How the verifier was made.
+        provenance: What made the scores; None for scores of unknown origin.
         warnings: What limits the figures, one line each.
     """
 
@@ -134,52 +100,119 @@ class Measurement:
     source: str
     scores: ScoreTable
     summary: EvaluationSummary
+    accepted: Bools
     threshold: Floats
     probability: Floats | None
     probability_source: str
     crop: CropSpec = LFW_CROP
-    bundle_thresholds: Sequence[FmrThreshold] = ()
     origin: Origin = field(default_factory=Origin)
+    provenance: Provenance | None = None
     warnings: Sequence[str] = ()
 
     @property
-    def accepted(self) -> Bools:
-        """The decisions, bool[N]."""
-        return self.scores.score >= self.threshold
+    def clusters(self) -> Sequence[GroupErrors]:
+        """Errors within clusters of look-alikes."""
+        return self.summary.clusters
+
+    @property
+    def groups(self) -> Sequence[GroupErrors]:
+        """Errors within the groups of people that the user named."""
+        return self.summary.groups
 
     def take(self, order: Ints) -> "Measurement":
         """Return the same measurement with its pairs in another order, int64[N]."""
         return replace(
             self,
             scores=self.scores.take(order),
+            accepted=self.accepted[order],
             threshold=self.threshold[order],
             probability=None if self.probability is None else self.probability[order],
         )
 
 
-def measure_scores(source: ScoreSource, threshold: float | None = None) -> Measurement:
+def measure_scores(
+    source: ScoreSource, threshold: float | None = None, groups: PeopleGroups | None = None
+) -> Measurement:
     """Measure a scores file, also one of another system.
 
-    Without a threshold, one is chosen for each part of the pairs on the other parts.
+    Pairs are decided by `threshold`, or else as the file says (its column `same`), or else with the
+    threshold of its model, which lies beside it; without all of them, with a threshold that is
+    chosen for each part of the pairs on the other parts.
+
+    Args:
+        source: The file.
+        threshold: A score.
+        groups: Groups of people, to measure the errors within them.
 
     Raises:
-        BadData: The file cannot be read.
+        BadData: The file cannot be read, or has pairs of a protocol with people of its model.
         NotEnough: A class is missing or too rare.
     """
-    scores = read_scores(Path(source.path))
-    measured = _measure(source, scores, source.path, threshold)
-    if not scores.unscored:
-        return measured
-    warning = f"{source.path}: {scores.unscored:,} pairs have no score and are left out"
-    return replace(measured, warnings=[warning])
+    path = Path(source.path)
+    scores, known_by = read_scores(path), read_provenance(path)
+    known, warnings = known_in_file(scores, known_by, path)
+    if scores.unscored:
+        unscored = counted(scores.unscored, "pair")
+        warnings.append(f"{path}: left out: {unscored} without a score")
+    measured = _measure(
+        source,
+        scores,
+        known_by.pairs if known_by else source.path,
+        _thresholds_of_file(scores, known_by, path, threshold),
+        known_by.calibration if known_by else None,
+        _points_of_file(scores.score, known_by) if threshold is None else [],
+        by_cluster=known_by is None or known_by.network_sha256 is not None,
+        groups=groups,
+    )
+    summary = replace(
+        measured.summary,
+        scored_by=known_by.model if known_by else None,
+        pairs_with_known_people=known,
+        alignment=known_by.alignment if known_by else None,
+    )
+    warnings += measured.warnings
+    return replace(measured, summary=summary, provenance=known_by, warnings=warnings)
+
+
+def _thresholds_of_file(
+    scores: ScoreTable, known_by: Provenance | None, path: Path, threshold: float | None
+) -> Thresholds:
+    if threshold is None and scores.decision is not None:
+        name = known_by.operating_point if known_by else None
+        cut = known_by.threshold if known_by else None
+        return decisions_of_file(scores.score, scores.decision, scores.fold, name or "", cut)
+    source = FROM_CALLER
+    if threshold is None and known_by is not None:
+        threshold, source = known_by.balanced_threshold, f"the model's own, in {path.name}.json"
+    chosen = choose_thresholds(scores.genuine, scores.score, threshold, scores.fold, source)
+    is_default = known_by is not None and known_by.operating_point == chosen.name
+    return replace(chosen, is_default=is_default)
+
+
+def _points_of_file(score: Floats, known_by: Provenance | None) -> list[Decisions]:
+    """Return the point at which `verify` decides with the model of a file, where it is known."""
+    if known_by is None or known_by.threshold is None or known_by.operating_point == BALANCED:
+        return []
+    return [
+        Decisions(
+            name=known_by.operating_point or "",
+            label=f"FMR {100 * known_by.max_fmr:g} % where it was set"
+            if known_by.max_fmr
+            else known_by.operating_point or "",
+            accepted=score >= known_by.threshold,
+            threshold=known_by.threshold,
+            max_fmr=known_by.max_fmr,
+            is_default=True,
+        )
+    ]
 
 
 def measure_model(
     source: ScoreSource,
     model: Model,
     selection: PairSelection,
-    score: ScoreArray,
-    scores_out: Path | None = None,
+    scored: ScoredPairs,
+    groups: PeopleGroups | None = None,
 ) -> Measurement:
     """Measure the scores that a bundle or an external embedder gave to pairs of photos.
 
@@ -187,39 +220,41 @@ def measure_model(
         source: Name and path of the model.
         model: Its threshold and calibration are used where it has them, its threshold never on
             View 2; otherwise parts of the pairs set them for the others.
-        selection: The pairs.
-        score: float32[N], their scores.
-        scores_out: Scores file to write, or None.
+        selection: The pairs, and what else was scored within groups.
+        scored: The scores of `selection.all_pairs`.
+        groups: Groups of people, to measure the errors within them.
 
     Raises:
-        BadData: The model knows people of a protocol's pairs.
         NotEnough: A class is missing or too rare.
     """
-    known, warnings = count_known_pairs(model, source.path, selection)
-    index, pairs = selection.index, selection.pairs
-    left, right = (
-        StringTable(index.name(int(i)) for i in side) for side in (pairs.left, pairs.right)
+    everything = _score_table(scored)
+    own = np.arange(len(everything)) < len(selection.pairs)
+    scores, drawn = everything.take(own), None
+    if selection.drawn is not None:
+        drawn = DrawnPairs(everything.take(~own), selection.drawn.group)
+    from_model = None if selection.protocol == "view2" else model
+    thresholds = choose_thresholds(
+        scores.genuine,
+        scores.score,
+        from_model.threshold if from_model else None,
+        scores.fold,
+        OWN_THRESHOLD,
     )
-    scores = ScoreTable(left, right, pairs.genuine, pairs.fold, score.astype(np.float64))
-    if scores_out is not None:
-        write_scores(scores_out, scores)
-    threshold = None if selection.protocol == "view2" else model.threshold
+    point = operating_point(model)
     measured = _measure(
-        source, scores, selection.source, threshold, model.calibration, OWN_THRESHOLD
+        source,
+        scores,
+        selection.source,
+        replace(thresholds, is_default=thresholds.is_fixed and point.name == BALANCED),
+        model.calibration,
+        _points_of(from_model, scores.score) if from_model else [],
+        groups=groups,
+        drawn=drawn,
     )
-    origin = Origin(method=model.model)
-    if isinstance(model, Bundle):
-        training = msgspec.to_builtins(model.training)
-        origin = Origin(
-            method=model.model,
-            training={name: value for name, value in training.items() if value not in (None, "")},
-            versions=model.versions,
-            created=model.created,
-        )
     summary = replace(
         measured.summary,
-        people=selection.people,
-        pairs_with_known_people=known,
+        scored_by=source.path,
+        pairs_with_known_people=selection.known_pairs.get(source.path),
         photos_left_out=selection.photos_left_out,
         pairs_left_out=selection.pairs_left_out,
         alignment=model.alignment,
@@ -227,17 +262,49 @@ def measure_model(
         model=model.model,
         bundle=source.path,
     )
+    made_by = provenance_of(
+        model, source.path, selection.source, point, protocol=selection.protocol or None
+    )
     return replace(
         measured,
         summary=summary,
         crop=model.framing,
-        bundle_thresholds=model.thresholds,
-        origin=origin,
-        warnings=warnings,
+        origin=origin_of(model),
+        provenance=made_by,
     )
 
 
-def measure_view2(source: ScoreSource) -> Measurement:
+def _score_table(scored: ScoredPairs) -> ScoreTable:
+    """Return scored pairs of an index with the names of their photos."""
+    index, pairs = scored.index, scored.pairs
+    left, right = (
+        StringTable(index.name(int(i)) for i in side) for side in (pairs.left, pairs.right)
+    )
+    return ScoreTable(left, right, pairs.genuine, pairs.fold, scored.score, scored.cluster)
+
+
+def _points_of(model: HasThresholds, score: Floats) -> list[Decisions]:
+    """Return the decisions at a model's promises, from lenient to strict."""
+    default = operating_point(model).name
+    points = []
+    for row in model.thresholds:
+        if row.threshold is not None:
+            name = f"fmr-{row.fmr:g}"
+            among = " among look-alikes" if row.among == "look-alikes" else ""
+            points.append(
+                Decisions(
+                    name=name,
+                    label=f"FMR {100 * row.fmr:g} %{among} where it was set",
+                    accepted=score >= row.threshold,
+                    threshold=row.threshold,
+                    max_fmr=row.fmr,
+                    is_default=name == default,
+                )
+            )
+    return sorted(points, key=lambda point: point.threshold or 0.0)
+
+
+def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:
     """Measure a method's folder of `crossval`: each fold at the threshold of its own network.
 
     All figures are computed again from the scores. Thresholds, calibrations and records of the
@@ -248,77 +315,103 @@ def measure_view2(source: ScoreSource) -> Measurement:
         NotEnough: A class is missing in a fold.
     """
     folder = Path(source.path)
-    scores, origin = read_scores(folder / SCORES), _read_result(folder / RESULT)
+    scores, origin = read_scores(folder / SCORES), read_result(folder / RESULT)
     thresholds = {fold.fold: fold.threshold for fold in origin.folds}
     curves = {fold.fold: fold.calibration for fold in origin.folds if fold.calibration}
     calibrations = curves if len(curves) == len(origin.folds) else None
     try:
-        measured = _measure(source, scores, str(folder / SCORES), thresholds, calibrations)
+        chosen = choose_thresholds(scores.genuine, scores.score, thresholds, scores.fold)
+        chosen = replace(chosen, is_default=True)
+        measured = _measure(
+            source,
+            scores,
+            str(folder / SCORES),
+            chosen,
+            calibrations,
+            by_cluster=False,
+            groups=groups,
+        )
     except BadData as error:
         raise BadData(f"{folder}: {error}; run crossval again") from None
     if calibrations is None:  # a record of an older version has the error, not the calibrations
         measured = replace(measured, summary=replace(measured.summary, ece=origin.ece))
-    done, total, warnings = len(measured.summary.folds), origin.folds_in_all, []
+    done, total, warnings = len(measured.summary.folds), origin.folds_in_all, measured.warnings
     if total not in (None, done):
-        warnings = [f"{folder}: {done} of {total} folds are done; View 2's figures need all"]
-    crop, alignment = _read_crop(folder)
+        missing = f"{folder}: {done} of {total} folds are done; View 2's figures need all"
+        warnings = [missing, *warnings]
+    crop, alignment = read_crop(folder)
+    summary = replace(measured.summary, scored_by=str(folder))
     if alignment is not None:
-        category = CATEGORIES[alignment]
-        summary = replace(measured.summary, alignment=alignment, category=category)
-        measured = replace(measured, summary=summary)
-    return replace(measured, crop=crop, origin=origin, warnings=warnings)
+        summary = replace(summary, alignment=alignment, category=CATEGORIES[alignment])
+    known_by = read_provenance(folder / SCORES)
+    if known_by is None:  # of an older version, which wrote none
+        known_by = Provenance(model=str(folder), pairs="View 2", protocol="view2", facepairs="")
+    return replace(
+        measured, summary=summary, crop=crop, origin=origin, provenance=known_by, warnings=warnings
+    )
 
 
 def _measure(
     source: ScoreSource,
     scores: ScoreTable,
     pairs: str,
-    threshold: float | Mapping[int, float] | None,
+    thresholds: Thresholds,
     calibration: Calibration | Mapping[int, Calibration] | None = None,
-    threshold_source: str = FROM_CALLER,
+    points: Sequence[Decisions] = (),
+    *,
+    by_cluster: bool = True,
+    groups: PeopleGroups | None = None,
+    drawn: DrawnPairs | None = None,
 ) -> Measurement:
-    """Decide the pairs and compute their figures; without a calibration, one is fitted here."""
-    genuine, score, fold = scores.genuine, scores.score, scores.fold
-    thresholds = choose_thresholds(genuine, score, threshold, fold, threshold_source)
+    """Compute the figures of decided pairs; without a calibration, one is fitted here.
+
+    Args:
+        source: Of the scores.
+        scores: The pairs.
+        pairs: Where they come from, in words.
+        thresholds: What decides them.
+        calibration: Of the verifier, if it has one.
+        points: Its other operating points.
+        by_cluster: Whether one network clustered all photos, so that clusters can be compared.
+        groups: The user's groups.
+        drawn: Pairs that were drawn within them.
+    """
+    genuine, score, fold, cluster = scores.genuine, scores.score, scores.fold, scores.cluster
     probability = calibrated_probability(score, fold, calibration)
-    summary = summarise_decisions(genuine, score, thresholds, probability)
+    decided = thresholds.decide(score)
+    summary = summarise_decisions(
+        genuine,
+        score,
+        thresholds,
+        probability,
+        cluster=cluster,
+        people=scores.people,
+        points=points,
+    )
     probability_source = OWN_PROBABILITY
     if probability is None:
         try:
-            probability = cross_fitted_probability(genuine, score, fold)
+            alike = lookalikes(genuine, cluster)
+            probability = cross_fitted_probability(genuine, score, fold, alike)
             probability_source = REFITTED
         except NotEnough as error:
             probability_source = f"no probability: {error}"
+    people = None
+    if scores.people is not None:
+        people = len(np.unique(np.concatenate(scores.people)))
+    default = next((point for point in points if point.is_default), decided)
+    clusters = cluster_errors(scores, default.accepted) if by_cluster else []
+    rows, warnings = group_errors(groups, scores, default, drawn) if groups else ([], [])
     return Measurement(
         name=source.name,
         source=source.path,
         scores=scores,
-        summary=EvaluationSummary(**vars(summary), pairs=pairs),
+        summary=EvaluationSummary(
+            **vars(summary), pairs=pairs, people=people, clusters=clusters, groups=rows
+        ),
+        accepted=decided.accepted,
         threshold=thresholds.by_pair,
         probability=probability,
         probability_source=probability_source,
+        warnings=warnings,
     )
-
-
-def _read_result(path: Path) -> Origin:
-    """Read a method's result.json; raises BadData unless it has a threshold for every fold."""
-    advice = "run crossval again"
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadData(f"{path}: cannot be read ({error}); {advice}") from None
-    return validate(values, Origin, str(path), BadData, advice)
-
-
-def _read_crop(folder: Path) -> tuple[CropSpec, str | None]:
-    """Return the crop and alignment of the run's settings; LFW's and None where they are missing.
-
-    Older versions took photos as they are, and recorded no alignment.
-    """
-    try:
-        train = read_table(folder / "config.toml")["train"]
-        align = train.get("align", "none")
-        alignment = ALIGNMENTS[align]
-        return CropSpec(train["frame_px"], train["crop_px"]), alignment
-    except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):
-        return LFW_CROP, None

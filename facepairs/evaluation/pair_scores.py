@@ -1,6 +1,6 @@
 """Score pairs of an index, and tell which strangers look alike: the one way to measured scores."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +36,13 @@ class ScoredPairs:
     pairs: PairList
     score: npt.NDArray[np.float64]
     cluster: Clusters | None
+
+    def without_photos(self, unusable: Collection[int]) -> "ScoredPairs":
+        """Return them without the pairs that show some photos, by number."""
+        bad = np.array(sorted(unusable), np.int64)
+        keep = ~(np.isin(self.pairs.left, bad) | np.isin(self.pairs.right, bad))
+        cluster = None if self.cluster is None else self.cluster[keep]
+        return ScoredPairs(self.index, self.pairs.where(keep), self.score[keep], cluster)
 
     @property
     def people(self) -> tuple[Ints, Ints]:

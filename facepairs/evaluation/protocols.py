@@ -1,22 +1,26 @@
-"""Which pairs verifiers are measured on, and whether verifiers know the people in them."""
+"""Which pairs verifiers are measured on."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.data.groups import PeopleGroups
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
-from facepairs.data.sampler import distinct_pairs
+from facepairs.data.sampler import distinct_genuine, distinct_impostors, distinct_pairs
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.metrics.arrays import Bools
+from facepairs.evaluation.metrics.arrays import Bools, Ints
+from facepairs.evaluation.pair_scores import add_impostors
+from facepairs.support.words import counted
 from facepairs.verification.loading import Model
 
 HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0
+GROUP_PAIRS = 1_000  # of either kind, drawn within each group
 PROTOCOLS = ("heldout", "view1")
 LISTS = {"view1": "View 1, pairsDevTest.txt", "view2": "View 2, pairs.txt"}
 CATEGORIES = {
@@ -29,6 +33,19 @@ were framed with such a detector (`facepairs data frame`) cannot be seen."""
 
 
 @dataclass(frozen=True, eq=False)
+class PairsByGroup:
+    """Pairs drawn within groups of people.
+
+    Attributes:
+        pairs: D pairs.
+        group: int64[D], for which group each was drawn, counted in the order of the groups.
+    """
+
+    pairs: PairList
+    group: Ints
+
+
+@dataclass(frozen=True, eq=False)
 class PairSelection:
     """Pairs of an index to be scored.
 
@@ -37,21 +54,46 @@ class PairSelection:
         pairs: The pairs.
         source: Where they come from: a protocol or a file.
         protocol: Its name, "" for the pairs of a CSV file.
+        drawn: Pairs drawn within groups; None without groups, and for pairs of a list or file.
         photos_left_out: Photos that cannot be used.
         pairs_left_out: Pairs with such photos, no longer in `pairs`.
+        known_pairs: How many of the pairs show people that a model knows, by the model's path; None
+            where that is not known.
     """
 
     index: FaceIndex
     pairs: PairList
     source: str
     protocol: str
+    drawn: PairsByGroup | None = None
     photos_left_out: int = 0
     pairs_left_out: int = 0
+    known_pairs: Mapping[str, int | None] = field(default_factory=dict)
 
     @property
-    def people(self) -> int:
-        """Number of people in the pairs."""
-        return len(np.unique(self.index.person_of[self.pairs.images()]))
+    def all_pairs(self) -> PairList:
+        """The pairs, then those drawn within groups."""
+        return self.pairs if self.drawn is None else PairList.join([self.pairs, self.drawn.pairs])
+
+    def without_photos(self, unusable: Collection[int]) -> "PairSelection":
+        """Return the selection without the pairs that show some images, by number."""
+        bad = np.array(sorted(unusable), np.int64)
+
+        def usable(pairs: PairList) -> Bools:
+            keep: Bools = ~(np.isin(pairs.left, bad) | np.isin(pairs.right, bad))
+            return keep
+
+        keep, drawn = usable(self.pairs), self.drawn
+        if drawn is not None:
+            kept = usable(drawn.pairs)
+            drawn = PairsByGroup(drawn.pairs.where(kept), drawn.group[kept])
+        return replace(
+            self,
+            pairs=self.pairs.where(keep),
+            drawn=drawn,
+            photos_left_out=len(unusable),
+            pairs_left_out=int((~keep).sum()),
+        )
 
 
 def choose_pairs(
@@ -60,6 +102,7 @@ def choose_pairs(
     protocol: str | None = None,
     lists: Path | None = None,
     pairs_csv: Path | None = None,
+    groups: PeopleGroups | None = None,
 ) -> PairSelection:
     """Return the pairs that all models are to score.
 
@@ -71,6 +114,7 @@ def choose_pairs(
             protocol that the bundles were trained under, or else `heldout`.
         lists: Folder of the official LFW lists.
         pairs_csv: A file with the pairs; replaces the protocol.
+        groups: With `heldout`, also draw pairs within each group.
 
     Raises:
         BadData: The protocol is unknown, or a list cannot be read.
@@ -85,7 +129,25 @@ def choose_pairs(
         pairs = read_pairs(list_path(lists, source.split()[-1]), index)
         return PairSelection(index, pairs, source, protocol)
     known = np.logical_or.reduce([model.knows(list(index.people)) for model in models])
-    return PairSelection(index, _heldout_pairs(index, known, data), "held-out people", protocol)
+    pairs = _heldout_pairs(index, known, data)
+    if all(model.kind == "embedding" for model in models):
+        pairs = add_impostors(index, pairs)
+    drawn = _draw_within(groups, index, ~known) if groups else None
+    return PairSelection(index, pairs, "held-out people", protocol, drawn)
+
+
+def _draw_within(groups: PeopleGroups, index: FaceIndex, allowed: Bools) -> PairsByGroup:
+    """Draw pairs within each group, of the people that are allowed, as far as there are any."""
+    parts: list[PairList] = []
+    for inside in groups.among(list(index.people)).values():
+        people = np.flatnonzero(inside & allowed)
+        for draw in (distinct_genuine, distinct_impostors):
+            try:
+                parts.append(draw(index.first, people, GROUP_PAIRS, HELDOUT_SEED))
+            except NotEnough:
+                parts.append(PairList.of([], [], []))
+    numbers = np.repeat(np.arange(len(parts)) // 2, [len(part) for part in parts])
+    return PairsByGroup(PairList.join(parts), numbers)
 
 
 def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
@@ -103,12 +165,22 @@ def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
 
 def _heldout_pairs(index: FaceIndex, known: Bools, data: Path) -> PairList:
     people = np.flatnonzero(~known)
+    if not len(people):
+        raise NotEnough(
+            f"{data}: this model was trained or calibrated on {_all(len(known))}; measure on "
+            "others, or give --pairs"
+        )
     try:
         return distinct_pairs(index.first, people, HELDOUT_PAIRS, HELDOUT_SEED)
     except NotEnough as error:
         raise NotEnough(
-            f"{data}: {len(people)} people are unknown to the bundle: {error}, or give --pairs"
+            f"{data}: {counted(len(people), 'person is', 'people are')} not known to this model, "
+            f"of {len(known):,}: {error}, or give --pairs"
         ) from None
+
+
+def _all(people: int) -> str:
+    return "the one person there" if people == 1 else f"all {people:,} people there"
 
 
 def category_of(model: Model, selection: PairSelection) -> str | None:
@@ -122,33 +194,3 @@ def category_of(model: Model, selection: PairSelection) -> str | None:
     if selection.protocol not in LISTS or trained_under != selection.protocol:
         return None
     return CATEGORIES.get(model.alignment)
-
-
-def count_known_pairs(model: Model, path: str, selection: PairSelection) -> tuple[int, list[str]]:
-    """Count the pairs that show people on whom a model was trained or calibrated.
-
-    Args:
-        model: A bundle or an external embedder.
-        path: Of the model, for messages.
-        selection: The pairs.
-
-    Returns:
-        The number of pairs, and warnings.
-
-    Raises:
-        BadData: There are such pairs, although the pairs are those of a protocol.
-    """
-    if not isinstance(model, Bundle):
-        people = f"the training people of {model.network_path} are unknown"
-        return 0, [f"{people}; they may be those of these pairs"]
-    known, person = model.knows(list(selection.index.people)), selection.index.person_of
-    pairs = selection.pairs
-    count = int((known[person[pairs.left]] | known[person[pairs.right]]).sum())
-    if not count:
-        return 0, []
-    line = f"{count:,} of {len(pairs):,} pairs show people that {path} was trained or calibrated on"
-    if selection.protocol:
-        raise BadData(
-            f"{line}, so the figures would be too good; train with --protocol {selection.protocol}"
-        )
-    return count, [f"{line}: the figures are too good"]

@@ -2,16 +2,19 @@
 
 CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores mean more
 alike. Only `genuine` and `score` are required, so that the scores of any other system can be
-measured too. A column `error`, as `verify --pairs` writes it, says why a pair has no score. Files
-written here have their SHA-256 beside them, NAME.sha256; files without one are not checked.
+measured too. Optional columns: `cluster`, the cluster of look-alikes that both photos are in, empty
+where theirs differ; `same`, decisions, and `error`, why a pair has no score, as `verify --pairs`
+writes them. Beside files written here lies their origin, NAME.json with their SHA-256; older files
+have their SHA-256 alone, NAME.sha256. Files without either are not checked.
 """
 
 import csv
 import math
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +23,18 @@ import numpy.typing as npt
 from facepairs.data.index import StringTable
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine
 from facepairs.errors import BadData
-from facepairs.evaluation.metrics.arrays import Ints
-from facepairs.support.checksum import checksummed_file, verify_checksum
+from facepairs.evaluation.metrics.arrays import Bools, Ints, PairPeople
+from facepairs.support.checksum import verify_checksum
+from facepairs.verification.provenance import Provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
+CLUSTER, DECISION = "cluster", "same"
+DECISIONS = {"1": 1, "0": 0, "true": 1, "false": 0, "": -1}
+
+
+def person_of(name: str) -> str:
+    """Return the person of a photo, the folder in its path; "" without one."""
+    return name.replace("\\", "/").rpartition("/")[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +46,9 @@ class ScoreTable:
         genuine: bool[N].
         fold: int16[N]; 0 where the file has none.
         score: float64[N].
+        cluster: int16[N], the cluster that both photos are in, 0 where theirs differ; None where
+            clusters are not known.
+        decision: bool[N], whether each pair was accepted; None where the file has no decisions.
         unscored: Number of pairs of the file that had an error instead of a score; left out here.
 
     Raises:
@@ -46,11 +60,14 @@ class ScoreTable:
     genuine: npt.NDArray[np.bool_]
     fold: npt.NDArray[np.int16]
     score: npt.NDArray[np.float64]
+    cluster: npt.NDArray[np.int16] | None = None
+    decision: Bools | None = None
     unscored: int = 0
 
     def __post_init__(self) -> None:
         """Refuse columns of different lengths."""
-        lengths = {name: len(getattr(self, name)) for name in COLUMNS}
+        columns = {name: getattr(self, name) for name in (*COLUMNS, CLUSTER, "decision")}
+        lengths = {name: len(column) for name, column in columns.items() if column is not None}
         if len(set(lengths.values())) > 1:
             counts = ", ".join(f"{count} {name}" for name, count in lengths.items())
             raise BadData(f"scores need as many entries in every column, not {counts}")
@@ -64,14 +81,44 @@ class ScoreTable:
         """Whether the photos are named."""
         return bool(self.left[0])
 
-    def take(self, order: Ints) -> "ScoreTable":
-        """Return the pairs at these places, int64[M], in that order."""
-        left, right = (StringTable(side[int(k)] for k in order) for side in (self.left, self.right))
-        return ScoreTable(left, right, self.genuine[order], self.fold[order], self.score[order])
+    @cached_property
+    def people(self) -> PairPeople | None:
+        """Numbers of the people on both sides, int64[N] each, by the folders of the photos.
+
+        None where photos are not named with folders, or where folders contradict `genuine`, so
+        that they cannot be people.
+        """
+        sides = [[person_of(name) for name in side] for side in (self.left, self.right)]
+        names, numbers = np.unique(np.array(sides, object).astype(str), return_inverse=True)
+        left, right = numbers.reshape(2, -1).astype(np.int64)
+        if not names[0] or ((left == right) != self.genuine).any():
+            return None
+        return left, right
+
+    def take(self, order: Ints | Bools) -> "ScoreTable":
+        """Return the pairs at these places, int64[M] in that order, or those of a mask, bool[N]."""
+        places = np.arange(len(self))[order]
+        left, right = (
+            StringTable(side[k] for k in places.tolist()) for side in (self.left, self.right)
+        )
+        return ScoreTable(
+            left,
+            right,
+            self.genuine[places],
+            self.fold[places],
+            self.score[places],
+            None if self.cluster is None else self.cluster[places],
+            None if self.decision is None else self.decision[places],
+        )
 
 
-def write_scores(path: Path, scores: ScoreTable) -> None:
+def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None = None) -> None:
     """Write a scores file, completely or not at all; `read_scores` reads the same values back.
+
+    Args:
+        path: The file.
+        scores: The pairs; decisions are not written.
+        provenance: Where they come from, to be written beside them; None if that is not known.
 
     Raises:
         BadData: A score is not finite, a fold is negative, a name is not valid Unicode, or the file
@@ -87,12 +134,17 @@ def write_scores(path: Path, scores: ScoreTable) -> None:
     if len(scores) and int(scores.fold.min()) < 0:
         raise BadData(f"cannot write {path}: fold {scores.fold.min()} is not from 0 up")
     # Python numbers: `csv` writes the repr of a float, which reads back exactly
-    numbers = map(int, scores.genuine), map(int, scores.fold), map(float, score)
-    with checksummed_file(path) as handle:
+    columns: list[Iterable[object]] = [scores.left, scores.right]
+    columns += [map(int, scores.genuine), map(int, scores.fold), map(float, score)]
+    names: tuple[str, ...] = COLUMNS
+    if scores.cluster is not None:
+        names = (*COLUMNS, CLUSTER)
+        columns.append(number or "" for number in scores.cluster.tolist())
+    with scores_file(path, provenance) as handle:
         writer = csv.writer(handle)
-        writer.writerow(COLUMNS)
+        writer.writerow(names)
         try:
-            writer.writerows(zip(scores.left, scores.right, *numbers, strict=True))
+            writer.writerows(zip(*columns, strict=True))
         except UnicodeEncodeError as error:
             raise BadData(
                 f"cannot write {path}: a name in {error.object.strip()!a} is not valid Unicode; "
@@ -101,7 +153,7 @@ def write_scores(path: Path, scores: ScoreTable) -> None:
 
 
 def read_scores(path: Path) -> ScoreTable:
-    """Read a scores file; columns `left`, `right` and `fold` may be missing, and folds be empty.
+    """Read a scores file; only `genuine` and `score` must be there, and folds may be empty.
 
     A pair with text in a column `error` is only counted.
 
@@ -112,9 +164,10 @@ def read_scores(path: Path) -> ScoreTable:
     verify_checksum(path)
     sides = {"left": StringTable(), "right": StringTable()}
     genuine = bytearray()
-    fold = array("h")
+    fold, cluster, same = array("h"), array("h"), array("b")
     score = array("d")
     unscored = 0
+    clustered = False
     for line, row in csv_rows(path, ("genuine", "score")):
         if row.get("error", "").strip():
             unscored += 1
@@ -123,8 +176,13 @@ def read_scores(path: Path) -> ScoreTable:
             genuine.append(parse_genuine(row["genuine"]))
             fold.append(parse_fold(row.get("fold", "")))
             score.append(_score(row["score"]))
+            cluster.append(_cluster(row.get(CLUSTER, "")))
+            same.append(_decision(row.get(DECISION, "")))
+            if (same[0] < 0) != (same[-1] < 0):
+                raise ValueError("same is empty for some pairs and not for others")
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
+        clustered |= CLUSTER in row
         for side, names in sides.items():
             names.add(row.get(side, ""))
     if not score:
@@ -135,6 +193,8 @@ def read_scores(path: Path) -> ScoreTable:
         np.frombuffer(genuine, np.bool_),
         np.frombuffer(fold, np.int16),
         np.frombuffer(score, np.float64),
+        np.frombuffer(cluster, np.int16) if clustered else None,
+        np.frombuffer(same, np.int8) == 1 if same[0] >= 0 else None,
         unscored,
     )
 
@@ -147,6 +207,22 @@ def _score(cell: str) -> float:
     if not math.isfinite(value) or "_" in cell:
         raise ValueError(f"score is {cell!r}, not a finite number")
     return value
+
+
+def _cluster(cell: str) -> int:
+    """Return the number of a cluster, 0 where the cell is empty."""
+    try:
+        return parse_fold(cell)
+    except ValueError:
+        raise ValueError(f"cluster is {cell!r}, not a whole number from 0 up, or empty") from None
+
+
+def _decision(cell: str) -> int:
+    """Return 1 for an accepted pair, 0 for one that was not, -1 where the cell is empty."""
+    try:
+        return DECISIONS[cell.strip().lower()]
+    except KeyError:
+        raise ValueError(f"same is {cell!r}, not 1 or 0, or empty") from None
 
 
 def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) -> Ints:

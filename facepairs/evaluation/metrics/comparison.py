@@ -1,20 +1,32 @@
 """Compare verifiers on the same pairs: is one better, or may the difference be chance?
 
-All verifiers decide the same pairs, so only pairs on which they differ carry information. Pairs are
-treated as independent; pairs that share people are less so, and the true uncertainty is somewhat
-larger.
+All verifiers decide the same pairs, so only pairs on which they differ carry information. Draws are
+of people where people are known, because pairs that share people err together, and else of pairs.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadData
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints, check_two_classes
+from facepairs.evaluation.metrics.arrays import (
+    Bools,
+    Floats,
+    Interval,
+    Ints,
+    PairPeople,
+    check_two_classes,
+)
+from facepairs.evaluation.metrics.operating_points import (
+    falling_ranks,
+    weighted_auc,
+    weights_by_rank,
+)
+from facepairs.evaluation.metrics.people import people_weights
 from facepairs.evaluation.metrics.thresholds import pairs_needed
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.random_streams import Stream, generator
@@ -45,15 +57,22 @@ class Difference:
 class PairwiseTest:
     """Two verifiers compared: differences are the first less the second.
 
-    `p` is McNemar's and `p_adjusted` Holm's for the number of tests; `tar_at_far` is by FAR, such
-    as "0.01".
+    Attributes:
+        first, second: Their names.
+        balanced_accuracy: By their own decisions.
+        only_first_right, only_second_right: Pairs that only one of them decides correctly; None
+            where classes are unequal: they would tell of the larger class.
+        p: McNemar's where classes are equal, otherwise that of the balanced accuracy.
+        p_adjusted: Holm's for the number of tests.
+        auc: Of the scores.
+        tar_at_far: By FAR, such as "0.01".
     """
 
     first: str
     second: str
-    accuracy_difference: float
-    only_first_right: int
-    only_second_right: int
+    balanced_accuracy: Difference
+    only_first_right: int | None
+    only_second_right: int | None
     p: float
     p_adjusted: float
     auc: Difference
@@ -64,10 +83,12 @@ class PairwiseTest:
 class Comparison:
     """Every two verifiers compared on `pairs` pairs, with `draws` bootstrap draws from `seed`.
 
-    `fars_left_out` are target FARs for which there are too few impostor pairs.
+    `drawn` is what was drawn. `fars_left_out` are target FARs for which there are too few impostor
+    pairs.
     """
 
     pairs: int
+    drawn: Literal["people", "pairs"]
     draws: int
     seed: int
     fars_left_out: list[float]
@@ -111,45 +132,62 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def _ranks(score: Floats) -> Ints:
-    """Return the rank of each pair by falling score, from 0; equal scores share one."""
-    values, rising = np.unique(score, return_inverse=True)
-    return len(values) - 1 - rising
+def _figures(
+    rank: Ints, genuine: Bools, accepted: Bools, weight: Floats, fars: Sequence[float]
+) -> list[float]:
+    """Return balanced accuracy, AUC, then the TAR at each FAR, of pairs that count `weight` times.
 
-
-def _figures(rank: Ints, genuine: Bools, weight: Ints, fars: Sequence[float]) -> list[float]:
-    """Return the AUC, then the TAR at each FAR, of pairs that count `weight` times."""
-    hits, misses = np.bincount(rank, weight * genuine), np.bincount(rank, weight * ~genuine)
-    accepted, false_accepts = np.cumsum(hits), np.cumsum(misses)
-    wins = float(np.sum(misses * (accepted - hits / 2)))
-    figures = [float(wins / (accepted[-1] * false_accepts[-1]))]
+    NaN where a class is missing.
+    """
+    hits, misses = weights_by_rank(rank, genuine, weight)
+    positive, negative = hits.sum(), misses.sum()
+    if not positive or not negative:
+        return [np.nan] * (2 + len(fars))
+    right = weight[genuine & accepted].sum() / positive
+    wrong = weight[~genuine & accepted].sum() / negative
+    figures = [float(1 + right - wrong) / 2, weighted_auc(hits, misses)]
+    tar, far_at = np.cumsum(hits) / positive, np.cumsum(misses) / negative
     for far in fars:
         # As `threshold_at_fmr`: the last rank at which the rate still keeps to its target.
-        place = int(np.searchsorted(false_accepts / false_accepts[-1], far, "right"))
-        figures.append(float(accepted[place - 1] / accepted[-1]) if place else 0.0)
+        place = int(np.searchsorted(far_at, far, "right"))
+        figures.append(float(tar[place - 1]) if place else 0.0)
     return figures
+
+
+def _weights(genuine: Bools, people: PairPeople | None, seed: int, draws: int) -> Iterator[Floats]:
+    """Yield how often each pair counts, by people where they are known."""
+    if people is not None:
+        yield from people_weights(people, draws)
+    else:
+        for draw in range(draws):
+            yield _resample(genuine, seed, draw)
 
 
 def paired_bootstrap(
     genuine: npt.ArrayLike,
     scores: Sequence[npt.ArrayLike],
+    accepted: Sequence[Bools],
     fars: Sequence[float] = (),
+    people: PairPeople | None = None,
     draws: int = DRAWS,
     seed: int = 0,
     progress: ProgressCallback = ignore_progress,
 ) -> Floats:
-    """Resample the pairs with replacement, each class separately, the same for all verifiers.
+    """Resample people, or without them pairs of each class separately, the same for all verifiers.
 
     Args:
         genuine: bool[N].
         scores: float[N] for each verifier.
+        accepted: bool[N] for each verifier, its decisions.
         fars: Target FARs; thresholds come from the resampled pairs.
+        people: Of the pairs, or None.
         draws: Number of resamples.
-        seed: The result is a pure function of it.
+        seed: Of resampled pairs; the result is a pure function of it.
         progress: Called after every draw.
 
     Returns:
-        float64[draws, verifiers, 1 + fars]: AUC and TAR at each FAR.
+        float64[draws, verifiers, 2 + fars]: balanced accuracy, AUC and TAR at each FAR; NaN where a
+        draw lacks a class.
 
     Raises:
         NotEnough: A class is missing.
@@ -161,19 +199,21 @@ def paired_bootstrap(
     rankings = []
     for score in scores:
         labels, values = check_two_classes(genuine, score)
-        rankings.append(_ranks(values))
-    drawn = np.empty((draws, len(rankings), 1 + len(fars)))
-    for draw in range(draws):
-        weight = _resample(labels, seed, draw)
-        drawn[draw] = [_figures(ranks, labels, weight, fars) for ranks in rankings]
+        rankings.append(falling_ranks(values))
+    drawn = np.empty((draws, len(rankings), 2 + len(fars)))
+    for draw, weight in enumerate(_weights(labels, people, seed, draws)):
+        drawn[draw] = [
+            _figures(ranks, labels, decided, weight, fars)
+            for ranks, decided in zip(rankings, accepted, strict=True)
+        ]
         progress(draw + 1, draws)
     return drawn
 
 
-def _resample(genuine: Bools, seed: int, draw: int) -> Ints:
-    """Return how often each pair is drawn, int64[N]; each class keeps its number of pairs."""
+def _resample(genuine: Bools, seed: int, draw: int) -> Floats:
+    """Return how often each pair is drawn, float64[N]; each class keeps its number of pairs."""
     random = generator(seed, Stream.BOOTSTRAP, draw)
-    weight = np.empty(len(genuine), np.int64)
+    weight = np.empty(len(genuine))
     for kind in (genuine, ~genuine):
         members = np.flatnonzero(kind)
         picked = random.integers(len(members), size=len(members))
@@ -185,8 +225,9 @@ def compare(
     names: Sequence[str],
     genuine: npt.ArrayLike,
     scores: Sequence[npt.ArrayLike],
-    right: Sequence[npt.ArrayLike],
+    accepted: Sequence[npt.ArrayLike],
     fars: Sequence[float],
+    people: PairPeople | None = None,
     seed: int = 0,
     progress: ProgressCallback = ignore_progress,
 ) -> Comparison:
@@ -196,8 +237,9 @@ def compare(
         names: Names of the verifiers.
         genuine: bool[N].
         scores: float[N] for each verifier.
-        right: bool[N] for each verifier: is the pair decided correctly?
+        accepted: bool[N] for each verifier, its decisions.
         fars: Target FARs; those with too few impostor pairs are left out.
+        people: Of the pairs; None where they are not known.
         seed: Of the bootstrap.
         progress: Called after every draw.
 
@@ -209,24 +251,32 @@ def compare(
     impostors = int((~labels).sum())
     kept = [far for far in fars if pairs_needed(far) <= impostors]
     draws = max(MIN_DRAWS, min(DRAWS, MAX_WORK // len(labels)))
-    drawn = paired_bootstrap(labels, scores, kept, draws, seed, progress)
-    once = np.ones(len(labels), np.int64)
+    decisions = [np.asarray(decided, np.bool_) for decided in accepted]
+    drawn = paired_bootstrap(labels, scores, decisions, kept, people, draws, seed, progress)
+    once = np.ones(len(labels))
     figures = np.array(
-        [_figures(_ranks(np.asarray(score)), labels, once, kept) for score in scores]
+        [
+            _figures(falling_ranks(np.asarray(score, np.float64)), labels, decided, once, kept)
+            for score, decided in zip(scores, decisions, strict=True)
+        ]
     )
-    correct = [np.asarray(answers, np.bool_) for answers in right]
     tests = []
     for a, b in itertools.combinations(range(len(names)), 2):
         observed, draws_of = figures[a] - figures[b], (drawn[:, a] - drawn[:, b]).T
-        auc, *tars = map(_difference, observed, draws_of)
-        test = mcnemar(correct[a], correct[b])
+        balanced, auc, *tars = map(_difference, observed, draws_of)
+        test = None
+        if 2 * impostors == len(labels):
+            test = mcnemar(decisions[a] == labels, decisions[b] == labels)
+        p = test.p if test else balanced.p
         tests.append(
             PairwiseTest(
                 first=names[a],
                 second=names[b],
-                accuracy_difference=float(correct[a].mean() - correct[b].mean()),
-                **test._asdict(),
-                p_adjusted=test.p,
+                balanced_accuracy=balanced,
+                only_first_right=test.only_first_right if test else None,
+                only_second_right=test.only_second_right if test else None,
+                p=p,
+                p_adjusted=p,
                 auc=auc,
                 tar_at_far={str(far): gap for far, gap in zip(kept, tars, strict=True)},
             )
@@ -234,6 +284,7 @@ def compare(
     adjusted = holm([test.p for test in tests])
     return Comparison(
         pairs=len(labels),
+        drawn="pairs" if people is None else "people",
         draws=draws,
         seed=seed,
         fars_left_out=[far for far in fars if far not in kept],
@@ -243,6 +294,9 @@ def compare(
 
 def _difference(observed: float, drawn: Floats) -> Difference:
     """Return a difference, the middle 95 % of its draws, and a two-sided bootstrap p-value."""
+    drawn = drawn[~np.isnan(drawn)]
+    if not len(drawn):
+        return Difference(float(observed), (-1.0, 1.0), 1.0)
     low, high = np.quantile(drawn, [0.025, 0.975])
     beyond = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     p = min(1.0, 2 * (beyond + 1) / (len(drawn) + 1))

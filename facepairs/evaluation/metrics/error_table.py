@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.error_table import ErrorTable, GroupErrors, MeasuredRate
-from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople
-from facepairs.evaluation.metrics.people import people_weights, rate_interval, wider
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
+from facepairs.evaluation.metrics.people import people_weights, rate_intervals, wider
 from facepairs.evaluation.metrics.rates import clopper_pearson
 
 QUANTILES = 48  # of either kind of pair; rates between two thresholds are rounded upwards
@@ -89,14 +89,13 @@ def _accepted(place: npt.NDArray[np.integer], weight: Floats | None, thresholds:
 
 
 def _measured(share: float, pairs: int, draws: npt.ArrayLike) -> MeasuredRate:
-    low, high = wider(clopper_pearson(round(share * pairs), pairs), draws)
-    return MeasuredRate(*(round(float(value), DIGITS) for value in (share, low, high)))
+    return _rounded(float(share), wider(clopper_pearson(round(share * pairs), pairs), draws))
 
 
 def errors_by_group(
     groups: Mapping[str, Bools], genuine: Bools, accepted: Bools, people: PairPeople | None
 ) -> list[GroupErrors]:
-    """Return the errors within groups of pairs, the highest upper end of the FMR first.
+    """Return the errors within groups of pairs, the highest FMR first.
 
     Args:
         groups: bool[N], the pairs of each group, by its name.
@@ -104,27 +103,31 @@ def errors_by_group(
         accepted: bool[N], the decisions.
         people: Of the pairs.
     """
-    rows = []
+    rates = {}
     for name, members in groups.items():
-        own = None if people is None else (people[0][members], people[1][members])
-        rows.append(_group(name, genuine[members], accepted[members], own))
+        rates[name, "fmr"] = members & ~genuine, accepted
+        rates[name, "fnmr"] = members & genuine, ~accepted
+    measurable = {key: rate for key, rate in rates.items() if rate[0].any()}
+    intervals = rate_intervals(list(measurable.values()), people)
+    measured = {
+        key: _rounded(float(events[members].mean()), interval)
+        for (key, (members, events)), interval in zip(measurable.items(), intervals, strict=True)
+    }
+    rows = [
+        GroupErrors(
+            name=name,
+            people=0
+            if people is None
+            else len(np.unique(np.concatenate([side[members] for side in people]))),
+            genuine_pairs=int((genuine & members).sum()),
+            impostor_pairs=int((~genuine & members).sum()),
+            fmr=measured.get((name, "fmr")),
+            fnmr=measured.get((name, "fnmr")),
+        )
+        for name, members in groups.items()
+    ]
     return sorted(rows, key=lambda row: -row.fmr.rate if row.fmr else 1.0)
 
 
-def _group(name: str, genuine: Bools, accepted: Bools, people: PairPeople | None) -> GroupErrors:
-    def measured(members: Bools, errors: Bools) -> MeasuredRate | None:
-        if not members.any():
-            return None
-        own = None if people is None else (people[0][members], people[1][members])
-        low, high = rate_interval(errors[members], own)
-        values = float(errors[members].mean()), low, high
-        return MeasuredRate(*(round(value, DIGITS) for value in values))
-
-    return GroupErrors(
-        name=name,
-        people=0 if people is None else len(np.unique(np.concatenate(people))),
-        genuine_pairs=int(genuine.sum()),
-        impostor_pairs=int((~genuine).sum()),
-        fmr=measured(~genuine, accepted),
-        fnmr=measured(genuine, ~accepted),
-    )
+def _rounded(rate: float, interval: Interval) -> MeasuredRate:
+    return MeasuredRate(*(round(value, DIGITS) for value in (rate, *interval)))

@@ -5,16 +5,18 @@ References:
     replacement, and a pair counts as often as its people do. It errs on the wide side.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.evaluation.metrics.arrays import Floats, Interval, PairPeople
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
 from facepairs.evaluation.metrics.rates import clopper_pearson
 from facepairs.support.random_streams import Stream, raw_words, unit
 
 DRAWS = 1_000
+MIN_DRAWS = 200
+MAX_WORK = 100_000_000  # pairs times draws
 TAILS = (2.5, 97.5)  # percent
 
 
@@ -38,29 +40,66 @@ def people_weights(people: PairPeople, draws: int = DRAWS) -> Iterator[Floats]:
         yield np.where(genuine, count[left], count[left] * count[right])
 
 
-def rate_interval(events: npt.NDArray[np.bool_], people: PairPeople | None) -> Interval:
-    """Return an interval of 95 % of the share of pairs with an event.
+Statistic = Callable[[Floats], float]
+"""Returns a figure of pairs that count float64[N] times each; NaN where no pair of it counts."""
 
-    The wider one, on each side, of Clopper-Pearson's and of the bootstrap over people.
+
+def bootstrap(people: PairPeople, statistics: Sequence[Statistic]) -> Floats:
+    """Return statistics of resampled people, float64[draws, statistics].
+
+    Weights are drawn once for all statistics. There are fewer draws for very many pairs.
 
     Args:
-        events: bool[N], at least one pair.
+        people: Of the pairs.
+        statistics: What to compute in each draw.
+    """
+    draws = max(MIN_DRAWS, min(DRAWS, MAX_WORK // len(people[0])))
+    return np.array(
+        [
+            [statistic(weight) for statistic in statistics]
+            for weight in people_weights(people, draws)
+        ]
+    ).reshape(draws, len(statistics))
+
+
+def share_of(members: Bools, events: Bools) -> Statistic:
+    """Return the statistic that is the share of pairs with an event.
+
+    Args:
+        members: bool[N], the pairs that count.
+        events: bool[N], those of them with the event.
+    """
+    all_places, places = np.flatnonzero(members), np.flatnonzero(members & events)
+
+    def share(weight: Floats) -> float:
+        total = weight[all_places].sum()
+        return float(weight[places].sum() / total) if total else np.nan
+
+    return share
+
+
+def rate_intervals(
+    rates: Sequence[tuple[Bools, Bools]], people: PairPeople | None
+) -> list[Interval]:
+    """Return intervals of 95 % of shares of pairs with an event.
+
+    Each is the wider one, on each side, of Clopper-Pearson's and of the bootstrap over people.
+
+    Args:
+        rates: (members, events), bool[N] each, as for `share_of`; at least one member each.
         people: Of the pairs; None for independent pairs.
     """
-    exact = clopper_pearson(int(events.sum()), len(events))
-    if people is None:
+    exact = [clopper_pearson(int((m & e).sum()), int(m.sum())) for m, e in rates]
+    if people is None or not rates:
         return exact
-    shares = [
-        float(weight @ events / total)
-        for weight in people_weights(people)
-        if (total := weight.sum()) > 0
-    ]
-    return wider(exact, shares)
+    drawn = bootstrap(people, [share_of(members, events) for members, events in rates])
+    return [wider(bounds, column) for bounds, column in zip(exact, drawn.T, strict=True)]
 
 
 def wider(interval: Interval, draws: npt.ArrayLike) -> Interval:
-    """Widen an interval, where it is narrower, to the middle 95 % of draws."""
+    """Widen an interval, where it is narrower, to the middle 95 % of draws that are not NaN."""
     values = np.asarray(draws, np.float64)
+    values = values[~np.isnan(values)]
     if not values.size:
         return interval
     low, high = np.percentile(values, TAILS)

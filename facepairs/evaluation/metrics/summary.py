@@ -1,48 +1,45 @@
 """All figures of scored pairs in one `Summary`, for single runs and for LFW's View 2 alike.
 
-No threshold is judged on the pairs it was chosen on. Either the caller brings thresholds, or each
-part of the pairs is decided with a threshold chosen on the other parts.
-
 References:
     Huang and Learned-Miller, *Labeled Faces in the Wild: Updates and New Reporting Procedures*,
     UMass Amherst UM-CS-2014-003: the accuracy is the mean of the folds, and the ROC curve is that
     of the scores of all folds together, although each fold has a network of its own.
 """
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.calibration import Calibration
-from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import (
     Bools,
     Floats,
     Interval,
-    Ints,
-    check_folds,
+    PairPeople,
     check_two_classes,
 )
-from facepairs.evaluation.metrics.calibration import expected_calibration_error
-from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
-from facepairs.evaluation.metrics.parts import parts_of
+from facepairs.evaluation.metrics.calibration import expected_calibration_error, lookalikes
+from facepairs.evaluation.metrics.curves import auc, eer
+from facepairs.evaluation.metrics.decisions import (
+    FROM_CALLER,
+    OTHER_FOLDS,
+    OTHER_HALF,
+    OWN_NETWORKS,
+    Thresholds,
+    calibrated_probability,
+    choose_thresholds,
+)
+from facepairs.evaluation.metrics.operating_points import Decisions, PointErrors, measure_points
 from facepairs.evaluation.metrics.rates import (
     ErrorRates,
-    clopper_pearson,
-    error_rates,
     mean_and_standard_error,
     student_interval,
 )
-from facepairs.evaluation.metrics.thresholds import FARS, TarAtFar, best_threshold, tar_at_far
+from facepairs.evaluation.metrics.thresholds import FARS, TarAtFar, tar_at_far
 
-SCHEMA = 2
-FROM_CALLER = "given by the caller"
-OTHER_FOLDS = "each fold's from the other folds"
-OTHER_HALF = "each half's from the other half of the pairs"
-OWN_NETWORKS = "each fold's from its own network"
+SCHEMA = 3
 ONE_FOLD = "a standard error needs 2 folds or more, has 1"
 
 
@@ -64,34 +61,54 @@ class FoldSummary:
         """Number of pairs."""
         return self.genuine_pairs + self.impostor_pairs
 
+    @property
+    def balanced_accuracy(self) -> float | None:
+        """The mean of the shares of both classes decided correctly; None without both classes."""
+        if not self.genuine_pairs or not self.impostor_pairs:
+            return None
+        errors = self.false_accepts / self.impostor_pairs + self.false_rejects / self.genuine_pairs
+        return 1 - errors / 2
+
 
 @dataclass(frozen=True, kw_only=True)
 class Summary(ErrorRates):
-    """The errors of the decisions, and the figures of the scores; intervals are of 95 %.
+    """The errors of the decisions, and the figures of the scores.
+
+    Intervals are of 95 %. Where people are known, they are wide enough for people that recur.
 
     Attributes:
         schema: Version of these fields.
-        accuracy: Share of pairs decided correctly; over folds, the mean of their accuracies.
-        accuracy_interval: Student's over folds, otherwise Clopper-Pearson.
-        accuracy_standard_error: Of the mean over folds, None where there are not two folds.
+        balanced_accuracy: The mean of 1 - FMR and 1 - FNMR; over folds, the mean of the folds'.
+        balanced_accuracy_interval: Student's over folds, otherwise as in `measure_points`.
+        accuracy: The same where both classes have equally many pairs, otherwise None: it would tell
+            of their numbers more than of the verifier.
+        accuracy_interval: That of the balanced accuracy, or None.
+        accuracy_standard_error: Of the mean over folds of the balanced accuracy, None where there
+            are not two folds.
         accuracy_standard_error_reason: Why a fold alone has no standard error.
-        threshold: The one threshold of all pairs, None where each part has its own.
+        threshold: The one threshold of all pairs, None where each part has its own, or where the
+            file's decisions follow none.
         threshold_source: Where thresholds come from, in words.
         folds: The folds of the pairs, or the two halves that set each other's threshold.
+        operating_points: Errors at the point of this summary, and at others of the model.
         auc, auc_interval, eer: Of all scores together.
         tar_at_far: By target FAR: "0.1", "0.01", "0.001".
-        ece: Expected calibration error, classes weighted equally; None without probabilities.
+        ece: Expected calibration error at equal priors; where it is known which strangers look
+            alike, they are half of the strangers. None without probabilities.
         category: LFW's category by the data that the verifier learned from, where it is known.
     """
 
     schema: int = SCHEMA
-    accuracy: float
-    accuracy_interval: Interval
+    balanced_accuracy: float
+    balanced_accuracy_interval: Interval
+    accuracy: float | None
+    accuracy_interval: Interval | None
     accuracy_standard_error: float | None
     accuracy_standard_error_reason: str | None
     threshold: float | None
     threshold_source: str
     folds: list[FoldSummary]
+    operating_points: list[PointErrors]
     auc: float
     auc_interval: Interval
     eer: float
@@ -105,117 +122,6 @@ class Summary(ErrorRates):
         return [] if self.threshold_source == OTHER_HALF else self.folds
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Thresholds:
-    """The threshold that decides each pair, chosen without that pair.
-
-    Attributes:
-        by_pair: float64[N].
-        source: Where they come from, in words.
-        parts: int64[N], the folds or halves of the pairs, if there are any.
-        is_fixed: Whether one threshold decides all pairs; otherwise each part has its own.
-    """
-
-    by_pair: Floats
-    source: str
-    parts: Ints | None
-    is_fixed: bool = False
-
-
-def choose_thresholds(
-    genuine: Bools,
-    score: Floats,
-    threshold: float | Mapping[int, float] | None,
-    fold: npt.ArrayLike | None = None,
-    source: str = FROM_CALLER,
-) -> Thresholds:
-    """Return the threshold that decides each pair.
-
-    Args:
-        genuine: bool[N].
-        score: float64[N].
-        threshold: One for all pairs, or one for each fold number. With None, each part of the pairs
-            gets the most accurate threshold of the other parts: the folds where there are two or
-            more, and otherwise two halves drawn by position and class, never by score. Halves may
-            share people.
-        fold: int[N], or None.
-        source: Where a single threshold comes from, in words.
-
-    Raises:
-        NotEnough: A class is too rare outside one of the parts.
-        BadData: `fold` does not have one number for each pair, or a fold has no threshold.
-        BadConfig: The threshold is not finite.
-    """
-    if isinstance(threshold, Mapping):
-        folds = check_folds(fold, len(score))
-        by_pair = np.empty(len(score))
-        for number, members in _members_of_folds(folds, threshold, "threshold"):
-            by_pair[members] = threshold[number]
-        return Thresholds(by_pair=by_pair, source=OWN_NETWORKS, parts=folds)
-    parts, are_folds = parts_of(genuine, fold)
-    if threshold is None:
-        by_pair = _held_out_thresholds(genuine, score, parts, are_folds)
-        source = OTHER_FOLDS if are_folds else OTHER_HALF
-        return Thresholds(by_pair=by_pair, source=source, parts=parts)
-    if not math.isfinite(threshold):
-        raise BadConfig(f"threshold is {threshold}; give a finite number")
-    by_pair = np.full(len(score), float(threshold))
-    folds_only = parts if are_folds else None
-    return Thresholds(by_pair=by_pair, source=source, parts=folds_only, is_fixed=True)
-
-
-def _held_out_thresholds(genuine: Bools, score: Floats, parts: Ints, are_folds: bool) -> Floats:
-    counts = int(genuine.sum()), int((~genuine).sum())
-    if not are_folds and min(counts) < 2:
-        raise NotEnough(
-            "without a threshold, half of the pairs sets it for the other half: needs 2 genuine "
-            f"and 2 impostor pairs, has {counts[0]} and {counts[1]}"
-        )
-    by_pair = np.empty(len(score))
-    for number in np.unique(parts).tolist():
-        held_out = parts == number
-        try:
-            by_pair[held_out] = best_threshold(genuine[~held_out], score[~held_out])
-        except NotEnough as error:
-            raise NotEnough(f"the pairs outside fold {number} set its threshold: {error}") from None
-    return by_pair
-
-
-def calibrated_probability(
-    score: Floats,
-    fold: npt.ArrayLike | None,
-    calibration: Calibration | Mapping[int, Calibration] | None,
-) -> Floats | None:
-    """Return the probability of each pair, float64[N], by one calibration or that of its fold.
-
-    Args:
-        score: float64[N].
-        fold: int[N], needed when there is a calibration for each fold.
-        calibration: One for all pairs, one for each fold, or None.
-
-    Raises:
-        BadData: A fold has no calibration.
-    """
-    if not isinstance(calibration, Mapping):
-        return None if calibration is None else calibration.probability(score)
-    probability = np.empty(len(score))
-    folds = check_folds(fold, len(score))
-    for number, members in _members_of_folds(folds, calibration, "calibration"):
-        probability[members] = calibration[number].probability(score[members])
-    return probability
-
-
-def _members_of_folds(
-    folds: Ints, values: Mapping[int, object], what: str
-) -> list[tuple[int, Bools]]:
-    """Return the number and the pairs of each fold; BadData where a fold has no value."""
-    numbers = np.unique(folds).tolist()
-    missing = [number for number in numbers if number not in values]
-    if missing:
-        raise BadData(f"fold {missing[0]} has scores and no {what}")
-    return [(number, folds == number) for number in numbers]
-
-
 def summarise(
     genuine: npt.ArrayLike,
     score: npt.ArrayLike,
@@ -224,6 +130,8 @@ def summarise(
     calibration: Calibration | Mapping[int, Calibration] | None = None,
     *,
     threshold_source: str = FROM_CALLER,
+    cluster: npt.NDArray[np.integer] | None = None,
+    people: PairPeople | None = None,
 ) -> Summary:
     """Return every figure of scored pairs.
 
@@ -237,6 +145,7 @@ def summarise(
         calibration: Turns scores into the probabilities whose error is measured; one for all pairs,
             or one for each fold number.
         threshold_source: Where a single threshold comes from, in words.
+        cluster, people: As in `summarise_decisions`.
 
     Raises:
         NotEnough: A class is missing, or too rare to set a threshold without the pairs it decides.
@@ -247,11 +156,20 @@ def summarise(
     labels, scores = check_two_classes(genuine, score)
     thresholds = choose_thresholds(labels, scores, threshold, fold, threshold_source)
     probability = calibrated_probability(scores, fold, calibration)
-    return summarise_decisions(labels, scores, thresholds, probability)
+    return summarise_decisions(
+        labels, scores, thresholds, probability, cluster=cluster, people=people
+    )
 
 
 def summarise_decisions(
-    genuine: Bools, score: Floats, thresholds: Thresholds, probability: Floats | None = None
+    genuine: Bools,
+    score: Floats,
+    thresholds: Thresholds,
+    probability: Floats | None = None,
+    *,
+    cluster: npt.NDArray[np.integer] | None = None,
+    people: PairPeople | None = None,
+    points: Sequence[Decisions] = (),
 ) -> Summary:
     """Return every figure of pairs that are decided by `thresholds`.
 
@@ -260,54 +178,73 @@ def summarise_decisions(
         score: float64[N], finite.
         thresholds: Of each pair.
         probability: float64[N] at equal priors, or None.
+        cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
+            where it is not known.
+        people: Of the pairs; None where they are not known.
+        points: Other operating points of the model.
 
     Raises:
         NotEnough: A class is missing, also in a fold with a threshold of its own network.
     """
     by_pair, parts = thresholds.by_pair, thresholds.parts
-    rates = error_rates(genuine, score >= by_pair)
+    decided = thresholds.decide(score)
+    rows, area = measure_points([decided, *points], genuine, score, cluster, people)
     folds = []
     if parts is not None:
         for number in np.unique(parts).tolist():
             members = parts == number
             if thresholds.source == OWN_NETWORKS:
                 check_two_classes(genuine[members], score[members])
-            folds.append(_fold_summary(number, genuine[members], score[members], by_pair[members]))
+            folds.append(
+                _fold_summary(
+                    number,
+                    genuine[members],
+                    score[members],
+                    decided.accepted[members],
+                    float(by_pair[members][0]),
+                )
+            )
     over_folds = thresholds.source in (OTHER_FOLDS, OWN_NETWORKS)
+    by_fold = [fold.balanced_accuracy for fold in folds if fold.balanced_accuracy is not None]
     error = None
-    if over_folds and len(folds) > 1:
-        accuracy, error = mean_and_standard_error([fold.accuracy for fold in folds])
+    accuracy, interval = rows[0].balanced_accuracy, rows[0].balanced_accuracy_interval
+    if over_folds and len(by_fold) == len(folds) > 1:
+        accuracy, error = mean_and_standard_error(by_fold)
         interval = student_interval(accuracy, error, len(folds))
-    else:
-        correct = len(score) - rates.false_accepts - rates.false_rejects
-        accuracy, interval = correct / len(score), clopper_pearson(correct, len(score))
+    counts = [(part.genuine_pairs, part.impostor_pairs) for part in folds]
+    equal = all(a == b for a, b in [(rows[0].genuine_pairs, rows[0].impostor_pairs), *counts])
     ece = None
     if probability is not None:
-        ece = expected_calibration_error(genuine, probability, prior=0.5)
+        alike = lookalikes(genuine, cluster)
+        ece = expected_calibration_error(genuine, probability, prior=0.5, lookalike=alike)
     return Summary(
-        **vars(rates),
-        accuracy=accuracy,
-        accuracy_interval=interval,
+        **{name: getattr(rows[0], name) for name in ErrorRates.__dataclass_fields__},
+        balanced_accuracy=accuracy,
+        balanced_accuracy_interval=interval,
+        accuracy=accuracy if equal else None,
+        accuracy_interval=interval if equal else None,
         accuracy_standard_error=error,
-        accuracy_standard_error_reason=ONE_FOLD if over_folds and error is None else None,
-        threshold=float(by_pair[0]) if thresholds.is_fixed else None,
+        accuracy_standard_error_reason=ONE_FOLD if over_folds and len(folds) < 2 else None,
+        threshold=decided.threshold,
         threshold_source=thresholds.source,
         folds=folds,
+        operating_points=rows,
         auc=auc(genuine, score),
-        auc_interval=auc_interval(genuine, score),
+        auc_interval=area,
         eer=eer(genuine, score),
         tar_at_far={str(far): tar_at_far(genuine, score, far) for far in FARS},
         ece=ece,
     )
 
 
-def _fold_summary(number: int, genuine: Bools, score: Floats, threshold: Floats) -> FoldSummary:
-    accepted = score >= threshold
+def _fold_summary(
+    number: int, genuine: Bools, score: Floats, accepted: Bools, threshold: float
+) -> FoldSummary:
     positive, negative = int(genuine.sum()), int((~genuine).sum())
     return FoldSummary(
         fold=number,
         accuracy=float(np.mean(accepted == genuine)),
-        threshold=float(threshold[0]),
+        threshold=threshold,
         auc=auc(genuine, score) if positive and negative else None,
         genuine_pairs=positive,
         impostor_pairs=negative,

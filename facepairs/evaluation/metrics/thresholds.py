@@ -46,7 +46,7 @@ class TarAtFar:
 
 
 def best_threshold(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
-    """Return the threshold of highest accuracy on these pairs, midway between neighbouring scores.
+    """Return the threshold of highest balanced accuracy on these pairs, midway between two scores.
 
     Of several equally good ones, the one in the middle. Its accuracy on these very pairs is too
     optimistic: report it on others.
@@ -57,9 +57,9 @@ def best_threshold(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
     """
     labels, scores = check_two_classes(genuine, score)
     values, hits, false_accepts = count_accepted(labels, scores)
-    # Correct decisions, less the number of impostor pairs, when the 0, 1, … highest are accepted.
-    correct = np.append(0, hits - false_accepts)
-    best = np.flatnonzero(correct == correct.max())
+    # The gain in balanced accuracy, in whole numbers, when the 0, 1, … highest are accepted.
+    gain = np.append(0, hits * false_accepts[-1] - false_accepts * hits[-1])
+    best = np.flatnonzero(gain == gain.max())
     place = int(best[(len(best) - 1) // 2])
     if place == 0:
         return math.nextafter(float(values[0]), math.inf)

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import EvaluationSummary
+from facepairs.evaluation.metrics.arrays import Interval
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
+from facepairs.evaluation.metrics.operating_points import PointErrors
 from facepairs.evaluation.metrics.summary import Summary
-from facepairs.evaluation.metrics.thresholds import FARS
 from facepairs.evaluation.report.cells import (
     EMPTY,
     Cell,
@@ -19,33 +20,54 @@ from facepairs.evaluation.report.cells import (
     percent,
     rate,
 )
+from facepairs.support.text_table import align_columns
 
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
 
 
+def accuracy_label(summary: Summary) -> str:
+    """Return what the accuracy is: with as many genuine as impostor pairs, it is balanced."""
+    return "Balanced accuracy" if summary.accuracy is None else "Accuracy"
+
+
 def accuracy_text(summary: Summary) -> str:
-    """Return the accuracy in percent, over folds with its standard error."""
+    """Return the balanced accuracy in percent, over folds with its standard error."""
     error = summary.accuracy_standard_error
-    return percent(summary.accuracy) + ("" if error is None else f" ± {100 * error:.2f}")
+    return percent(summary.balanced_accuracy) + ("" if error is None else f" ± {100 * error:.2f}")
 
 
 def accuracy_note(summary: Summary) -> str:
     """Return in words what the interval of the accuracy is."""
-    note = f"95 % interval {interval(summary.accuracy_interval).text}"
+    note = f"95 % interval {interval(summary.balanced_accuracy_interval).text}"
     if summary.accuracy_standard_error is None:
         return note
     return f"mean ± standard error of {len(summary.folds)} folds; {note}"
 
 
+def measured(value: float | None, bounds: Interval | None) -> Cell:
+    """Return a rate and its interval in one cell, in percent."""
+    if value is None or bounds is None:
+        return EMPTY
+    return Cell(f"{percent(value)} ({interval(bounds).text})", value)
+
+
+def point_rows(point: PointErrors) -> list[tuple[str, Cell]]:
+    """Return (label, rate with its interval) of the errors at an operating point."""
+    rows = [
+        ("Strangers accepted (FMR)", measured(point.fmr, point.fmr_interval)),
+        ("Look-alikes accepted", measured(point.lookalike_fmr, point.lookalike_fmr_interval)),
+        ("Genuine pairs missed (FNMR)", measured(point.fnmr, point.fnmr_interval)),
+    ]
+    return [row for row in rows if row[1].value is not None]
+
+
 def figure_rows(summary: Summary) -> list[tuple[str, Cell, Cell]]:
     """Return (label, value, interval of 95 %) of every figure; a reason stands for an interval."""
-    accuracy = Cell(accuracy_text(summary), summary.accuracy)
+    accuracy = Cell(accuracy_text(summary), summary.balanced_accuracy)
     rows = [
-        ("Accuracy", accuracy, interval(summary.accuracy_interval)),
-        ("FMR (false accepts)", rate(summary.fmr), interval(summary.fmr_interval)),
-        ("FNMR (false rejects)", rate(summary.fnmr), interval(summary.fnmr_interval)),
+        (accuracy_label(summary), accuracy, interval(summary.balanced_accuracy_interval)),
         ("AUC", number(summary.auc), interval(summary.auc_interval, scale=1)),
-        ("EER", rate(summary.eer), EMPTY),
+        ("Equal error rate (EER)", rate(summary.eer), EMPTY),
     ]
     for far, tar in summary.tar_at_far.items():
         bounds = Cell(tar.reason, None) if tar.reason else interval(tar.tar_interval)
@@ -69,20 +91,55 @@ def source_rows(summary: EvaluationSummary) -> list[tuple[str, str]]:
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     """Return the rows (label, text) that a terminal shows; rates in percent, 95 % intervals."""
     pairs = f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"
-    texts = {"Pairs": pairs, "Accuracy": "", "Threshold": _threshold_text(summary)}
-    for label, value, bounds in figure_rows(summary):
+    label = accuracy_label(summary)
+    rows = [
+        ("Pairs", pairs),
+        (label, f"{accuracy_text(summary)} ({accuracy_note(summary)})"),
+        ("Threshold", _threshold_text(summary)),
+    ]
+    points = summary.operating_points
+    point = next((point for point in points if point.is_default), points[0])
+    if point is not points[0]:
+        rows.append(("As verify decides", f"{point.label}, threshold {point.threshold:.6g}"))
+    rows += [(name, cell.text) for name, cell in point_rows(point)]
+    for name, value, bounds in figure_rows(summary)[1:]:
+        tar = summary.tar_at_far.get(name.removeprefix("TAR at FAR "))
         if value.value is not None:
-            texts[label] = f"{value.text} ({bounds.text})" if bounds.text else value.text
+            text = f"{value.text} ({bounds.text})" if bounds.text else value.text
+            if tar is not None and tar.false_accepts is not None:
+                accepted = f"{tar.false_accepts:,} of {tar.impostor_pairs:,}"
+                text += f"; {accepted} impostor pairs accepted"
+            rows.append((name, text))
         elif bounds.text:
-            texts[label] = bounds.text
-    if summary.accuracy_standard_error is not None:
-        texts["Accuracy"] = f"{accuracy_text(summary)} ({accuracy_note(summary)})"
-    for far, tar in summary.tar_at_far.items():
-        if tar.tar is not None:
-            texts[f"TAR at FAR {far}"] += (
-                f"; {tar.false_accepts:,} of {tar.impostor_pairs:,} impostor pairs accepted"
+            rows.append((name, bounds.text))
+    return rows
+
+
+def group_lines(summary: EvaluationSummary) -> list[str]:
+    """Return the lines that a terminal shows of errors by group and by cluster, the worst first."""
+    lines: list[str] = []
+    tables = (("group", summary.groups), ("cluster of look-alikes", summary.clusters))
+    for heading, groups in tables:
+        if not groups:
+            continue
+        rows = [[heading, "people", "strangers accepted", "of", "genuine missed", "of"]]
+        for group in groups:
+            rates = [
+                measured(rate.rate, rate.interval).text if rate else "unknown"
+                for rate in (group.fmr, group.fnmr)
+            ]
+            rows.append(
+                [
+                    group.name,
+                    f"{group.people:,}",
+                    rates[0],
+                    f"{group.impostor_pairs:,}",
+                    rates[1],
+                    f"{group.genuine_pairs:,}",
+                ]
             )
-    return list(texts.items())
+        lines += ["", *align_columns(rows)]
+    return lines
 
 
 def _threshold_text(summary: Summary) -> str:
@@ -100,55 +157,48 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
         summaries: The summaries by name.
         note: A text below the table.
     """
-    categories = any(summary.category for summary in summaries.values())
+    first = next(iter(summaries.values()))
     rows = []
     for name, summary in summaries.items():
         lacks_error = " (1 fold: no s.e.)" if summary.accuracy_standard_error_reason else ""
-        tars = [summary.tar_at_far[str(far)].tar for far in FARS]
         rows.append(
             [
                 name,
-                len(summary.true_folds) or None,
-                Cell(accuracy_text(summary) + lacks_error, summary.accuracy),
-                interval(summary.accuracy_interval),
+                Cell(accuracy_text(summary) + lacks_error, summary.balanced_accuracy),
+                interval(summary.balanced_accuracy_interval),
+                rate(summary.fmr),
+                rate(summary.fnmr),
                 number(summary.auc),
                 rate(summary.eer),
-                *(rate(tar, "too few pairs") for tar in tars),
+                rate(summary.tar_at_far["0.01"].tar, "too few pairs"),
                 number(summary.ece),
-                *([summary.category] if categories else []),
             ]
         )
-    columns = [kind, "folds", "accuracy ± s.e.", "95 % interval", "AUC", "EER"]
-    columns += [*(f"TAR at FAR {far}" for far in FARS), "ECE"]
-    if categories:
-        columns.append("category")
+    columns = [kind, accuracy_label(first).lower(), "95 %", "FMR", "FNMR", "AUC", "EER"]
+    columns += ["TAR at FAR 0.01", "ECE"]
     return make_table(f"{kind}s", f"{kind.capitalize()}s", note, columns, rows)
 
 
 def tests_table(comparison: Comparison) -> Table:
     """Return the differences between every two verifiers, with tests."""
+    tests = comparison.tests
+    has_p = any(test.p_adjusted is not None for test in tests)
+    fars = [far for far in tests[0].tar_at_far if far == "0.01"]
     rows = [
         [
             f"{test.first} - {test.second}",
-            Cell(f"{100 * test.accuracy_difference:+.2f} %", test.accuracy_difference),
-            test.only_first_right,
-            test.only_second_right,
-            p_value(test.p),
-            p_value(test.p_adjusted),
+            _difference(test.balanced_accuracy, "+.2f", 100),
+            *([None if test.p_adjusted is None else p_value(test.p_adjusted)] if has_p else []),
             _difference(test.auc, "+.4f", 1),
-            *(_difference(gap, "+.2f", 100) for gap in test.tar_at_far.values()),
+            *(_difference(test.tar_at_far[far], "+.2f", 100) for far in fars),
         ]
-        for test in comparison.tests
+        for test in tests
     ]
-    columns = ["first - second", "accuracy", "only first right", "only second right"]
-    columns += ["p (McNemar)", "p (Holm)", "AUC"]
-    columns += [f"TAR at FAR {far}, %" for far in comparison.tests[0].tar_at_far]
-    note = (
-        f"Differences on the same {comparison.pairs:,} pairs, in parentheses 95 % intervals of "
-        f"{comparison.draws:,} bootstrap draws. McNemar's test is exact and two-sided; Holm's p "
-        "corrects for the number of comparisons. Pairs are treated as independent; pairs that "
-        "share people are less so, and the true uncertainty is somewhat larger."
-    )
+    columns = ["first - second", "balanced accuracy, %", *(["p"] if has_p else []), "AUC"]
+    columns += [f"TAR at FAR {far}, %" for far in fars]
+    note = f"On the same {comparison.pairs:,} pairs; in parentheses 95 % intervals."
+    if has_p:
+        note += " p: McNemar's exact test, corrected for the number of comparisons (Holm)."
     return make_table("differences", "Differences", note, columns, rows)
 
 

@@ -1,0 +1,97 @@
+"""Errors within clusters of look-alikes, and within groups of people that the user names."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.bundles.error_table import GroupErrors
+from facepairs.data.groups import PeopleGroups
+from facepairs.errors import BadData
+from facepairs.evaluation.metrics.arrays import Bools
+from facepairs.evaluation.metrics.error_table import errors_by_group
+from facepairs.evaluation.metrics.operating_points import Decisions
+from facepairs.evaluation.scores import ScoreTable, person_of
+from facepairs.support.words import counted
+
+MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnPairs:
+    """Pairs that were drawn within groups, so that each has enough.
+
+    Attributes:
+        scores: D pairs.
+        group: int[D], for which group each was drawn, counted in the order of the groups.
+    """
+
+    scores: ScoreTable
+    group: npt.NDArray[np.integer]
+
+
+def cluster_errors(scores: ScoreTable, accepted: Bools) -> list[GroupErrors]:
+    """Return the errors within each cluster of look-alikes that has enough pairs, the worst first.
+
+    Args:
+        scores: N pairs.
+        accepted: bool[N], the decisions.
+    """
+    if scores.cluster is None:
+        return []
+    numbers = np.unique(scores.cluster[scores.cluster > 0]).tolist()
+    masks = {str(number): scores.cluster == number for number in numbers}
+    enough = {name: m for name, m in masks.items() if (m & ~scores.genuine).sum() >= MIN_IMPOSTORS}
+    return errors_by_group(enough, scores.genuine, accepted, scores.people)
+
+
+def group_errors(
+    groups: PeopleGroups, scores: ScoreTable, decisions: Decisions, drawn: DrawnPairs | None
+) -> tuple[list[GroupErrors], list[str]]:
+    """Return the errors within each group, the worst first, and warnings about small groups.
+
+    Args:
+        groups: The groups; a pair is in one when both its people are.
+        scores: N pairs.
+        decisions: How they are decided.
+        drawn: Pairs to use in place of them.
+
+    Raises:
+        BadData: The people of the pairs are not known.
+    """
+    accepted = decisions.accepted
+    if drawn is not None and decisions.threshold is not None:
+        accepted = drawn.scores.score >= decisions.threshold
+    pairs = scores if drawn is None or decisions.threshold is None else drawn.scores
+    if pairs.people is None:
+        raise BadData(
+            f"{groups.path}: the people of the pairs are not known; --groups needs photos named "
+            "Person_Name/photo.jpg"
+        )
+    left, right = ([person_name(name) for name in side] for side in (pairs.left, pairs.right))
+    inside = zip(groups.among(left).items(), groups.among(right).values(), strict=True)
+    masks = {name: one & other for (name, one), other in inside}
+    if pairs is not scores and drawn is not None:
+        masks = {name: mask & (drawn.group == k) for k, (name, mask) in enumerate(masks.items())}
+    rows = errors_by_group(masks, pairs.genuine, accepted, pairs.people)
+    return rows, list(filter(None, map(_describe_small, rows)))
+
+
+def person_name(photo: str) -> str:
+    """Return the person of a photo: the name of its folder, without the folders above."""
+    return person_of(photo).rpartition("/")[2]
+
+
+def _describe_small(row: GroupErrors) -> str:
+    """Return a warning about a group with few people or pairs, or ""."""
+    enough = (
+        row.people >= MIN_PEOPLE
+        and row.genuine_pairs >= MIN_GENUINE
+        and row.impostor_pairs >= MIN_IMPOSTORS
+    )
+    if enough:
+        return ""
+    return (
+        f"group {row.name}: {counted(row.people, 'person', 'people')}, {row.genuine_pairs:,} "
+        f"genuine and {counted(row.impostor_pairs, 'impostor pair')} are few; its rates are rough"
+    )

@@ -1,0 +1,89 @@
+"""Pairs that show people on whom a model was trained or calibrated: its figures are too good."""
+
+from pathlib import Path
+
+import numpy as np
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.identities import hashed_in
+from facepairs.errors import BadData
+from facepairs.evaluation.by_group import person_name
+from facepairs.evaluation.protocols import LISTS, PairSelection
+from facepairs.evaluation.scores import ScoreTable
+from facepairs.verification.loading import Model
+from facepairs.verification.provenance import Provenance
+
+
+def known_in_selection(
+    model: Model, path: str, selection: PairSelection
+) -> tuple[int | None, list[str]]:
+    """Count the pairs of an index that show people whom a model knows.
+
+    Args:
+        model: A bundle or an external embedder.
+        path: Of the model, for messages.
+        selection: The pairs.
+
+    Returns:
+        The number of pairs, None where it cannot be known, and warnings.
+
+    Raises:
+        BadData: There are such pairs, although the pairs are those of a protocol.
+    """
+    if not isinstance(model, Bundle):
+        return None, [_unknown_training(str(model.network_path))]
+    known, person = model.knows(list(selection.index.people)), selection.index.person_of
+    pairs = selection.pairs
+    count = int((known[person[pairs.left]] | known[person[pairs.right]]).sum())
+    return _judge(count, len(pairs), path, selection.protocol)
+
+
+def known_in_file(
+    scores: ScoreTable, known_by: Provenance | None, path: Path
+) -> tuple[int | None, list[str]]:
+    """Count the pairs of a scores file that show people whom its model knows.
+
+    Args:
+        scores: The pairs; people are told by the folders of their photos.
+        known_by: What made the scores, None where that is not known.
+        path: The file, for messages.
+
+    Returns, Raises:
+        As `known_in_selection`.
+    """
+    if known_by is None:
+        return None, [
+            f"{path}: of unknown origin (no {path.name}.json beside it): the people of the pairs "
+            "may be those that its model was trained on"
+        ]
+    if known_by.identities is None:
+        one_network = known_by.network_sha256 is not None
+        return None, [_unknown_training(known_by.model)] if one_network else []
+    hashes = known_by.identities.training | known_by.identities.calibration
+    sides = [[person_name(name) for name in side] for side in (scores.left, scores.right)]
+    people, numbers = np.unique(np.array(sides, object).astype(str), return_inverse=True)
+    if not people[0]:
+        return None, [
+            f"{path}: photos are not named Person_Name/photo.jpg, so their people may be those "
+            f"that {known_by.model} was trained on"
+        ]
+    known = hashed_in(people.tolist(), hashes)[numbers.reshape(2, -1)]
+    return _judge(int(known.any(axis=0).sum()), len(scores), known_by.model, known_by.protocol)
+
+
+def _unknown_training(model: str) -> str:
+    return f"the training people of {model} are unknown; they may be those of these pairs"
+
+
+def _judge(count: int, pairs: int, model: str, protocol: str | None) -> tuple[int, list[str]]:
+    """Return the count and a warning; raise BadData where the pairs are those of a protocol."""
+    if not count:
+        return 0, []
+    whole = f"all {pairs:,}" if count == pairs else f"{count:,} of {pairs:,}"
+    line = f"{whole} pairs show people that {model} was trained or calibrated on"
+    if protocol:
+        advice = "measure on other people"
+        if protocol in LISTS:
+            advice += f", or train with --protocol {protocol}"
+        raise BadData(f"{line}, so the figures would be too good; {advice}")
+    return count, [f"{line}: the figures are too good; measure on other people"]

@@ -1,0 +1,190 @@
+"""How pairs are decided: with given thresholds, with those of other parts, or as a file says.
+
+No threshold is judged on the pairs it was chosen on. Either the caller brings thresholds, or each
+part of the pairs is decided with a threshold chosen on the other parts.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.operating_point import BALANCED, GIVEN
+from facepairs.errors import BadConfig, BadData, NotEnough
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, check_folds
+from facepairs.evaluation.metrics.operating_points import Decisions
+from facepairs.evaluation.metrics.parts import parts_of
+from facepairs.evaluation.metrics.thresholds import best_threshold
+
+FROM_CALLER = "given by the caller"
+OTHER_FOLDS = "each fold's from the other folds"
+OTHER_HALF = "each half's from the other half of the pairs"
+OWN_NETWORKS = "each fold's from its own network"
+FROM_FILE = "decided as in the file"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Thresholds:
+    """The threshold that decides each pair, chosen without that pair.
+
+    Attributes:
+        by_pair: float64[N].
+        source: Where they come from, in words.
+        parts: int64[N], the folds or halves of the pairs, if there are any.
+        is_fixed: Whether one threshold decides all pairs; otherwise each part has its own.
+        name: Of the operating point, see `Decisions`.
+        label: The name in words.
+        is_default: Whether `verify` decides so.
+        decision: bool[N], decisions that a file carries; None where thresholds decide.
+    """
+
+    by_pair: Floats
+    source: str
+    parts: Ints | None
+    is_fixed: bool = False
+    name: str = BALANCED
+    label: str = BALANCED
+    is_default: bool = False
+    decision: Bools | None = None
+
+    def decide(self, score: Floats) -> Decisions:
+        """Return the decisions on scores, float64[N]."""
+        return Decisions(
+            name=self.name,
+            label=self.label,
+            accepted=score >= self.by_pair if self.decision is None else self.decision,
+            threshold=float(self.by_pair[0]) if self.is_fixed else None,
+            is_default=self.is_default,
+        )
+
+
+def choose_thresholds(
+    genuine: Bools,
+    score: Floats,
+    threshold: float | Mapping[int, float] | None,
+    fold: npt.ArrayLike | None = None,
+    source: str = FROM_CALLER,
+) -> Thresholds:
+    """Return the threshold that decides each pair.
+
+    Args:
+        genuine: bool[N].
+        score: float64[N].
+        threshold: One for all pairs, or one for each fold number. With None, each part of the pairs
+            gets the most accurate threshold of the other parts: the folds where there are two or
+            more, and otherwise two halves drawn by position and class, never by score. Halves may
+            share people.
+        fold: int[N], or None.
+        source: Where a single threshold comes from, in words.
+
+    Raises:
+        NotEnough: A class is too rare outside one of the parts.
+        BadData: `fold` does not have one number for each pair, or a fold has no threshold.
+        BadConfig: The threshold is not finite.
+    """
+    if isinstance(threshold, Mapping):
+        folds = check_folds(fold, len(score))
+        by_pair = np.empty(len(score))
+        for number, members in _members_of_folds(folds, threshold, "threshold"):
+            by_pair[members] = threshold[number]
+        return Thresholds(by_pair=by_pair, source=OWN_NETWORKS, parts=folds)
+    parts, are_folds = parts_of(genuine, fold)
+    if threshold is None:
+        by_pair = _held_out_thresholds(genuine, score, parts, are_folds)
+        source = OTHER_FOLDS if are_folds else OTHER_HALF
+        label = "chosen on other pairs"
+        return Thresholds(by_pair=by_pair, source=source, parts=parts, name="chosen", label=label)
+    if not math.isfinite(threshold):
+        raise BadConfig(f"threshold is {threshold}; give a finite number")
+    by_pair = np.full(len(score), float(threshold))
+    folds_only = parts if are_folds else None
+    name, label = (GIVEN, "the threshold given") if source == FROM_CALLER else (BALANCED, BALANCED)
+    return Thresholds(
+        by_pair=by_pair, source=source, parts=folds_only, is_fixed=True, name=name, label=label
+    )
+
+
+def decisions_of_file(
+    score: Floats, decision: Bools, fold: npt.ArrayLike | None, name: str, threshold: float | None
+) -> Thresholds:
+    """Return the decisions that a file carries, with the threshold that they follow.
+
+    Args:
+        score: float64[N].
+        decision: bool[N].
+        fold: int[N], or None.
+        name: Of the operating point, "" where it is not known.
+        threshold: What the file's origin says decided; None where it is not known. The threshold
+            that fits the decisions best is found then, for reports; where none fits, the summary
+            has none.
+    """
+    if threshold is None and decision.any() and not decision.all():
+        threshold = best_threshold(decision, score)
+    elif threshold is None:
+        threshold = float(score.min()) if decision.all() else math.nextafter(score.max(), math.inf)
+    parts, are_folds = parts_of(decision, fold)
+    return Thresholds(
+        by_pair=np.full(len(score), threshold),
+        source=FROM_FILE,
+        parts=parts if are_folds else None,
+        is_fixed=bool(((score >= threshold) == decision).all()),
+        name=name or "file",
+        label="as in the file",
+        is_default=True,
+        decision=decision,
+    )
+
+
+def _held_out_thresholds(genuine: Bools, score: Floats, parts: Ints, are_folds: bool) -> Floats:
+    counts = int(genuine.sum()), int((~genuine).sum())
+    if not are_folds and min(counts) < 2:
+        raise NotEnough(
+            "without a threshold, half of the pairs sets it for the other half: needs 2 genuine "
+            f"and 2 impostor pairs, has {counts[0]} and {counts[1]}"
+        )
+    by_pair = np.empty(len(score))
+    for number in np.unique(parts).tolist():
+        held_out = parts == number
+        try:
+            by_pair[held_out] = best_threshold(genuine[~held_out], score[~held_out])
+        except NotEnough as error:
+            raise NotEnough(f"the pairs outside fold {number} set its threshold: {error}") from None
+    return by_pair
+
+
+def calibrated_probability(
+    score: Floats,
+    fold: npt.ArrayLike | None,
+    calibration: Calibration | Mapping[int, Calibration] | None,
+) -> Floats | None:
+    """Return the probability of each pair, float64[N], by one calibration or that of its fold.
+
+    Args:
+        score: float64[N].
+        fold: int[N], needed when there is a calibration for each fold.
+        calibration: One for all pairs, one for each fold, or None.
+
+    Raises:
+        BadData: A fold has no calibration.
+    """
+    if not isinstance(calibration, Mapping):
+        return None if calibration is None else calibration.probability(score)
+    probability = np.empty(len(score))
+    folds = check_folds(fold, len(score))
+    for number, members in _members_of_folds(folds, calibration, "calibration"):
+        probability[members] = calibration[number].probability(score[members])
+    return probability
+
+
+def _members_of_folds(
+    folds: Ints, values: Mapping[int, object], what: str
+) -> list[tuple[int, Bools]]:
+    """Return the number and the pairs of each fold; BadData where a fold has no value."""
+    numbers = np.unique(folds).tolist()
+    missing = [number for number in numbers if number not in values]
+    if missing:
+        raise BadData(f"fold {missing[0]} has scores and no {what}")
+    return [(number, folds == number) for number in numbers]

@@ -1,0 +1,93 @@
+"""How verifiers were made: as their bundle, or the folder of a `crossval` method, records it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.calibration import Calibration
+from facepairs.config import read_table
+from facepairs.errors import BadData, FacepairsError
+from facepairs.images.crop import CropSpec
+from facepairs.images.crop_plan import ALIGNMENTS
+from facepairs.support.validation import validate
+from facepairs.verification.loading import Model
+
+LFW_CROP = CropSpec(frame_px=250, crop_px=128)
+
+
+class FoldTraining(msgspec.Struct, frozen=True):
+    """What `crossval` recorded of a fold; older versions recorded less."""
+
+    fold: int
+    threshold: float
+    people: dict[str, int] = {}
+    images: dict[str, int] = {}
+    epochs: int | None = None
+    minutes: float | None = None
+    seed: int | None = None
+    calibration: Calibration | None = None
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a verifier was made, as far as is known.
+
+    Attributes:
+        method: The architecture, or the method of a cross-validation.
+        training, versions, created: As in the bundle's manifest.
+        folds, folds_in_all, machines, ece: As in the result.json of a cross-validation.
+    """
+
+    method: str | None = None
+    training: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    created: str = ""
+    folds: list[FoldTraining] = []
+    folds_in_all: int | None = None
+    machines: list[dict[str, Any]] = []
+    ece: float | None = None
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of its training, sorted."""
+        seeds = {fold.seed for fold in self.folds} or {self.training.get("seed")}
+        return sorted(seed for seed in seeds if seed is not None)
+
+
+def origin_of(model: Model) -> Origin:
+    """Return how a model was made; of external embedders little is known."""
+    if not isinstance(model, Bundle):
+        return Origin(method=model.model)
+    training = msgspec.to_builtins(model.training)
+    return Origin(
+        method=model.model,
+        training={name: value for name, value in training.items() if value not in (None, "")},
+        versions=model.versions,
+        created=model.created,
+    )
+
+
+def read_result(path: Path) -> Origin:
+    """Read a method's result.json; raises BadData unless it has a threshold for every fold."""
+    advice = "run crossval again"
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadData(f"{path}: cannot be read ({error}); {advice}") from None
+    return validate(values, Origin, str(path), BadData, advice)
+
+
+def read_crop(folder: Path) -> tuple[CropSpec, str | None]:
+    """Return the crop and alignment of the run's settings; LFW's and None where they are missing.
+
+    Older versions took photos as they are, and recorded no alignment.
+    """
+    try:
+        train = read_table(folder / "config.toml")["train"]
+        align = train.get("align", "none")
+        alignment = ALIGNMENTS[align]
+        return CropSpec(train["frame_px"], train["crop_px"]), alignment
+    except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):
+        return LFW_CROP, None
