@@ -40,7 +40,7 @@ def test_toml_round_trip(seed, share, image_size, skip):
         ),
         ({"image_size": 63}, "image_size is 63; use a whole number from 64 to 224"),
         ({"image_size": 100}, "image_size is 100; siamese needs a multiple of 16 from 96 on"),
-        ({"store": "tfrecord", "cache": "c"}, "a cache of pairs has none; use --store files"),
+        ({"store": "tfrecord", "cache": "c"}, "a cache holds pairs only; use --store files"),
         ({"crop_px": 300}, "crop_px is 300; use a number from 16 to 250"),
         ({"calibration_share": 0.6, "test_share": 0.6}, "leave nobody to train on"),
     ],

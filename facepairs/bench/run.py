@@ -24,6 +24,7 @@ from facepairs.support.progress import (
 )
 
 BUSY_LOAD = 0.5  # per core
+FACE_S = 0.012  # to find the faces in a photo
 START_S = 4.0  # of a worker with TensorFlow, on two cores
 TRAINING_S = 11.0  # of the steps of one measurement of training, at batch 64
 PLAN = "plan.npz"
@@ -56,7 +57,7 @@ class Options:
         }
 
     def seconds(self) -> float:
-        """Return about how long all measurements take on two cores, without finding faces."""
+        """Return about how long the measurements take on two cores, after faces are found."""
         cost, rows = self.tasks(), [row for row in self.rows.values() if not row.missing()]
         builds = sum(row.has_cache for row in rows)
         rounds = len(rows) * cost["row"] + len(self.training) * cost["training"]
@@ -142,6 +143,7 @@ def run_bench(
         log(f"warning: this machine is busy (load {load:.1f} on {cores()} cores); expect noise")
     index = Job(Spec(options.settings)).index
     free = psutil.virtual_memory().available
+    log(_describe_time(options, len(index)))
     # Reads every file once, so that no row waits for the disk.
     photos = inspect_all(index, options.settings.align, progress("finding faces"))
     results = BenchResults(
@@ -164,6 +166,14 @@ def run_bench(
     except KeyboardInterrupt:
         results.interrupted = True
     return results
+
+
+def _describe_time(options: Options, images: int) -> str:
+    seconds = options.seconds()
+    longest = seconds + (images * FACE_S if options.settings.align == "landmarks" else 0)
+    low, high = (max(1, round(one / 60)) for one in (seconds, longest))
+    found = f", {high} if faces must be found first" if high > low else ""
+    return f"this takes about {low} min on two cores{found}; Ctrl-C shows what is measured by then"
 
 
 def _why_skipped(name: str, options: Options) -> str:
@@ -228,7 +238,8 @@ class _Runner:
             for line in lines:
                 if not line.ended:
                     text = line.add(self._run(task, line.name), measurement)
-                    self._log(f"round {number + 1} of {self._options.repeats}: {line.name}: {text}")
+                    what = f"training from {line.name}" if task == "training" else line.name
+                    self._log(f"round {number + 1} of {self._options.repeats}: {what}: {text}")
 
 
 def _size_mb(path: Path) -> float:

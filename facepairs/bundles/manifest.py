@@ -224,7 +224,8 @@ def parse_manifest(values: Mapping[str, Any]) -> Manifest:
     if header.schema not in SCHEMAS.values():
         raise BadBundle(_other_schema(header))
     if header.alignment not in get_args(Alignment):
-        raise BadBundle(f"alignment is {shorten(header.alignment)}, unknown here; {UPGRADE}")
+        alignment = shorten(header.alignment)
+        raise BadBundle(f"alignment is {alignment}, unknown to this version; {UPGRADE}")
     manifest = validate(values, Manifest, error=BadBundle, advice="export the bundle again")
     count = INPUT_COUNTS[manifest.kind]
     if len(manifest.network.inputs) != count:
@@ -233,7 +234,8 @@ def parse_manifest(values: Mapping[str, Any]) -> Manifest:
             f"'{manifest.kind}' has {count}; export the bundle again"
         )
     if manifest.aligned and manifest.template != template_points():
-        raise BadBundle(f"template is {shorten(manifest.template)}, not the one here; {UPGRADE}")
+        template = shorten(manifest.template)
+        raise BadBundle(f"template is {template}, unknown to this version; {UPGRADE}")
     _check_files(manifest)
     return manifest
 
@@ -272,7 +274,9 @@ def check_digest(values: Mapping[str, Any]) -> None:
         BadBundle: They differ.
     """
     if DIGEST in values and values[DIGEST] != manifest_digest(values):
-        raise BadBundle("damaged or edited (its own SHA-256 does not fit); copy the bundle again")
+        raise BadBundle(
+            "damaged or edited (its content does not match its SHA-256); copy the bundle again"
+        )
 
 
 def check_file_name(name: str) -> None:
@@ -290,7 +294,7 @@ def _check_files(manifest: Manifest) -> None:
         check_file_name(name)
     for name in (manifest.network.file, IDENTITIES):
         if name not in manifest.files:
-            raise BadBundle(f"files lists no {shorten(name)}; export the bundle again")
+            raise BadBundle(f"its list of files lacks {shorten(name)}; copy the bundle again")
     for name, limit in ((IDENTITIES, MAX_IDENTITIES_BYTES), (ERRORS, MAX_ERRORS_BYTES)):
         if name in manifest.files and manifest.files[name].bytes > limit:
             raise BadBundle(f"files.{name}.bytes is {manifest.files[name].bytes}, above {limit}")

@@ -35,7 +35,7 @@ def bench(
     ] = None,
     images: Annotated[
         int, Option(min=4, help="Photos to use at most, of people drawn at random.")
-    ] = 5000,
+    ] = 4000,
     repeats: Annotated[int, Option(min=1, help="Rounds; each row runs once per round.")] = 2,
     seconds: Annotated[float, Option(min=0.05, help="Time per row and round.")] = 2.0,
     batch_size: Annotated[int, Option(min=2, max=4096, help="Pairs per batch.")] = 64,
@@ -73,10 +73,6 @@ def bench(
     )
     stores = [name for name in (STORES if rows else TRAINED) if training and name in selected]
     options = Options(settings, selected, repeats, stores)
-    log(
-        f"takes about {max(1, round(options.seconds() / 60))} min on two cores, and more if faces "
-        "must be found first; Ctrl-C prints what was measured by then"
-    )
     results = run_bench(options, log, progress_display(json))
     report = to_json(results, typed_command())
     if json:

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from facepairs.data.pairs import PairList
 from facepairs.errors import NotEnough
+from facepairs.support.words import counted
 
 MIN_PEOPLE = 6
 MIN_PAIRS = 20
@@ -47,6 +48,12 @@ def limit_pairs_per_person(pairs: PairList, person_of: npt.NDArray[np.integer]) 
     return pairs.where(~pairs.genuine | (rank < MAX_PAIRS_PER_PERSON))
 
 
+def _describe(genuine: int, people: int) -> str:
+    if not genuine:
+        return "none"
+    return f"{genuine:,} of {counted(people, 'person', 'people')}"
+
+
 def check_minimums(source: object, people: int, genuine: int, impostor: int) -> None:
     """Check that there are enough pairs for a calibration.
 
@@ -62,8 +69,8 @@ def check_minimums(source: object, people: int, genuine: int, impostor: int) -> 
     if genuine < MIN_PAIRS or people < MIN_PEOPLE:
         raise NotEnough(
             f"{source}: {MIN_PAIRS} genuine pairs of {MIN_PEOPLE} people or more are needed, "
-            f"these photos give {genuine} of {people} people: add people with 2 photos or more, "
-            "or more photos of the same people"
+            f"these photos give {_describe(genuine, people)}: add people with 2 photos or more, or "
+            "more photos of the same people"
         )
     if impostor < MIN_PAIRS:
         raise NotEnough(

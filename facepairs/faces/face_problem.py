@@ -24,7 +24,7 @@ def face_problem(faces: Sequence[Face]) -> FaceProblem | None:
     None if one can.
     """
     if not faces:
-        return FaceProblem("no_face", "no face found; use a photo in which the face is seen well")
+        return FaceProblem("no_face", "no face found; use a photo that shows the face clearly")
     if large_enough(faces):
         return None
     side_px = faces[0].side_px

@@ -16,6 +16,7 @@ from facepairs.support.atomic import atomic_folder
 from facepairs.support.outputs import check_output_folder
 from facepairs.support.parallel import thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.support.words import counted
 
 WHOLE_FRAME = CropSpec(FRAME_PX, FRAME_PX)
 JPEG_QUALITY = 95
@@ -102,7 +103,10 @@ def frame_folder(
                 several += [index.name(image)] if (result.faces or 0) > 1 else []
             progress(image + 1, len(index))
         if not framed:
-            raise BadData(f"{photos}: no usable face in any of {len(index):,} photos")
+            raise BadData(
+                f"{photos}: no usable face in {counted(len(index), 'photo')}; see why with: "
+                f"facepairs data check {photos}"
+            )
     return FramedFolder(out, framed, tuple(several), tuple(sorted(left_out)))
 
 

@@ -146,12 +146,15 @@ def _model_bytes() -> bytes:
     """Read the network from the installed package and check it; raise BadConfig."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise BadConfig(f"the face detector comes with {PACKAGE}, not installed; run: {REINSTALL}")
+        raise BadConfig(
+            f"the package {PACKAGE}, which holds the face detector, is not installed; run: "
+            f"{REINSTALL}"
+        )
     path = Path(spec.origin).with_name(FILE)
     try:
         data = path.read_bytes()
     except OSError as error:
         raise BadConfig(f"{path}: {error.strerror}; run: {REINSTALL}") from None
     if hashlib.sha256(data).hexdigest() != SHA256:
-        raise BadConfig(f"{path}: not the face detector that is expected; run: {REINSTALL}")
+        raise BadConfig(f"{path}: not the face detector that facepairs needs; run: {REINSTALL}")
     return data

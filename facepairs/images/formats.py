@@ -49,7 +49,9 @@ def pillow_format(data: bytes, name: str) -> str:
         raise ImageProblem(name, "unsupported", f"a HEIF (HEIC) image; {advice}")
     if kind == "AVIF" and not features.check("avif"):
         raise ImageProblem(
-            name, "unsupported", f"an AVIF image, which this Pillow lacks; {_CONVERT}"
+            name,
+            "unsupported",
+            f"an AVIF image, which this Pillow cannot read; {_CONVERT}",
         )
     if kind:
         return kind

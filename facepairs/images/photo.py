@@ -214,14 +214,14 @@ def open_header(data: bytes, name: str) -> ImageFile.ImageFile:
         except Image.DecompressionBombError:
             raise too_many_pixels(name) from None
         except UnidentifiedImageError:
-            raise ValueError("its header makes no sense") from None
+            raise ValueError("its header is invalid") from None
         check_size(image.size, name, MOST_PIXELS.get(kind, MAX_PIXELS))
         if len(data) > BYTES_PER_PIXEL * math.prod(image.size) + EXTRA_BYTES:
             holds = f"{len(data):,} bytes for {image.width} x {image.height} pixels"
-            raise ImageProblem(name, "too_large", f"{holds}; save its pixels again")
+            raise ImageProblem(name, "too_large", f"{holds}; save the image without other data")
         slow = any(tile.codec_name in SLOW_CODECS for tile in image.tile)  # a WebP has no tile
         if slow and math.prod(image.size) > MAX_SLOW_PIXELS:
-            hazard = f"a {kind} of a rare kind with over {MAX_SLOW_PIXELS:,} pixels"
+            hazard = f"a {kind} of over {MAX_SLOW_PIXELS:,} pixels in a slow compression"
             raise _too_slow(name, hazard)
         if kind == "TIFF":
             _check_tiff_pieces(image, name)
@@ -243,7 +243,7 @@ def _check_tiff_pieces(image: Any, name: str) -> None:
     bits = [int(value) for value in tags.get(BITS, (8,))]
     size = columns * rows * max(sum(bits), bits[0] * int(tags.get(SAMPLES, 1))) // 8
     if size > MAX_TIFF_PIECE_BYTES:
-        reason = f"a TIFF in pieces of {size / 1e6:,.0f} MB; use a smaller image"
+        reason = f"a TIFF in strips or tiles of {size / 1e6:,.0f} MB; save it with smaller ones"
         raise ImageProblem(name, "too_large", reason)
 
 

@@ -57,13 +57,13 @@ def check_output_file(out: Path, inputs: Iterable[Path] = (), text: bool = True)
         if not out.is_file():
             return
         if any(path.is_file() and path.samefile(out) for path in inputs):
-            raise BadData(f"{out}: is read by this command, too; choose another file to write")
+            raise BadData(f"{out}: is also read by this command; choose another file to write")
         with open(out, "rb") as handle:
             is_text = b"\0" not in handle.read(HEAD_BYTES)
     except OSError as error:
         raise BadData(f"{out}: {error.strerror}; choose another place") from None
     if text and not is_text:
-        raise BadData(f"{out}: exists and is no text file; {ADVICE}")
+        raise BadData(f"{out}: exists and is not a text file; {ADVICE}")
 
 
 def is_free(out: Path) -> bool:

@@ -61,5 +61,5 @@ def test_errors_name_the_remote_folders(photos):
     with pytest.raises(BadData, match=r"^mem://bucket/photos/Person_03/0.jpg: not a JPEG"):
         build("mem://bucket/photos", "mem://bucket/cache")
     FILES["mem://bucket/taken/notes.txt"] = b""
-    with pytest.raises(BadData, match=r"^mem://bucket/taken: exists and is no pair cache"):
+    with pytest.raises(BadData, match=r"^mem://bucket/taken: exists and is not a pair cache"):
         build("mem://bucket/photos", "mem://bucket/taken")

@@ -97,7 +97,7 @@ def test_unknown_keys_are_ignored_and_optional_keys_may_be_missing(make_bundle):
         ({"network": {"file": NETWORK, "inputs": ["a"], "output": "s"}}, "network.inputs"),
         ({"network": {"file": NETWORK, "inputs": ["a", 1], "output": "s"}}, "network.inputs"),
         ({"network": {"file": NETWORK, "inputs": ["a", "b"]}}, "network.output is missing"),
-        ({"network": {"file": "x.onnx", "inputs": ["a", "b"], "output": "s"}}, "lists no 'x.onnx'"),
+        ({"network": {"file": "x.onnx", "inputs": ["a", "b"], "output": "s"}}, "lacks 'x.onnx'"),
         ({"threshold": "high"}, "threshold is 'high'; use a number that is finite"),
         ({"threshold": None}, "threshold is None"),
         ({"threshold": 10**400}, "threshold is 1000"),
@@ -115,8 +115,8 @@ def test_unknown_keys_are_ignored_and_optional_keys_may_be_missing(make_bundle):
         ({"files": {NETWORK: {"bytes": -1, "sha256": ""}}}, "bytes is -1"),
         ({"files": {NETWORK: {"bytes": 1}}}, "files.network.onnx.sha256 is missing"),
         ({"files": {NETWORK: 1}}, "files.network.onnx is 1; use an object"),
-        ({"files": {NETWORK: {"bytes": 1, "sha256": ""}}}, "lists no 'identities.json'"),
-        ({"files": {}}, "lists no 'network.onnx'"),
+        ({"files": {NETWORK: {"bytes": 1, "sha256": ""}}}, "lacks 'identities.json'"),
+        ({"files": {}}, "lacks 'network.onnx'"),
     ],
 )
 def test_bad_fields_are_refused_by_name(make_bundle, changes, message):

@@ -102,8 +102,8 @@ def test_check_prints_a_line_a_problem_and_exits_1(photos, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--pair-count", 0), "pairs is 0"),
-        (("--shards", 41), "shards is 41"),
+        (("--pair-count", 0), "the number of pairs is 0"),
+        (("--shards", 41), "shards (files) is 41"),
         (("--seed", -1), "seed is -1"),
         (("--config", "absent.toml"), "absent.toml: No such file"),
         (("--model", "siamese"), "'siamese' is not one of 'difference', 'siamese-conv'"),
@@ -145,8 +145,8 @@ def test_check_of_what_is_no_cache_is_an_error(photos, tmp_path, capsys):
         printed = capsys.readouterr()
         assert printed.out == ""
         assert printed.err == (
-            f"facepairs: error: {place}: not a pair cache; give the folder that facepairs cache "
-            "build made\n"
+            f"facepairs: error: {place}: not a pair cache; give one that facepairs cache build "
+            "made\n"
         )
     build(photos, tmp_path / "cache")
     (tmp_path / "cache" / "manifest.json").write_text("{")

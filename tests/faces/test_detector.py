@@ -195,7 +195,7 @@ def test_a_missing_or_altered_network_is_a_clear_error(tmp_path):
     altered = run(FIND, tmp_path)
     assert "not installed" in missing
     assert "No such file" in no_file
-    assert "not the face detector that is expected" in altered
+    assert "not the face detector that facepairs needs" in altered
     assert all("; run: pip install" in message for message in (missing, no_file, altered))
 
 

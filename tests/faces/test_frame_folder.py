@@ -68,6 +68,6 @@ def test_unusable_folders_are_refused(photos, tmp_path):
     with pytest.raises(BadData, match=r"would both become Ann/a\.jpg"):
         frame_folder(tmp_path / "same", tmp_path / "out")
     (tmp_path / "same" / "Ann" / "a.png").unlink()
-    with pytest.raises(BadData, match="no usable face in any of 1 photos"):
+    with pytest.raises(BadData, match="no usable face in 1 photo; see why"):
         frame_folder(tmp_path / "same", tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -1,5 +1,7 @@
 """The time left begins when it means something, and follows the speed of late."""
 
+from itertools import pairwise
+
 import pytest
 
 from facepairs.support.progress import TimeLeft
@@ -16,7 +18,7 @@ def test_a_slow_first_item_does_not_count():
     shown = [left for left in estimates(times, 1000) if left is not None]
     assert shown[0] == pytest.approx(0.1 * 979, rel=0.01)
     assert max(shown) < 100
-    assert all(later < earlier for earlier, later in zip(shown, shown[1:], strict=False))
+    assert all(later < earlier for earlier, later in pairwise(shown))
 
 
 def test_nothing_is_said_before_there_is_something_to_judge_by():

@@ -191,7 +191,9 @@ def _unpack(path: Path, folder: Path, archive: Archive) -> None:
             try:
                 sha256 = content_sha256(temporary)
             except BadData:
-                raise BadTransfer(f"{path.name}: has no Name/photo.jpg; it was removed") from None
+                raise BadTransfer(
+                    f"{path.name}: holds no Person_Name/photo.jpg, and was removed; try again"
+                ) from None
             if archive.content_sha256 not in ("", sha256):
                 raise _wrong_content(archive.url, "content", sha256, archive.content_sha256)
             (temporary / STAMP).write_text(sha256 + "\n", encoding="utf-8")

@@ -89,7 +89,7 @@ def list_path(lists: Path | None, name: str) -> Path:
     """
     if lists is None:
         raise BadData(
-            f"the protocol needs the official list {name}; give its folder with --lists DIR"
+            f"this protocol needs LFW's official list {name}; give its folder with --lists DIR"
         )
     return lists / name
 

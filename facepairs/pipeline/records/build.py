@@ -222,13 +222,15 @@ def shard_count(pairs: int, shards: int | None, encoding: str) -> int:
         BadConfig: A number is out of range, or the encoding is unknown.
     """
     if pairs < 1:
-        raise BadConfig(f"pairs is {pairs}; use 1 or more")
+        raise BadConfig(f"the number of pairs is {pairs}; use 1 or more")
     small = min(SMALL_CACHE_SHARDS, max(1, pairs // SMALL_SHARD_PAIRS))
     default = min(max(small, pairs // SHARD_PAIRS), MAX_SHARDS)
     count = default if shards is None else shards
     highest = min(pairs, MAX_SHARDS)
     if not 1 <= count <= highest:
-        raise BadConfig(f"shards is {shards}; use 1 to {highest}, at least one pair in each")
+        raise BadConfig(
+            f"the number of shards (files) is {shards}; use 1 to {highest}, so that none is empty"
+        )
     if encoding not in ENCODINGS:
         raise BadConfig(f"encoding is {encoding!r}; use one of {', '.join(ENCODINGS)}")
     return count
@@ -243,7 +245,7 @@ def check_replaceable(out: str, names: Iterable[str]) -> None:
     names = {name for name in names if not is_temporary(name)}
     shards = {name for name in names if SHARD_NAME.fullmatch(name)}
     if names and (not shards or names - shards - {MANIFEST}):
-        raise BadData(f"{out}: exists and is no pair cache; choose another place or remove it")
+        raise BadData(f"{out}: exists and is not a pair cache; choose another place or remove it")
 
 
 def _check_space(out: Path, index: FaceIndex, plan: CropPlan, pairs: int, encoding: str) -> None:

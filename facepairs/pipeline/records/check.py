@@ -83,7 +83,8 @@ def check_cache(folder: Path, progress: ProgressCallback = ignore_progress) -> l
         manifest = read_manifest(folder)
         problems = find_wrong_sizes(folder, manifest)
     except BadData as error:
-        check_is_cache(str(folder), os.listdir(folder) if folder.is_dir() else ())
+        names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+        check_is_cache(str(folder), names)
         return [str(error)]
     check_contents(manifest, problems, lambda name: (folder / name).open("rb"), progress)
     return [f"{folder / name}: {problem}" for name, problem in sorted(problems.items())]
@@ -96,7 +97,7 @@ def check_is_cache(folder: str, names: Iterable[str]) -> None:
         BadData: It holds none.
     """
     if not any(SHARD_NAME.fullmatch(name) for name in names):
-        raise BadData(f"{folder}: not a pair cache; give the folder that facepairs cache build made")
+        raise BadData(f"{folder}: not a pair cache; give one that facepairs cache build made")
 
 
 def check_contents(
@@ -120,7 +121,7 @@ def check_contents(
                 with open_shard(shard.name) as handle:
                     digest = hashlib.file_digest(handle, "sha256").hexdigest()
                 if digest != shard.sha256:
-                    problems[shard.name] = f"its SHA-256 is not the one in {MANIFEST}"
+                    problems[shard.name] = f"damaged: its SHA-256 is not the one in {MANIFEST}"
             except OSError as error:
                 problems[shard.name] = f"cannot be read ({error.strerror})"
         done += shard.bytes

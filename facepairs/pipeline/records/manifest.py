@@ -146,9 +146,9 @@ def parse_manifest(data: bytes, path: str) -> CacheManifest:
     shards = manifest.shards
     names = [shard_name(number, len(shards)) for number in range(len(shards))]
     if [shard.name for shard in shards] != names:
-        raise BadData(f"{path}: its shards are not numbered in order; {REBUILD}")
+        raise BadData(f"{path}: damaged (its shards are not numbered in order); {REBUILD}")
     if sum(shard.pairs for shard in shards) != manifest.pairs:
-        raise BadData(f"{path}: pairs is not the sum over the shards; {REBUILD}")
+        raise BadData(f"{path}: damaged (its shards have more or fewer pairs); {REBUILD}")
     if manifest.render() != data:
-        raise BadData(f"{path}: damaged (its own SHA-256 does not fit); {REBUILD}")
+        raise BadData(f"{path}: damaged (its content does not match its SHA-256); {REBUILD}")
     return manifest

@@ -84,7 +84,7 @@ class RecordStore:
         ]
         if differences:
             raise BadData(
-                f"{self.folder}: not the pairs for this training ({'; '.join(differences)}); "
+                f"{self.folder}: not a cache of this training's pairs ({'; '.join(differences)}); "
                 f"{REBUILD} with: {rebuild}"
             )
 
@@ -208,7 +208,7 @@ def _crops_of(manifest: CacheManifest, images: int) -> Callable[[tf.Tensor, tf.T
             return np.frombuffer(content, np.uint8).reshape(side, side, 3)
         cropped = jpegs.crop(content, to_crop)
         if cropped is None:
-            raise BadImage("a stored file is no plain JPEG")
+            raise BadImage("a photo in the cache is no JPEG that can be read quickly")
         return cropped
 
     def crops_of(contents: tf.Tensor, to_crop: tf.Tensor) -> tf.Tensor:

@@ -34,8 +34,8 @@ def test_only_a_cache_is_replaced(index, cache, tmp_path):
 def test_invalid_arguments_are_refused(index, tmp_path):
     out = tmp_path / "c"
     for change, message in (
-        ({"shards": 0}, "shards is 0; use 1 to 70"),
-        ({"shards": 71}, "shards is 71"),
+        ({"shards": 0}, r"shards \(files\) is 0; use 1 to 70"),
+        ({"shards": 71}, r"shards \(files\) is 71"),
         ({"encoding": "webp"}, "one of jpeg, raw"),
         ({"seed": -1}, "seed"),
     ):
