@@ -178,11 +178,12 @@ def _load(settings: VerifySettings, **options: Any) -> "tuple[Verifier, Operatin
 
 
 def _note_source(settings: VerifySettings, verifier: "Verifier") -> None:
-    """Say to people who verify with the package's own model that its errors are those of LFW."""
+    """Tell people, not programs, how to have errors that were measured on photos like theirs."""
     from facepairs.verification.loading import model_name
 
-    if model_name(verifier.bundle) == "default" and not settings.json:
-        log(verify_output.MEASURED_ELSEWHERE)
+    note = verify_output.source_note(verifier.bundle, model_name(verifier.bundle))
+    if note and not settings.json:
+        log(note)
 
 
 def _verify_two(

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from facepairs.bundles.operating_point import OperatingPoint
+    from facepairs.verification.loading import Model
     from facepairs.verification.ranking import Match, Ranking
     from facepairs.verification.verifier import Verdict
     from facepairs.verification.verify_pairs import PairsReport
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
 Rows = list[tuple[str, str]]
 MAX_FAILURES_SHOWN = 5
 MATCH = {True: "yes", False: "no", None: ""}
-MEASURED_ELSEWHERE = (
-    "note: errors were measured on LFW; on your photos run: facepairs calibrate default photos/ "
-    "--out mine"
-)
 
 
 def verdict_rows(verdict: "Verdict") -> Rows:
@@ -64,6 +61,20 @@ def verdict_warnings(verdict: "Verdict", left: "Path", right: "Path") -> Iterato
             "warning: by the probability these are more likely two people; the threshold does not "
             "follow the prior, so raise it: --max-fmr or --threshold"
         )
+
+
+def source_note(model: "Model", name: str) -> str:
+    """Return how to measure errors on one's own photos; "" where they are."""
+    from facepairs.bundles.bundle import Bundle
+    from facepairs.bundles.default import DEFAULT
+
+    if model.errors is None and not isinstance(model, Bundle):
+        return f"note: errors are not known; on your photos run: facepairs evaluate {name} photos/"
+    if model.errors is not None and name != DEFAULT:
+        return ""
+    known = "are not known for this bundle" if model.errors is None else "were measured on LFW"
+    calibrate = f"facepairs calibrate {name} photos/ --out mine"
+    return f"note: errors {known}; on your photos run: {calibrate}"
 
 
 def batch_rows(report: "PairsReport", point: "OperatingPoint", prior: str) -> Rows:

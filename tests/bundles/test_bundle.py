@@ -18,7 +18,7 @@ from facepairs.bundles.bundle import (
     NETWORK,
     Bundle,
 )
-from facepairs.bundles.identities import Identities, identity_hash
+from facepairs.bundles.identities import Identities, hashed_in, identity_hash
 from facepairs.bundles.manifest import (
     DIGEST,
     MANIFEST,
@@ -248,6 +248,12 @@ def test_every_name_has_a_hash(name):
     assert len(hashed) == 16
     assert int(hashed, 16) >= 0
     assert identity_hash(unicodedata.normalize("NFD", name)) == hashed
+
+
+def test_a_space_in_a_name_is_as_good_as_an_underscore():
+    hashes = Identities.of(["Ann_Example", "Bo Example"], []).training
+    names = ["Ann Example", "Ann_Example", "Bo_Example", "Bo Example", "AnnExample", "Ann-Example"]
+    assert hashed_in(names, hashes).tolist() == [True, True, True, True, False, False]
 
 
 @given(st.lists(st.text(max_size=3)), st.randoms())

@@ -4,6 +4,7 @@ import contextlib
 import csv
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -15,6 +16,8 @@ from command_line import command, in_process
 from PIL import Image
 from tiny_bundles import FRAME_PX, tiny_bundle
 
+from facepairs.bundles.bundle import Bundle
+from facepairs.verification.provenance import read_provenance
 from facepairs.verification.verifier import Verifier
 
 RATE = {
@@ -27,8 +30,8 @@ RATE = {
 }
 
 
-def verify(*arguments):
-    return in_process("verify", *arguments)
+def verify(*arguments, **options):
+    return in_process("verify", *arguments, **options)
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +76,42 @@ def test_pairs(bundle, photos, tmp_path):
     output = json.loads(verify(*options, "--json", "--max-fmr", "0.01").stdout)
     assert (output["pairs"], output["failed"], output["images"]) == (4, 1, 5)
     assert (output["threshold"], output["fmr_interval"]) == (0.75, [0.006, 0.014])
-    assert output["out"] == str(out)
+    assert (output["out"], output["same_content"], output["prior"]) == (str(out), 1, 0.5)
     done = verify("--bundle", bundle, "--pairs", photos / "good.csv", "--out", out)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, "warning" in done.stderr) == (0, False)
+    assert f"written: {out}, and where the scores come from: {out}.json\n" in done.stderr
+
+
+def test_pairs_of_one_content_get_a_hint(bundle, photos, tmp_path):
+    shutil.copy(photos / "0.png", tmp_path / "copy.png")
+    (tmp_path / "p.csv").write_text(
+        f"left,right\n{photos}/0.png,copy.png\n{photos}/0.png,{photos}/1.png\n"
+    )
+    done = verify("--bundle", bundle, "--pairs", tmp_path / "p.csv", "--out", tmp_path / "o.csv")
+    assert "1 pair of a photo and itself or a copy (hint same-content)" in done.stderr
+    hints = [(row["left_hints"], row["right_hints"]) for row in rows_of(tmp_path / "o.csv")]
+    assert all("same-content" in hint.split() for hint in hints[0])
+    assert not any("same-content" in hint for hint in hints[1])
+
+
+def test_the_scores_say_where_they_come_from(bundle, photos, tmp_path):
+    out = tmp_path / "o.csv"
+    options = ("--pairs", photos / "pairs.csv", "--out", out, "--bundle", bundle)
+    done = verify(*options, "--prior", 0.1, "--max-fmr", 0.01)
+    assert ["probability", "at", "prior", "0.1"] in [
+        line.split() for line in done.stdout.splitlines()
+    ]
+    origin, opened = read_provenance(out), Bundle.open(bundle)
+    assert (origin.model, origin.pairs) == (str(bundle), str(photos / "pairs.csv"))
+    assert (origin.threshold, origin.operating_point, origin.max_fmr) == (0.75, "fmr-0.01", 0.01)
+    assert (origin.prior, origin.decisions) == (0.1, True)
+    assert origin.identities == opened.identities
+    assert origin.network_sha256 == opened.files[opened.network.file].sha256
+    row = rows_of(out)[0]
+    probability = opened.calibration.probability(float(row["score"]), prior=0.1)
+    assert float(row["probability"]) == pytest.approx(probability)
+    verify(*options[:-2], "--bundle", "default", check=None)
+    assert read_provenance(out).model == "default"
 
 
 def test_the_output_can_be_evaluated(bundle, photos, tmp_path):
@@ -137,25 +173,40 @@ def test_one_against_many(bundle, photos, tmp_path):
     assert done.returncode == 1
     assert "warning: 1 of 4 photos could not be used" in done.stderr
     assert "broken.jpg" in done.stderr
-    assert len([line for line in done.stdout.splitlines() if ".png" in line]) == 2
+    assert f"written: {tmp_path / 'o.csv'}" in done.stderr
+    header, *table = done.stdout.splitlines()[-3:]
+    assert header.split() == ["rank", "score", "match", "photo"]
+    assert [line.split()[0] for line in table] == ["1", "2"]
+    assert "probability" not in done.stdout
     assert len(rows_of(tmp_path / "o.csv")) == 4
     output = json.loads(verify(*options, "--json", "--max-fmr", 0.01).stdout)
-    scores = [match["score"] for match in output["matches"]]
+    scores = [match["score"] for match in output["photos"]]
     assert scores == sorted(scores, reverse=True)
-    assert {match["path"] for match in output["matches"]} == {"1.png", "2.png", "3.png"}
+    assert {match["path"] for match in output["photos"]} == {"1.png", "2.png", "3.png"}
     assert [item["path"] for item in output["failed"]] == ["broken.jpg"]
-    assert (output["max_fmr"], output["impostor_pairs"]) == (0.01, 3000)
+    assert (output["max_fmr"], output["fmr"], output["schema"]) == (0.01, 0.009, 2)
+    assert output["expected_false_matches"] == pytest.approx(0.027)
+    assert output["expected_false_matches_interval"] == pytest.approx([0.018, 0.042])
+
+
+def test_copies_of_the_photo_are_no_matches(bundle, photos, tmp_path):
+    for name in ("a.png", "b.png"):
+        shutil.copy(photos / "0.png", tmp_path / name)
+    done = verify(photos / "0.png", "--bundle", bundle, "--against", tmp_path, check=0)
+    assert "2 photos with the same content as" in done.stderr
+    assert done.stdout.count("copy") == 2
+    assert "matches        0\n" in done.stdout
 
 
 def test_thresholds_on_demand(bundle, photos):
     both = (photos / "0.png", photos / "1.png", "--bundle", bundle)
     score = json.loads(verify(*both, "--json").stdout)["score"]
-    for threshold, code in ((0.0, int(score < 0)), (score, 0), (2, 1), ("-2", 0)):
+    for threshold, code in ((0.0, int(score < 0)), (score, 0), (1, 1), ("-1", 0)):
         done = verify(*both, "--threshold", threshold, "--json")
         assert done.returncode == code
         assert json.loads(done.stdout)["threshold"] == float(threshold)
     done = verify(*both, "--max-fmr", "0.01")
-    assert "FMR at most 1 % (95 % interval 0.6 % to 1.4 %, 3,000 impostor pairs)" in done.stdout
+    assert "at this threshold 1 in 110 strangers would pass" in done.stdout
     assert done.returncode == int(score < 0.75)
 
 
@@ -168,6 +219,11 @@ def test_thresholds_on_demand(bundle, photos):
         ),
         (["a.png", "b.png", "--max-fmr", "0.01", "--threshold", "0"], "exclude each other"),
         (["a.png", "b.png", "--threshold", "nan"], "not a finite number"),
+        (["a.png", "b.png", "--threshold", "90"], "scores of this model lie from -1 to 1"),
+        (["a.png", "b.png", "--balanced", "--threshold", "0"], "exclude each other"),
+        (["a.png", "b.png", "--prior", "1"], "the prior is 1; give the share of genuine pairs"),
+        (["--pairs", "p.csv", "--out", "o", "--prior", "-1"], "the prior is -1"),
+        (["a.png", "--against", "d", "--prior", "0.1"], "--prior does not go with --against"),
         (["a.png"], "give two photos"),
         ([], "give two photos"),
         (["--pairs", "p.csv"], "--pairs needs --out"),

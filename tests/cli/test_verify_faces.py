@@ -54,9 +54,10 @@ def test_a_photo_is_aligned_and_shown(bundle, photos, drawn, tmp_path):
     assert abs(left["box"][0] + left["box"][2] / 2 - 260) < 20
     with Image.open(out) as image:
         assert image.width > 800
-    output = verify(bundle, photos / "one.jpg", drawn[1]).stdout
-    assert "turned by 1" in output
-    assert "face of" in output
+    done = verify(bundle, photos / "one.jpg", drawn[1], "--show", out)
+    assert "turned by 1" in done.stdout
+    assert "face of" in done.stdout
+    assert f"written: {out}" in done.stderr
 
 
 @pytest.mark.parametrize("name", faceless())
@@ -106,9 +107,14 @@ def test_every_face(bundle, photos, drawn):
     assert comparisons[0]["faces"]["left"]["box"][0] > comparisons[1]["faces"]["left"]["box"][0]
     best = max(comparisons, key=lambda row: row["score"])
     assert (best["score"], best["same"]) == (every["score"], every["same"])
+    assert (every["probability"], every["verdict"] in ("match", "no match")) == (None, True)
+    assert every["expected_false_matches"] is None  # this bundle does not know its errors
     assert done.returncode == (0 if any(row["same"] for row in comparisons) else 1)
     output = verify(bundle, photos / "group.jpg", drawn[0], "--face", "all").stdout
-    assert output.count(" and ") == 2
+    assert "none: this is the best of 2 comparisons" in output
+    header, *table = output.splitlines()[-3:]
+    assert header.split("  ")[0] == "rank"
+    assert [line.split()[0] for line in table] == ["1", "2"]
 
 
 def test_hints_are_warnings(bundle, drawn, tmp_path):

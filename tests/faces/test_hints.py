@@ -45,6 +45,14 @@ def test_dark_and_bright_photos_are_named(crop):
     assert kinds((255 - (255 - crop) * 0.4).astype(np.uint8)) == {"bright"}
 
 
+def test_what_lies_beyond_the_photo_does_not_make_it_dark(crop):
+    padded = crop.copy()
+    padded[:, :80] = 0
+    assert padded.mean() < 0.26 * 255
+    assert "dark" not in kinds(padded)
+    assert "dark" in kinds(np.zeros_like(crop))
+
+
 def test_an_enlarged_photo_is_blurred(crop):
     image = Image.fromarray(crop)
     for divisor in (3, 5):
@@ -57,6 +65,8 @@ def test_small_photos_are_named(crop):
     text = photo_hints(crop, 40.4)[0].text
     assert "40" in text
     assert "128" in text
+    (hint,) = photo_hints(crop, 40.4, face())  # its face is as large as in the frame, 114 pixels
+    assert hint.text == "too small: the face measures 114 pixels; 181 are enough"
 
 
 @pytest.mark.parametrize("sign", [-1, 1])

@@ -5,6 +5,7 @@ import pytest
 from drawn_scenes import Place, canvas, drawn_faces, paste
 from PIL import Image
 
+from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.faces.align import align_faces, unaligned_face
 from facepairs.faces.overlay import (
@@ -14,6 +15,7 @@ from facepairs.faces.overlay import (
     FRAME,
     GAP_PX,
     LANDMARK,
+    LINE_PX,
     TITLE_PX,
     WHITE,
     NoVerdict,
@@ -25,7 +27,8 @@ from facepairs.images.photo import open_photo
 from facepairs.verification.verifier import Verdict
 
 SPEC = CropSpec(250, 128)
-TOP = 2 * GAP_PX + TITLE_PX  # of the photos
+POINT = OperatingPoint(0.5)
+TOP = 2 * GAP_PX + TITLE_PX + 3 * LINE_PX  # of the photos, below three lines of details
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,7 @@ def photos(tmp_path_factory):
 @pytest.fixture(scope="module")
 def verdict(photos):
     left, right = (align_faces(photo, SPEC)[0] for photo in photos[:2])
-    return Verdict(True, 0.9, 0.8, 0.5, left, right)
+    return Verdict(True, 0.9, 0.8, POINT, left=left, right=right)
 
 
 def near(picture, colour, slack=40):
@@ -84,7 +87,7 @@ def test_the_photos_fill_the_canvas(photos, verdict):
 
 def test_an_unaligned_image_has_no_marks(photos):
     faces = [unaligned_face(open_photo(photo), SPEC) for photo in photos[1:]]
-    picture = draw_overlay(*photos[1:], Verdict(False, 0.1, 0.0, 0.5, *faces))
+    picture = draw_overlay(*photos[1:], Verdict(False, 0.1, 0.0, POINT, 0.5, 1, *faces))
     assert len(near(picture, FRAME, 12)[0]) == len(near(picture, BOX, 12)[0]) == 0
     assert len(near(picture, COLOURS[False], 10)[0]) > 50
 
@@ -114,4 +117,4 @@ def test_the_file_is_complete_or_absent(photos, verdict, tmp_path):
     with pytest.raises(BadData, match=r"verdict\.txt: cannot be drawn"):
         write_overlay(tmp_path / "verdict.txt", *photos[:2], verdict)
     with pytest.raises(BadData, match="without its faces"):
-        draw_overlay(*photos[:2], Verdict(True, 0.9, 1.0, 0.5))
+        draw_overlay(*photos[:2], Verdict(True, 0.9, 1.0, POINT))

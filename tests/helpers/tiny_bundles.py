@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from facepairs.bundles.bundle import CARD, MODEL, NETWORK, Bundle
+from facepairs.bundles.error_table import ErrorTable, MeasuredRate
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import write_bundle
 
@@ -108,10 +109,47 @@ def manifest_of(kind: str, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def _rates(*rates: float) -> tuple[MeasuredRate, ...]:
+    return tuple(MeasuredRate(rate, rate / 2, min(1.0, rate * 1.5 + 0.002)) for rate in rates)
+
+
+def error_table() -> ErrorTable:
+    """Errors of scores that are cosines, at five thresholds."""
+    return ErrorTable(
+        measured_on="drawn pairs",
+        people=40,
+        genuine_pairs=1_000,
+        impostor_pairs=10_000,
+        lookalike_pairs=1_000,
+        thresholds=(-1.0, 0.0, 0.5, 0.75, 1.0),
+        fmr=_rates(1, 0.4, 0.01, 0.001, 0),
+        lookalike_fmr=_rates(1, 0.6, 0.05, 0.01, 0),
+        fnmr=_rates(0, 0.05, 0.1, 0.3, 1),
+    )
+
+
+AMONG_LOOKALIKES = {
+    "kind": "embedding",
+    "errors": error_table(),
+    "operating_point": 0.01,
+    "threshold": 0.5,
+    "calibration": {"scale": 20.0, "offset": -10.0},
+    "thresholds": [{"fmr": 0.01, "threshold": 0.75, "among": "look-alikes"}],
+}
+"""Arguments of `tiny_bundle` for a bundle that knows its errors and promises FMR .01."""
+
+
 def tiny_bundle(
-    out: Path, kind: str = "pair", network: bytes | None = None, **changes: Any
+    out: Path,
+    kind: str = "pair",
+    network: bytes | None = None,
+    errors: ErrorTable | None = None,
+    **changes: Any,
 ) -> Bundle:
-    """Write a bundle of a tiny network; `changes` are to the manifest."""
+    """Write a bundle of a tiny network; `changes` are to the manifest.
+
+    Without `errors` it is like an older bundle, whose errors are not known.
+    """
     identities = Identities.of(["Ann", "Bé"], ["Cyd"])
     default = pair_network() if kind == "pair" else embedding_network()
     files = {
@@ -119,4 +157,4 @@ def tiny_bundle(
         MODEL: b"keras",
         CARD: b"# Card\n",
     }
-    return write_bundle(out, manifest_of(kind, **changes), files, identities)
+    return write_bundle(out, manifest_of(kind, **changes), files, identities, errors)

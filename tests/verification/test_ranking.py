@@ -4,7 +4,7 @@ import shutil
 import numpy as np
 import pytest
 from PIL import Image
-from tiny_bundles import FRAME_PX, tiny_bundle
+from tiny_bundles import AMONG_LOOKALIKES, FRAME_PX, tiny_bundle
 
 from facepairs.bundles.operating_point import OperatingPoint, operating_point
 from facepairs.errors import BadData, BadImage
@@ -47,47 +47,70 @@ def test_photos_are_ranked_best_first_without_the_photo_itself(verifier, folder,
     )
     names = ["deep/er/b.JPG", "deep/c.bmp", "deep/d.webp"]
     verdicts = {name: verifier.verify(folder / "a.png", folder / name) for name in names}
-    assert sorted(match.path for match in ranking.matches) == sorted(names)
-    scores = [match.score for match in ranking.matches]
+    assert sorted(one.path for one in ranking.compared) == sorted(names)
+    assert [one.rank for one in ranking.compared] == [1, 2, 3]
+    scores = [one.score for one in ranking.compared]
     assert scores == sorted(scores, reverse=True)
-    for match in ranking.matches:
-        assert match.score == pytest.approx(verdicts[match.path].score, abs=1e-5)
-        assert match.probability == pytest.approx(verdicts[match.path].probability, abs=1e-4)
-        assert match.same == verdicts[match.path].same
+    for one in ranking.compared:
+        assert one.score == pytest.approx(verdicts[one.path].score, abs=1e-5)
+        assert one.match == verdicts[one.path].same
+    assert ranking.matches == sum(one.match for one in ranking.compared)
     assert [name for name, _ in ranking.failed] == ["deep/broken.png", "empty.jpg"]
     assert "empty (0 bytes)" in ranking.failed[1][1]
     assert calls[-1] == (5, 5)
 
 
-def test_equal_scores_are_ordered_by_name(verifier, folder, tmp_path):
+def test_copies_of_the_photo_are_marked_and_no_matches(verifier, folder, tmp_path):
     shutil.copy(folder / "a.png", tmp_path / "photo.png")
     for name in ("z.png", "deep/a.png"):
         shutil.copy(folder / "a.png", folder / name)
     ranking = rank(verifier, tmp_path / "photo.png", folder)
-    assert [match.path for match in ranking.matches[:3]] == ["a.png", "deep/a.png", "z.png"]
-    assert all(match.same for match in ranking.matches[:3])
+    assert [one.path for one in ranking.compared[:3]] == ["a.png", "deep/a.png", "z.png"]
+    assert all(one.match and one.same_content for one in ranking.compared[:3])
+    assert not any(one.same_content for one in ranking.compared[3:])
+    assert ranking.copies == 3
+    assert ranking.matches == sum(one.match for one in ranking.compared[3:])
 
 
 def test_csv_and_json_hold_the_ranking(verifier, folder, tmp_path):
     ranking = rank(verifier, folder / "a.png", folder)
     ranking.write(tmp_path / "out.csv")
-    names = [match.path for match in ranking.matches]
+    names = [one.path for one in ranking.compared]
     with open(tmp_path / "out.csv", newline="") as handle:
         rows = list(csv.DictReader(handle))
-    assert list(rows[0]) == ["left", "right", "score", "probability", "same", "error"]
+    assert list(rows[0]) == ["left", "right", "score", "match", "same_content", "error"]
     assert [row["right"] for row in rows] == [*names, "deep/broken.png", "empty.jpg"]
     assert {row["left"] for row in rows} == {str(folder / "a.png")}
     assert [bool(row["error"]) for row in rows] == [False] * 3 + [True] * 2
-    assert [float(row["score"]) for row in rows[:3]] == [match.score for match in ranking.matches]
+    assert [float(row["score"]) for row in rows[:3]] == [one.score for one in ranking.compared]
     values = ranking.to_json(top=1)
-    assert (values["compared"], len(values["matches"]), len(values["failed"])) == (3, 1, 2)
-    assert values["matches"][0]["path"] == names[0]
+    assert (values["compared"], len(values["photos"]), len(values["failed"])) == (3, 1, 2)
+    assert values["photos"][0]["path"] == names[0]
+    assert "probability" not in repr(values)
 
 
 def test_the_given_threshold_decides(verifier, folder):
     for threshold, same in ((-1e9, True), (1e9, False), (None, None)):
         ranking = rank_folder(verifier, folder / "a.png", folder, OperatingPoint(threshold))
-        assert {match.same for match in ranking.matches} == {same}
+        assert {one.match for one in ranking.compared} == {same}
+        assert ranking.matches == (None if same is None else 3 * same)
+
+
+def test_the_threshold_follows_the_size_of_the_gallery(folder, tmp_path):
+    known = AMONG_LOOKALIKES | {"operating_point": None, "threshold": 0.0}
+    verifier = Verifier.load(tiny_bundle(tmp_path / "known", **known).folder, threads=1)
+    ranking = rank_folder(verifier, folder / "a.png", folder)
+    assert (ranking.point.name, ranking.point.threshold) == ("gallery", 0.5)  # FMR .4 for 3 photos
+    expected = ranking.expected
+    assert (expected.comparisons, expected.expected) == (3, pytest.approx(0.03))
+    assert expected.describe("photos").startswith("about 0.03 expected among 3 photos, at most 0.0")
+    assert ranking.to_json(0)["expected_false_matches"] == expected.expected
+    given = rank_folder(verifier, folder / "a.png", folder, verifier.operating_point())
+    assert given.point.threshold == 0.0
+    older = Verifier.load(tiny_bundle(tmp_path / "older", "embedding").folder, threads=1)
+    ranking = rank_folder(older, folder / "a.png", folder)
+    assert (ranking.point.name, ranking.expected) == ("balanced", None)
+    assert ranking.to_json(0)["expected_false_matches_interval"] is None
 
 
 def test_an_unusable_photo_or_folder_is_refused(verifier, folder, tmp_path):
@@ -105,4 +128,4 @@ def test_a_folder_of_unusable_images_gives_an_empty_ranking(verifier, folder, tm
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "x.jpg").write_bytes(b"x")
     ranking = rank(verifier, folder / "a.png", tmp_path / "bad")
-    assert (ranking.matches, len(ranking.failed)) == ([], 1)
+    assert (ranking.compared, ranking.matches, len(ranking.failed)) == ([], 0, 1)

@@ -12,9 +12,10 @@ from PIL import Image
 from tiny_bundles import tiny_bundle
 
 import facepairs
+from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadBundle, BadConfig, BadData, BadImage
 from facepairs.images.photo import open_photo
-from facepairs.verification import bulk
+from facepairs.verification import bulk, score_files
 from facepairs.verification.verifier import Verdict, Verifier
 
 IMAGES = 12
@@ -50,8 +51,10 @@ def test_verify_returns_score_probability_and_decision(verifier, photos):
 
 
 def test_a_verdict_is_true_when_both_are_the_same_person():
-    assert Verdict(True, 0.9, 1.0, 0.5)
-    assert not Verdict(False, 0.1, 0.0, 0.5)
+    assert Verdict(True, 0.9, 1.0, OperatingPoint(0.5))
+    assert not Verdict(False, 0.1, 0.0, OperatingPoint(0.5))
+    with pytest.raises(BadData, match="no threshold, so no verdict"):
+        bool(Verdict(None, 0.1, 0.0, OperatingPoint(None)))
 
 
 def test_a_given_threshold_decides_even_when_it_is_zero(make_bundle, photos):
@@ -106,7 +109,7 @@ def expected_scores(verifier, photos, left, right):
 def test_scores_are_in_the_order_of_the_pairs(verifier, photos, pairs, chunk, capacity):
     left, right = np.array(pairs, np.int32).reshape(-1, 2).T
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bulk, "CHUNK_PAIRS", chunk)
+        patch.setattr(score_files, "CHUNK_PAIRS", chunk)
         patch.setattr(bulk, "CACHE_BYTES", capacity * 3 * 16**2)
         scores = verifier.score_images(photos, left, right)
     assert scores.dtype == np.float32

@@ -1,0 +1,154 @@
+"""Every verdict says at which threshold it was made, and which errors to expect there."""
+
+import math
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+from tiny_bundles import AMONG_LOOKALIKES, FRAME_PX, embedding_network, tiny_bundle
+
+from facepairs.bundles.bundle import NETWORK
+from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.errors import BadConfig
+from facepairs.verification.false_matches import expected_matches
+from facepairs.verification.verifier import Verdict, Verifier
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("photos")
+    for number in range(2):
+        pixels = np.random.default_rng(number).integers(0, 256, (FRAME_PX, FRAME_PX, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    return folder / "0.png", folder / "1.png"
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """A verifier that knows its errors: threshold .75 by default, .5 balanced."""
+    folder = tmp_path_factory.mktemp("known") / "bundle"
+    return Verifier.load(tiny_bundle(folder, **AMONG_LOOKALIKES).folder, threads=1)
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory):
+    """A verifier like those that older versions wrote: balanced, errors not known."""
+    folder = tmp_path_factory.mktemp("older") / "bundle"
+    bundle = tiny_bundle(folder, "embedding", threshold=0.5)
+    return Verifier.load(bundle.folder, threads=1)
+
+
+def test_the_promise_of_the_bundle_decides_and_its_errors_come_along(known, photos):
+    point = known.verify(*photos).point
+    assert (point.name, point.threshold, point.max_fmr) == ("fmr-0.01", 0.75, 0.01)
+    assert (point.errors.fmr.rate, point.errors.lookalike_fmr.rate) == (0.001, 0.01)
+    assert point.describe() == (
+        "1 in 1,000 strangers would pass, 1 in 100 of those who look alike; 30 in 100 genuine "
+        "pairs would be missed (drawn pairs)"
+    )
+    assert point.label == "FMR at most 1 % among look-alikes"
+
+
+def test_other_thresholds_have_their_errors_too(known, photos):
+    for options, name, threshold, fmr in (
+        ({"balanced": True}, "balanced", 0.5, 0.01),
+        ({"max_fmr": 0.01}, "fmr-0.01", 0.75, 0.001),
+        ({"threshold": 0.0}, "threshold", 0.0, 0.4),
+        ({"threshold": 0.6}, "threshold", 0.6, 0.01),
+    ):
+        verdict = known.verify(*photos, **options)
+        assert (verdict.point.name, verdict.threshold) == (name, threshold)
+        assert verdict.point.errors.fmr.rate == fmr
+        assert verdict.same == (verdict.score >= threshold)
+    with pytest.raises(BadConfig, match="exclude each other"):
+        known.verify(*photos, threshold=0.5, balanced=True)
+    with pytest.raises(BadConfig, match=r"no threshold for FMR 0\.5; it has thresholds for 0\.01"):
+        known.verify(*photos, max_fmr=0.5)
+
+
+def test_an_older_bundle_is_balanced_and_says_that_its_errors_are_unknown(older, photos):
+    verdict = older.verify(*photos)
+    assert (verdict.point.name, verdict.threshold) == ("balanced", 0.5)
+    assert verdict.point.describe().startswith("unknown")
+    assert verdict.point.to_json()["fmr_interval"] is None
+    assert expected_matches(verdict.point, 10) is None
+
+
+def test_the_words_of_a_verdict(known):
+    point = known.operating_point()  # .75; the probability is one half at .5
+    for score, words, same in (
+        (0.75, "same person", True),
+        (0.74, "not confirmed", False),
+        (0.5, "not confirmed", False),
+        (0.49, "different people", False),
+    ):
+        verdict = known.verdict(score, point)
+        assert (verdict.words, verdict.same, bool(verdict)) == (words, same, same)
+        assert verdict.to_json()["verdict"] == words
+        assert (verdict.details()[0] == "more likely one person than two, but not by this standard"
+                ) == (words == "not confirmed")  # fmt: skip
+    assert known.verdict(0.9, OperatingPoint(None)).to_json()["verdict"] is None
+
+
+def test_a_prior_moves_the_probability_and_is_named(known, photos):
+    point = known.operating_point()
+    equal, rare = known.verdict(0.6, point), known.verdict(0.6, point, prior=0.01)
+    odds = equal.probability / (1 - equal.probability) / 99
+    assert rare.probability == pytest.approx(odds / (1 + odds))
+    assert equal.describe_probability() == f"{equal.probability:.3f} (at equal priors)"
+    assert rare.describe_probability() == f"{rare.probability:.3f} (at prior 0.01)"
+    assert known.verdict(1.0, point).describe_probability() == "above 0.999 (at equal priors)"
+    assert known.verdict(-1.0, point).describe_probability() == "below 0.001 (at equal priors)"
+    assert (equal.words, rare.words) == ("not confirmed", "different people")
+    assert known.verify(*photos, prior=0.2).to_json()["prior"] == 0.2
+    for prior in (0, 1, -1, 2, math.nan):
+        with pytest.raises(BadConfig, match=r"the prior is .*between 0 and 1"):
+            known.verify(*photos, prior=prior)
+
+
+def test_the_best_of_many_comparisons_has_no_probability(known):
+    best = known.verdict(0.8, known.operating_point(), comparisons=600)
+    assert (best.words, best.probability, best.same) == ("match", None, True)
+    assert best.describe_probability() == "none: this is the best of 600 comparisons"
+    expected = best.expected_matches
+    assert expected.expected == pytest.approx(0.6)
+    assert expected.describe("comparisons") == (
+        "about 0.6 expected among 600 comparisons, at most 2.1; more where people look alike"
+    )
+    assert "false matches: about 0.6 expected" in " ".join(best.details())
+    assert known.verdict(0.7, known.operating_point(), comparisons=2).words == "no match"
+
+
+@pytest.mark.parametrize("threshold", [90, 1.1, -1.0001])
+def test_thresholds_that_no_cosine_reaches_are_refused(known, photos, threshold):
+    with pytest.raises(BadConfig, match=r"scores of this model lie from -1 to 1; .* such as 0\.5"):
+        known.verify(*photos, threshold=threshold)
+
+
+def test_a_distance_has_negative_scores(known, photos, tmp_path):
+    (tmp_path / "network.onnx").write_bytes((known.bundle.folder / NETWORK).read_bytes())
+    (tmp_path / "far.toml").write_text(
+        'file = "network.onnx"\nsize_px = 16\nlayout = "nhwc"\ncolours = "rgb"\ncrop = 1.0\n'
+        'distance = "euclidean"\nalign = "none"\n'
+    )
+    verifier = Verifier.load(tmp_path / "far.toml")
+    assert verifier.verify(*photos, threshold=-4.0).same
+    with pytest.raises(BadConfig, match=r"distances with a minus; give -1\.5"):
+        verifier.verify(*photos, threshold=1.5)
+
+
+def test_no_cosine_is_above_one(tmp_path):
+    bundle = tiny_bundle(tmp_path / "wide", "embedding", embedding_network(width=301))
+    verifier = Verifier.load(bundle.folder)
+    rng = np.random.default_rng(3)
+    crops = rng.integers(0, 256, (64, 16, 16, 3), np.uint8)
+    scores = verifier.scorer.score_pairs(crops, crops)
+    assert np.abs(scores).max() <= 1
+    assert scores == pytest.approx(1, abs=1e-6)
+
+
+def test_a_verdict_compares_by_its_values(known, photos, tmp_path):
+    shutil.copy(photos[0], tmp_path / "copy.png")
+    assert known.verify(*photos) == known.verify(photos[1], tmp_path / "copy.png")
+    assert isinstance(known.verify(*photos), Verdict)
