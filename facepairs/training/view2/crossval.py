@@ -17,6 +17,7 @@ import keras
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
+from facepairs.evaluation.pair_scores import score_pairs
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.support.progress import (
     MessageCallback,
@@ -156,11 +157,6 @@ def run_fold(
         return None
     bundle = Bundle.open(report.bundle)
     check_unknown(bundle, view.index, view.people_of(fold), fold)
-    pairs = view.pairs_of(fold)
-    score = Verifier(bundle).score_images(
-        view.index.paths, pairs.left, pairs.right, progress(f"scoring fold {fold}")
-    )
-    minutes = report.seconds / 60
-    return write_fold(
-        folder, method, view.index, split, pairs, score, bundle, config, report.epochs, minutes
-    )
+    display = progress(f"scoring fold {fold}")
+    scored = score_pairs(Verifier(bundle), view.index, view.pairs_of(fold), display)
+    return write_fold(folder, method, split, scored, bundle, config, report)

@@ -10,17 +10,20 @@ import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import BundleCalibration
+from facepairs.bundles.operating_point import operating_point
 from facepairs.config import TrainConfig
-from facepairs.data.index import FaceIndex
-from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import FacepairsError
+from facepairs.evaluation.lookalikes import CLUSTERS
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.evaluation.metrics.rates import accuracy
+from facepairs.evaluation.pair_scores import ScoredPairs
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.serialize import write_json
 from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import describe
+from facepairs.training.run_folder.result import TrainReport
+from facepairs.verification.provenance import provenance_of
 
 RECORD, SCORES = "fold.json", "scores.csv"
 
@@ -31,6 +34,7 @@ class FoldRecord(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         people: Number of people trained on and calibrated on.
         images: Number of their images.
+        epoch: The epoch whose weights were kept; None in records of older versions.
     """
 
     schema: Literal[1] = 1
@@ -44,6 +48,7 @@ class FoldRecord(msgspec.Struct, frozen=True, kw_only=True):
     images: dict[str, int]
     identities_digest: str
     epochs: int
+    epoch: int | None = None
     minutes: float
     seed: int
     versions: dict[str, str]
@@ -67,46 +72,49 @@ def fold_folder(method_folder: Path, fold: int) -> Path:
 def write_fold(
     folder: Path,
     method: str,
-    index: FaceIndex,
     split: PeopleSplit,
-    pairs: PairList,
-    score: npt.NDArray[np.floating],
+    scored: ScoredPairs,
     bundle: Bundle,
     config: TrainConfig,
-    epochs: int,
-    minutes: float,
+    report: TrainReport,
 ) -> FinishedFold:
     """Write the scores of a fold, then its record, which marks it as finished.
 
     Args:
         folder: The run folder of the fold.
         method: The method's name.
-        index: The images.
         split: The people trained on, calibrated on and tested on.
-        pairs: The pairs of the fold.
-        score: float[pairs], their scores by `bundle`.
+        scored: The pairs of the fold, scored by `bundle`.
         bundle: The trained bundle.
         config: The settings.
-        epochs: Epochs trained.
-        minutes: Time spent training.
+        report: The result of the training.
     """
+    index, pairs, fold = scored.index, scored.pairs, int(scored.pairs.fold[0])
     left, right = ([index.name(int(i)) for i in side] for side in (pairs.left, pairs.right))
-    values = score.astype(np.float64)
-    scores = ScoreTable(left, right, pairs.genuine, pairs.fold, values)
-    write_scores(folder / SCORES, scores)
+    scores = ScoreTable(left, right, pairs.genuine, pairs.fold, scored.score, _numbered(scored))
+    provenance = provenance_of(
+        bundle,
+        str(bundle.folder),
+        f"LFW View 2, fold {fold}",
+        operating_point(bundle, balanced=True),
+        protocol="view2",
+    )
+    write_scores(folder / SCORES, scores, provenance)
     parts = {"training": split.training, "calibration": split.calibration}
+    parts |= {"validation": split.validation} if len(split.validation) else {}
     record = FoldRecord(
         method=method,
-        fold=int(pairs.fold[0]),
+        fold=fold,
         threshold=bundle.threshold,
-        accuracy=accuracy(pairs.genuine, values, bundle.threshold),
-        auc=auc(pairs.genuine, values),
+        accuracy=accuracy(pairs.genuine, scores.score, bundle.threshold),
+        auc=auc(pairs.genuine, scores.score),
         calibration=bundle.calibration,
         people={name: len(part) for name, part in parts.items()},
         images={name: int(index.image_counts[part].sum()) for name, part in parts.items()},
         identities_digest=bundle.identity_counts.digest,
-        epochs=epochs,
-        minutes=round(minutes, 2),
+        epochs=report.epochs,
+        epoch=report.epoch,
+        minutes=round(report.seconds / 60, 2),
         seed=config.seed,
         versions=bundle.versions,
         machine=describe(),
@@ -114,6 +122,14 @@ def write_fold(
     )
     write_json(folder / RECORD, record)
     return FinishedFold(record, scores)
+
+
+def _numbered(scored: ScoredPairs) -> npt.NDArray[np.int16] | None:
+    """Return the clusters of pairs by numbers that differ from those of other folds."""
+    if scored.cluster is None:
+        return None
+    first = CLUSTERS * (int(scored.pairs.fold[0]) - 1)
+    return np.where(scored.cluster > 0, scored.cluster + first, 0).astype(np.int16)
 
 
 def read_fold(folder: Path, method: str, fold: int) -> FinishedFold | None:

@@ -11,8 +11,10 @@ from facepairs.bundles.calibration import Calibration
 from facepairs.evaluation.metrics.summary import FoldSummary, Summary, summarise
 from facepairs.evaluation.scores import ScoreTable, write_scores
 from facepairs.evaluation.serialize import write_json
+from facepairs.training.run_folder.folder import CONFIG
 from facepairs.training.view2.fold_record import SCORES, FinishedFold, fold_folder, read_fold
-from facepairs.training.view2.methods import CONFIG, METHODS, category_of, check_data
+from facepairs.training.view2.methods import METHODS, category_of, check_data
+from facepairs.verification.provenance import Provenance
 
 RESULT = "result.json"
 SCHEMA = 2
@@ -87,7 +89,8 @@ def _method_result(
 ) -> MethodFigures:
     """Write the scores and figures of a method, and return the figures."""
     scores = _join_scores(done)
-    write_scores(folder / SCORES, scores)
+    provenance = Provenance(model=method, pairs="LFW View 2", protocol="view2")
+    write_scores(folder / SCORES, scores, provenance)
     by_fold = {fold.record.fold: fold for fold in done}
     summary = summarise(
         scores.genuine,
@@ -121,10 +124,12 @@ def _method_result(
 def _join_scores(done: list[FinishedFold]) -> ScoreTable:
     """Return the scores of all folds in one table."""
     parts = [fold.scores for fold in done]
+    clusters = [part.cluster for part in parts]
     return ScoreTable(
         [name for part in parts for name in part.left],
         [name for part in parts for name in part.right],
         np.concatenate([part.genuine for part in parts]),
         np.concatenate([part.fold for part in parts]),
         np.concatenate([part.score for part in parts]),
+        None if any(c is None for c in clusters) else np.concatenate(clusters),
     )

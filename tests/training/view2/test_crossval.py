@@ -21,6 +21,7 @@ from facepairs.training.view2 import crossval as view2
 from facepairs.training.view2.fold_record import read_fold
 from facepairs.training.view2.folds import check_unknown, read_view2
 from facepairs.training.view2.methods import make_plan
+from facepairs.verification.provenance import read_provenance
 from facepairs.verification.verifier import Verifier
 
 SETTINGS = """
@@ -101,6 +102,10 @@ def test_a_finished_fold_has_a_run_folder_scores_and_a_record(view, done):
         assert set(scores.fold.tolist()) == {fold}
         assert np.array_equal(scores.genuine, pairs.genuine)
         assert list(scores.left) == [view.index.name(int(i)) for i in pairs.left]
+        provenance = read_provenance(folder / "scores.csv")
+        assert provenance.protocol == "view2"
+        assert provenance.identities == bundle.identities
+    assert read_provenance(out / "pixels" / "scores.csv").pairs == "LFW View 2"
 
 
 def test_a_finished_fold_leaves_no_images_or_state_in_memory(view, trained):
@@ -214,8 +219,8 @@ def test_an_interrupted_fold_ends_at_the_same_weights(view, trained, tmp_path, m
     made, cut = plan(tmp_path, "difference", "1"), tmp_path / "cut"
     save = training_session.save_checkpoint
 
-    def save_and_die(path, variables, state):
-        save(path, variables, state)
+    def save_and_die(*arguments):
+        save(*arguments)
         raise SystemExit
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
@@ -230,6 +235,22 @@ def test_an_interrupted_fold_ends_at_the_same_weights(view, trained, tmp_path, m
     for key in ("threshold", "accuracy", "auc", "scores_sha256", "epochs", "identities_digest"):
         assert records[0][key] == records[1][key]
     assert report.results.methods["difference"].accuracy_standard_error is None
+
+
+def test_the_best_epoch_of_a_fold_is_chosen_by_people_who_neither_calibrate_nor_test(
+    view, trained, tmp_path
+):
+    text = SETTINGS.replace("epochs = 2", "epochs = 2\nvalidation_share = 0.3")
+    crossval(view, plan(tmp_path, "difference", "1", text), tmp_path / "run")
+    fold = tmp_path / "run" / "difference" / "fold-01"
+    record = json.loads((fold / "fold.json").read_text())
+    rows = json.loads((fold / "history.json").read_text())
+    assert record["epoch"] == max(rows, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
+    without = json.loads((trained / "difference" / "fold-01" / "fold.json").read_text())
+    people = record["people"]
+    assert people["calibration"] == without["people"]["calibration"]
+    assert people["training"] + people["validation"] == without["people"]["training"]
+    assert record["identities_digest"] == without["identities_digest"]  # all influence the weights
 
 
 def test_the_article_sampler_trains_another_network(view, trained, tmp_path):
