@@ -10,7 +10,7 @@ from typer import Option
 
 from facepairs.choices import Method
 from facepairs.cli.options import Align, Config, Data, Json, joined
-from facepairs.cli.output import INTERRUPTED, log, print_json, progress_display
+from facepairs.cli.output import INTERRUPTED, log, print_json, progress_display, waiting
 
 EXAMPLE = (
     "Example: facepairs crossval data/lfw/lfw-deepfunneled --lists data/lfw --out view2 "
@@ -33,7 +33,7 @@ def crossval(
     align: Align = None,
     folds: Annotated[str | None, Option(help="Such as 3, 1-10 or 2,5,7-8. [default: all]")] = None,
     minutes_per_fold: Annotated[
-        float | None, Option(help="Plan the epochs of a trained method to fit.")
+        float | None, Option(help="Plan a trained method's epochs so that a fold takes this long.")
     ] = None,
     resume: Annotated[
         bool, Option("--resume", help="Continue in --out; finished folds stay.")
@@ -62,7 +62,8 @@ def crossval(
     finding = progress("finding faces")
     view, photos = prepare_view2(data, lists, plan.folds, plan.align, log, finding)
     quiet_tensorflow()
-    from facepairs.training.view2.crossval import crossval as run
+    with waiting("starting TensorFlow", json):
+        from facepairs.training.view2.crossval import crossval as run
 
     report = run(view, photos, plan, out, resume, log, progress)
     if json:

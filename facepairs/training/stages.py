@@ -34,6 +34,7 @@ from facepairs.training.tensorboard.monitor import make_monitor, training_grid
 
 MACHINE_SETTINGS = ("lists", "init")  # paths of this machine, which bundles and logs leave out
 GRID_PAIRS = 16
+EXPORT_S, CALIBRATION_S_PER_IMAGE = 15.0, 0.006  # on two cores
 
 
 def prepare_model(session: Session) -> tuple[Trainable, InputSource]:
@@ -179,9 +180,9 @@ def _end_epoch(session: Session, schedule: Schedule) -> Schedule:
 def _plan(session: Session, schedule: Schedule) -> int:
     """Return how many epochs to train, by time and patience, after at least one epoch."""
     config, progress = session.data.config, session.state.progress
-    epochs, done = schedule.epochs, progress.history[-1]["epoch"]
+    epochs, done = schedule.epochs, int(progress.history[-1]["epoch"])
     if config.minutes:
-        left_s = config.minutes * 60 - session.wall_s - ending_s(session)
+        left_s = config.minutes * 60 - session.wall_s - _ending_s(session)
         epochs = plan_epochs(schedule, progress, left_s, config.max_epochs)
     best = session.kept_row["epoch"]
     if config.patience and session.chooses_epoch and done - best >= config.patience < epochs:
@@ -193,9 +194,10 @@ def _plan(session: Session, schedule: Schedule) -> int:
     return epochs
 
 
-def ending_s(session: Session) -> float:
-    """Estimate how long export and calibration take."""
-    return 20.0
+def _ending_s(session: Session) -> float:
+    """Estimate how long it takes to end a training: TensorBoard's log, export and calibration."""
+    images = len(session.data.calibration_pairs().images())
+    return EXPORT_S + CALIBRATION_S_PER_IMAGE * images
 
 
 def _describe_plan(session: Session) -> None:
@@ -209,11 +211,11 @@ def _describe_plan(session: Session) -> None:
             "too few people to choose the best epoch: the last one is kept, and the validation AUC "
             f"is of the calibration people{patience}"
         )
-    left_s = (config.minutes or math.inf) * 60 - session.wall_s - ending_s(session)
+    left_s = (config.minutes or math.inf) * 60 - session.wall_s - _ending_s(session)
     if left_s <= 0:
         session.warn(
             f"preparation took {session.command_s / 60:.1f} minutes, and export will take about "
-            f"{ending_s(session) / 60:.1f}: more than the {config.minutes:g} minutes asked for; "
+            f"{_ending_s(session) / 60:.1f}: more than the {config.minutes:g} minutes asked for; "
             "no more than one epoch is trained"
         )
 

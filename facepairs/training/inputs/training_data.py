@@ -90,9 +90,8 @@ class TrainingData:
             share = config.genuine_share
             return ArticleSamplerForComparison(first, people, config.seed, share)
         if config.model in EMBEDDINGS:
-            batch_size = config.batch_size
-            share = None if config.several_share == "natural" else config.several_share
-            return DistinctPeopleSampler(first, people, config.seed, batch_size, share)
+            several = None if config.several_share == "natural" else config.several_share
+            return DistinctPeopleSampler(first, people, config.seed, config.batch_size, several)
         return PairSampler(first, people, config.seed, config.genuine_share)
 
     def batches(

@@ -60,6 +60,9 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
             f"input wait {row['input_wait']:.1%}  {left} left"
         )
 
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        self._log("writing the log for TensorBoard")
+
 
 class CollapseAlarm(keras.callbacks.Callback):  # type: ignore[misc]
     """Warns when the network cannot tell people apart: equal scores, or an AUC of one half.

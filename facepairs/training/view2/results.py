@@ -124,12 +124,12 @@ def _method_result(
 def _join_scores(done: list[FinishedFold]) -> ScoreTable:
     """Return the scores of all folds in one table."""
     parts = [fold.scores for fold in done]
-    clusters = [part.cluster for part in parts]
+    clusters = [part.cluster for part in parts if part.cluster is not None]
     return ScoreTable(
         [name for part in parts for name in part.left],
         [name for part in parts for name in part.right],
         np.concatenate([part.genuine for part in parts]),
         np.concatenate([part.fold for part in parts]),
         np.concatenate([part.score for part in parts]),
-        None if any(c is None for c in clusters) else np.concatenate(clusters),
+        np.concatenate(clusters) if len(clusters) == len(parts) else None,
     )
