@@ -95,7 +95,7 @@ def verify(
         Path | None, Option(help="Compare A with every photo below this folder.")
     ] = None,
     top: Annotated[
-        int | None, Option(min=1, help="Matches to print with --against. [default: 10]")
+        int | None, Option(min=1, help="Photos to print with --against. [default: 10]")
     ] = None,
     face: Annotated[
         FaceChoice, Option(help="Compare the most prominent faces, or all of A with all of B.")
@@ -107,14 +107,15 @@ def verify(
     """Decide whether two photos show the same person; or score many pairs, or one against many.
 
     The most prominent face of each photo, by size and place, is found and aligned; photos that are
-    hard to judge get a warning. With --face all, the best of all comparisons decides. In JSON,
-    `faces` has for left and right the face's box [left, top, side] in pixels, its landmarks, score
-    and rotation in degrees, the number of faces, and hints; `comparisons` lists all of --face all.
+    hard to judge get a warning. The errors at the threshold are part of the verdict. --against and
+    --face all are searches: they say how many strangers would match by chance. In JSON, `faces` has
+    for left and right the face's box [left, top, side] in pixels, its landmarks, score and rotation
+    in degrees, the number of faces, and hints; `comparisons` lists all of --face all.
 
-    Exit codes for two photos: 0 the same person, 1 different people, 2 an error such as no face, 3
-    no verdict: a face of less than 24 pixels, or a model without a threshold. For --pairs and
-    --against: 0 done, 1 done but some pairs or photos could not be used. With facepairs[beam],
-    --pairs, --root and --out may be gs://, s3:// or hdfs:// places.
+    Exit codes for two photos: 0 the same person, 1 different people or not confirmed, 2 an error
+    such as no face, 3 no verdict: a face of less than 24 pixels, or a model without a threshold.
+    For --pairs and --against: 0 done, 1 done but some pairs or photos could not be used. With
+    facepairs[beam], --pairs, --root and --out may be gs://, s3:// or hdfs:// places.
     """
     wishes = (threshold, max_fmr, balanced)
     settings = VerifySettings(bundle, wishes, 0.5 if prior is None else prior, json)

@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import sys
 from itertools import pairwise
 
@@ -19,7 +20,7 @@ from facepairs.beam import runner as runner_module
 from facepairs.beam.checks import check_dataset_at
 from facepairs.beam.runner import choose_map
 from facepairs.beam.verify_pairs import verify_pairs_at
-from facepairs.bundles.thresholds import operating_point
+from facepairs.bundles.operating_point import operating_point
 from facepairs.cli.main import main
 from facepairs.doctor.check import check_dataset
 from facepairs.errors import BadConfig, BadData, BadImage, BadRun
@@ -167,8 +168,9 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
         assert report.failed == reports[0].failed > 0
         assert report.images_failed == 3
     assert not list(tmp_path.glob("*.partial"))
-    checksum = FILES["mem://bucket/scores.csv.sha256"].decode()
-    assert checksum == f"{hashlib.sha256(remote_scores).hexdigest()}  scores.csv\n"
+    origin = json.loads(FILES["mem://bucket/scores.csv.json"])
+    assert origin["scores_sha256"] == hashlib.sha256(remote_scores).hexdigest()
+    assert origin["pairs"] == "mem://bucket/pairs.csv"
 
 
 def test_resume_needs_a_local_output(photos, tmp_path):
