@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from facepairs.cli.options import Groups, Json, Lists, Pairs, SkipBad, typed_command
+from facepairs.cli.options import Groups, Json, Lists, SkipBad, typed_command
 from facepairs.cli.output import log, print_json, print_rows, progress_display
 from facepairs.support.outputs import check_output_file
 
@@ -30,7 +30,10 @@ def evaluate(
         ),
     ] = None,
     lists: Lists = None,
-    pairs: Pairs = None,
+    pairs: Annotated[
+        Path | None,
+        Option(help="CSV file left,right,genuine; its paths count from DATA."),
+    ] = None,
     scores: Annotated[Path | None, Option(help="Scores file to read and measure.")] = None,
     threshold: Annotated[
         float | None,

@@ -25,7 +25,7 @@ from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine
 from facepairs.errors import BadData
 from facepairs.evaluation.metrics.arrays import Bools, Ints, PairPeople
 from facepairs.support.checksum import verify_checksum
-from facepairs.verification.provenance import Provenance, scores_file
+from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
 CLUSTER, DECISION = "cluster", "same"
@@ -159,9 +159,10 @@ def read_scores(path: Path) -> ScoreTable:
 
     Raises:
         BadData: A line cannot be read (with file, line number and cell), or the file has changed
-            since its checksum was written.
+            since its checksum or its origin was written.
     """
     verify_checksum(path)
+    read_provenance(path)
     sides = {"left": StringTable(), "right": StringTable()}
     genuine = bytearray()
     fold, cluster, same = array("h"), array("h"), array("b")

@@ -37,7 +37,7 @@ def test_differences_agree_with_the_metrics(seed, tied):
     genuine = np.arange(60) % 2 == 0
     score = draw.normal(size=60) + genuine
     score = np.round(score) if tied else score
-    found = compare("ab", genuine, [score, -score], [genuine, ~genuine], [0.1], seed)
+    found = compare("ab", genuine, [score, -score], [genuine, ~genuine], [0.1], seed=seed)
     (test,) = found.tests
     assert test.auc.difference == pytest.approx(auc(genuine, score) - auc(genuine, -score))
     tars = [tar_at_far(genuine, s, 0.1).tar for s in (score, -score)]
@@ -48,15 +48,19 @@ def test_bootstrap_is_paired_and_reproducible():
     draw = np.random.default_rng(1)
     genuine = np.arange(200) % 2 == 0
     score = draw.normal(size=200) + genuine
-    drawn = paired_bootstrap(genuine, [score, 3 * score - 1, score], [0.1], draws=50, seed=4)
-    assert drawn.shape == (50, 3, 2)
+    above = score >= 0.5
+    drawn = paired_bootstrap(
+        genuine, [score, 3 * score - 1, score], [above] * 3, [0.1], draws=50, seed=4
+    )
+    assert drawn.shape == (50, 3, 3)
     np.testing.assert_array_equal(drawn[:, 0], drawn[:, 1])  # same order of pairs, same figures
     assert drawn[:, 0, 0].std() > 0.01
-    again = paired_bootstrap(genuine, [score], [0.1], draws=50, seed=4)
+    again = paired_bootstrap(genuine, [score], [above], [0.1], draws=50, seed=4)
     np.testing.assert_array_equal(drawn[:, :1], again)
-    other = paired_bootstrap(genuine, [score], [0.1], draws=50, seed=5)
+    other = paired_bootstrap(genuine, [score], [above], [0.1], draws=50, seed=5)
     assert (other != again).any()
-    assert drawn[:, 0, 0].mean() == pytest.approx(auc(genuine, score), abs=0.02)
+    assert drawn[:, 0, 0].mean() == pytest.approx((above == genuine).mean(), abs=0.02)
+    assert drawn[:, 0, 1].mean() == pytest.approx(auc(genuine, score), abs=0.02)
 
 
 def test_a_better_verifier_is_distinguished_from_an_equal_one():
@@ -65,8 +69,8 @@ def test_a_better_verifier_is_distinguished_from_an_equal_one():
     good = draw.normal(size=600) + 2 * genuine
     bad = draw.normal(size=600) + 0.5 * genuine
     twin = draw.normal(size=600) + 2 * genuine
-    right = [(s >= m) == genuine for s, m in ((good, 1), (bad, 0.25), (twin, 1))]
-    found = compare(("good", "bad", "twin"), genuine, [good, bad, twin], right, [0.1, 0.001])
+    accepted = [s >= m for s, m in ((good, 1), (bad, 0.25), (twin, 1))]
+    found = compare(("good", "bad", "twin"), genuine, [good, bad, twin], accepted, [0.1, 0.001])
     by_names = {(t.first, t.second): t for t in found.tests}
     better, equal = by_names["good", "bad"], by_names["good", "twin"]
     assert better.p_adjusted < 1e-6
@@ -76,3 +80,35 @@ def test_a_better_verifier_is_distinguished_from_an_equal_one():
     assert equal.auc.interval[0] < 0 < equal.auc.interval[1]
     assert found.fars_left_out == [0.001]  # 300 impostor pairs are too few
     assert better.p_adjusted >= better.p
+    assert found.drawn == "pairs"
+    assert better.balanced_accuracy.difference == pytest.approx(
+        (accepted[0] == genuine).mean() - (accepted[1] == genuine).mean()
+    )
+
+
+def test_unequal_classes_are_compared_by_balanced_accuracy():
+    draw = np.random.default_rng(3)
+    genuine = np.arange(600) < 60
+    score = draw.normal(size=600) + 2 * genuine
+    never = np.zeros(600, bool)  # right about 540 of 600 pairs
+    found = compare("ab", genuine, [score, score], [score >= 1, never], [])
+    (test,) = found.tests
+    assert (test.only_first_right, test.only_second_right) == (None, None)
+    assert test.balanced_accuracy.difference > 0.2
+    assert test.p == test.balanced_accuracy.p < 0.01
+
+
+def test_people_are_drawn_where_they_are_known():
+    draw = np.random.default_rng(4)
+    genuine = np.repeat([True, False], 300)
+    person = np.arange(600) % 300 // 15  # 20 people with 15 pairs of each kind
+    other = np.where(genuine, person, (person + 1) % 20)
+    one, two = (draw.normal(size=600) + 2 * genuine + draw.normal(size=20)[person] for _ in "12")
+    accepted = [one >= 1, two >= 1]
+    by_pair = compare("ab", genuine, [one, two], accepted, []).tests[0]
+    found = compare("ab", genuine, [one, two], accepted, [], (person, other))
+    assert found.drawn == "people"
+    by_person = found.tests[0]
+    assert by_person.balanced_accuracy.difference == by_pair.balanced_accuracy.difference
+    widths = [np.ptp(test.balanced_accuracy.interval) for test in (by_person, by_pair)]
+    assert widths[0] > 1.3 * widths[1]

@@ -64,8 +64,8 @@ def test_a_pair_at_the_threshold_is_accepted():
 def test_best_threshold_is_midway_between_scores_and_in_the_middle_of_ties():
     assert best_threshold([1, 1, 0, 0], [9.0, 5.0, 2.0, 0.0]) == 3.5
     assert best_threshold([1, 0, 1, 0, 1, 0], [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]) == 3.5
-    assert best_threshold([1, 0, 0], [0.0, 0.0, 0.0]) > 0  # best refuse all
-    assert best_threshold([1, 1, 0], [0.0, 0.0, 0.0]) == 0  # best accept all
+    assert best_threshold([1, 0, 0, 0], [2.0, 2.0, 1.0, 0.0]) == 1.5  # classes count equally
+    assert best_threshold([1, 1, 1, 0], [2.0, 1.0, 0.0, 0.0]) == 0.5
     close = 1.0, np.nextafter(1.0, 2)
     assert best_threshold([0, 1], close) == close[1]  # nothing lies between
     huge = -1.7e308, 1.7e308

@@ -29,7 +29,9 @@ def test_result_files_follow_from_scores_and_thresholds(measured, method):
     summary = to_plain(measured[method].summary)
     for key in ("accuracy", "accuracy_standard_error", "auc", "eer", "fmr", "fnmr"):
         assert summary[key] == pytest.approx(published[key], abs=1e-12), key
-    assert summary["auc_interval"] == pytest.approx(published["auc_interval"], abs=1e-9)
+    low, high = published["auc_interval"]  # for independent pairs; now people may recur
+    assert summary["auc_interval"][0] <= low + 1e-9
+    assert summary["auc_interval"][1] >= high - 1e-9
     for far, tar in published["tar_at_far"].items():
         for key in ("tar", "threshold", "false_accepts", "reason"):
             assert summary["tar_at_far"][far][key] == tar[key]

@@ -1,4 +1,4 @@
-"""Damaged scores files: detected by the checksum, or without one an error or finite scores.
+"""Damaged scores files: detected by their checksum, or without one an error or finite scores.
 
 A scores file that another system wrote has no checksum: a digit that became another digit and a
 cut after a complete cell read as another, valid file. Everything else is detected.
@@ -11,7 +11,8 @@ import pytest
 
 from facepairs.errors import BadData
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
-from facepairs.support.checksum import checksum_path
+from facepairs.support.checksum import checksum_path, file_sha256
+from facepairs.verification.provenance import Provenance, provenance_path
 
 NAMES = ["Ann/1.jpg", "Bé/2.jpg", "Cyd/3.jpg", "Dee, Jr/4.jpg"]
 
@@ -21,13 +22,23 @@ def path(tmp_path):
     fold = np.array([0, 1, 2, 3], np.int16)
     score = np.array([0.125, -0.5, 1e-7, 12.75])
     same = np.array([True, False, True, False])
-    write_scores(tmp_path / "scores.csv", ScoreTable(NAMES, NAMES[::-1], same, fold, score))
+    origin = Provenance(model="default", pairs="held-out people")
+    scores = ScoreTable(NAMES, NAMES[::-1], same, fold, score)
+    write_scores(tmp_path / "scores.csv", scores, origin)
     return tmp_path / "scores.csv"
 
 
 @pytest.fixture
 def foreign(path):
-    checksum_path(path).unlink()
+    provenance_path(path).unlink()
+    return path
+
+
+@pytest.fixture(params=["origin", "older checksum"])
+def checked(request, path):
+    if request.param == "older checksum":
+        provenance_path(path).unlink()
+        checksum_path(path).write_text(f"{file_sha256(path)}  {path.name}\n")
     return path
 
 
@@ -50,7 +61,8 @@ def numbers(scores):
     return scores.genuine.tolist(), scores.fold.tolist(), scores.score.tolist()
 
 
-def test_with_a_checksum_every_changed_bit_and_every_cut_is_detected(path):
+def test_with_a_checksum_every_changed_bit_and_every_cut_is_detected(checked):
+    path = checked
     data = path.read_bytes()
     for at in range(len(data)):
         for bit in range(8):

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,14 @@ from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.calibration import expected_calibration_error
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
+from facepairs.evaluation.metrics.decisions import (
+    OTHER_FOLDS,
+    OTHER_HALF,
+    choose_thresholds,
+    decisions_of_file,
+)
 from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson, error_rates
-from facepairs.evaluation.metrics.summary import OTHER_FOLDS, OTHER_HALF, summarise
+from facepairs.evaluation.metrics.summary import summarise, summarise_decisions
 from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far
 from facepairs.evaluation.report.summary_tables import summary_rows
 from facepairs.evaluation.serialize import to_plain
@@ -20,6 +27,7 @@ KEYS = {
     *("schema", "accuracy", "accuracy_interval", "threshold", "threshold_source", "folds"),
     *("accuracy_standard_error", "accuracy_standard_error_reason"),
     *("fmr", "fmr_interval", "fnmr", "fnmr_interval", "auc", "auc_interval", "eer"),
+    *("balanced_accuracy", "balanced_accuracy_interval", "operating_points"),
     *("tar_at_far", "genuine_pairs", "impostor_pairs", "false_accepts", "false_rejects", "ece"),
     "category",
 }
@@ -38,11 +46,14 @@ def test_summary_with_a_given_threshold():
     result = summarise(genuine, score, 1.0, fold)
     summary = to_plain(result)
     rates = error_rates(genuine, score >= 1.0)
-    right = 600 - rates.false_accepts - rates.false_rejects
     assert set(summary) == KEYS
-    assert summary["schema"] == 2
+    assert summary["schema"] == 3
     assert summary["accuracy"] == accuracy(genuine, score, 1.0)
-    assert summary["accuracy_interval"] == list(clopper_pearson(right, 600))
+    assert summary["balanced_accuracy"] == summary["accuracy"]
+    low, high = summary["accuracy_interval"]
+    right = 600 - rates.false_accepts - rates.false_rejects
+    assert (low, high) == pytest.approx(clopper_pearson(right, 600), abs=0.004)
+    assert low < summary["accuracy"] < high
     assert (summary["threshold"], summary["threshold_source"]) == (1.0, "given by the caller")
     assert (summary["fmr"], summary["fnmr"]) == (rates.fmr, rates.fnmr)
     assert summary["fmr_interval"] == list(rates.fmr_interval)
@@ -52,6 +63,67 @@ def test_summary_with_a_given_threshold():
     assert summary["eer"] == eer(genuine, score)
     assert (summary["genuine_pairs"], summary["impostor_pairs"]) == (300, 300)
     assert summary["ece"] is None
+
+
+def test_balanced_accuracy_is_not_fooled_by_unequal_classes():
+    genuine, score, _ = drawn(13)
+    few = ~genuine | (np.arange(600) < 30)
+    refused = summarise(genuine[few], score[few], 100.0)  # "different people", always
+    assert refused.balanced_accuracy == 0.5
+    assert (refused.accuracy, refused.accuracy_interval) == (None, None)
+    summary = summarise(genuine[few], score[few], 1.0)
+    rates = error_rates(genuine[few], score[few] >= 1.0)
+    assert summary.balanced_accuracy == pytest.approx(1 - (rates.fmr + rates.fnmr) / 2)
+    low, high = summary.balanced_accuracy_interval
+    assert low < summary.balanced_accuracy < high
+
+
+def test_intervals_are_wider_where_people_recur():
+    genuine = np.repeat([True, False], [200, 400])
+    score = np.random.Generator(np.random.Philox(14)).normal(size=600) + 2 * genuine
+    person = np.concatenate([np.arange(200) // 10, np.arange(400) // 20])  # 20 people
+    other = np.where(genuine, person, (person + 1) % 20)
+    score += person % 2  # pairs of one person are alike
+    alone = summarise(genuine, score, 1.0)
+    summary = summarise(genuine, score, 1.0, people=(person, other))
+    assert alone.fmr == summary.fmr
+    for name in ("fmr", "fnmr", "auc", "balanced_accuracy"):
+        (low, high), (below, above) = (getattr(s, f"{name}_interval") for s in (alone, summary))
+        assert below <= low < high <= above
+        assert above - below > 1.1 * (high - low)
+
+
+def test_errors_among_look_alikes_and_at_every_point():
+    genuine, score, _ = drawn(15)
+    cluster = np.where(np.arange(600) % 20 < 2, 1 + np.arange(600) % 3, 0)
+    hard = score + (cluster > 0) * ~genuine
+    thresholds = choose_thresholds(genuine, hard, 1.0, source="the bundle")
+    strict = replace(choose_thresholds(genuine, hard, 3.0), name="fmr-0.01").decide(hard)
+    summary = summarise_decisions(genuine, hard, thresholds, cluster=cluster, points=[strict])
+    balanced, point = summary.operating_points
+    assert (balanced.name, point.name, point.threshold) == ("balanced", "fmr-0.01", 3.0)
+    alike = (cluster > 0) & ~genuine
+    assert balanced.lookalike_pairs == alike.sum()
+    assert balanced.lookalike_fmr == (hard[alike] >= 1).mean() > balanced.fmr > point.fmr
+    assert balanced.fmr == summary.fmr
+    low, high = balanced.lookalike_fmr_interval
+    assert low < balanced.lookalike_fmr < high
+    unknown = summarise(genuine, hard, 1.0).operating_points[0]
+    assert (unknown.lookalike_pairs, unknown.lookalike_fmr) == (None, None)
+
+
+def test_decisions_of_a_file_are_honoured():
+    genuine, score, _ = drawn(16)
+    decided = decisions_of_file(score, score >= 1.7, None, "", None)
+    summary = summarise_decisions(genuine, score, decided)
+    assert summary.fmr == error_rates(genuine, score >= 1.7).fmr
+    assert summary.threshold_source == "decided as in the file"
+    assert ((score >= summary.threshold) == (score >= 1.7)).all()
+    odd = decisions_of_file(score, (score >= 1.7) ^ (np.arange(600) == 5), None, "", None)
+    assert summarise_decisions(genuine, score, odd).threshold is None  # no threshold says so
+    for accepted in (np.ones(600, bool), np.zeros(600, bool)):
+        decided = decisions_of_file(score, accepted, None, "", None)
+        assert summarise_decisions(genuine, score, decided).balanced_accuracy == 0.5
 
 
 def test_a_threshold_of_zero_is_used():
@@ -166,7 +238,7 @@ def test_any_summary_is_valid_json_and_has_rows(rows, threshold):
         reject()
     plain = to_plain(summary)
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-    for name in ("accuracy", "fmr", "fnmr", "auc"):
+    for name in ("balanced_accuracy", "fmr", "fnmr", "auc"):
         low, high = plain[f"{name}_interval"]
         assert 0 <= low <= plain[name] + 1e-12
         assert plain[name] - 1e-12 <= high <= 1
@@ -196,12 +268,12 @@ def test_rows_with_a_given_threshold():
     summary = summarise(genuine, score, 0.0, calibration=Calibration(1.0, 0.0))
     assert summary_rows(summary) == [
         ("Pairs", "4 genuine, 40 impostor"),
-        ("Accuracy", "97.73 % (87.98 to 99.94)"),
+        ("Balanced accuracy", "87.50 % (95 % interval 59.36 to 99.68)"),
         ("Threshold", "0 (given by the caller)"),
-        ("FMR (false accepts)", "0.00 % (0.00 to 8.81)"),
-        ("FNMR (false rejects)", "25.00 % (0.63 to 80.59)"),
+        ("Strangers accepted (FMR)", "0.00 % (0.00 to 8.81)"),
+        ("Genuine pairs missed (FNMR)", "25.00 % (0.63 to 80.59)"),
         ("AUC", "1.0000 (0.3976 to 1.0000)"),
-        ("EER", "0.00 %"),
+        ("Equal error rate (EER)", "0.00 %"),
         ("TAR at FAR 0.1", "100.00 % (39.76 to 100.00); 0 of 40 impostor pairs accepted"),
         ("TAR at FAR 0.01", "not enough pairs: needs 300 impostor pairs, has 40"),
         ("TAR at FAR 0.001", "not enough pairs: needs 3000 impostor pairs, has 40"),

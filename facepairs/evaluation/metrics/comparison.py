@@ -83,12 +83,13 @@ class PairwiseTest:
 class Comparison:
     """Every two verifiers compared on `pairs` pairs, with `draws` bootstrap draws from `seed`.
 
-    `drawn` is what was drawn. `fars_left_out` are target FARs for which there are too few impostor
-    pairs.
+    `drawn` is what was drawn, `p_from` where p-values come from, and `fars_left_out` are target
+    FARs for which there are too few impostor pairs.
     """
 
     pairs: int
     drawn: Literal["people", "pairs"]
+    p_from: Literal["McNemar's exact test", "the balanced accuracy's bootstrap"]
     draws: int
     seed: int
     fars_left_out: list[float]
@@ -250,6 +251,7 @@ def compare(
     labels, _ = check_two_classes(genuine, scores[0])
     impostors = int((~labels).sum())
     kept = [far for far in fars if pairs_needed(far) <= impostors]
+    equal = 2 * impostors == len(labels)
     draws = max(MIN_DRAWS, min(DRAWS, MAX_WORK // len(labels)))
     decisions = [np.asarray(decided, np.bool_) for decided in accepted]
     drawn = paired_bootstrap(labels, scores, decisions, kept, people, draws, seed, progress)
@@ -265,7 +267,7 @@ def compare(
         observed, draws_of = figures[a] - figures[b], (drawn[:, a] - drawn[:, b]).T
         balanced, auc, *tars = map(_difference, observed, draws_of)
         test = None
-        if 2 * impostors == len(labels):
+        if equal:
             test = mcnemar(decisions[a] == labels, decisions[b] == labels)
         p = test.p if test else balanced.p
         tests.append(
@@ -285,6 +287,7 @@ def compare(
     return Comparison(
         pairs=len(labels),
         drawn="pairs" if people is None else "people",
+        p_from="McNemar's exact test" if equal else "the balanced accuracy's bootstrap",
         draws=draws,
         seed=seed,
         fars_left_out=[far for far in fars if far not in kept],

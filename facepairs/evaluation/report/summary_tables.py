@@ -182,23 +182,24 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
 def tests_table(comparison: Comparison) -> Table:
     """Return the differences between every two verifiers, with tests."""
     tests = comparison.tests
-    has_p = any(test.p_adjusted is not None for test in tests)
     fars = [far for far in tests[0].tar_at_far if far == "0.01"]
     rows = [
         [
             f"{test.first} - {test.second}",
             _difference(test.balanced_accuracy, "+.2f", 100),
-            *([None if test.p_adjusted is None else p_value(test.p_adjusted)] if has_p else []),
+            p_value(test.p_adjusted),
             _difference(test.auc, "+.4f", 1),
             *(_difference(test.tar_at_far[far], "+.2f", 100) for far in fars),
         ]
         for test in tests
     ]
-    columns = ["first - second", "balanced accuracy, %", *(["p"] if has_p else []), "AUC"]
+    columns = ["first - second", "balanced accuracy, %", "p", "AUC"]
     columns += [f"TAR at FAR {far}, %" for far in fars]
-    note = f"On the same {comparison.pairs:,} pairs; in parentheses 95 % intervals."
-    if has_p:
-        note += " p: McNemar's exact test, corrected for the number of comparisons (Holm)."
+    note = (
+        f"On the same {comparison.pairs:,} pairs; in parentheses 95 % intervals of "
+        f"{comparison.draws:,} bootstrap draws of {comparison.drawn}. p: {comparison.p_from}, "
+        "corrected for the number of comparisons (Holm)."
+    )
     return make_table("differences", "Differences", note, columns, rows)
 
 
