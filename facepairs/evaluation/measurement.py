@@ -8,7 +8,7 @@ import numpy as np
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.error_table import GroupErrors
-from facepairs.bundles.operating_point import BALANCED, HasThresholds, operating_point
+from facepairs.bundles.operating_point import BALANCED, operating_point
 from facepairs.data.groups import PeopleGroups
 from facepairs.data.index import StringTable
 from facepairs.errors import BadData, NotEnough
@@ -17,14 +17,17 @@ from facepairs.evaluation.known_people import known_in_file
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.metrics.calibration import cross_fitted_probability, lookalikes
 from facepairs.evaluation.metrics.decisions import (
-    FROM_CALLER,
     Thresholds,
     calibrated_probability,
     choose_thresholds,
-    decisions_of_file,
 )
 from facepairs.evaluation.metrics.operating_points import Decisions
 from facepairs.evaluation.metrics.summary import Summary, summarise_decisions
+from facepairs.evaluation.model_points import (
+    points_of_file,
+    points_of_model,
+    thresholds_of_file,
+)
 from facepairs.evaluation.origin import LFW_CROP, Origin, origin_of, read_crop, read_result
 from facepairs.evaluation.pair_scores import ScoredPairs
 from facepairs.evaluation.protocols import CATEGORIES, PairSelection, category_of
@@ -158,9 +161,9 @@ def measure_scores(
         source,
         scores,
         known_by.pairs if known_by else source.path,
-        _thresholds_of_file(scores, known_by, path, threshold),
+        thresholds_of_file(scores, known_by, path, threshold),
         known_by.calibration if known_by else None,
-        _points_of_file(scores.score, known_by) if threshold is None else [],
+        points_of_file(scores.score, known_by) if threshold is None else [],
         by_cluster=known_by is None or known_by.network_sha256 is not None,
         groups=groups,
     )
@@ -172,39 +175,6 @@ def measure_scores(
     )
     warnings += measured.warnings
     return replace(measured, summary=summary, provenance=known_by, warnings=warnings)
-
-
-def _thresholds_of_file(
-    scores: ScoreTable, known_by: Provenance | None, path: Path, threshold: float | None
-) -> Thresholds:
-    if threshold is None and scores.decision is not None:
-        name = known_by.operating_point if known_by else None
-        cut = known_by.threshold if known_by else None
-        return decisions_of_file(scores.score, scores.decision, scores.fold, name or "", cut)
-    source = FROM_CALLER
-    if threshold is None and known_by is not None:
-        threshold, source = known_by.balanced_threshold, f"the model's own, in {path.name}.json"
-    chosen = choose_thresholds(scores.genuine, scores.score, threshold, scores.fold, source)
-    is_default = known_by is not None and known_by.operating_point == chosen.name
-    return replace(chosen, is_default=is_default)
-
-
-def _points_of_file(score: Floats, known_by: Provenance | None) -> list[Decisions]:
-    """Return the point at which `verify` decides with the model of a file, where it is known."""
-    if known_by is None or known_by.threshold is None or known_by.operating_point == BALANCED:
-        return []
-    return [
-        Decisions(
-            name=known_by.operating_point or "",
-            label=f"FMR {100 * known_by.max_fmr:g} % where it was set"
-            if known_by.max_fmr
-            else known_by.operating_point or "",
-            accepted=score >= known_by.threshold,
-            threshold=known_by.threshold,
-            max_fmr=known_by.max_fmr,
-            is_default=True,
-        )
-    ]
 
 
 def measure_model(
@@ -247,7 +217,7 @@ def measure_model(
         selection.source,
         replace(thresholds, is_default=thresholds.is_fixed and point.name == BALANCED),
         model.calibration,
-        _points_of(from_model, scores.score) if from_model else [],
+        points_of_model(from_model, scores.score) if from_model else [],
         groups=groups,
         drawn=drawn,
     )
@@ -281,27 +251,6 @@ def _score_table(scored: ScoredPairs) -> ScoreTable:
         StringTable(index.name(int(i)) for i in side) for side in (pairs.left, pairs.right)
     )
     return ScoreTable(left, right, pairs.genuine, pairs.fold, scored.score, scored.cluster)
-
-
-def _points_of(model: HasThresholds, score: Floats) -> list[Decisions]:
-    """Return the decisions at a model's promises, from lenient to strict."""
-    default = operating_point(model).name
-    points = []
-    for row in model.thresholds:
-        if row.threshold is not None:
-            name = f"fmr-{row.fmr:g}"
-            among = " among look-alikes" if row.among == "look-alikes" else ""
-            points.append(
-                Decisions(
-                    name=name,
-                    label=f"FMR {100 * row.fmr:g} %{among} where it was set",
-                    accepted=score >= row.threshold,
-                    threshold=row.threshold,
-                    max_fmr=row.fmr,
-                    is_default=name == default,
-                )
-            )
-    return sorted(points, key=lambda point: point.threshold or 0.0)
 
 
 def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:

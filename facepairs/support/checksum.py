@@ -1,44 +1,18 @@
-"""A file's SHA-256 in a file beside it, NAME.sha256, in the format of `sha256sum --check`.
+"""SHA-256 of files, also in a file beside them, NAME.sha256, as older versions wrote for scores.
 
-For text that other programs read and write too, and that has no place for a checksum of its own.
+The format is that of `sha256sum --check`.
 """
 
 import hashlib
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
 
 from facepairs.errors import BadData
-from facepairs.support.atomic import atomic_file
 
 
 def checksum_path(path: Path) -> Path:
     """Return the path of a file's checksum."""
     return path.with_name(f"{path.name}.sha256")
-
-
-@contextmanager
-def checksummed_file(target: Path) -> Iterator[IO[Any]]:
-    """Open a UTF-8 text to write as `atomic_file` does, and write its checksum afterwards.
-
-    The old checksum is removed first: a kill in between leaves a file without a checksum, never
-    with a wrong one.
-
-    Raises:
-        BadData: The old checksum cannot be removed, or as `atomic_file` does.
-    """
-    beside = checksum_path(target)
-    with atomic_file(target) as handle:
-        yield handle
-        handle.flush()
-        try:
-            beside.unlink(missing_ok=True)
-        except OSError as error:
-            raise BadData(f"cannot replace {beside}: {error.strerror}; remove it") from None
-    with atomic_file(beside) as handle:
-        handle.write(f"{_sha256(target)}  {target.name}\n")
 
 
 def verify_checksum(path: Path) -> None:
