@@ -36,6 +36,7 @@ TOML = f"""epochs = {EPOCHS}
 crop_px = 96
 calibration_pairs = 200
 calibration_share = 0.25
+validation_share = 0.3
 """
 MODELS = {  # model → pairs per batch, further settings, and the stores that it can read
     "difference": (12, "erase = 0.2\n", ("files", "memory", "tfrecord")),
@@ -204,11 +205,11 @@ def train_task(base: Path, model: str, store: str) -> Task:
     batch, settings, _ = MODELS[model]
     sizes = f"batch_size = {batch}\npairs_per_epoch = {STEPS * batch}\n"
     file.write_text(f'model = "{model}"\n{sizes}{TOML}{settings}')
-    words: tuple[object, ...] = ("train", base / "faces", "--config", file, "--store", store)
+    words: tuple[object, ...] = ("train", base / "sets", "--config", file, "--store", store)
     if store == "tfrecord":
         words += ("--cache", cache)
         build = (
-            "cache", "build", base / "faces", "--out", cache, "--pair-count", STEPS * batch,
+            "cache", "build", base / "sets", "--out", cache, "--pair-count", STEPS * batch,
             "--config", file,
         )  # fmt: skip
         if not cache.exists() and (ended := run(command_line(*build), base / "tmp")).code:
@@ -220,7 +221,7 @@ def train_task(base: Path, model: str, store: str) -> Task:
     def resume(out: Path) -> Work:
         if not (out / "config.toml").exists():
             return start(out)
-        return command_line("train", base / "faces", "--out", out, "--resume")
+        return command_line("train", base / "sets", "--out", out, "--resume")
 
     points = (*FITTING, *LOOP) if model == "siamese" else LOOP
     return Task(f"{model} {store}", points, start, resume, run_content)
@@ -300,7 +301,7 @@ def check(task: Task, base: Path, count: int, results: Path) -> None:
     expected = task.content(folder / "undisturbed")
     print(f"{task.name}: {ended.seconds:.1f} s undisturbed", file=sys.stderr, flush=True)
     for stops in todo:
-        row = one_trial(task, folder, stops, expected)
+        row = one_trial(task, folder / "stopped", folder / "tmp", stops, expected)
         append_row(results, row)
         outcome = "same" if row["same"] else json.dumps(row)
         print(f"{task.name}: {' + '.join(row['stops'])}: {outcome}", file=sys.stderr, flush=True)
