@@ -1,0 +1,206 @@
+"""`evaluate` on drawn faces: unequal classes, decisions of files, known people and groups."""
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Result, in_process
+from tiny_bundles import AMONG_LOOKALIKES, tiny_bundle
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.identities import Identities
+from facepairs.data.index import FaceIndex
+from facepairs.evaluation.scores import read_scores, write_scores
+from facepairs.verification.provenance import Provenance, provenance_path
+
+KNOWN = ("Ann", "Bé", "Cyd")  # to every tiny bundle
+Rows = list[tuple[str, str, int]]
+
+
+def evaluate(*arguments: object, check: int = 0) -> Result:
+    return in_process("evaluate", *arguments, check=check)
+
+
+def measured(*arguments: object) -> dict[str, Any]:
+    summary: dict[str, Any] = json.loads(evaluate(*arguments, "--json").stdout)
+    return summary
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """Its default operating point is stricter than the balanced one."""
+    return tiny_bundle(tmp_path_factory.mktemp("model") / "bundle", **AMONG_LOOKALIKES)
+
+
+@pytest.fixture(scope="module")
+def photos(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 people, three of whom every tiny bundle knows."""
+    root = tmp_path_factory.mktemp("photos") / "people"
+    shutil.copytree(faces, root)
+    for name, person in zip(KNOWN, sorted(root.iterdir())[:3], strict=True):
+        person.rename(root / name)
+    return root
+
+
+@pytest.fixture(scope="module")
+def pairs(photos: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """30 genuine and 420 impostor pairs, of all people."""
+    index = FaceIndex.scan(photos)
+    names = [[index.name(i) for i in range(*index.first[k : k + 2])] for k in range(24)]
+    rows: Rows = [(names[k][0], names[k][1], 1) for k in range(24)]
+    rows += [(names[k][1], names[k][2], 1) for k in range(6)]
+    rows += [
+        (names[k][i], names[(k + step) % 24][i], 0)
+        for k in range(24)
+        for step in range(1, 6)
+        for i in range(4)
+    ][:420]
+    path = tmp_path_factory.mktemp("lists") / "pairs.csv"
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        csv.writer(handle).writerows([("left", "right", "genuine"), *rows])
+    return path
+
+
+def test_the_headline_is_the_balanced_accuracy(bundle: Bundle, photos: Path, pairs: Path) -> None:
+    words = (bundle.folder, photos, "--pairs", pairs)
+    summary = measured(*words)
+    assert (summary["genuine_pairs"], summary["impostor_pairs"]) == (30, 420)
+    assert summary["accuracy"] is None
+    errors = summary["fmr"] + summary["fnmr"]
+    assert summary["balanced_accuracy"] == pytest.approx(1 - errors / 2)
+    names = [point["name"] for point in summary["operating_points"]]
+    assert names == ["balanced", "fmr-0.01"]
+    assert [point["is_default"] for point in summary["operating_points"]] == [False, True]
+    rows = dict(
+        line.split("  ", 1) for line in evaluate(*words).stdout.splitlines() if "  " in line
+    )
+    assert "Accuracy" not in rows
+    assert "95 % interval" in rows["Balanced accuracy"]
+    assert "where it was set, threshold 0.75" in rows["As verify decides"]
+
+
+def test_a_file_of_verify_is_decided_as_verify_decided(
+    bundle: Bundle, photos: Path, pairs: Path, tmp_path: Path
+) -> None:
+    scores = tmp_path / "scores.csv"
+    options = ("--bundle", bundle.folder, "--root", photos, "--threshold", "0.9")
+    in_process("verify", "--pairs", pairs, "--out", scores, *options)
+    with scores.open(encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    accepted = [row["same"] == "1" for row in rows if row["genuine"] == "0"]
+    done = evaluate(scores, "--json")
+    summary = json.loads(done.stdout)
+    assert summary["threshold_source"] == "decided as in the file"
+    assert summary["threshold"] == 0.9
+    assert summary["false_accepts"] == sum(accepted)
+    assert summary["fmr"] == pytest.approx(sum(accepted) / len(accepted))
+    assert summary["scored_by"] == str(bundle.folder)
+    known = sum(any(row[side].split("/")[0] in KNOWN for side in ("left", "right")) for row in rows)
+    assert summary["pairs_with_known_people"] == known
+    assert f"{known} of 450 pairs show people that" in done.stderr
+    assert measured(scores, "--threshold", "0.2")["threshold_source"] == "given by the caller"
+    provenance_path(scores).unlink()  # the decisions stay, the origin is unknown
+    done = evaluate(scores, "--json")
+    assert "scores.csv: of unknown origin" in done.stderr
+    assert json.loads(done.stdout)["false_accepts"] == sum(accepted)
+    assert json.loads(done.stdout)["scored_by"] is None
+
+
+def test_a_written_file_gives_the_same_figures_until_it_is_changed(
+    bundle: Bundle, photos: Path, pairs: Path, tmp_path: Path
+) -> None:
+    scores = tmp_path / "scores.csv"
+    before = measured(bundle.folder, photos, "--pairs", pairs, "--out", scores)
+    again = measured(scores)
+    for key in ("fmr", "fnmr", "balanced_accuracy_interval", "auc_interval", "ece", "threshold"):
+        assert again[key] == pytest.approx(before[key])
+    points = [[p["threshold"] for p in found["operating_points"]] for found in (before, again)]
+    assert points[0] == points[1] == [0.5, 0.75]
+    scores.write_text(scores.read_text("utf-8").replace("0.9", "0.8", 1), "utf-8")
+    done = evaluate(scores, check=2)
+    assert "scores.csv.json: belongs to other scores" in done.stderr
+
+
+def test_known_people_are_refused_in_the_pairs_of_a_protocol(
+    bundle: Bundle, photos: Path, pairs: Path, tmp_path: Path
+) -> None:
+    scores, copy = tmp_path / "scores.csv", tmp_path / "view1.csv"
+    evaluate(bundle.folder, photos, "--pairs", pairs, "--out", scores)
+    people = Identities.of([person.name for person in photos.iterdir()], [])
+    origin = Provenance(
+        model="run", network_sha256="0", pairs="View 1", protocol="view1", identities=people
+    )
+    write_scores(copy, read_scores(scores), origin)
+    done = evaluate(copy, check=2)
+    assert "all 450 pairs show people that run was trained or calibrated on" in done.stderr
+
+
+def test_errors_within_the_user_s_groups(
+    make_bundle: Callable[..., Bundle], photos: Path, tmp_path: Path
+) -> None:
+    people = sorted(person.name for person in photos.iterdir() if person.name not in KNOWN)
+    rows = [("person", "group"), *((name, "young") for name in people[:12])]
+    rows += [(name, "old") for name in people[10:16]]  # two people are in both
+    rows += [("Nobody", "old"), ("Ann", "old")]
+    groups = tmp_path / "groups.csv"
+    with groups.open("w", newline="", encoding="utf-8") as handle:
+        csv.writer(handle).writerows(rows)
+    folder = make_bundle("embedding", threshold=0.5).folder
+    words = (folder, photos, "--protocol", "heldout", "--groups", groups)
+    done = evaluate(*words, "--json")
+    found = {group["name"]: group for group in json.loads(done.stdout)["groups"]}
+    assert set(found) == {"young", "old"}
+    young, old = found["young"], found["old"]
+    assert (young["people"], old["people"]) == (12, 6)  # Ann is known, and left out
+    assert young["genuine_pairs"] == 12 * 6
+    assert young["impostor_pairs"] > 900  # of 1,056, drawn within the group
+    rate, low, high = young["fmr"]
+    assert low <= rate <= high
+    assert "group old: 6 people" in done.stderr
+    assert "its rates are rough" in done.stderr
+    assert "1 person not in" in done.stderr
+    assert "Nobody" in done.stderr
+    assert "group young" not in done.stderr
+    lines = evaluate(*words).stdout.splitlines()
+    assert any(line.startswith("group ") and "strangers accepted" in line for line in lines)
+    listed = [line.split()[0] for line in lines if line.startswith(("young", "old"))]
+    assert listed == list(found)  # the worst first
+
+    scores = tmp_path / "scores.csv"
+    evaluate(*words, "--out", scores)
+    again = {group["name"]: group for group in measured(scores, "--groups", groups)["groups"]}
+    assert again["young"]["people"] == 12  # from the pairs of the file
+    (tmp_path / "bad.csv").write_text("person,group\nAnn,\n")
+    done = evaluate(scores, "--groups", tmp_path / "bad.csv", check=2)
+    assert "bad.csv: line 2: group is empty" in done.stderr
+
+
+def test_nobody_is_left_to_measure_on(
+    make_bundle: Callable[..., Bundle], photos: Path, tmp_path: Path
+) -> None:
+    for name in KNOWN:
+        shutil.copytree(photos / name, tmp_path / "known" / name)
+    folder = make_bundle("embedding").folder
+    done = evaluate(folder, tmp_path / "known", "--protocol", "heldout", check=2)
+    assert "was trained or calibrated on all 3 people there; measure on others" in done.stderr
+    shutil.copytree(sorted(photos.iterdir())[-1], tmp_path / "known" / "Zoe")
+    done = evaluate(folder, tmp_path / "known", "--protocol", "heldout", check=2)
+    assert "1 person is not known to this model, of 4" in done.stderr
+
+
+def test_all_photos_that_cannot_be_used_are_counted(
+    make_bundle: Callable[..., Bundle], photos: Path, pairs: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "people"
+    shutil.copytree(photos, root)
+    index = FaceIndex.scan(root)
+    for image in (0, 5, 9):
+        index.paths[image].write_bytes(b"\xff\xd8\xff broken")
+    done = evaluate(make_bundle("pair").folder, root, "--pairs", pairs, check=2)
+    assert index.name(0) in done.stderr
+    assert "(and 2 more photos)" in done.stderr
+    assert "--skip-bad" in done.stderr
