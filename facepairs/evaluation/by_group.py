@@ -82,14 +82,18 @@ def person_name(photo: str) -> str:
     return person_of(photo).rpartition("/")[2]
 
 
+def is_small(row: GroupErrors) -> bool:
+    """Return whether a group has so few people or pairs that its rates say little."""
+    return (
+        row.people < MIN_PEOPLE
+        or row.genuine_pairs < MIN_GENUINE
+        or row.impostor_pairs < MIN_IMPOSTORS
+    )
+
+
 def _describe_small(row: GroupErrors) -> str:
     """Return a warning about a group with few people or pairs, or ""."""
-    enough = (
-        row.people >= MIN_PEOPLE
-        and row.genuine_pairs >= MIN_GENUINE
-        and row.impostor_pairs >= MIN_IMPOSTORS
-    )
-    if enough:
+    if not is_small(row):
         return ""
     return (
         f"group {row.name}: {counted(row.people, 'person', 'people')}, {row.genuine_pairs:,} "

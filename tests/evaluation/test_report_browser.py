@@ -56,20 +56,26 @@ def browser(tmp_path_factory) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Path:
-    """One page with everything: two verifiers, pictures, folds, long names."""
+    """One page with everything: three verifiers, pictures, folds, long names."""
     root = tmp_path_factory.mktemp("world")
     photos = draw_photos(root / "photos")
     long_name = "a_very_long_name_without_any_space_in_it_that_no_phone_has_room_for"
     methods = [
         write_method(root / "run" / name, invented(seed=seed, apart=apart))
-        for name, seed, apart in ((long_name, 0, 2.0), ("pixels", 1, 0.8))
+        for name, seed, apart in ((long_name, 0, 2.0), ("pixels", 1, 0.8), ("siamese", 2, 1.5))
     ]
     found = evaluate([*map(str, methods), str(photos)])
     write_reports(found, "facepairs evaluate " + 30 * "word", root / "report.html", None)
     return root / "report.html"
 
 
-def show(browser: Any, page: Path, screen: tuple[int, int, bool], scheme: str = "light") -> None:
+def show(
+    browser: Any,
+    page: Path,
+    screen: tuple[int, int, bool],
+    scheme: str = "light",
+    unfolded: bool = True,
+) -> None:
     """Open the page on a screen, without network, so that loading anything is an error."""
     width, height, mobile = screen
     browser.execute_cdp_cmd("Network.enable", {})
@@ -80,6 +86,10 @@ def show(browser: Any, page: Path, screen: tuple[int, int, bool], scheme: str = 
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     browser.get(page.as_uri())
+    if unfolded:
+        browser.execute_script(
+            "for (const d of document.querySelectorAll('details')) d.open = true"
+        )
 
 
 def pixels(element: Any) -> np.ndarray:
@@ -98,9 +108,9 @@ def test_every_figure_is_drawn_without_browser_errors(browser, page, screen, sch
     assert scroll <= inner, "the page is wider than the screen"
     figures = browser.execute_script(FIGURES)
     names = {name for name, *_ in figures}
-    shared = {"figure-roc", "figure-det", "figure-differences"}
+    shared = {"figure-roc", "figure-det"}
     each = {"scores", "reliability", "folds", "quality"}
-    assert names == shared | {f"figure-{key}-{number}" for key in each for number in (1, 2)}
+    assert names == shared | {f"figure-{key}-{number}" for key in each for number in (1, 2, 3)}
     for name, width, height, drawn in figures:
         assert width > 250, name
         assert height > 100, name
@@ -108,10 +118,22 @@ def test_every_figure_is_drawn_without_browser_errors(browser, page, screen, sch
     pictures = browser.execute_script(
         "return [...document.images].map(i => i.complete && i.naturalWidth)"
     )
-    assert pictures == [144] * (2 * 2 * 2 * 6)
+    assert pictures == [144] * (3 * 2 * 2 * 4)
     assert browser.get_log("browser") == []
     dark = pixels(browser.find_element("css selector", "header")).mean()
     assert (dark < 80) if scheme == "dark" else (dark > 170)
+
+
+def test_a_comparison_is_short_and_its_tables_are_not_cut_off(browser, page):
+    show(browser, page, DESKTOP, unfolded=False)
+    assert browser.execute_script("return document.documentElement.scrollHeight") < 8000
+    widths = browser.execute_script(
+        "return [...document.querySelectorAll('#comparison .scroll')]"
+        ".map(e => [e.scrollWidth, e.clientWidth])"
+    )
+    assert len(widths) == 3
+    for needed, available in widths:
+        assert needed <= available
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])

@@ -12,15 +12,20 @@ import numpy as np
 import facepairs
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.evaluate import Evaluation
-from facepairs.evaluation.measurement import EvaluationSummary, Measurement, Origin
+from facepairs.evaluation.measurement import EvaluationSummary, Measurement
 from facepairs.evaluation.metrics.arrays import Bools, Floats
-from facepairs.evaluation.metrics.calibration import Reliability, reliability_curve
+from facepairs.evaluation.metrics.calibration import (
+    Reliability,
+    lookalikes,
+    reliability_curve,
+)
 from facepairs.evaluation.metrics.comparison import Comparison
 from facepairs.evaluation.metrics.curves import Histogram, Roc, score_histogram, thinned_roc
+from facepairs.evaluation.metrics.operating_points import PointErrors
+from facepairs.evaluation.origin import Origin
 from facepairs.evaluation.protocols import HELDOUT_SEED
-from facepairs.evaluation.report.people import ErrorsByPerson, errors_by_person, person_of
+from facepairs.evaluation.report.people import ErrorsByPerson, errors_by_person
 from facepairs.evaluation.report.photos import PhotoFinder
-from facepairs.evaluation.report.points import PointErrors, operating_points
 from facepairs.evaluation.report.quality import (
     QualityErrors,
     errors_by_quality,
@@ -28,6 +33,7 @@ from facepairs.evaluation.report.quality import (
     worse_of_pairs,
 )
 from facepairs.evaluation.report.tradeoff import TradeOff, trade_offs
+from facepairs.evaluation.scores import person_of
 from facepairs.images.crop import CropSpec
 from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import describe
@@ -59,6 +65,7 @@ class ModelData:
         reliability: Of the probabilities, classes weighted equally.
         quality: None where `quality_reason` says why.
         people: None without names of photos.
+        provenance: Where the scores come from, in words.
         worst: The pairs decided most wrongly, by "false_accepts" and "false_rejects", farthest from
             the threshold first; None without names.
     """
@@ -66,7 +73,6 @@ class ModelData:
     name: str
     source: str
     summary: EvaluationSummary
-    points: list[PointErrors]
     trade_offs: list[TradeOff]
     curve: Roc
     histogram: Histogram
@@ -77,17 +83,24 @@ class ModelData:
     people: ErrorsByPerson | None
     worst: dict[str, list[WrongPair]] | None
     origin: Origin
+    provenance: str
+
+    @property
+    def points(self) -> list[PointErrors]:
+        """The operating points."""
+        return self.summary.operating_points
 
     @property
     def default_point(self) -> PointErrors:
         """The operating point with which `verify` decides."""
-        return next(point for point in self.points if point.is_default)
+        return next((point for point in self.points if point.is_default), self.points[0])
 
-    @property
-    def headline(self) -> str:
-        """The errors of the default operating point in words."""
-        point = self.default_point
-        return f"{point.label}: {point.describe()}."
+    def threshold_range(self, point: PointErrors) -> tuple[float, float] | None:
+        """Return the lowest and the highest threshold of a point; None where they are not known."""
+        if point.threshold is not None:
+            return point.threshold, point.threshold
+        values = [part.threshold for part in self.summary.folds]
+        return (min(values), max(values)) if values and point is self.points[0] else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +207,8 @@ def _model_data(
     scores = one.scores
     people = worst = reliability = None
     if one.probability is not None:
-        reliability = reliability_curve(scores.genuine, one.probability, prior=0.5)
+        alike = lookalikes(scores.genuine, scores.cluster)
+        reliability = reliability_curve(scores.genuine, one.probability, prior=0.5, lookalike=alike)
     if scores.has_names:
         people = errors_by_person(scores.left, scores.right, scores.genuine, one.accepted)
         wrong = one.accepted != scores.genuine
@@ -206,8 +220,7 @@ def _model_data(
         name=one.name,
         source=one.source,
         summary=one.summary,
-        points=operating_points(one),
-        trade_offs=trade_offs(scores.genuine, scores.score),
+        trade_offs=trade_offs(scores.genuine, scores.score, one.scores.cluster),
         curve=thinned_roc(scores.genuine, scores.score),
         histogram=score_histogram(scores.genuine, scores.score),
         probability_source=one.probability_source,
@@ -217,7 +230,17 @@ def _model_data(
         people=people,
         worst=worst,
         origin=one.origin,
+        provenance=_provenance(one),
     )
+
+
+def _provenance(one: Measurement) -> str:
+    """Return in words where the scores come from."""
+    made_by = one.summary.scored_by
+    if made_by is None:
+        return "of unknown origin"
+    network = one.provenance.network_sha256 if one.provenance else None
+    return f"by {made_by}" + (f" (network {network[:12]})" if network else "")
 
 
 def _worst(one: Measurement, chosen: Bools) -> list[WrongPair]:
@@ -238,6 +261,11 @@ def _worst(one: Measurement, chosen: Bools) -> list[WrongPair]:
     ]
 
 
+def point_label(point: PointErrors) -> str:
+    """Return the name of an operating point: `balanced`, or the rate that it promises."""
+    return point.label if point.max_fmr is None else f"FMR {100 * point.max_fmr:g} %"
+
+
 def _dataset(evaluation: Evaluation) -> str:
     """Return a name of what was measured on: a protocol, a folder of photos or a file of scores."""
     selection, first = evaluation.selection, evaluation.measurements[0]
@@ -245,9 +273,10 @@ def _dataset(evaluation: Evaluation) -> str:
         return "LFW, View 2"
     if selection is not None and selection.protocol == "view1":
         return "LFW, View 1"
-    if selection is not None:
-        return f"{selection.source} of {evaluation.data}" if evaluation.data else selection.source
-    return first.source
+    if selection is None or evaluation.data is None:
+        return Path(first.source).name
+    folder = evaluation.data.resolve().name
+    return f"{folder}, {selection.source if selection.protocol else Path(selection.source).name}"
 
 
 def _is_view2(evaluation: Evaluation) -> bool:

@@ -61,6 +61,7 @@ def history_table(report: ReportData) -> Table:
         "Libraries": _flatten(machine["versions"]),
     }
     for model in report.models:
+        facts[f"Scores of {model.name}"] = model.provenance
         facts |= {
             f"{model.name}: {name.replace('_', ' ')}": _flatten(value)
             for name, value in to_plain(model.origin).items()

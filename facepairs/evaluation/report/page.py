@@ -7,16 +7,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from facepairs.bundles.error_table import MeasuredRate
+from facepairs.bundles.error_table import ExpectedErrors, MeasuredRate
+from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.evaluation.report.cells import Value, interval, percent
-from facepairs.evaluation.report.data import ModelData, ReportData
+from facepairs.evaluation.report.data import ModelData, ReportData, point_label
 from facepairs.evaluation.report.facts import data_table, history_table, published_table
 from facepairs.evaluation.report.photos import PhotoFinder, data_uri
 from facepairs.evaluation.report.plots.model import model_plots
 from facepairs.evaluation.report.plots.shared import shared_plots
 from facepairs.evaluation.report.plots.style import Plot, inline_svg
-from facepairs.evaluation.report.summary_tables import accuracy_note, accuracy_text
-from facepairs.evaluation.report.tables import comparison_tables, model_tables
+from facepairs.evaluation.report.summary_tables import (
+    accuracy_label,
+    accuracy_note,
+    accuracy_text,
+)
+from facepairs.evaluation.report.tables import (
+    ALIKE,
+    GENUINE,
+    STRANGERS,
+    comparison_tables,
+    model_tables,
+)
 
 HERE = Path(__file__).parent
 SHOWN_OF_ONE, SHOWN_OF_SEVERAL = 8, 4  # wrong pairs of each kind, for every verifier
@@ -27,11 +38,11 @@ KINDS = {
 
 
 class Headline(NamedTuple):
-    """A large figure at the top of the page."""
+    """A large figure at the top of the page; `notes` stand below it, a line each."""
 
     label: str
     text: str
-    note: str
+    notes: list[str]
     value: Value
 
 
@@ -58,6 +69,8 @@ def render_page(report: ReportData, photos: PhotoFinder | None) -> str:
         render_plot=_render_plot,
         several=len(report.models) > 1,
         headlines=_headlines(report),
+        words=f"{_decides(report.models[0])}: {_in_words(report.models[0])}.".capitalize(),
+        origins=_origins(report.models),
         plots=plots,
         comparison=comparison_tables(report),
         models=list(_models(report, photos)),
@@ -65,6 +78,14 @@ def render_page(report: ReportData, photos: PhotoFinder | None) -> str:
         data=data_table(report),
         history=history_table(report),
     )
+
+
+def _origins(models: list[ModelData]) -> str:
+    """Return where the scores come from; of several verifiers, whose are of unknown origin."""
+    if len(models) == 1:
+        return f"Scores {models[0].provenance}"
+    unknown = [model.name for model in models if model.summary.scored_by is None]
+    return f"Scores of unknown origin: {_joined(unknown)}" if unknown else ""
 
 
 def _joined(names: list[str]) -> str:
@@ -80,28 +101,55 @@ def _render_plot(plot: Plot) -> str:
 def _headlines(report: ReportData) -> list[Headline]:
     """Return the figures of a single verifier, or the accuracy of each of several."""
     if len(report.models) > 1:
-        return [_accuracy(model, f"{model.name}: accuracy") for model in report.models]
+        return [
+            _accuracy(model, f"{model.name}: ", [f"{_decides(model)}: {_in_words(model)}"])
+            for model in report.models
+        ]
     (model,) = report.models
     point = model.default_point
-    cards = [
-        _accuracy(model, "accuracy"),
-        _rate("strangers accepted (FMR)", point.fmr),
-        _rate("look-alikes accepted", point.lookalike_fmr),
-        _rate("genuine pairs missed (FNMR)", point.fnmr),
+    rates = [
+        (STRANGERS, point.fmr, point.fmr_interval),
+        (ALIKE, point.lookalike_fmr, point.lookalike_fmr_interval),
+        (GENUINE, point.fnmr, point.fnmr_interval),
     ]
-    return [card for card in cards if card is not None]
+    decided = [_decides(model)] if model.default_point is not model.points[0] else []
+    balanced = [point_label(model.points[0])] if decided else []
+    return [
+        _accuracy(model, "", balanced),
+        *(
+            Headline(
+                label, percent(value), [f"95 % interval {interval(bounds).text}", *decided], value
+            )
+            for label, value, bounds in rates
+            if value is not None and bounds is not None
+        ),
+    ]
 
 
-def _accuracy(model: ModelData, label: str) -> Headline:
+def _accuracy(model: ModelData, prefix: str, notes: list[str]) -> Headline:
     summary = model.summary
-    return Headline(label, accuracy_text(summary), accuracy_note(summary), summary.accuracy)
+    label = prefix + accuracy_label(summary).lower()
+    text, notes = accuracy_text(summary), [accuracy_note(summary), *notes]
+    return Headline(label, text, notes, summary.balanced_accuracy)
 
 
-def _rate(label: str, measured: MeasuredRate | None) -> Headline | None:
-    if measured is None:
-        return None
-    note = f"95 % interval {interval(measured.interval).text}"
-    return Headline(label, percent(measured.rate), note, measured.rate)
+def _decides(model: ModelData) -> str:
+    """Return the name of the default operating point, as one that `verify` decides with."""
+    label = point_label(model.default_point)
+    return f"as verify decides ({label})" if model.default_point.is_default else label
+
+
+def _in_words(model: ModelData) -> str:
+    """Return the errors of the default operating point in words."""
+    point, alike = model.default_point, None
+    if point.lookalike_fmr is not None and point.lookalike_fmr_interval is not None:
+        alike = MeasuredRate(point.lookalike_fmr, *point.lookalike_fmr_interval)
+    errors = ExpectedErrors(
+        fmr=MeasuredRate(point.fmr, *point.fmr_interval),
+        lookalike_fmr=alike,
+        fnmr=MeasuredRate(point.fnmr, *point.fnmr_interval),
+    )
+    return OperatingPoint(point.threshold, errors=errors).describe()
 
 
 def _models(report: ReportData, photos: PhotoFinder | None) -> Iterator[dict[str, Any]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from facepairs.evaluation.metrics.arrays import Bools, Ints
+from facepairs.evaluation.scores import person_of
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,6 @@ class ErrorsByPerson:
     rows: list[PersonErrors]
     people: int
     people_with_errors: int
-
-
-def person_of(name: str) -> str:
-    """Return the person of a photo, the folder in its path below the data folder."""
-    return name.replace("\\", "/").rpartition("/")[0]
 
 
 def errors_by_person(

@@ -1,73 +1,49 @@
 """The tables of a report, for the page and CSV files."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from facepairs.bundles.error_table import MeasuredRate
+from facepairs.evaluation.by_group import is_small
 from facepairs.evaluation.report.cells import (
     EMPTY,
     Cell,
     Table,
-    interval,
     make_table,
     number,
     rate,
 )
-from facepairs.evaluation.report.data import ModelData, ReportData
+from facepairs.evaluation.report.data import ModelData, ReportData, point_label
 from facepairs.evaluation.report.facts import data_table, history_table, published_table
 from facepairs.evaluation.report.summary_tables import (
-    accuracy_text,
     figure_rows,
+    measured,
     source_rows,
+    summaries_table,
     tests_table,
 )
 from facepairs.evaluation.report.tradeoff import TradeOff
 
-RATES = ["strangers accepted (FMR)", "95 %", "genuine pairs missed (FNMR)", "95 %"]
+STRANGERS, ALIKE = "strangers accepted (FMR)", "look-alikes accepted"
+GENUINE = "genuine pairs missed (FNMR)"
+VERIFIERS_NOTE = (
+    "All on the same pairs. FMR: strangers accepted. FNMR: genuine pairs missed. EER: where both "
+    "are equal. TAR at FAR 0.01: genuine pairs accepted where 1 in 100 strangers is. ECE: error of "
+    "the probabilities."
+)
 TRADE_OFF_NOTE = (
     "Thresholds set on these same pairs: a point of the curve, not a promise for others. Rarer "
     "errors need more pairs."
 )
 
 
-def measured(value: MeasuredRate | None) -> Cell:
-    """Return a rate and its interval in one cell, percent."""
-    if value is None:
-        return EMPTY
-    return Cell(f"{100 * value.rate:.2f} % ({interval(value.interval).text})", value.rate)
-
-
 def comparison_tables(report: ReportData) -> list[Table]:
     """Return the verifiers side by side and their differences; nothing for one verifier."""
     if report.comparison is None:
         return []
-    tables = [_side_by_side(report.models), tests_table(report.comparison)]
-    rows = {(row.among, row.one_in) for model in report.models for row in model.trade_offs}
-    if rows:
-        tables.insert(1, _trade_offs_of_several(report.models))
-    return tables
-
-
-def _side_by_side(models: Sequence[ModelData]) -> Table:
-    rows = [
-        [
-            model.name,
-            Cell(accuracy_text(model.summary), model.summary.accuracy),
-            interval(model.summary.accuracy_interval),
-            rate(model.summary.fmr),
-            rate(model.summary.fnmr),
-            number(model.summary.auc),
-            rate(model.summary.eer),
-            number(model.summary.ece),
-        ]
-        for model in models
-    ]
-    columns = ["verifier", "accuracy", "95 %", "FMR", "FNMR", "AUC", "EER", "ECE"]
-    note = (
-        "All on the same pairs, each at its balanced threshold. FMR: strangers accepted. FNMR: "
-        "genuine pairs missed. EER: where both are equal. ECE: error of the probabilities."
-    )
-    return make_table("verifiers", "Verifiers", note, columns, rows)
+    summaries = {model.name: model.summary for model in report.models}
+    tables = [summaries_table("verifier", summaries, VERIFIERS_NOTE)]
+    if any(model.trade_offs for model in report.models):
+        tables.append(_trade_offs_of_several(report.models))
+    return [*tables, tests_table(report.comparison)]
 
 
 def _trade_offs_of_several(models: Sequence[ModelData]) -> Table:
@@ -77,13 +53,21 @@ def _trade_offs_of_several(models: Sequence[ModelData]) -> Table:
             found.setdefault((row.among, row.one_in), {})[model.name] = row
     rows = [
         [
-            Cell(f"1 in {one_in:,} {among}", 1 / one_in),
-            *(measured(by_name[model.name].fnmr) for model in models),
+            Cell(f"1 in {one_in:,} {among}", one_in),
+            *(_missed(by_name.get(model.name)) for model in models),
         ]
         for (among, one_in), by_name in found.items()
     ]
-    columns = ["accepting at most", *(f"{model.name}: genuine pairs missed" for model in models)]
-    return make_table("trade-offs", "What each would miss", TRADE_OFF_NOTE, columns, rows)
+    columns = ["accepting at most", *(model.name for model in models)]
+    title = "Genuine pairs that each would miss"
+    return make_table("trade-offs", title, TRADE_OFF_NOTE, columns, rows)
+
+
+def _missed(choice: TradeOff | None) -> Cell:
+    """Return the genuine pairs missed."""
+    if choice is None:
+        return Cell("too few pairs", None)
+    return measured(choice.fnmr, choice.fnmr_interval)
 
 
 def _trade_offs(model: ModelData, key: str) -> Table:
@@ -93,13 +77,10 @@ def _trade_offs(model: ModelData, key: str) -> Table:
     kinds = list(dict.fromkeys(row.among for row in model.trade_offs))
     rows = []
     for one_in, by_kind in sorted(found.items()):
-        cells = [Cell(f"1 in {one_in:,}", 1 / one_in)]
+        cells = [Cell(f"1 in {one_in:,}", one_in)]
         for kind in kinds:
             choice = by_kind.get(kind)
-            if choice is None:
-                cells += [Cell("too few pairs", None), EMPTY]
-            else:
-                cells += [measured(choice.fnmr), number(choice.threshold)]
+            cells += [_missed(choice), number(choice.threshold) if choice else EMPTY]
         rows.append(cells)
     columns = ["accepting at most"]
     for kind in kinds:
@@ -108,24 +89,64 @@ def _trade_offs(model: ModelData, key: str) -> Table:
 
 
 def _points_table(model: ModelData, key: str) -> Table:
-    alike = any(point.lookalike_fmr for point in model.points)
+    alike = any(point.lookalike_fmr is not None for point in model.points)
     rows = []
     for point in model.points:
-        low, high = point.threshold, point.threshold_high
-        text = f"{low:.4f}" if low == high else f"{low:.4f} to {high:.4f}"
-        name = f"{point.label} (default)" if point.is_default else point.label
-        rates = [measured(point.fmr), *([measured(point.lookalike_fmr)] if alike else [])]
-        rows.append([name, Cell(text, low), *rates, measured(point.fnmr), point.set_by])
-    columns = ["operating point", "threshold", "strangers accepted (FMR)"]
-    columns += ["look-alikes accepted"] if alike else []
-    columns += ["genuine pairs missed (FNMR)", "threshold set by"]
+        low, high = model.threshold_range(point) or (None, None)
+        text = "" if low is None else f"{low:.4f}" if low == high else f"{low:.4f} to {high:.4f}"
+        hard = measured(point.lookalike_fmr, point.lookalike_fmr_interval)
+        rows.append(
+            [
+                f"{point_label(point)} (default)" if point.is_default else point_label(point),
+                Cell(text, low),
+                measured(point.fmr, point.fmr_interval),
+                *([hard] if alike else []),
+                measured(point.fnmr, point.fnmr_interval),
+            ]
+        )
+    columns = ["operating point", "threshold", STRANGERS, *([ALIKE] if alike else []), GENUINE]
     note = (
-        "Errors on these pairs, with 95 % intervals. A pair is accepted when its score is at or "
-        "above the threshold."
+        "Errors on these pairs, with 95 % intervals. Scores at or above the threshold are "
+        f"accepted. Thresholds: {model.summary.threshold_source}."
     )
+    if any(point.max_fmr is not None for point in model.points):
+        note += " FMR: the rate that the model promises at its threshold."
     if alike:
-        note += " Look-alikes: strangers whose photos lie in the same cluster of embeddings."
+        note += " Look-alikes are strangers whose photos lie in the same cluster of embeddings."
     return make_table(f"points-{key}", "Operating points", note, columns, rows)
+
+
+def _groups_table(model: ModelData, key: str, kind: str) -> Table:
+    """Return the errors within groups of people, or within clusters of look-alikes."""
+    of_people = kind == "groups"
+    rows = []
+    for group in model.summary.groups if of_people else model.summary.clusters:
+        rates = (
+            None if rate is None else (rate.rate, rate.interval) for rate in (group.fmr, group.fnmr)
+        )
+        rows.append(
+            [
+                group.name,
+                *(EMPTY if rate is None else measured(*rate) for rate in rates),
+                group.people,
+                group.impostor_pairs,
+                group.genuine_pairs,
+                "too few to judge" if is_small(group) else None,
+            ]
+        )
+    note = (
+        f"At {point_label(model.default_point)}, worst first, with 95 % intervals; pairs within "
+        f"the {'group' if of_people else 'cluster'}. "
+    )
+    if of_people:
+        title = "Errors by group"
+        note += "The groups are those of the file that was given."
+    else:
+        title = "Errors by cluster of look-alikes"
+        note += "Clusters are found in the embeddings; nothing is inferred about people."
+    columns = ["group" if of_people else "cluster", STRANGERS, GENUINE]
+    columns += ["people", "pairs of strangers", "genuine pairs", "warning"]
+    return make_table(f"{kind}-{key}", title, note, columns, rows)
 
 
 def _figures_table(model: ModelData, key: str) -> Table:
@@ -152,16 +173,6 @@ def _folds_table(model: ModelData, key: str) -> Table:
     return make_table(f"folds-{key}", "Folds", "", [*columns, "threshold", "training people"], rows)
 
 
-def _rate_cells(rates: Any) -> list[Cell]:
-    """Return FMR and FNMR with their intervals."""
-    return [
-        rate(rates.fmr),
-        interval(rates.fmr_interval),
-        rate(rates.fnmr),
-        interval(rates.fnmr_interval),
-    ]
-
-
 def _quality_table(model: ModelData, key: str) -> Table:
     rows = [
         [
@@ -169,11 +180,12 @@ def _quality_table(model: ModelData, key: str) -> Table:
             Cell(row.label, row.third),
             Cell(f"{row.low:.3g} to {row.high:.3g}", row.low),
             row.genuine_pairs + row.impostor_pairs,
-            *_rate_cells(row),
+            measured(row.fmr, row.fmr_interval),
+            measured(row.fnmr, row.fnmr_interval),
         ]
         for row in model.quality or []
     ]
-    columns = ["quality", "third", "from, to", "pairs", *RATES]
+    columns = ["quality", "third", "from, to", "pairs", STRANGERS, GENUINE]
     return make_table(f"quality-{key}", "Errors by image quality", "", columns, rows)
 
 
@@ -204,6 +216,9 @@ def model_tables(model: ModelData, key: str) -> dict[str, Table]:
     tables = {"points": _points_table(model, key), "figures": _figures_table(model, key)}
     if model.trade_offs:
         tables["trade_offs"] = _trade_offs(model, key)
+    for kind, rows in (("groups", model.summary.groups), ("clusters", model.summary.clusters)):
+        if rows:
+            tables[kind] = _groups_table(model, key, kind)
     if len(model.summary.true_folds) > 1:
         tables["folds"] = _folds_table(model, key)
     if model.quality:

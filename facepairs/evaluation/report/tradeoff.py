@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from facepairs.bundles.error_table import MeasuredRate
+import numpy as np
+import numpy.typing as npt
+
 from facepairs.bundles.thresholds import Among
-from facepairs.evaluation.metrics.arrays import Bools, Floats
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval
 from facepairs.evaluation.metrics.thresholds import tar_at_far
 
 ONE_IN = (10, 30, 100, 300, 1000, 3000)
@@ -24,20 +26,24 @@ class TradeOff:
     among: Among
     impostor_pairs: int
     threshold: float
-    fnmr: MeasuredRate
+    fnmr: float
+    fnmr_interval: Interval
 
 
-def trade_offs(genuine: Bools, score: Floats, lookalike: Bools | None = None) -> list[TradeOff]:
+def trade_offs(
+    genuine: Bools, score: Floats, cluster: npt.NDArray[np.integer] | None = None
+) -> list[TradeOff]:
     """Return the trade-offs that the pairs support: at least three false accepts are expected.
 
     Args:
         genuine: bool[N].
         score: float64[N].
-        lookalike: bool[N], whether both photos of a pair are in one cluster; None if unknown.
+        cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
+            where it is not known.
     """
     chosen: list[tuple[Among, Bools]] = [("strangers", ~genuine)]
-    if lookalike is not None and (lookalike & ~genuine).any():
-        chosen.append(("look-alikes", lookalike & ~genuine))
+    if cluster is not None and (cluster[~genuine] > 0).any():
+        chosen.append(("look-alikes", (cluster > 0) & ~genuine))
     rows = []
     for among, impostor in chosen:
         used = genuine | impostor
@@ -52,7 +58,8 @@ def trade_offs(genuine: Bools, score: Floats, lookalike: Bools | None = None) ->
                     among=among,
                     impostor_pairs=point.impostor_pairs,
                     threshold=point.threshold,
-                    fnmr=MeasuredRate(1 - point.tar, 1 - high, 1 - low),
+                    fnmr=1 - point.tar,
+                    fnmr_interval=(1 - high, 1 - low),
                 )
             )
     return rows

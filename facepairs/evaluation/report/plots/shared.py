@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from facepairs.evaluation.metrics.comparison import Comparison
-from facepairs.evaluation.report.data import ReportData
+from facepairs.evaluation.report.data import ReportData, point_label
 from facepairs.evaluation.report.plots import style
 from facepairs.evaluation.report.plots.style import Plot, new_figure, shorten_name
 
@@ -23,10 +22,7 @@ LEGEND: dict[str, Any] = {
 def shared_plots(report: ReportData) -> list[Plot]:
     """Draw the plots that show all verifiers together."""
     with style.plot_style():
-        plots = [_roc(report), _det(report)]
-        if report.comparison is not None:
-            plots.append(_differences(report.comparison))
-    return plots
+        return [_roc(report), _det(report)]
 
 
 def _draw_curves(axes: "Axes", report: ReportData, low: float) -> None:
@@ -44,18 +40,16 @@ def _draw_curves(axes: "Axes", report: ReportData, low: float) -> None:
 
 def _draw_points(axes: "Axes", report: ReportData, low: float) -> None:
     """Mark every verifier's operating points; a mark has the same meaning for all of them."""
-    labels = dict.fromkeys(point.label for model in report.models for point in model.points)
+    labels = dict.fromkeys(point_label(point) for model in report.models for point in model.points)
     marks = dict(zip(labels, MARKS, strict=False))
     for place, model in enumerate(report.models):
         colour = style.series(place)["color"]
         for point in model.points:
-            if point.label in marks:
-                x, y = (
-                    max(point.fmr.rate, low),
-                    max(point.fnmr.rate, low) if low else 1 - point.fnmr.rate,
-                )
-                look = {"color": colour, "edgecolors": style.PAPER, "marker": marks[point.label]}
-                axes.scatter(x, y, s=58, zorder=3, **look)
+            mark = marks.get(point_label(point))
+            if mark is not None:
+                x, y = max(point.fmr, low), max(point.fnmr, low) if low else 1 - point.fnmr
+                look = {"color": colour, "edgecolors": style.PAPER, "marker": mark}
+                axes.scatter(x, y, s=58, zorder=3, clip_on=False, **look)
     for label, mark in marks.items():
         axes.plot([], [], mark, color=style.INK, markersize=6, label=label)
 
@@ -100,21 +94,3 @@ def _det(report: ReportData) -> Plot:
         "the dotted line both rates are equal."
     )
     return Plot("det", "DET curve", caption, figure)
-
-
-def _differences(comparison: Comparison) -> Plot:
-    tests = comparison.tests
-    figure, axes = new_figure(height_in=1.3 + 0.42 * len(tests))
-    axes.axvline(0, color=style.SOFT, linestyle=":", linewidth=1.4)
-    for place, test in enumerate(tests):
-        axes.plot(test.auc.interval, [place, place], color=style.SERIES[0], linewidth=2.2)
-        axes.plot([test.auc.difference], [place], "o", color=style.SERIES[0], markersize=7)
-    names = [f"{shorten_name(test.first)} -\n{shorten_name(test.second)}" for test in tests]
-    axes.set_yticks(range(len(tests)), names)
-    axes.set_ylim(len(tests) - 0.5, -0.5)
-    axes.set_xlabel("difference in AUC")
-    caption = (
-        "AUC of the first less that of the second, with its 95 % interval. Where the interval "
-        "contains 0, the verifiers may be equally good."
-    )
-    return Plot("differences", "Differences between verifiers", caption, figure)
