@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from facepairs.config import TrainConfig
     from facepairs.training.run_folder.result import TrainReport
 
-MINUTES_FROM_S = 120
 EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
 
 
@@ -175,28 +174,12 @@ def _rows(report: "TrainReport", data: Path, settings: "TrainConfig") -> list[tu
     lists_option = f" --lists {settings.lists}" if settings.protocol == "view1" else ""
     return [
         ("bundle", str(report.bundle)),
-        ("trained", _describe_epochs(report)),
+        ("trained", report.describe_time()),
         ("validation AUC", f"{report.val_auc:.4f}, measured on {_describe_people(report)}"),
         ("threshold", f"{report.threshold:.4f}"),
         ("next", f"facepairs evaluate {report.bundle} {data}{lists_option}"),
         ("", f"facepairs verify A.jpg B.jpg --bundle {report.bundle}"),
     ]
-
-
-def _describe_epochs(report: "TrainReport") -> str:
-    """Say how long training took, alone and in all, and which epoch was kept."""
-    wall = _duration(report.wall_seconds)
-    if not report.epochs:
-        return f"in {wall}, with preparation and export"
-    kept = f"; the best, epoch {report.epoch}, was kept" if report.val_people else ""
-    return (
-        f"{counted(report.epochs, 'epoch')} in {_duration(report.seconds)}, {wall} with "
-        f"preparation and export{kept}"
-    )
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:.1f} minutes" if seconds >= MINUTES_FROM_S else f"{seconds:.0f} seconds"
 
 
 def _describe_people(report: "TrainReport") -> str:

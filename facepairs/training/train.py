@@ -93,6 +93,7 @@ def train(
         report = _report(session, interrupted, bundle)
         if bundle:
             report.save()
+            run.log(f"trained {report.describe_time()}")
         return report
 
 

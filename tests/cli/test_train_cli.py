@@ -47,6 +47,7 @@ def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished):
     assert report["people"]["validation"] == report["val_people"] == 0
     assert (report["epochs"], report["epoch"]) == (2, 2)
     assert "with preparation and export" in done.stdout
+    assert (out / "log.txt").read_text().endswith("with preparation and export\n")
     calibrating = report["people"]["calibration"]
     assert f"measured on the {calibrating} people who set the threshold" in done.stdout
     assert "too few people to choose the best epoch: the last one is kept" in done.stderr

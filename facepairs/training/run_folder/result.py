@@ -9,9 +9,11 @@ from facepairs.bundles.manifest import MANIFEST
 from facepairs.config import TrainConfig
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.serialize import write_json
+from facepairs.support.words import counted
 from facepairs.training.run_folder.folder import BUNDLE, CONFIG, RESULT, load_run_config
 
 SCHEMA = 2
+MINUTES_FROM_S = 120
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,24 @@ class TrainReport:
         paths = {"out": str(self.out), "bundle": str(self.bundle) if self.bundle else None}
         return {**asdict(self), **paths, "schema": SCHEMA}
 
+    def describe_time(self) -> str:
+        """Say how long training took, alone and in all, and which epoch was kept."""
+        wall = _duration(self.wall_seconds)
+        if not self.epochs:
+            return f"in {wall}, with preparation and export"
+        kept = f"; the best, epoch {self.epoch}, was kept" if self.val_people else ""
+        return (
+            f"{counted(self.epochs, 'epoch')} in {_duration(self.seconds)}, {wall} with "
+            f"preparation and export{kept}"
+        )
+
     def save(self) -> None:
         """Write `result.json`, which marks the run as finished."""
         write_json(self.out / RESULT, self.to_json())
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes" if seconds >= MINUTES_FROM_S else f"{seconds:.0f} s"
 
 
 def finished_report(out: Path, config: TrainConfig) -> TrainReport | None:
