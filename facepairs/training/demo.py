@@ -4,13 +4,56 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 PHOTOS_PER_PERSON, SEED = 8, 1
 GENUINE, IMPOSTOR = "1", "0"
 
 
-def run_demo(out: Path, people: int, epochs: int) -> int:
+@dataclass(frozen=True)
+class DemoStep:
+    """A command, its exit code, and what it printed as JSON (None: it printed text)."""
+
+    command: str
+    exit_code: int
+    result: dict[str, Any] | None
+
+
+@dataclass
+class DemoReport:
+    """The commands of a demo; the AUC on unseen people is None unless all of them succeeded."""
+
+    as_json: bool
+    steps: list[DemoStep] = field(default_factory=list)
+    auc: float | None = None
+
+    def run(self, *words: object) -> int:
+        """Run a command, print it first unless as JSON, and return its exit code."""
+        command = shlex.join(["facepairs", *map(str, words)])
+        if self.as_json:
+            done = subprocess.run(
+                _command((*words, "--json")), stdout=subprocess.PIPE, text=True, check=False
+            )
+            result = json.loads(done.stdout) if done.stdout else None
+        else:
+            print(f"\n$ {command}", flush=True)
+            done, result = subprocess.run(_command(words), check=False), None
+        self.steps.append(DemoStep(command, done.returncode, result))
+        return done.returncode
+
+    def print(self, text: str) -> None:
+        """Print a line of text, unless all is printed as JSON."""
+        if not self.as_json:
+            print(text)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"steps": [asdict(step) for step in self.steps], "auc": self.auc, "schema": 1}
+
+
+def run_demo(out: Path, people: int, epochs: int, as_json: bool = False) -> DemoReport:
     """Draw faces, train on them, measure the errors, and verify two pairs of unseen people.
 
     Each step is a `facepairs` command that a user would type; it is printed before it runs.
@@ -19,10 +62,12 @@ def run_demo(out: Path, people: int, epochs: int) -> int:
         out: Folder for faces, run and scores. Drawn faces and a stopped run there are reused.
         people: Number of people to draw.
         epochs: Epochs of training; drawn faces vary less than photographs, so few suffice.
+        as_json: Print nothing, and run each command with --json.
 
     Returns:
-        0, or the exit code of the command that failed.
+        What was run; the last step is the one that failed, if any did.
     """
+    report = DemoReport(as_json)
     faces, run, scores = out / "faces", out / "run", out / "scores.csv"
     bundle = run / "bundle"
     if (run / "config.toml").exists():
@@ -38,27 +83,23 @@ def run_demo(out: Path, people: int, epochs: int) -> int:
         drawn = ("--people", people, "--photos", PHOTOS_PER_PERSON, "--seed", SEED)
         steps.insert(0, ("data", "synth", "--out", faces, *drawn))
     for words in steps:
-        if code := _run(*words):
-            return code
+        if report.run(*words):
+            return report
     for kind, label in ((GENUINE, "genuine"), (IMPOSTOR, "impostor")):
         left, right = _first_pair(scores, kind)
-        print(f"\nOne {label} pair of people that the model has never seen:", end="")
-        code = _run("verify", faces / left, faces / right, "--bundle", bundle)
+        report.print(f"\nOne {label} pair of people that the model has never met:")
+        code = report.run("verify", faces / left, faces / right, "--bundle", bundle)
         if code not in (0, 1):  # different people is a result
-            return code
-    print(f"\nAUC on unseen people: {_auc(scores):.4f}\n\nTry next:")
-    print("  facepairs train PHOTOS --out runs/mine    (PHOTOS/Person_Name/photo.jpg)")
-    print(f"  facepairs verify A.jpg B.jpg --bundle {bundle}")
-    return 0
+            return report
+    report.auc = _auc(scores)
+    report.print(f"\nAUC on people it has never met: {report.auc:.4f}\n\nTry next:")
+    report.print("  facepairs train PHOTOS --out runs/mine    (PHOTOS/Person_Name/photo.jpg)")
+    report.print(f"  facepairs verify A.jpg B.jpg --bundle {bundle}")
+    return report
 
 
 def _command(words: tuple[object, ...]) -> list[str]:
     return [sys.executable, "-m", "facepairs", *map(str, words)]
-
-
-def _run(*words: object) -> int:
-    print(f"\n$ {shlex.join(['facepairs', *map(str, words)])}", flush=True)
-    return subprocess.run(_command(words), check=False).returncode
 
 
 def _first_pair(scores: Path, genuine: str) -> tuple[str, str]:

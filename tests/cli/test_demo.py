@@ -1,5 +1,6 @@
 """`facepairs demo`: the whole workflow on drawn faces."""
 
+import json
 import re
 
 import pytest
@@ -14,6 +15,12 @@ def test_a_step_that_fails_ends_the_demo(tmp_path):
     assert "$ facepairs data check" in done.stdout
     assert "train" not in done.stdout
     assert not (tmp_path / "demo" / "run").exists()
+    report = json.loads(facepairs("demo", "--out", tmp_path / "demo", "--json", check=2).stdout)
+    (step,) = report["steps"]
+    assert step["command"] == f"facepairs data check {tmp_path / 'demo' / 'faces'}"
+    assert step["exit_code"] == 1
+    assert not step["result"]["ok"]
+    assert report["auc"] is None
 
 
 @pytest.mark.slow
@@ -23,7 +30,12 @@ def test_the_demo_draws_trains_measures_and_verifies(tmp_path):
     commands = re.findall(r"^\$ facepairs (\w+)", done.stdout, re.MULTILINE)
     assert commands == ["data", "data", "train", "evaluate", "verify", "verify"]
     assert done.stdout.count("\nverdict ") == 2
-    assert re.search(r"^AUC on unseen people: [01]\.\d{4}$", done.stdout, re.MULTILINE)
+    assert re.search(r"^AUC on people it has never met: [01]\.\d{4}$", done.stdout, re.MULTILINE)
     assert len(list((out / "faces").iterdir())) == 60
-    again = facepairs("demo", "--out", out, check=None)  # resumes: the run is finished
-    assert "--resume" in again.stdout
+    again = facepairs("demo", "--out", out, "--json", check=0)  # the run is finished: resumes
+    report = json.loads(again.stdout)
+    names = [step["command"].split()[1] for step in report["steps"]]
+    assert names == ["data", "train", "evaluate", "verify", "verify"]
+    assert "--resume" in report["steps"][1]["command"]
+    assert [step["result"]["same"] for step in report["steps"][-2:]] != [None, None]
+    assert 0 <= report["auc"] <= 1
