@@ -39,6 +39,8 @@ class Calibration(msgspec.Struct, frozen=True):
     Attributes:
         scale: Finite and above 0.
         offset: Finite.
+        lookalikes: Whether half of the strangers that it was fitted to look alike; if not, they
+            were strangers at random.
 
     Raises:
         BadBundle: The curve does not rise, or a value is not finite.
@@ -49,6 +51,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
     scale: Finite
     offset: Finite
+    lookalikes: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a curve that does not rise."""

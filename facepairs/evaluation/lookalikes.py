@@ -7,7 +7,7 @@ cluster are the hard ones.
 
 CLUSTERS: chosen on the people of LFW's View 1 test set with `scripts/studies/look_alikes.py`. With
 8 clusters, a threshold that accepts 1 of 100 look-alikes accepts fewer than 1 of 100 pairs of women
-(told by first names, for this choice only); one that accepts 1 of 100 strangers at random accepts 3.
+(told by first names, for this choice only); one that accepts 1 of 100 strangers accepts 3 of them.
 """
 
 import numpy as np

@@ -15,7 +15,7 @@ from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.by_group import DrawnPairs, cluster_errors, group_errors
 from facepairs.evaluation.known_people import known_in_file
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
-from facepairs.evaluation.metrics.calibration import cross_fitted_probability, lookalikes
+from facepairs.evaluation.metrics.calibration import cross_fitted_probability, lookalikes_of
 from facepairs.evaluation.metrics.decisions import (
     Thresholds,
     calibrated_probability,
@@ -93,6 +93,8 @@ class Measurement:
         threshold: float64[N], what each pair was decided with.
         probability: float64[N] at equal priors, or None.
         probability_source: Where probabilities come from, or why there are none.
+        lookalike: bool[N], strangers that make up half of those whose probability is judged; None
+            for strangers at random.
         crop: What of a photo the verifier sees.
         origin: How the verifier was made.
         provenance: What made the scores; None for scores of unknown origin.
@@ -107,6 +109,7 @@ class Measurement:
     threshold: Floats
     probability: Floats | None
     probability_source: str
+    lookalike: Bools | None = None
     crop: CropSpec = LFW_CROP
     origin: Origin = field(default_factory=Origin)
     provenance: Provenance | None = None
@@ -130,6 +133,7 @@ class Measurement:
             accepted=self.accepted[order],
             threshold=self.threshold[order],
             probability=None if self.probability is None else self.probability[order],
+            lookalike=None if self.lookalike is None else self.lookalike[order],
         )
 
 
@@ -327,12 +331,14 @@ def _measure(
     """
     genuine, score, fold, cluster = scores.genuine, scores.score, scores.fold, scores.cluster
     probability = calibrated_probability(score, fold, calibration)
+    alike = lookalikes_of(calibration, genuine, cluster)
     decided = thresholds.decide(score)
     summary = summarise_decisions(
         genuine,
         score,
         thresholds,
         probability,
+        alike,
         cluster=cluster,
         people=scores.people,
         points=points,
@@ -340,7 +346,6 @@ def _measure(
     probability_source = OWN_PROBABILITY
     if probability is None:
         try:
-            alike = lookalikes(genuine, cluster)
             probability = cross_fitted_probability(genuine, score, fold, alike)
             probability_source = REFITTED
         except NotEnough as error:
@@ -362,5 +367,6 @@ def _measure(
         threshold=thresholds.by_pair,
         probability=probability,
         probability_source=probability_source,
+        lookalike=alike,
         warnings=warnings,
     )

@@ -317,13 +317,17 @@ def test_thresholds_for_returns_figures_or_a_reason():
     assert thousandth.to_json() == {
         "fmr": 0.001,
         "threshold": None,
-        "reason": "not enough pairs: needs 3000 impostor pairs, has 300",
+        "reason": "not enough pairs: needs 3,000 pairs of strangers, has 300",
         "genuine_pairs": 200,
         "impostor_pairs": 300,
     }
     rows = to_plain(calibrate(genuine, score))["thresholds"]
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
-    assert rows == to_plain([row.to_json() for row in (tenth, hundredth, thousandth)])
+    for row, entry in zip(rows, (tenth, hundredth, thousandth), strict=True):
+        assert row.keys() == entry.to_json().keys()
+        for name, value in entry.to_json().items():
+            rounded = name.endswith("_interval")  # those of the table of errors
+            assert row[name] == (pytest.approx(value, abs=1e-6) if rounded else value)
 
 
 def test_thresholds_for_refuses_a_missing_class_or_bad_target():

@@ -121,7 +121,7 @@ def test_a_bundle_promises_the_strictest_that_accepts_most_genuine_pairs():
     assert fitted.decided_at == promised.threshold
     assert fitted.errors.at(promised.threshold).lookalike_fmr.rate <= promised.fmr
     assert len(fitted.errors.clusters) == 4
-    hopeless = np.random.default_rng(0).permutation(score) + 0.05 * genuine
+    hopeless = np.random.default_rng(0).permutation(score) + 0.1 * genuine
     assert calibrate(genuine, hopeless, cluster=cluster).operating_point is None
 
 
@@ -140,5 +140,5 @@ def test_a_calibration_is_compared_on_people_it_was_not_fitted_to():
     assert shifted.new < shifted.former
     own = compare_calibrations(fitted, genuine, score, (left, right))
     assert own.former <= own.new
-    few = left < 2
+    few = (left < 30) & (right < 30)
     assert compare_calibrations(fitted, genuine[few], score[few], (left[few], right[few])) is None

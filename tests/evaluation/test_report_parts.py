@@ -70,7 +70,7 @@ def test_qualities_of_drawn_photos(tmp_path):
     full = CropSpec(40, 40)
     assert photo_quality(gray, full, False) == pytest.approx([0.2, 1, 0, 40])
     light, sharpness, colour, size = photo_quality(stripes, full, False)
-    assert (light, colour, size) == pytest.approx((0.299 / 2, 0.5, 40))
+    assert (light, colour, size) == pytest.approx((0.299, 0.5, 40))  # black is not measured
     assert photo_quality(smooth, CropSpec(120, 120), False)[1] < 0.75 < sharpness
     worse = worse_of_pairs(["a"], ["b"], {"a": np.array([1.0, 5]), "b": np.array([2.0, 3])})
     assert worse.tolist() == [[1, 3]]

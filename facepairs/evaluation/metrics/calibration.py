@@ -3,7 +3,7 @@
 All on pairs of people that the network was not trained on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from facepairs.bundles.calibration import BundleCalibration, Calibration
 from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import (
     Bools,
@@ -133,7 +134,7 @@ def calibrate(
     else:
         ece = expected_calibration_error(labels, probability, prior=0.5, lookalike=lookalike)
     counts = {"genuine_pairs": int(labels.sum()), "impostor_pairs": int((~labels).sum())}
-    fitted = BundleCalibration(curve.scale, curve.offset, ece=ece, **counts)
+    fitted = BundleCalibration(curve.scale, curve.offset, lookalike is not None, ece=ece, **counts)
     rows = thresholds_for(labels, scores, lookalike=lookalike, people=people)
     promise = default_promise(rows, curve.threshold)
     kept = [row.threshold for row in rows if row.threshold is not None]
@@ -181,6 +182,23 @@ def lookalikes(genuine: Bools, cluster: npt.NDArray[np.integer] | None) -> Bools
     return alike if alike.any() else None
 
 
+def lookalikes_of(
+    calibration: Calibration | Mapping[int, Calibration] | None,
+    genuine: Bools,
+    cluster: npt.NDArray[np.integer] | None,
+) -> Bools | None:
+    """Return the look-alikes by which a probability is to be judged: as its curves were fitted.
+
+    Args:
+        calibration: One for all pairs or by fold; None for one that is fitted here.
+        genuine: bool[N].
+        cluster: int[N], as for `lookalikes`.
+    """
+    curves = calibration.values() if isinstance(calibration, Mapping) else [calibration]
+    fitted_to_them = all(curve is None or curve.lookalikes for curve in curves)
+    return lookalikes(genuine, cluster) if fitted_to_them else None
+
+
 def default_promise(rows: Sequence[FmrThreshold], balanced: float) -> float | None:
     """Return the target FMR that decides by default, or None for the balanced threshold.
 
@@ -220,7 +238,7 @@ def compare_calibrations(
         lookalike: bool[N], as for `fit_logistic`.
 
     Returns:
-        The mean losses; None where half of the people is too few to fit a curve.
+        The mean losses; None where half of the people is too few for a calibration.
     """
     _, numbers = np.unique(np.concatenate(people), return_inverse=True)
     left, right = np.split(numbers % 2, 2)
@@ -228,9 +246,10 @@ def compare_calibrations(
     for half in (0, 1):
         fitting, testing = ((left == side) & (right == side) for side in (half, 1 - half))
         alike = [None if lookalike is None else lookalike[m] for m in (fitting, testing)]
+        if any(min(genuine[m].sum(), (~genuine[m]).sum()) < MIN_PAIRS for m in (fitting, testing)):
+            return None
         try:
             new = fit_logistic(genuine[fitting], score[fitting], lookalike=alike[0])
-            check_two_classes(genuine[testing], score[testing])
         except NotEnough:
             return None
         weight = _weights(genuine[testing], 0.5, alike[1])

@@ -20,7 +20,7 @@ from facepairs.evaluation.metrics.arrays import (
     PairPeople,
     check_two_classes,
 )
-from facepairs.evaluation.metrics.calibration import expected_calibration_error, lookalikes
+from facepairs.evaluation.metrics.calibration import expected_calibration_error, lookalikes_of
 from facepairs.evaluation.metrics.curves import auc, eer
 from facepairs.evaluation.metrics.decisions import (
     FROM_CALLER,
@@ -157,7 +157,13 @@ def summarise(
     thresholds = choose_thresholds(labels, scores, threshold, fold, threshold_source)
     probability = calibrated_probability(scores, fold, calibration)
     return summarise_decisions(
-        labels, scores, thresholds, probability, cluster=cluster, people=people
+        labels,
+        scores,
+        thresholds,
+        probability,
+        lookalikes_of(calibration, labels, cluster),
+        cluster=cluster,
+        people=people,
     )
 
 
@@ -166,6 +172,7 @@ def summarise_decisions(
     score: Floats,
     thresholds: Thresholds,
     probability: Floats | None = None,
+    lookalike: Bools | None = None,
     *,
     cluster: npt.NDArray[np.integer] | None = None,
     people: PairPeople | None = None,
@@ -178,6 +185,8 @@ def summarise_decisions(
         score: float64[N], finite.
         thresholds: Of each pair.
         probability: float64[N] at equal priors, or None.
+        lookalike: bool[N], the strangers that make up half of those whose probability is judged;
+            None for strangers at random.
         cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
             where it is not known.
         people: Of the pairs; None where they are not known.
@@ -215,8 +224,7 @@ def summarise_decisions(
     equal = all(a == b for a, b in [(rows[0].genuine_pairs, rows[0].impostor_pairs), *counts])
     ece = None
     if probability is not None:
-        alike = lookalikes(genuine, cluster)
-        ece = expected_calibration_error(genuine, probability, prior=0.5, lookalike=alike)
+        ece = expected_calibration_error(genuine, probability, prior=0.5, lookalike=lookalike)
     return Summary(
         **{name: getattr(rows[0], name) for name in ErrorRates.__dataclass_fields__},
         balanced_accuracy=accuracy,

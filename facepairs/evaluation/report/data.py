@@ -16,7 +16,6 @@ from facepairs.evaluation.measurement import EvaluationSummary, Measurement
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.calibration import (
     Reliability,
-    lookalikes,
     reliability_curve,
 )
 from facepairs.evaluation.metrics.comparison import Comparison
@@ -63,6 +62,7 @@ class ModelData:
     Attributes:
         probability_source: Where probabilities come from, or why there are none.
         reliability: Of the probabilities, classes weighted equally.
+        weighs_lookalikes: Whether half of the strangers' weight there is that of look-alikes.
         quality: None where `quality_reason` says why.
         people: None without names of photos.
         provenance: Where the scores come from, in words.
@@ -78,6 +78,7 @@ class ModelData:
     histogram: Histogram
     probability_source: str
     reliability: Reliability | None
+    weighs_lookalikes: bool
     quality: list[QualityErrors] | None
     quality_reason: str
     people: ErrorsByPerson | None
@@ -207,8 +208,9 @@ def _model_data(
     scores = one.scores
     people = worst = reliability = None
     if one.probability is not None:
-        alike = lookalikes(scores.genuine, scores.cluster)
-        reliability = reliability_curve(scores.genuine, one.probability, prior=0.5, lookalike=alike)
+        reliability = reliability_curve(
+            scores.genuine, one.probability, prior=0.5, lookalike=one.lookalike
+        )
     if scores.has_names:
         people = errors_by_person(scores.left, scores.right, scores.genuine, one.accepted)
         wrong = one.accepted != scores.genuine
@@ -225,6 +227,7 @@ def _model_data(
         histogram=score_histogram(scores.genuine, scores.score),
         probability_source=one.probability_source,
         reliability=reliability,
+        weighs_lookalikes=one.lookalike is not None,
         quality=quality,
         quality_reason=quality_reason,
         people=people,

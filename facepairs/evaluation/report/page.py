@@ -69,7 +69,7 @@ def render_page(report: ReportData, photos: PhotoFinder | None) -> str:
         render_plot=_render_plot,
         several=len(report.models) > 1,
         headlines=_headlines(report),
-        words=f"{_decides(report.models[0])}: {_in_words(report.models[0])}.".capitalize(),
+        words=_sentence(report.models[0]),
         origins=_origins(report.models),
         plots=plots,
         comparison=comparison_tables(report),
@@ -137,6 +137,12 @@ def _decides(model: ModelData) -> str:
     """Return the name of the default operating point, as one that `verify` decides with."""
     label = point_label(model.default_point)
     return f"as verify decides ({label})" if model.default_point.is_default else label
+
+
+def _sentence(model: ModelData) -> str:
+    """Return the name of the default operating point and its errors in words."""
+    text = f"{_decides(model)}: {_in_words(model)}."
+    return text[0].upper() + text[1:]
 
 
 def _in_words(model: ModelData) -> str:

@@ -109,8 +109,10 @@ def _points_table(model: ModelData, key: str) -> Table:
         "Errors on these pairs, with 95 % intervals. Scores at or above the threshold are "
         f"accepted. Thresholds: {model.summary.threshold_source}."
     )
-    if any(point.max_fmr is not None for point in model.points):
-        note += " FMR: the rate that the model promises at its threshold."
+    promises = [point.label for point in model.points if point.max_fmr is not None]
+    if promises:
+        among = " among look-alikes" if any("look-alikes" in label for label in promises) else ""
+        note += f" The FMR in a name was measured{among} where the threshold was set."
     if alike:
         note += " Look-alikes are strangers whose photos lie in the same cluster of embeddings."
     return make_table(f"points-{key}", "Operating points", note, columns, rows)

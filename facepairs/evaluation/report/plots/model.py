@@ -124,10 +124,12 @@ def _reliability(model: ModelData) -> Plot:
     axes.text(
         0.03, 0.95, f"calibration error (ECE) {bins.ece:.4f}", transform=axes.transAxes, va="top"
     )
+    weights = "Genuine pairs and strangers count equally"
+    if model.weighs_lookalikes:
+        weights += ", and half of the strangers' weight is that of look-alikes"
     caption = (
         "Of the pairs with a probability, the share that shows one person; on the dotted line both "
-        f"are equal. Genuine and impostor pairs count equally. Probability: "
-        f"{model.probability_source}."
+        f"are equal. {weights}. Probability: {model.probability_source}."
     )
     return Plot("reliability", "Reliability of the probability", caption, figure)
 
