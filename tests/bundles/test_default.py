@@ -1,40 +1,38 @@
-"""The word `default`, the package's own bundle, and a folder of the same name."""
+"""What a user may give as a bundle: its folder, the run that holds it, or the word `default`."""
 
 import shutil
+from pathlib import Path
 
 import pytest
+from command_line import in_process
 
-from facepairs.bundles import default
 from facepairs.bundles.bundle import Bundle
-from facepairs.errors import BadBundle
-from facepairs.verification.verifier import Verifier
+from facepairs.bundles.default import FOLDER, bundle_folder
+from facepairs.errors import BadBundle, BadData
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
-    """An empty folder in place of the package's own bundle."""
-    monkeypatch.setattr(default, "FOLDER", tmp_path / "package" / "default_model")
-    return default.FOLDER
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    shutil.copytree(FOLDER, folder / "bundle")
+    (folder / "config.toml").touch()
+    return folder
 
 
-def test_none_and_the_word_default_mean_the_packages_bundle(make_bundle, package):
-    shutil.copytree(make_bundle().folder, package)
-    assert Bundle.open(None).folder == package
-    assert Bundle.open("default").folder == package
-    assert Verifier.load().bundle.folder == package
+def test_a_run_folder_stands_for_the_bundle_in_it(run):
+    assert Bundle.open(run).folder == run / "bundle"
+    assert Bundle.open(str(run)).raw == Bundle.open(None).raw
+    assert bundle_folder(run / "bundle") == run / "bundle"
+    expected = in_process("info", run / "bundle", check=0).stdout
+    assert in_process("info", run, check=0).stdout == expected
 
 
-def test_a_folder_called_default_needs_a_path(make_bundle, package, tmp_path, monkeypatch):
-    shutil.copytree(make_bundle().folder, tmp_path / "default")
-    monkeypatch.chdir(tmp_path)
-    for path in ("./default", default.Path("default"), str(tmp_path / "default")):
-        assert Bundle.open(path).folder == default.Path(path)
-    with pytest.raises(BadBundle):
-        Bundle.open("default")
+def test_a_run_without_a_bundle_yet_is_named(run):
+    shutil.rmtree(run / "bundle")
+    with pytest.raises(BadBundle, match=f"^{run}/manifest.json: missing"):
+        Bundle.open(run)
 
 
-def test_without_a_default_model_the_error_explains_training(package):
-    package.mkdir(parents=True)
-    for path in (None, "default"):
-        with pytest.raises(BadBundle, match=r"without a default model; train one .*--bundle run"):
-            Bundle.open(path)
+def test_a_url_is_no_bundle():
+    with pytest.raises(BadData, match=r"^https://x\.org/bundle: a web address"):
+        Bundle.open("https://x.org/bundle")
