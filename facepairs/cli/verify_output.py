@@ -85,7 +85,7 @@ def batch_rows(report: "PairsReport", point: "OperatingPoint", prior: str) -> Ro
     return [
         *rows,
         ("failed", f"{report.failed:,}"),
-        ("several faces", f"{report.several_faces:,} images: the most prominent was used"),
+        ("several faces", f"{counted(report.several_faces, 'image')}: the most prominent was used"),
         *((f"hint: {kind}", counted(images, "image")) for kind, images in report.hints.items()),
         ("seconds", f"{report.seconds:.1f}"),
         *_threshold_rows(point),

@@ -15,7 +15,7 @@ OWN = (
     "store: ",
     "written: ",
     "exporting and calibrating",
-    "1 unreadable or unsupported files skipped",
+    "1 unusable file skipped",
     "  ",  # continues the line before
 )
 SHORT = """\

@@ -21,6 +21,7 @@ from facepairs.evaluation.report.cells import (
     rate,
 )
 from facepairs.support.text_table import align_columns
+from facepairs.support.words import counted
 
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
 
@@ -83,7 +84,7 @@ def source_rows(summary: EvaluationSummary) -> list[tuple[str, str]]:
     if summary.category:
         rows.append(("Category", summary.category))
     if summary.photos_left_out:
-        left_out = f"{summary.photos_left_out:,}, in {summary.pairs_left_out:,} pairs"
+        left_out = f"{summary.photos_left_out:,}, in {counted(summary.pairs_left_out, 'pair')}"
         rows.append(("Unusable photos", left_out))
     return rows
 

@@ -63,11 +63,11 @@ def usable_photos(
     if count and not skip_bad:
         raise BadData(_describe_unusable(index, unsupported, table, count))
     if count:
-        log(f"{count} unusable files skipped")
+        log(f"{counted(count, 'unusable file')} skipped")
         index, table = index.without(table.problems), table.without(table.problems)
     several = int((table.faces > 1).sum())
     if several:
-        log(f"{several:,} photos show several faces; the most prominent one is used")
+        log(f"several faces in {counted(several, 'photo')}; the most prominent one is used")
     return index, table
 
 
