@@ -91,6 +91,7 @@ def provenance_of(
     Raises:
         BadBundle: A file of the model cannot be read.
     """
+    curve = model.calibration
     return Provenance(
         model=name,
         network_sha256=model.files[model.network.file].sha256
@@ -104,8 +105,8 @@ def provenance_of(
         max_fmr=point.max_fmr,
         balanced_threshold=model.threshold,
         calibration=None
-        if model.calibration is None
-        else Calibration(model.calibration.scale, model.calibration.offset),
+        if curve is None
+        else Calibration(curve.scale, curve.offset, curve.lookalikes),
         prior=prior,
         decisions=decisions and point.threshold is not None,
         identities=model.identities if isinstance(model, Bundle) else None,
