@@ -171,7 +171,9 @@ def _recalibrate(
         measured_on=f"{counted(len(scored.names), 'person', 'people')} of {data.name}",
     )
     is_new = not bundle.knows(scored.names).any()
-    kept_former = is_new and not _is_better(fitted, bundle, scored)
+    # A bundle without measured errors gets those of these people in any case.
+    can_keep = is_new and bundle.errors is not None
+    kept_former = can_keep and not _is_better(fitted, bundle, scored)
     new = _write(bundle, out, fitted, scored, groups, kept_former)
     summary = RecalibrationSummary(
         out=str(out),
