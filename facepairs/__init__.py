@@ -21,7 +21,8 @@ if TYPE_CHECKING:
         NoFace,
         TooSmallFace,
     )
-    from facepairs.verification.verifier import Verdict, Verifier
+    from facepairs.verification.verdict import Verdict
+    from facepairs.verification.verifier import Verifier
 
 __all__ = [
     "BadBundle",
@@ -36,7 +37,7 @@ __all__ = [
     "__version__",
 ]
 _MODULES = {
-    "Verdict": "facepairs.verification.verifier",
+    "Verdict": "facepairs.verification.verdict",
     "Verifier": "facepairs.verification.verifier",
 }
 

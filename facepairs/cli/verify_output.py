@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from facepairs.bundles.operating_point import OperatingPoint
     from facepairs.verification.loading import Model
     from facepairs.verification.ranking import Match, Ranking
-    from facepairs.verification.verifier import Verdict
+    from facepairs.verification.verdict import Verdict
     from facepairs.verification.verify_pairs import PairsReport
 
 Rows = list[tuple[str, str]]
@@ -22,7 +22,7 @@ MATCH = {True: "yes", False: "no", None: ""}
 
 def verdict_rows(verdict: "Verdict") -> Rows:
     """Return the verdict on two photos, the best of some comparisons, and the face of each."""
-    from facepairs.verification.verifier import NOT_CONFIRMED
+    from facepairs.verification.verdict import NOT_CONFIRMED
 
     several = verdict.comparisons > 1
     unsure = verdict.words == "not confirmed"

@@ -24,7 +24,7 @@ from facepairs.faces.overlay import (
 )
 from facepairs.images.crop import CropSpec
 from facepairs.images.photo import open_photo
-from facepairs.verification.verifier import Verdict
+from facepairs.verification.verdict import Verdict
 
 SPEC = CropSpec(250, 128)
 POINT = OperatingPoint(0.5)

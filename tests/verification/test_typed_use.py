@@ -15,7 +15,7 @@ from tiny_bundles import FRAME_PX, tiny_bundle
 
 from facepairs import Verifier
 from facepairs.errors import BadBundle, BadData, BadImage
-from facepairs.verification.verifier import Verdict
+from facepairs.verification.verdict import Verdict
 
 
 @pytest.fixture(scope="module")

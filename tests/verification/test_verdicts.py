@@ -12,7 +12,8 @@ from facepairs.bundles.bundle import NETWORK
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadConfig
 from facepairs.verification.false_matches import expected_matches
-from facepairs.verification.verifier import Verdict, Verifier
+from facepairs.verification.verdict import Verdict
+from facepairs.verification.verifier import Verifier
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,8 @@ from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadBundle, BadConfig, BadData, BadImage
 from facepairs.images.photo import open_photo
 from facepairs.verification import bulk, score_files
-from facepairs.verification.verifier import Verdict, Verifier
+from facepairs.verification.verdict import Verdict
+from facepairs.verification.verifier import Verifier
 
 IMAGES = 12
 

@@ -1,0 +1,118 @@
+"""`Verdict`: what comparing two faces gave, with the threshold and the errors to expect there."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from facepairs.bundles.calibration import EQUAL_PRIORS, describe_prior
+from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.errors import BadData
+from facepairs.faces.align import AlignedFace
+from facepairs.verification.false_matches import ExpectedMatches, expected_matches
+
+NOT_CONFIRMED = "more likely one person than two, but not by this standard"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of `Verifier.verify`; true in an `if` when both photos show one person.
+
+    Attributes:
+        same: score >= threshold; None without a threshold.
+        probability: P(same person) at `prior`; None without a calibration, and for a score that was
+            picked as the best of several, whose probability is not that of a single pair.
+        score: The network's score; higher is more alike.
+        point: The threshold on the score, what it promises, and the errors measured at it.
+        prior: Share of genuine pairs among those that are compared, for which `probability` holds.
+        comparisons: Of how many comparisons this is the best.
+        left: The face of the first photo and its quality hints; None for a score alone.
+        right: The face of the second photo. Equality of verdicts ignores both faces.
+    """
+
+    same: bool | None
+    probability: float | None
+    score: float
+    point: OperatingPoint
+    prior: float = EQUAL_PRIORS
+    comparisons: int = 1
+    left: AlignedFace | None = field(default=None, compare=False, repr=False)
+    right: AlignedFace | None = field(default=None, compare=False, repr=False)
+
+    def __bool__(self) -> bool:
+        """Return `same`; raise BadData where it is None. A verdict must not be true by default."""
+        if self.same is None:
+            raise BadData("no threshold, so no verdict; give one, or look at the score")
+        return self.same
+
+    @property
+    def threshold(self) -> float | None:
+        """The threshold on the score; None for an external embedder without one."""
+        return self.point.threshold
+
+    @property
+    def words(self) -> str:
+        """`same person`, `different people`, or `not confirmed`, in between.
+
+        That is a score below the threshold, although one person is more likely than two.
+        Of several comparisons it is `match` or `no match`.
+        """
+        if self.same is None:
+            return "none: no threshold"
+        if self.comparisons > 1:
+            return "match" if self.same else "no match"
+        if self.same:
+            return "same person"
+        likely = self.probability is not None and self.probability >= 0.5
+        return "not confirmed" if likely else "different people"
+
+    @property
+    def chosen(self) -> str:
+        """Which of the faces of a photo was compared, in words."""
+        return "the most similar" if self.comparisons > 1 else "the most prominent"
+
+    def describe_probability(self) -> str:
+        """Return the probability and its prior in words: `0.970 (at equal priors)`."""
+        if self.comparisons > 1:
+            return f"none: this is the best of {self.comparisons:,} comparisons"
+        if self.probability is None:
+            return "none: not calibrated"
+        edge = f"{self.probability:.3f}"
+        edge = {"1.000": "above 0.999", "0.000": "below 0.001"}.get(edge, edge)
+        return f"{edge} (at {describe_prior(self.prior)})"
+
+    @property
+    def expected_matches(self) -> ExpectedMatches | None:
+        """How many of the comparisons strangers would match by chance; None where not known."""
+        return expected_matches(self.point, self.comparisons)
+
+    def details(self) -> list[str]:
+        """Return probability, score and the errors at the threshold in words, a line each."""
+        score = f"score {self.score:.4f}"
+        if self.threshold is not None:
+            score += f", threshold {self.threshold:.4f} ({self.point.label})"
+        if self.comparisons > 1:
+            expected = self.expected_matches
+            errors = expected.describe("comparisons") if expected else "unknown"
+            return [f"best of {self.comparisons:,} comparisons", score, f"false matches: {errors}"]
+        meaning = [NOT_CONFIRMED] if self.words == "not confirmed" else []
+        expected_errors = f"errors at this threshold: {self.point.describe()}"
+        probability = f"probability {self.describe_probability()}"
+        return [*meaning, probability, score, *expected_errors.split("; ")]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain dict: verdict, same, probability, prior, score, and left and right faces.
+
+        The threshold and its errors are in `point.to_json()`.
+        """
+        return {
+            "verdict": None if self.same is None else self.words,
+            "same": self.same,
+            "probability": self.probability,
+            "prior": self.prior,
+            "score": self.score,
+            "faces": self.faces_json(),
+        }
+
+    def faces_json(self) -> dict[str, Any]:
+        """Return a plain dict of left and right, each as `AlignedFace.to_json` or None."""
+        sides = {"left": self.left, "right": self.right}
+        return {side: face.to_json() if face else None for side, face in sides.items()}
