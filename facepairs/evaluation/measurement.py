@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from facepairs.bundles.calibration import Calibration
@@ -239,6 +240,8 @@ def measure_model(
     made_by = provenance_of(
         model, source.path, selection.source, point, protocol=selection.protocol or None
     )
+    if from_model is None:  # its own threshold decides nothing on View 2
+        made_by = msgspec.structs.replace(made_by, threshold=None, balanced_threshold=None)
     return replace(
         measured,
         summary=summary,

@@ -94,7 +94,7 @@ def _fill_folder(folder: Path, report: ReportData, evaluation: Evaluation) -> No
         (folder / "plots" / f"{plot.key}.svg").write_text(svg(plot.figure), encoding="utf-8")
     for place, one in enumerate(evaluation.measurements, 1):
         name = re.sub(r"[^\w.-]+", "-", one.name, flags=re.ASCII).strip("-.")[:60]
-        write_scores(folder / "scores" / f"{place}-{name}.csv", one.scores)
+        write_scores(folder / "scores" / f"{place}-{name}.csv", one.scores, one.provenance)
 
 
 def _write_csv(path: Path, table: Table) -> None:
