@@ -33,13 +33,12 @@ class DemoReport:
         """Run a command, print it first unless as JSON, and return its exit code."""
         command = shlex.join(["facepairs", *map(str, words)])
         if self.as_json:
-            done = subprocess.run(
-                _command((*words, "--json")), stdout=subprocess.PIPE, text=True, check=False
-            )
-            result = json.loads(done.stdout) if done.stdout else None
+            words += ("--json",)
         else:
             print(f"\n$ {command}", flush=True)
-            done, result = subprocess.run(_command(words), check=False), None
+        output = subprocess.PIPE if self.as_json else None
+        done = subprocess.run(_command(words), stdout=output, text=True, check=False)
+        result = json.loads(done.stdout) if done.stdout else None
         self.steps.append(DemoStep(command, done.returncode, result))
         return done.returncode
 
