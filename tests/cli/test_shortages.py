@@ -95,7 +95,7 @@ def test_a_file_size_limit(faces, tmp_path):
     again = ["--resume"] if (tmp_path / "scores.csv.partial").exists() else []
     facepairs("verify", "--pairs", pairs, "--root", faces, "--out", out, *again, check=0)
     left = {entry.name for entry in tmp_path.iterdir()}
-    assert left == {"pairs.csv", "scores.csv", "scores.csv.sha256"}
+    assert left == {"pairs.csv", "scores.csv", "scores.csv.json"}
 
 
 def test_a_photo_that_is_cut_is_not_kept(tmp_path):

@@ -128,7 +128,7 @@ def error_table() -> ErrorTable:
     )
 
 
-AMONG_LOOKALIKES = {
+AMONG_LOOKALIKES: dict[str, Any] = {
     "kind": "embedding",
     "errors": error_table(),
     "operating_point": 0.01,

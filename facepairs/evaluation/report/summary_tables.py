@@ -78,13 +78,13 @@ def figure_rows(summary: Summary) -> list[tuple[str, Cell, Cell]]:
 
 def source_rows(summary: EvaluationSummary) -> list[tuple[str, str]]:
     """Return the rows (label, text) on the pairs and the crops, for a terminal."""
-    rows = [("Pairs from", summary.pairs)]
+    rows = [("Pairs from", summary.pairs), ("Scored by", summary.scored_by or "unknown")]
     if summary.alignment:
         rows.append(("Photos", ALIGNMENTS.get(summary.alignment, summary.alignment)))
     if summary.category:
         rows.append(("Category", summary.category))
     if summary.photos_left_out:
-        left_out = f"{summary.photos_left_out:,}, in {counted(summary.pairs_left_out, 'pair')}"
+        left_out = f"{summary.photos_left_out:,}, in {counted(summary.pairs_left_out or 0, 'pair')}"
         rows.append(("Unusable photos", left_out))
     return rows
 
