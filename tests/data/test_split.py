@@ -37,27 +37,28 @@ def test_a_split_depends_on_names_not_numbers():
 
 
 def test_validation_people_are_taken_from_the_training_people_alone():
-    photos = [1, 2, 3] * 150
+    photos = [1, 2, 3] * 600
     index = FaceIndex.from_listing(
-        f"P{p:03}/{i}.jpg" for p, n in enumerate(photos) for i in range(n)
+        f"P{p:04}/{i}.jpg" for p, n in enumerate(photos) for i in range(n)
     )
-    without = split_people(index, range(450), 3, 0.15, 0.15)
-    split = split_people(index, range(450), 3, 0.15, 0.15, 0.04)
+    without = split_people(index, range(1800), 3, 0.15, 0.15)
+    split = split_people(index, range(1800), 3, 0.15, 0.15, 0.04)
     assert np.array_equal(split.calibration, without.calibration)
     assert np.array_equal(split.test, without.test)
     assert not len(without.validation)
     assert not np.intersect1d(split.training, split.validation).size
     assert np.array_equal(split.fitted, without.training)
     several = (index.image_counts[split.validation] >= 2).sum()
-    assert (several, len(split.validation)) == (12, 12 + 6)  # 4 % of each kind
+    assert (several, len(split.validation)) == (48, 48 + 24)  # 4 % of each kind
 
 
-@pytest.mark.parametrize(("people", "validating"), [(40, 0), (100, 0), (144, 10), (300, 12)])
+@pytest.mark.parametrize(("people", "validating"), [(60, 0), (500, 0), (600, 40), (1200, 48)])
 def test_nobody_validates_where_people_are_too_few(people, validating):
-    index = index_of([f"P{i:03}" for i in range(people)])
+    index = index_of([f"P{i:04}" for i in range(people)])
     split = split_people(index, range(people), 0, 0.15, 0.15, 0.04)
     assert len(split.validation) == validating
     assert validating == 0 or validating >= MIN_VALIDATION_PEOPLE
+    assert len(split_people(index, range(people), 0, 0.15, 0.15, 0.2).validation) == people // 5
 
 
 def test_another_seed_splits_differently():
