@@ -53,13 +53,13 @@ class OperatingPoint:
 
     @property
     def label(self) -> str:
-        """The name in words: `balanced`, `FMR at most 1 % among look-alikes`, …"""
+        """The name in words: `balanced`, `FMR 1 % among look-alikes`, …"""
         if self.target is None:
             return {GIVEN: "the threshold given", GALLERY: "by the gallery's size"}.get(
                 self.name, self.name
             )
         among = " among look-alikes" if self.target.among == "look-alikes" else ""
-        return f"FMR at most {100 * self.target.fmr:g} %{among}"
+        return f"FMR {100 * self.target.fmr:g} %{among}"
 
     def describe(self) -> str:
         """Return the errors in words, with the pairs that they were measured on."""

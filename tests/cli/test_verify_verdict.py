@@ -45,7 +45,7 @@ def test_a_verdict_names_its_threshold_and_errors(known, drawn):
         "look alike",
         "             30 in 100 genuine pairs would be missed (drawn pairs)",
     ]
-    assert rows[4].endswith("(threshold 0.7500: FMR at most 1 % among look-alikes)")
+    assert rows[4].endswith("(threshold 0.7500: FMR 1 % among look-alikes)")
     output = verify(drawn[0], drawn[0], "--bundle", known, "--balanced").stdout
     assert "1 in 100 strangers would pass, 1 in 20 of those who look alike" in output
     assert "(threshold 0.5000: balanced)" in output

@@ -48,7 +48,7 @@ def test_the_promise_of_the_bundle_decides_and_its_errors_come_along(known, phot
         "1 in 1,000 strangers would pass, 1 in 100 of those who look alike; 30 in 100 genuine "
         "pairs would be missed (drawn pairs)"
     )
-    assert point.label == "FMR at most 1 % among look-alikes"
+    assert point.label == "FMR 1 % among look-alikes"
 
 
 def test_other_thresholds_have_their_errors_too(known, photos):
