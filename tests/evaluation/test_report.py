@@ -24,6 +24,7 @@ from facepairs.evaluation.report.photos import PhotoFinder
 from facepairs.evaluation.report.plots.model import model_plots
 from facepairs.evaluation.report.plots.shared import shared_plots
 from facepairs.evaluation.report.plots.style import svg
+from facepairs.evaluation.report.tables import all_tables
 from facepairs.evaluation.report.write import check_places, write_reports
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.serialize import to_plain
@@ -243,6 +244,64 @@ def test_the_folder_has_the_plots_and_the_same_numbers(world, tmp_path):
     assert float(rows["Accuracy"].split()[0]) == round(100 * found.to_json()["accuracy"], 2)
     back = read_scores(out / "scores" / "1-siamese.csv")
     np.testing.assert_array_equal(back.score, found.measurements[0].scores.score)
+
+
+@pytest.fixture(scope="module")
+def grouped(tmp_path_factory) -> tuple[ReportData, Reader]:
+    """Return a report with look-alikes and groups; people from 10 on are hard, group c is small."""
+    root = tmp_path_factory.mktemp("grouped")
+    scores = invented(4000, folds=0)
+    hard = np.array([int(name[7:9]) >= 10 for name in scores.left])
+    scores = replace(
+        scores,
+        score=scores.score + np.where(hard & ~scores.genuine, 1.0, 0.0),
+        cluster=np.where(hard, 2, 1).astype(np.int16),
+    )
+    write_scores(root / "scores.csv", scores)
+    names = [f"Person_{k:02},{'ab'[k // 10]}" for k in range(20)]
+    (root / "groups.csv").write_text("\n".join(["person,group", *names, "Person_19,c"]))
+    found = evaluate([str(root / "scores.csv")], groups_csv=root / "groups.csv")
+    report = report_data(found, "")
+    return report, read(render_page(report, None))
+
+
+def test_groups_and_clusters_are_listed_worst_first_with_warnings(grouped):
+    report, reader = grouped
+    tables = {table.key: table for table in all_tables(report)}
+    assert [row[0].text for row in tables["clusters-1"].rows] == ["2", "1"]
+    groups = tables["groups-1"]
+    assert groups.columns[-1] == "warning"
+    assert {row[0].text: row[-1].text for row in groups.rows} == {
+        "b": "",
+        "a": "",
+        "c": "too few to judge",
+    }
+    rates = [row[1].value for row in groups.rows if row[1].value is not None]
+    assert rates == sorted(rates, reverse=True)
+    for row in groups.rows[:2]:
+        assert re.fullmatch(r"\d+\.\d\d % \(\d+\.\d\d to \d+\.\d\d\)", row[1].text)
+    ids = {attributes.get("id") for _, attributes in reader.tags}
+    assert {"table-groups-1", "table-clusters-1", "table-trade-offs-1"} <= ids
+
+
+def test_a_page_says_in_words_what_a_verdict_costs_and_whose_the_scores_are(grouped):
+    report, reader = grouped
+    text = " ".join("".join(reader.text).split())
+    assert "scores.csv on scores.csv" not in text
+    assert "Scores of unknown origin" in text
+    point = report.models[0].default_point
+    assert re.search(r"in \d+ strangers would pass, .* of those who look alike; .* missed\.", text)
+    cards = [
+        a["data-value"] for _, a in reader.tags if a.get("class", "") in ("card first", "card")
+    ]
+    assert [float(card) for card in cards][1:] == [point.fmr, point.lookalike_fmr, point.fnmr]
+
+
+def test_only_view2_brings_published_results(tmp_path):
+    write_method(tmp_path / "siamese", invented(6000, folds=10))
+    html = render_page(report_data(evaluate([str(tmp_path / "siamese")]), ""), None)
+    assert "siamese on LFW, View 2" in html
+    assert 'id="table-published"' in html
 
 
 def test_a_report_does_not_replace_other_files(tmp_path):

@@ -178,7 +178,7 @@ def _worst(model: ModelData, photos: PhotoFinder | None, most: int) -> list[dict
     return [
         {
             "title": title,
-            "note": note,
+            "note": f"{note} (threshold: {point_label(model.points[0])})",
             "kind": kind,
             "pairs": [
                 (pair, [_side(name, photos, aligned) for name in (pair.left, pair.right)])
