@@ -15,7 +15,7 @@ from facepairs.support.words import counted
 
 MIN_OTHER_PEOPLE = 2  # with 2 photos or more, in the training part and in the test part
 # With 2 photos or more, in a validation part. In trials with `difference` on 60 people of LFW,
-# epochs chosen by 10 people were worse than the last one on average, those by 40 were better.
+# epochs chosen by 10 people were worse than the last one on average, those by 40 were not.
 MIN_VALIDATION_PEOPLE = 40
 MAX_VALIDATION_SHARE = 0.1  # of those who would be trained on: more of them would be missed there
 

@@ -30,8 +30,11 @@ def settings(tmp_path_factory):
     return path
 
 
-def test_two_workers_train_and_one_writes(faces, settings, tmp_path):
+def test_two_workers_train_and_one_writes_the_best_epoch(faces, tmp_path):
     out = tmp_path / "runs" / "run"
+    choosing = "validation_share = 0.3\npatience = 1\nlearning_rate = 0.01\n"
+    settings = tmp_path / "choosing.toml"
+    settings.write_text(TINY.replace("epochs = 1", "epochs = 4") + choosing)
     started = workers.train(faces, "--out", out, "--config", settings, "--json")
     (first, output, _), (second, other, errors) = workers.finish(started)
     assert (first, second) == (0, 0), errors
@@ -40,12 +43,14 @@ def test_two_workers_train_and_one_writes(faces, settings, tmp_path):
     assert (other_worker["worker"], other_worker["workers"]) == (1, 2)
     assert chief["bundle"] == str(out / "bundle")
     assert other_worker["bundle"] is None
-    assert other_worker["val_auc"] == chief["val_auc"]  # the same weights on both
+    assert chief["val_people"] == 7
+    for name in ("val_auc", "epoch", "epochs"):  # the same weights on both
+        assert other_worker[name] == chief[name]
     assert {p.name for p in out.iterdir()} == {
         "bundle", "checkpoint.npz", "config.toml", "history.json", "log.txt", "result.json",
         "tensorboard",
     }  # fmt: skip
-    assert (out / "log.txt").read_text().count("epoch=1") == 1
+    assert (out / "log.txt").read_text().count(" epoch=1 ") == 1
 
 
 def test_requests_that_workers_cannot_share_are_refused(faces, settings, tmp_path):

@@ -64,7 +64,8 @@ class TrainReport:
         wall = _duration(self.wall_seconds)
         if not self.epochs:
             return f"in {wall}, with preparation and export"
-        kept = f"; the best, epoch {self.epoch}, was kept" if self.val_people else ""
+        chosen = self.val_people and self.epochs > 1
+        kept = f"; the best, epoch {self.epoch}, was kept" if chosen else ""
         return (
             f"{counted(self.epochs, 'epoch')} in {_duration(self.seconds)}, {wall} with "
             f"preparation and export{kept}"
