@@ -54,7 +54,7 @@ def _trade_offs_of_several(models: Sequence[ModelData]) -> Table:
     rows = [
         [
             Cell(f"1 in {one_in:,} {among}", one_in),
-            *(_missed(by_name.get(model.name)) for model in models),
+            *(_missed(by_name.get(model.name), "not known") for model in models),
         ]
         for (among, one_in), by_name in found.items()
     ]
@@ -63,10 +63,10 @@ def _trade_offs_of_several(models: Sequence[ModelData]) -> Table:
     return make_table("trade-offs", title, TRADE_OFF_NOTE, columns, rows)
 
 
-def _missed(choice: TradeOff | None) -> Cell:
+def _missed(choice: TradeOff | None, otherwise: str) -> Cell:
     """Return the genuine pairs missed."""
     if choice is None:
-        return Cell("too few pairs", None)
+        return Cell(otherwise, None)
     return measured(choice.fnmr, choice.fnmr_interval)
 
 
@@ -80,7 +80,10 @@ def _trade_offs(model: ModelData, key: str) -> Table:
         cells = [Cell(f"1 in {one_in:,}", one_in)]
         for kind in kinds:
             choice = by_kind.get(kind)
-            cells += [_missed(choice), number(choice.threshold) if choice else EMPTY]
+            cells += [
+                _missed(choice, "too few pairs"),
+                number(choice.threshold) if choice else EMPTY,
+            ]
         rows.append(cells)
     columns = ["accepting at most"]
     for kind in kinds:
