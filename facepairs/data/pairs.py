@@ -2,7 +2,7 @@
 
 import csv
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +61,11 @@ class PairList:
         """Return the pairs of several lists, at least one, in one."""
         names = ("left", "right", "genuine", "fold")
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    def show_none_of(self, images: Collection[int]) -> npt.NDArray[np.bool_]:
+        """Return which pairs show none of some images, by number: bool[N]."""
+        bad = list(images)
+        return ~(np.isin(self.left, bad) | np.isin(self.right, bad))
 
     def where(self, keep: npt.NDArray[np.bool_] | slice) -> "PairList":
         """Return the pairs selected by a mask, bool[N], or a slice."""

@@ -1,33 +1,16 @@
 """Errors within clusters of look-alikes, and within groups of people that the user names."""
 
-from dataclasses import dataclass
-
 import numpy as np
-import numpy.typing as npt
 
 from facepairs.bundles.error_table import GroupErrors
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData
 from facepairs.evaluation.metrics.arrays import Bools
 from facepairs.evaluation.metrics.error_table import errors_by_group
-from facepairs.evaluation.metrics.operating_points import Decisions
 from facepairs.evaluation.scores import ScoreTable, person_of
 from facepairs.support.words import counted
 
 MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnPairs:
-    """Pairs that were drawn within groups, so that each has enough.
-
-    Attributes:
-        scores: D pairs.
-        group: int[D], for which group each was drawn, counted in the order of the groups.
-    """
-
-    scores: ScoreTable
-    group: npt.NDArray[np.integer]
 
 
 def cluster_errors(scores: ScoreTable, accepted: Bools) -> list[GroupErrors]:
@@ -46,34 +29,27 @@ def cluster_errors(scores: ScoreTable, accepted: Bools) -> list[GroupErrors]:
 
 
 def group_errors(
-    groups: PeopleGroups, scores: ScoreTable, decisions: Decisions, drawn: DrawnPairs | None
+    groups: PeopleGroups, scores: ScoreTable, accepted: Bools
 ) -> tuple[list[GroupErrors], list[str]]:
     """Return the errors within each group, the worst first, and warnings about small groups.
 
     Args:
         groups: The groups; a pair is in one when both its people are.
         scores: N pairs.
-        decisions: How they are decided.
-        drawn: Pairs to use in place of them.
+        accepted: bool[N], the decisions.
 
     Raises:
         BadData: The people of the pairs are not known.
     """
-    accepted = decisions.accepted
-    if drawn is not None and decisions.threshold is not None:
-        accepted = drawn.scores.score >= decisions.threshold
-    pairs = scores if drawn is None or decisions.threshold is None else drawn.scores
-    if pairs.people is None:
+    if scores.people is None:
         raise BadData(
             f"{groups.path}: the people of the pairs are not known; --groups needs photos named "
             "Person_Name/photo.jpg"
         )
-    left, right = ([person_name(name) for name in side] for side in (pairs.left, pairs.right))
+    left, right = ([person_name(name) for name in side] for side in (scores.left, scores.right))
     inside = zip(groups.among(left).items(), groups.among(right).values(), strict=True)
     masks = {name: one & other for (name, one), other in inside}
-    if pairs is not scores and drawn is not None:
-        masks = {name: mask & (drawn.group == k) for k, (name, mask) in enumerate(masks.items())}
-    rows = errors_by_group(masks, pairs.genuine, accepted, pairs.people)
+    rows = errors_by_group(masks, scores.genuine, accepted, scores.people)
     return rows, list(filter(None, map(_describe_small, rows)))
 
 

@@ -122,7 +122,7 @@ def evaluate(
     warnings: list[str] = []
     scored: dict[ScoreSource, ScoredPairs] = {}
     if models and data is not None:
-        selection = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv, groups)
+        selection = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv)
         selection, warnings = _count_known(models, selection)
         selection, scored, left_out = _score_photos(models, selection, skip_bad, progress)
     measurements: list[Measurement] = []
@@ -201,7 +201,7 @@ def _score_photos(
     Raises:
         BadImage: A photo cannot be used, and `skip_bad` is false.
     """
-    index, pairs = selection.index, selection.all_pairs
+    index, pairs = selection.index, selection.pairs
     errors: dict[int, str] = {}
     scored = {}
     for source, model in models.items():

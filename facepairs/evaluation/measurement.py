@@ -9,26 +9,23 @@ import numpy as np
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.error_table import GroupErrors
-from facepairs.bundles.operating_point import BALANCED, operating_point
+from facepairs.bundles.operating_point import BALANCED, HasThresholds, operating_point
 from facepairs.data.groups import PeopleGroups
 from facepairs.data.index import StringTable
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.by_group import DrawnPairs, cluster_errors, group_errors
+from facepairs.evaluation.by_group import cluster_errors, group_errors
 from facepairs.evaluation.known_people import known_in_file
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.metrics.calibration import cross_fitted_probability, lookalikes_of
 from facepairs.evaluation.metrics.decisions import (
-    Thresholds,
+    FROM_CALLER,
+    Decisions,
     calibrated_probability,
-    choose_thresholds,
+    decide,
+    decide_at,
+    decisions_of_file,
 )
-from facepairs.evaluation.metrics.operating_points import Decisions
 from facepairs.evaluation.metrics.summary import Summary, summarise_decisions
-from facepairs.evaluation.model_points import (
-    points_of_file,
-    points_of_model,
-    thresholds_of_file,
-)
 from facepairs.evaluation.origin import LFW_CROP, Origin, origin_of, read_crop, read_result
 from facepairs.evaluation.pair_scores import ScoredPairs
 from facepairs.evaluation.protocols import CATEGORIES, PairSelection, category_of
@@ -162,13 +159,14 @@ def measure_scores(
     if scores.unscored:
         unscored = counted(scores.unscored, "pair")
         warnings.append(f"{path}: left out: {unscored} without a score")
+    decided, points = _decisions_of_file(scores, known_by, path, threshold)
     measured = _measure(
         source,
         scores,
         known_by.pairs if known_by else source.path,
-        thresholds_of_file(scores, known_by, path, threshold),
+        decided,
         known_by.calibration if known_by else None,
-        points_of_file(scores.score, known_by) if threshold is None else [],
+        points,
         by_cluster=known_by is None or known_by.network_sha256 is not None,
         groups=groups,
     )
@@ -180,6 +178,25 @@ def measure_scores(
     )
     warnings += measured.warnings
     return replace(measured, summary=summary, provenance=known_by, warnings=warnings)
+
+
+def _decisions_of_file(
+    scores: ScoreTable, known_by: Provenance | None, path: Path, threshold: float | None
+) -> tuple[Decisions, list[Decisions]]:
+    """Return what decides the pairs of a file, and the other point with which `verify` decides."""
+    genuine, score, fold = scores.genuine, scores.score, scores.fold
+    name, cut = (known_by.operating_point or "", known_by.threshold) if known_by else ("", None)
+    if threshold is not None:
+        return decide(genuine, score, threshold, fold, FROM_CALLER), []
+    if scores.decision is not None:
+        return decisions_of_file(score, scores.decision, fold, name, cut), []
+    balanced = known_by.balanced_threshold if known_by else None
+    decided = decide(genuine, score, balanced, fold, f"the model's own, in {path.name}.json")
+    if known_by is None or cut is None or name == BALANCED:
+        return replace(decided, is_default=name == BALANCED), []
+    label = f"FMR {100 * known_by.max_fmr:g} %" if known_by.max_fmr else name
+    point = decide_at(score, cut, name, f"{label} where it was set")
+    return decided, [replace(point, max_fmr=known_by.max_fmr, is_default=True)]
 
 
 def measure_model(
@@ -195,20 +212,16 @@ def measure_model(
         source: Name and path of the model.
         model: Its threshold and calibration are used where it has them, its threshold never on
             View 2; otherwise parts of the pairs set them for the others.
-        selection: The pairs, and what else was scored within groups.
-        scored: The scores of `selection.all_pairs`.
+        selection: The pairs.
+        scored: Their scores.
         groups: Groups of people, to measure the errors within them.
 
     Raises:
         NotEnough: A class is missing or too rare.
     """
-    everything = _score_table(scored)
-    own = np.arange(len(everything)) < len(selection.pairs)
-    scores, drawn = everything.take(own), None
-    if selection.drawn is not None:
-        drawn = DrawnPairs(everything.take(~own), selection.drawn.group)
+    scores = _score_table(scored)
     from_model = None if selection.protocol == "view2" else model
-    thresholds = choose_thresholds(
+    decided = decide(
         scores.genuine,
         scores.score,
         from_model.threshold if from_model else None,
@@ -220,11 +233,10 @@ def measure_model(
         source,
         scores,
         selection.source,
-        replace(thresholds, is_default=thresholds.is_fixed and point.name == BALANCED),
+        replace(decided, is_default=decided.threshold is not None and point.name == BALANCED),
         model.calibration,
-        points_of_model(from_model, scores.score) if from_model else [],
+        _promises(from_model, scores.score) if from_model else [],
         groups=groups,
-        drawn=drawn,
     )
     summary = replace(
         measured.summary,
@@ -249,6 +261,23 @@ def measure_model(
         origin=origin_of(model),
         provenance=made_by,
     )
+
+
+def _promises(model: HasThresholds, score: Floats) -> list[Decisions]:
+    """Return the decisions at a model's promises, from lenient to strict."""
+    default = operating_point(model)
+    rows = [row for row in model.thresholds if row.threshold is not None]
+    points = [operating_point(model, max_fmr=row.fmr) for row in rows]
+    decided = [
+        replace(
+            decide_at(score, point.threshold, point.name, f"{point.label} where it was set"),
+            max_fmr=point.max_fmr,
+            is_default=point == default,
+        )
+        for point in points
+        if point.threshold is not None
+    ]
+    return sorted(decided, key=lambda one: float(one.by_pair[0]))
 
 
 def _score_table(scored: ScoredPairs) -> ScoreTable:
@@ -276,13 +305,11 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
     curves = {fold.fold: fold.calibration for fold in origin.folds if fold.calibration}
     calibrations = curves if len(curves) == len(origin.folds) else None
     try:
-        chosen = choose_thresholds(scores.genuine, scores.score, thresholds, scores.fold)
-        chosen = replace(chosen, is_default=True)
         measured = _measure(
             source,
             scores,
             str(folder / SCORES),
-            chosen,
+            decide(scores.genuine, scores.score, thresholds, scores.fold),
             calibrations,
             by_cluster=False,
             groups=groups,
@@ -311,13 +338,12 @@ def _measure(
     source: ScoreSource,
     scores: ScoreTable,
     pairs: str,
-    thresholds: Thresholds,
+    decided: Decisions,
     calibration: Calibration | Mapping[int, Calibration] | None = None,
     points: Sequence[Decisions] = (),
     *,
     by_cluster: bool = True,
     groups: PeopleGroups | None = None,
-    drawn: DrawnPairs | None = None,
 ) -> Measurement:
     """Compute the figures of decided pairs; without a calibration, one is fitted here.
 
@@ -325,21 +351,19 @@ def _measure(
         source: Of the scores.
         scores: The pairs.
         pairs: Where they come from, in words.
-        thresholds: What decides them.
+        decided: How they are decided.
         calibration: Of the verifier, if it has one.
         points: Its other operating points.
         by_cluster: Whether one network clustered all photos, so that clusters can be compared.
         groups: The user's groups.
-        drawn: Pairs that were drawn within them.
     """
     genuine, score, fold, cluster = scores.genuine, scores.score, scores.fold, scores.cluster
     probability = calibrated_probability(score, fold, calibration)
     alike = lookalikes_of(calibration, genuine, cluster)
-    decided = thresholds.decide(score)
     summary = summarise_decisions(
         genuine,
         score,
-        thresholds,
+        decided,
         probability,
         alike,
         cluster=cluster,
@@ -358,7 +382,7 @@ def _measure(
         people = len(np.unique(np.concatenate(scores.people)))
     default = next((point for point in points if point.is_default), decided)
     clusters = cluster_errors(scores, default.accepted) if by_cluster else []
-    rows, warnings = group_errors(groups, scores, default, drawn) if groups else ([], [])
+    rows, warnings = group_errors(groups, scores, default.accepted) if groups else ([], [])
     return Measurement(
         name=source.name,
         source=source.path,
@@ -367,7 +391,7 @@ def _measure(
             **vars(summary), pairs=pairs, people=people, clusters=clusters, groups=rows
         ),
         accepted=decided.accepted,
-        threshold=thresholds.by_pair,
+        threshold=decided.by_pair,
         probability=probability,
         probability_source=probability_source,
         lookalike=alike,

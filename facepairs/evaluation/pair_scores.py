@@ -39,8 +39,7 @@ class ScoredPairs:
 
     def without_photos(self, unusable: Collection[int]) -> "ScoredPairs":
         """Return them without the pairs that show some photos, by number."""
-        bad = np.array(sorted(unusable), np.int64)
-        keep = ~(np.isin(self.pairs.left, bad) | np.isin(self.pairs.right, bad))
+        keep = self.pairs.show_none_of(unusable)
         cluster = None if self.cluster is None else self.cluster[keep]
         return ScoredPairs(self.index, self.pairs.where(keep), self.score[keep], cluster)
 

@@ -7,20 +7,18 @@ from pathlib import Path
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.data.groups import PeopleGroups
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_pairs
 from facepairs.data.pairs import PairList, read_pairs_csv
-from facepairs.data.sampler import distinct_genuine, distinct_impostors, distinct_pairs
+from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.metrics.arrays import Bools, Ints
+from facepairs.evaluation.metrics.arrays import Bools
 from facepairs.evaluation.pair_scores import add_impostors
 from facepairs.support.words import counted
 from facepairs.verification.loading import Model
 
 HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0
-GROUP_PAIRS = 1_000  # of either kind, drawn within each group
 PROTOCOLS = ("heldout", "view1")
 LISTS = {"view1": "View 1, pairsDevTest.txt", "view2": "View 2, pairs.txt"}
 CATEGORIES = {
@@ -33,19 +31,6 @@ were framed with such a detector (`facepairs data frame`) cannot be seen."""
 
 
 @dataclass(frozen=True, eq=False)
-class PairsByGroup:
-    """Pairs drawn within groups of people.
-
-    Attributes:
-        pairs: D pairs.
-        group: int64[D], for which group each was drawn, counted in the order of the groups.
-    """
-
-    pairs: PairList
-    group: Ints
-
-
-@dataclass(frozen=True, eq=False)
 class PairSelection:
     """Pairs of an index to be scored.
 
@@ -54,7 +39,6 @@ class PairSelection:
         pairs: The pairs.
         source: Where they come from: a protocol or a file.
         protocol: Its name, "" for the pairs of a CSV file.
-        drawn: Pairs drawn within groups; None without groups, and for pairs of a list or file.
         photos_left_out: Photos that cannot be used.
         pairs_left_out: Pairs with such photos, no longer in `pairs`.
         known_pairs: How many of the pairs show people that a model knows, by the model's path; None
@@ -65,34 +49,18 @@ class PairSelection:
     pairs: PairList
     source: str
     protocol: str
-    drawn: PairsByGroup | None = None
     photos_left_out: int = 0
     pairs_left_out: int = 0
     known_pairs: Mapping[str, int | None] = field(default_factory=dict)
 
-    @property
-    def all_pairs(self) -> PairList:
-        """The pairs, then those drawn within groups."""
-        return self.pairs if self.drawn is None else PairList.join([self.pairs, self.drawn.pairs])
-
     def without_photos(self, unusable: Collection[int]) -> "PairSelection":
         """Return the selection without the pairs that show some images, by number."""
-        bad = np.array(sorted(unusable), np.int64)
-
-        def usable(pairs: PairList) -> Bools:
-            keep: Bools = ~(np.isin(pairs.left, bad) | np.isin(pairs.right, bad))
-            return keep
-
-        keep, drawn = usable(self.pairs), self.drawn
-        if drawn is not None:
-            kept = usable(drawn.pairs)
-            drawn = PairsByGroup(drawn.pairs.where(kept), drawn.group[kept])
+        pairs = self.pairs.where(self.pairs.show_none_of(unusable))
         return replace(
             self,
-            pairs=self.pairs.where(keep),
-            drawn=drawn,
+            pairs=pairs,
             photos_left_out=len(unusable),
-            pairs_left_out=int((~keep).sum()),
+            pairs_left_out=len(self.pairs) - len(pairs),
         )
 
 
@@ -102,7 +70,6 @@ def choose_pairs(
     protocol: str | None = None,
     lists: Path | None = None,
     pairs_csv: Path | None = None,
-    groups: PeopleGroups | None = None,
 ) -> PairSelection:
     """Return the pairs that all models are to score.
 
@@ -114,7 +81,6 @@ def choose_pairs(
             protocol that the bundles were trained under, or else `heldout`.
         lists: Folder of the official LFW lists.
         pairs_csv: A file with the pairs; replaces the protocol.
-        groups: With `heldout`, also draw pairs within each group.
 
     Raises:
         BadData: The protocol is unknown, or a list cannot be read.
@@ -132,22 +98,7 @@ def choose_pairs(
     pairs = _heldout_pairs(index, known, data)
     if all(model.kind == "embedding" for model in models):
         pairs = add_impostors(index, pairs)
-    drawn = _draw_within(groups, index, ~known) if groups else None
-    return PairSelection(index, pairs, "held-out people", protocol, drawn)
-
-
-def _draw_within(groups: PeopleGroups, index: FaceIndex, allowed: Bools) -> PairsByGroup:
-    """Draw pairs within each group, of the people that are allowed, as far as there are any."""
-    parts: list[PairList] = []
-    for inside in groups.among(list(index.people)).values():
-        people = np.flatnonzero(inside & allowed)
-        for draw in (distinct_genuine, distinct_impostors):
-            try:
-                parts.append(draw(index.first, people, GROUP_PAIRS, HELDOUT_SEED))
-            except NotEnough:
-                parts.append(PairList.of([], [], []))
-    numbers = np.repeat(np.arange(len(parts)) // 2, [len(part) for part in parts])
-    return PairsByGroup(PairList.join(parts), numbers)
+    return PairSelection(index, pairs, "held-out people", protocol)
 
 
 def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:

@@ -97,6 +97,7 @@ def test_a_file_of_verify_is_decided_as_verify_decided(
     assert summary["threshold_source"] == "decided as in the file"
     assert summary["threshold"] == 0.9
     assert summary["false_accepts"] == sum(accepted)
+    assert [point["is_default"] for point in summary["operating_points"]] == [True]
     assert summary["fmr"] == pytest.approx(sum(accepted) / len(accepted))
     assert summary["scored_by"] == str(bundle.folder)
     known = sum(any(row[side].split("/")[0] in KNOWN for side in ("left", "right")) for row in rows)

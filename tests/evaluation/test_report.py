@@ -302,6 +302,9 @@ def test_only_view2_brings_published_results(tmp_path):
     html = render_page(report_data(evaluate([str(tmp_path / "siamese")]), ""), None)
     assert "siamese on LFW, View 2" in html
     assert 'id="table-published"' in html
+    write_scores(tmp_path / "scores.csv", invented(6000, folds=10))  # other data in ten folds
+    report = report_data(evaluate([str(tmp_path / "scores.csv")]), "")
+    assert (report.dataset, report.is_view2) == ("scores.csv", False)
 
 
 def test_a_report_does_not_replace_other_files(tmp_path):

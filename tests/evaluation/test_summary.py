@@ -1,6 +1,5 @@
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,8 @@ from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
 from facepairs.evaluation.metrics.decisions import (
     OTHER_FOLDS,
     OTHER_HALF,
-    choose_thresholds,
+    decide,
+    decide_at,
     decisions_of_file,
 )
 from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson, error_rates
@@ -97,9 +97,9 @@ def test_errors_among_look_alikes_and_at_every_point():
     genuine, score, _ = drawn(15)
     cluster = np.where(np.arange(600) % 20 < 2, 1 + np.arange(600) % 3, 0)
     hard = score + (cluster > 0) * ~genuine
-    thresholds = choose_thresholds(genuine, hard, 1.0, source="the bundle")
-    strict = replace(choose_thresholds(genuine, hard, 3.0), name="fmr-0.01").decide(hard)
-    summary = summarise_decisions(genuine, hard, thresholds, cluster=cluster, points=[strict])
+    decided = decide(genuine, hard, 1.0, source="the bundle")
+    strict = decide_at(hard, 3.0, "fmr-0.01", "FMR 1 %")
+    summary = summarise_decisions(genuine, hard, decided, cluster=cluster, points=[strict])
     balanced, point = summary.operating_points
     assert (balanced.name, point.name, point.threshold) == ("balanced", "fmr-0.01", 3.0)
     alike = (cluster > 0) & ~genuine

@@ -6,7 +6,7 @@ part of the pairs is decided with a threshold chosen on the other parts.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.operating_point import BALANCED, GIVEN
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, check_folds
-from facepairs.evaluation.metrics.operating_points import Decisions
 from facepairs.evaluation.metrics.parts import parts_of
 from facepairs.evaluation.metrics.thresholds import best_threshold
 
@@ -27,48 +26,50 @@ FROM_FILE = "decided as in the file"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Thresholds:
-    """The threshold that decides each pair, chosen without that pair.
+class Decisions:
+    """Decisions on N pairs at an operating point.
 
     Attributes:
-        by_pair: float64[N].
-        source: Where they come from, in words.
-        parts: int64[N], the folds or halves of the pairs, if there are any.
-        is_fixed: Whether one threshold decides all pairs; otherwise each part has its own.
-        name: Of the operating point, see `Decisions`.
+        name: `balanced`, a promise such as `fmr-0.01`, `threshold` (one that was given), `chosen`
+            (by other parts of the pairs), or `file` (decisions that a file carries).
         label: The name in words.
+        accepted: bool[N].
+        by_pair: float64[N], the threshold of each pair.
+        threshold: The one threshold of all pairs; None where parts have their own, or where the
+            decisions of a file follow none.
+        source: Where thresholds come from, in words.
+        parts: int64[N], the folds or halves of the pairs, if there are any.
+        max_fmr: The false match rate that the model promises there.
         is_default: Whether `verify` decides so.
-        decision: bool[N], decisions that a file carries; None where thresholds decide.
     """
 
+    name: str
+    label: str
+    accepted: Bools
     by_pair: Floats
-    source: str
-    parts: Ints | None
-    is_fixed: bool = False
-    name: str = BALANCED
-    label: str = BALANCED
+    threshold: float | None
+    source: str = ""
+    parts: Ints | None = None
+    max_fmr: float | None = None
     is_default: bool = False
-    decision: Bools | None = None
-
-    def decide(self, score: Floats) -> Decisions:
-        """Return the decisions on scores, float64[N]."""
-        return Decisions(
-            name=self.name,
-            label=self.label,
-            accepted=score >= self.by_pair if self.decision is None else self.decision,
-            threshold=float(self.by_pair[0]) if self.is_fixed else None,
-            is_default=self.is_default,
-        )
 
 
-def choose_thresholds(
+def decide_at(score: Floats, threshold: float, name: str, label: str) -> Decisions:
+    """Return the decisions of one threshold on scores, float64[N]."""
+    by_pair = np.full(len(score), float(threshold))
+    return Decisions(
+        name=name, label=label, accepted=score >= by_pair, by_pair=by_pair, threshold=threshold
+    )
+
+
+def decide(
     genuine: Bools,
     score: Floats,
     threshold: float | Mapping[int, float] | None,
     fold: npt.ArrayLike | None = None,
     source: str = FROM_CALLER,
-) -> Thresholds:
-    """Return the threshold that decides each pair.
+) -> Decisions:
+    """Decide each pair without a threshold that it took part in choosing.
 
     Args:
         genuine: bool[N].
@@ -90,51 +91,59 @@ def choose_thresholds(
         by_pair = np.empty(len(score))
         for number, members in _members_of_folds(folds, threshold, "threshold"):
             by_pair[members] = threshold[number]
-        return Thresholds(by_pair=by_pair, source=OWN_NETWORKS, parts=folds)
+        return _by_part(score, by_pair, folds, OWN_NETWORKS, BALANCED, BALANCED)
     parts, are_folds = parts_of(genuine, fold)
     if threshold is None:
         by_pair = _held_out_thresholds(genuine, score, parts, are_folds)
         source = OTHER_FOLDS if are_folds else OTHER_HALF
-        label = "chosen on other pairs"
-        return Thresholds(by_pair=by_pair, source=source, parts=parts, name="chosen", label=label)
+        return _by_part(score, by_pair, parts, source, "chosen", "chosen on other pairs")
     if not math.isfinite(threshold):
         raise BadConfig(f"threshold is {threshold}; give a finite number")
-    by_pair = np.full(len(score), float(threshold))
-    folds_only = parts if are_folds else None
     name, label = (GIVEN, "the threshold given") if source == FROM_CALLER else (BALANCED, BALANCED)
-    return Thresholds(
-        by_pair=by_pair, source=source, parts=folds_only, is_fixed=True, name=name, label=label
+    decided = decide_at(score, threshold, name, label)
+    return replace(decided, source=source, parts=parts if are_folds else None)
+
+
+def _by_part(
+    score: Floats, by_pair: Floats, parts: Ints, source: str, name: str, label: str
+) -> Decisions:
+    return Decisions(
+        name=name,
+        label=label,
+        accepted=score >= by_pair,
+        by_pair=by_pair,
+        threshold=None,
+        source=source,
+        parts=parts,
     )
 
 
 def decisions_of_file(
-    score: Floats, decision: Bools, fold: npt.ArrayLike | None, name: str, threshold: float | None
-) -> Thresholds:
+    score: Floats, accepted: Bools, fold: npt.ArrayLike | None, name: str, threshold: float | None
+) -> Decisions:
     """Return the decisions that a file carries, with the threshold that they follow.
 
     Args:
         score: float64[N].
-        decision: bool[N].
+        accepted: bool[N].
         fold: int[N], or None.
         name: Of the operating point, "" where it is not known.
         threshold: What the file's origin says decided; None where it is not known. The threshold
-            that fits the decisions best is found then, for reports; where none fits, the summary
-            has none.
+            that fits the decisions best is found then, for reports.
     """
-    if threshold is None and decision.any() and not decision.all():
-        threshold = best_threshold(decision, score)
+    if threshold is None and accepted.any() and not accepted.all():
+        threshold = best_threshold(accepted, score)
     elif threshold is None:
-        threshold = float(score.min()) if decision.all() else math.nextafter(score.max(), math.inf)
-    parts, are_folds = parts_of(decision, fold)
-    return Thresholds(
-        by_pair=np.full(len(score), threshold),
+        threshold = float(score.min()) if accepted.all() else math.nextafter(score.max(), math.inf)
+    parts, are_folds = parts_of(accepted, fold)
+    decided = decide_at(score, threshold, name or "file", "as in the file")
+    return replace(
+        decided,
+        accepted=accepted,
+        threshold=threshold if (decided.accepted == accepted).all() else None,
         source=FROM_FILE,
         parts=parts if are_folds else None,
-        is_fixed=bool(((score >= threshold) == decision).all()),
-        name=name or "file",
-        label="as in the file",
         is_default=True,
-        decision=decision,
     )
 
 

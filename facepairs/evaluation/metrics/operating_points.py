@@ -9,31 +9,9 @@ import numpy.typing as npt
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints, PairPeople
 from facepairs.evaluation.metrics.curves import auc_interval
+from facepairs.evaluation.metrics.decisions import Decisions
 from facepairs.evaluation.metrics.people import Statistic, bootstrap, share_of, wider
 from facepairs.evaluation.metrics.rates import ErrorRates, clopper_pearson, error_rates
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Decisions:
-    """Decisions at an operating point.
-
-    Attributes:
-        name: `balanced`, a promise such as `fmr-0.01`, `threshold` (one that was given), `chosen`
-            (by other parts of the pairs), or `file` (decisions that a file carries).
-        label: The name in words.
-        accepted: bool[N].
-        threshold: The one threshold of all pairs; None where parts have their own, or it is not
-            known.
-        max_fmr: The false match rate that the model promises there.
-        is_default: Whether `verify` decides so.
-    """
-
-    name: str
-    label: str
-    accepted: Bools
-    threshold: float | None
-    max_fmr: float | None = None
-    is_default: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,11 +27,11 @@ from facepairs.evaluation.metrics.decisions import (
     OTHER_FOLDS,
     OTHER_HALF,
     OWN_NETWORKS,
-    Thresholds,
+    Decisions,
     calibrated_probability,
-    choose_thresholds,
+    decide,
 )
-from facepairs.evaluation.metrics.operating_points import Decisions, PointErrors, measure_points
+from facepairs.evaluation.metrics.operating_points import PointErrors, measure_points
 from facepairs.evaluation.metrics.rates import (
     ErrorRates,
     mean_and_standard_error,
@@ -140,7 +140,7 @@ def summarise(
         score: float[N].
         threshold: One for all pairs, or as in View 2, one for each fold number, of the fold's own
             network. They must not come from the pairs they decide. With None, each part of the
-            pairs is decided with the best threshold of the other parts (`choose_thresholds`).
+            pairs is decided with the best threshold of the other parts (`decide`).
         fold: int[N], or None.
         calibration: Turns scores into the probabilities whose error is measured; one for all pairs,
             or one for each fold number.
@@ -154,12 +154,12 @@ def summarise(
         BadConfig: The threshold is not finite.
     """
     labels, scores = check_two_classes(genuine, score)
-    thresholds = choose_thresholds(labels, scores, threshold, fold, threshold_source)
+    decided = decide(labels, scores, threshold, fold, threshold_source)
     probability = calibrated_probability(scores, fold, calibration)
     return summarise_decisions(
         labels,
         scores,
-        thresholds,
+        decided,
         probability,
         lookalikes_of(calibration, labels, cluster),
         cluster=cluster,
@@ -170,7 +170,7 @@ def summarise(
 def summarise_decisions(
     genuine: Bools,
     score: Floats,
-    thresholds: Thresholds,
+    decided: Decisions,
     probability: Floats | None = None,
     lookalike: Bools | None = None,
     *,
@@ -178,12 +178,12 @@ def summarise_decisions(
     people: PairPeople | None = None,
     points: Sequence[Decisions] = (),
 ) -> Summary:
-    """Return every figure of pairs that are decided by `thresholds`.
+    """Return every figure of decided pairs.
 
     Args:
         genuine: bool[N], with both classes.
         score: float64[N], finite.
-        thresholds: Of each pair.
+        decided: The decisions.
         probability: float64[N] at equal priors, or None.
         lookalike: bool[N], the strangers that make up half of those whose probability is judged;
             None for strangers at random.
@@ -195,14 +195,12 @@ def summarise_decisions(
     Raises:
         NotEnough: A class is missing, also in a fold with a threshold of its own network.
     """
-    by_pair, parts = thresholds.by_pair, thresholds.parts
-    decided = thresholds.decide(score)
     rows, area = measure_points([decided, *points], genuine, score, cluster, people)
     folds = []
-    if parts is not None:
-        for number in np.unique(parts).tolist():
-            members = parts == number
-            if thresholds.source == OWN_NETWORKS:
+    if decided.parts is not None:
+        for number in np.unique(decided.parts).tolist():
+            members = decided.parts == number
+            if decided.source == OWN_NETWORKS:
                 check_two_classes(genuine[members], score[members])
             folds.append(
                 _fold_summary(
@@ -210,10 +208,10 @@ def summarise_decisions(
                     genuine[members],
                     score[members],
                     decided.accepted[members],
-                    float(by_pair[members][0]),
+                    float(decided.by_pair[members][0]),
                 )
             )
-    over_folds = thresholds.source in (OTHER_FOLDS, OWN_NETWORKS)
+    over_folds = decided.source in (OTHER_FOLDS, OWN_NETWORKS)
     by_fold = [fold.balanced_accuracy for fold in folds if fold.balanced_accuracy is not None]
     error = None
     accuracy, interval = rows[0].balanced_accuracy, rows[0].balanced_accuracy_interval
@@ -234,7 +232,7 @@ def summarise_decisions(
         accuracy_standard_error=error,
         accuracy_standard_error_reason=ONE_FOLD if over_folds and len(folds) < 2 else None,
         threshold=decided.threshold,
-        threshold_source=thresholds.source,
+        threshold_source=decided.source,
         folds=folds,
         operating_points=rows,
         auc=auc(genuine, score),

@@ -40,7 +40,7 @@ from facepairs.support.progress import ProgressFactory, ignore_phases
 
 SCHEMA = 3
 WORST = 12
-VIEW2_FOLDS, VIEW2_FOLD_PAIRS = 10, 600
+VIEW2_FOLDS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,12 +283,10 @@ def _dataset(evaluation: Evaluation) -> str:
 
 
 def _is_view2(evaluation: Evaluation) -> bool:
-    """Return whether the pairs are of LFW's View 2, or have its exact shape."""
-    selection = evaluation.selection
-    if selection is not None and selection.protocol == "view2":
-        return True
-    _, counts = np.unique(evaluation.measurements[0].scores.fold, return_counts=True)
-    return len(counts) == VIEW2_FOLDS and bool((counts == VIEW2_FOLD_PAIRS).all())
+    """Return whether the pairs are all those of LFW's View 2; other data sets have its shape."""
+    first = evaluation.measurements[0]
+    is_protocol = first.provenance is not None and first.provenance.protocol == "view2"
+    return is_protocol and len(np.unique(first.scores.fold)) == VIEW2_FOLDS
 
 
 def _seeds(evaluation: Evaluation) -> dict[str, int | str]:
