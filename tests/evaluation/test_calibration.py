@@ -12,12 +12,11 @@ from facepairs.errors import BadBundle, BadConfig, BadData, FacepairsError, NotE
 from facepairs.evaluation.metrics.calibration import (
     calibrate,
     cross_fitted_probability,
-    expected_calibration_error,
     fit_logistic,
-    reliability_curve,
 )
 from facepairs.evaluation.metrics.parts import halves
 from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
+from facepairs.evaluation.metrics.reliability import expected_calibration_error, reliability_curve
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr, thresholds_for
 from facepairs.evaluation.serialize import to_plain
@@ -33,12 +32,12 @@ def drawn(seed, genuine_pairs=400, impostor_pairs=400, apart=2.0):
     return genuine, rng.normal(size=len(genuine)) + apart * genuine
 
 
-def platt_loss(genuine, score, scale, offset, prior):
-    """Platt's loss with classes weighted to the prior, term by term."""
+def platt_loss(genuine, score, scale, offset):
+    """Platt's loss with classes of equal weight, term by term."""
     positive, negative = genuine.sum(), (~genuine).sum()
     logit = scale * score + offset
     target = np.where(genuine, (positive + 1) / (positive + 2), 1 / (negative + 2))
-    weight = np.where(genuine, prior / positive, (1 - prior) / negative)
+    weight = np.where(genuine, 0.5 / positive, 0.5 / negative)
     return np.sum(weight * (np.logaddexp(0, logit) - target * logit))
 
 
@@ -117,18 +116,17 @@ def test_fit_finds_the_curve_that_made_the_labels():
     assert fitted.threshold == pytest.approx(5, abs=0.05)
 
 
-@pytest.mark.parametrize("prior", [0.5, 0.1])
 @pytest.mark.parametrize("counts", [(30, 30), (10, 300)])
-def test_fit_minimises_platts_loss(counts, prior):
+def test_fit_minimises_platts_loss(counts):
     genuine, score = drawn(4, *counts)
-    fitted = fit_logistic(genuine, score, prior)
-    least = platt_loss(genuine, score, fitted.scale, fitted.offset, prior)
+    fitted = fit_logistic(genuine, score)
+    least = platt_loss(genuine, score, fitted.scale, fitted.offset)
     for scale, offset in [(1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3), (1e-3, -1e-3)]:
         around = (fitted.scale + scale, fitted.offset + offset)
-        assert platt_loss(genuine, score, *around, prior) > least
+        assert platt_loss(genuine, score, *around) > least
 
 
-def test_fit_depends_on_the_prior_but_not_on_class_sizes():
+def test_fit_does_not_depend_on_class_sizes():
     genuine, score = drawn(5, 4000, 4000)
     even = fit_logistic(genuine, score)
     few = np.flatnonzero(genuine)[::10]
@@ -136,9 +134,6 @@ def test_fit_depends_on_the_prior_but_not_on_class_sizes():
     uneven = fit_logistic(genuine[some], score[some])
     assert even.threshold == pytest.approx(1, abs=0.1)  # midway between means 0 and 2
     assert uneven.threshold == pytest.approx(even.threshold, abs=0.1)
-    rare = fit_logistic(genuine, score, prior=0.1)
-    logit = rare.scale * 1.0 + rare.offset
-    assert logit == pytest.approx(math.log(0.1 / 0.9), abs=0.2)
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 10, 1000])
@@ -199,20 +194,15 @@ def test_fit_refuses_scores_that_do_not_separate_the_classes():
         fit_logistic(genuine[:20], score[:20])
     with pytest.raises(BadData, match="score 0 is nan"):
         fit_logistic([True, False], [math.nan, 0.0])
-    for prior in (0, 1, math.nan):
-        with pytest.raises(BadConfig, match="prior"):
-            fit_logistic(genuine, score, prior)
 
 
 # Calibration error.
 
 
 def slow_ece(genuine, probability, bins):
-    order = np.argsort(probability)
-    total = 0.0
-    for part in np.array_split(order, bins):
-        total += abs(probability[part].mean() - genuine[part].mean()) * len(part)
-    return total / len(order)
+    weight = np.where(genuine, 0.5 / genuine.sum(), 0.5 / (~genuine).sum())
+    gap = weight * (probability - genuine)
+    return sum(abs(gap[part].sum()) for part in np.array_split(np.argsort(probability), bins))
 
 
 @pytest.mark.parametrize(("pairs", "bins"), [(60, 15), (64, 4), (7, 1), (10, 10)])
@@ -221,7 +211,7 @@ def test_ece_agrees_with_a_slow_version(pairs, bins):
     probability = rng.random(pairs)
     genuine = rng.random(pairs) < 0.4
     slow = slow_ece(genuine, probability, bins)
-    assert expected_calibration_error(genuine, probability, bins) == pytest.approx(slow)
+    assert reliability_curve(genuine, probability, bins=bins).ece == pytest.approx(slow)
 
 
 @unhurried
@@ -231,17 +221,18 @@ def test_ece_agrees_with_a_slow_version(pairs, bins):
     st.randoms(use_true_random=False),
 )
 def test_ties_share_a_bin_and_pair_order_does_not_matter(rows, bins, random):
+    rows += [(True, 0.3), (False, 0.3)]
     genuine, probability = (np.array(column) for column in zip(*rows, strict=True))
-    curve = reliability_curve(genuine, probability, bins)
+    curve = reliability_curve(genuine, probability, bins=bins)
     assert curve.pairs.sum() == len(rows)
     assert curve.pairs.min() > 0
     assert curve.weight.sum() == pytest.approx(1)
     assert len(curve.pairs) <= min(bins, len(np.unique(probability)))
     assert (np.diff(curve.probability) > 0).all()
     random.shuffle(rows)
-    again = expected_calibration_error(*map(np.array, zip(*rows, strict=True)), bins)
+    again = reliability_curve(*map(np.array, zip(*rows, strict=True)), bins=bins).ece
     assert 0 <= again <= 1
-    assert again == pytest.approx(expected_calibration_error(genuine, probability, bins))
+    assert again == pytest.approx(curve.ece)
 
 
 def test_ece_of_certain_probabilities():
@@ -254,20 +245,17 @@ def test_ece_of_certain_probabilities():
 def test_ece_of_the_true_calibration_is_near_zero_at_any_class_sizes():
     genuine, score = drawn(10, 500, 20_000)
     probability = Calibration(2.0, -2.0).probability(score)  # the truth for equal priors
-    assert expected_calibration_error(genuine, probability, prior=0.5) < 0.03
-    assert expected_calibration_error(genuine, probability) > 0.1  # judged on 2.4 % genuine pairs
+    assert expected_calibration_error(genuine, probability) < 0.03
 
 
 @pytest.mark.parametrize(
     ("call", "error"),
     [
         (lambda: expected_calibration_error([], []), NotEnough),
-        (lambda: expected_calibration_error([True], [0.5], prior=0.5), NotEnough),
-        (lambda: expected_calibration_error([True], [1.01]), BadData),
-        (lambda: expected_calibration_error([True], [-0.01]), BadData),
-        (lambda: expected_calibration_error([True], [math.nan]), BadData),
-        (lambda: expected_calibration_error([True], [0.5], bins=0), BadConfig),
-        (lambda: expected_calibration_error([True, False], [0.5, 0.5], prior=1.0), BadConfig),
+        (lambda: expected_calibration_error([True], [0.5]), NotEnough),
+        (lambda: expected_calibration_error([True, False], [1.01, 0.5]), BadData),
+        (lambda: expected_calibration_error([True, False], [-0.01, 0.5]), BadData),
+        (lambda: expected_calibration_error([True, False], [math.nan, 0.5]), BadData),
     ],
 )
 def test_bad_probabilities_are_refused(call, error):

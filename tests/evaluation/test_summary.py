@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadConfig, BadData, NotEnough
-from facepairs.evaluation.metrics.calibration import expected_calibration_error
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
 from facepairs.evaluation.metrics.decisions import (
     OTHER_FOLDS,
@@ -18,6 +17,7 @@ from facepairs.evaluation.metrics.decisions import (
     decisions_of_file,
 )
 from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson, error_rates
+from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.summary import summarise, summarise_decisions
 from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far
 from facepairs.evaluation.report.summary_tables import summary_rows
@@ -153,7 +153,7 @@ def test_ece_weights_classes_equally():
     calibration = Calibration(2.0, -2.0)
     summary = summarise(genuine[few], score[few], 1.0, calibration=calibration)
     probability = calibration.probability(score[few])
-    assert summary.ece == expected_calibration_error(genuine[few], probability, prior=0.5)
+    assert summary.ece == expected_calibration_error(genuine[few], probability)
 
 
 def test_each_fold_is_decided_with_the_threshold_of_the_others():

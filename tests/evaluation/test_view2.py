@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.metrics.calibration import expected_calibration_error
 from facepairs.evaluation.metrics.curves import auc, eer
+from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.metrics.thresholds import tar_at_far
 from facepairs.evaluation.report.cells import lines_of
@@ -69,7 +69,7 @@ def test_ece_uses_each_folds_own_calibration():
     thresholds = {1: 0.75, 2: 5.75}
     right = {1: Calibration(1.5, -1.1), 2: Calibration(1.5, -1.1 - 7.5)}
     found = summarise(genuine, shifted, thresholds, fold, right)
-    plain = expected_calibration_error(genuine, right[1].probability(score), prior=0.5)
+    plain = expected_calibration_error(genuine, right[1].probability(score))
     assert found.ece == pytest.approx(plain)
     swapped = {1: right[2], 2: right[1]}
     assert summarise(genuine, shifted, thresholds, fold, swapped).ece > found.ece + 0.1

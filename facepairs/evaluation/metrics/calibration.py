@@ -15,18 +15,16 @@ from facepairs.bundles.calibration import BundleCalibration, Calibration
 from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.data.minimums import MIN_PAIRS
-from facepairs.errors import BadConfig, BadData, NotEnough
+from facepairs.errors import NotEnough
 from facepairs.evaluation.metrics.arrays import (
     Bools,
     Floats,
-    Ints,
     PairPeople,
-    check_open_unit,
-    check_pairs,
     check_two_classes,
 )
 from facepairs.evaluation.metrics.error_table import errors_by_group, measure_errors
 from facepairs.evaluation.metrics.parts import parts_of
+from facepairs.evaluation.metrics.reliability import equal_weights, expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import thresholds_for
 from facepairs.evaluation.serialize import to_plain
 
@@ -38,25 +36,6 @@ PROMISES = (0.01, 0.1)
 LFW's View 1, .01 among look-alikes accepts 1 of 480 strangers at random and misses 37 % of the
 genuine pairs; .001 would miss most of them."""
 MOST_MISSED = 0.5  # of the genuine pairs, by a default threshold
-
-
-@dataclass(frozen=True, eq=False)
-class Reliability:
-    """Bins of a reliability diagram that hold pairs, by rising probability.
-
-    Attributes:
-        probability: float64[bins], mean probability of each bin.
-        genuine_share: float64[bins], share of its pairs that is genuine.
-        weight: float64[bins], share of all weight; sums to 1.
-        pairs: int64[bins], number of pairs.
-        ece: Expected calibration error, the mean gap between both, weighted.
-    """
-
-    probability: Floats
-    genuine_share: Floats
-    weight: Floats
-    pairs: Ints
-    ece: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +111,10 @@ def calibrate(
     except NotEnough:  # a part alone does not suffice to fit a curve
         ece = None
     else:
-        ece = expected_calibration_error(labels, probability, prior=0.5, lookalike=lookalike)
+        ece = expected_calibration_error(labels, probability, lookalike)
     counts = {"genuine_pairs": int(labels.sum()), "impostor_pairs": int((~labels).sum())}
     fitted = BundleCalibration(curve.scale, curve.offset, lookalike is not None, ece=ece, **counts)
     rows = thresholds_for(labels, scores, lookalike=lookalike, people=people)
-    promise = default_promise(rows, curve.threshold)
     kept = [row.threshold for row in rows if row.threshold is not None]
     errors = measure_errors(
         labels,
@@ -146,19 +124,19 @@ def calibrate(
         thresholds=[curve.threshold, *kept],
         measured_on=measured_on,
     )
-    fitted_to = FittedCalibration(
+    result = FittedCalibration(
         calibration=fitted,
         threshold=curve.threshold,
         threshold_source=source,
         thresholds=[_with_intervals(row, errors) for row in rows],
-        operating_point=promise,
+        operating_point=default_promise(rows, curve.threshold),
         errors=errors,
     )
     if cluster is None or lookalike is None:
-        return fitted_to
+        return result
     groups = {str(k): cluster == k for k in np.unique(cluster[cluster > 0]).tolist()}
-    clusters = errors_by_group(groups, labels, scores >= fitted_to.decided_at, people)
-    return replace(fitted_to, errors=msgspec.structs.replace(errors, clusters=tuple(clusters)))
+    clusters = errors_by_group(groups, labels, scores >= result.decided_at, people)
+    return replace(result, errors=msgspec.structs.replace(errors, clusters=tuple(clusters)))
 
 
 def _with_intervals(row: FmrThreshold, errors: ErrorTable) -> FmrThreshold:
@@ -252,7 +230,7 @@ def compare_calibrations(
             new = fit_logistic(genuine[fitting], score[fitting], lookalike=alike[0])
         except NotEnough:
             return None
-        weight = _weights(genuine[testing], 0.5, alike[1])
+        weight = equal_weights(genuine[testing], alike[1])
         sign = np.where(genuine[testing], 1.0, -1.0)
         logits = [sign * (c.scale * score[testing] + c.offset) for c in (former, new)]
         losses.append([float(np.mean(weight * np.logaddexp(0, -logit))) for logit in logits])
@@ -292,32 +270,26 @@ def cross_fitted_probability(
 def fit_logistic(
     genuine: npt.ArrayLike,
     score: npt.ArrayLike,
-    prior: float = 0.5,
     lookalike: Bools | None = None,
 ) -> Calibration:
-    """Fit P(genuine | score) by logistic regression, for a share `prior` of genuine pairs.
+    """Fit P(genuine | score) by logistic regression, for equal priors.
 
-    Classes are weighted to the prior, whatever their numbers, so that at 0.5 a probability of one
-    half means equally likely under equal priors. Targets are Platt's, (n + 1) / (n + 2) and
+    Classes weigh the same, whatever their numbers. Targets are Platt's, (n + 1) / (n + 2) and
     1 / (n + 2), rather than 1 and 0: they bound the slope when scores separate the classes fully.
 
     Args:
         genuine: bool[N] or 0 and 1.
         score: float[N], finite.
-        prior: Share of genuine pairs, in (0, 1).
-        lookalike: bool[N], impostor pairs that look alike; they get half of the impostors' weight
-            in addition to their own share of the other half. None weights impostors alike.
+        lookalike: As for `equal_weights`.
 
     Raises:
         NotEnough: A class is missing, or genuine pairs do not score higher on average.
         BadData: A score is not finite, or the arrays do not fit together.
-        BadConfig: The prior is outside (0, 1).
 
     References:
         Platt, *Probabilistic Outputs for Support Vector Machines*, 1999.
     """
     labels, scores = check_two_classes(genuine, score)
-    check_open_unit("prior", prior)
     half = scores / 2  # the range of float64's largest scores would overflow
     low = float(half.min())
     spread = float(half.max()) - low
@@ -331,7 +303,7 @@ def fit_logistic(
             f"{int((~labels).sum())} impostor pairs; train longer, or check that higher means more "
             "alike"
         )
-    weight = _weights(labels, prior, lookalike)
+    weight = equal_weights(labels, lookalike)
     slope, intercept = _regress(labels, (unit - mean) / deviation, weight)
     scale = slope / deviation / spread / 2
     return Calibration(scale, intercept - slope / deviation * (mean + low / spread))
@@ -354,92 +326,3 @@ def _regress(genuine: Bools, x: Floats, weight: Floats) -> tuple[float, float]:
         sample_weight=np.concatenate([weight * target, weight * (1 - target)]),
     )
     return float(model.coef_[0, 0]), float(model.intercept_[0])
-
-
-def _weights(genuine: Bools, prior: float | None, lookalike: Bools | None) -> Floats:
-    """Return weights, 1 on average: genuine pairs make up a share `prior`, see `fit_logistic`."""
-    if prior is None:
-        return np.ones(len(genuine))
-    positive = int(genuine.sum())
-    impostor = np.where(genuine, 0.0, 1 / (len(genuine) - positive))
-    if lookalike is not None and lookalike.any():
-        impostor = impostor / 2 + lookalike / lookalike.sum() / 2
-    weight: Floats = (prior * genuine / positive + (1 - prior) * impostor) * len(genuine)
-    return weight
-
-
-def reliability_curve(
-    genuine: npt.ArrayLike,
-    probability: npt.ArrayLike,
-    bins: int = 15,
-    prior: float | None = None,
-    lookalike: Bools | None = None,
-) -> Reliability:
-    """Return mean probability and share of genuine pairs in bins of equally many pairs.
-
-    Pairs of one probability share a bin, the one of their median rank, so the order of pairs does
-    not matter. Empty bins are dropped. With a `prior`, classes are weighted to it: needed when a
-    calibration for equal priors is judged on pairs of other proportions.
-
-    Args:
-        genuine: bool[N] or 0 and 1.
-        probability: float[N], 0 to 1.
-        bins: How many, at least 1.
-        prior: Share of genuine pairs to weight the classes to, in (0, 1).
-        lookalike: bool[N], with a prior: weights impostor pairs as `fit_logistic` does.
-
-    Raises:
-        NotEnough: There is no pair, or with a prior, a class is missing.
-        BadData: A probability is outside 0..1, or the arrays do not fit together.
-        BadConfig: `bins` is below 1, or the prior outside (0, 1).
-    """
-    if prior is None:
-        labels, chances = check_pairs(genuine, probability)
-    else:
-        labels, chances = check_two_classes(genuine, probability)
-        check_open_unit("prior", prior)
-    if bins < 1:
-        raise BadConfig(f"bins must be 1 or more, not {bins}")
-    if chances.min() < 0 or chances.max() > 1:
-        raise BadData(f"probabilities must be 0 to 1, not {chances.min()} to {chances.max()}")
-    weight = _weights(labels, prior, lookalike)
-    _, group, sizes = np.unique(chances, return_inverse=True, return_counts=True)
-    middle_twice = 2 * np.cumsum(sizes) - sizes - 1  # of the ranks of each group, from 0
-    bin_of = (middle_twice * bins // (2 * len(chances)))[group]
-    pairs = np.bincount(bin_of, minlength=bins)
-    filled = pairs > 0
-    mass = np.bincount(bin_of, weight, bins)[filled]
-    predicted = np.bincount(bin_of, weight * chances, bins)[filled] / mass
-    observed = np.bincount(bin_of, weight * labels, bins)[filled] / mass
-    share = mass / mass.sum()
-    ece = float(np.sum(share * np.abs(predicted - observed)))
-    return Reliability(predicted, observed, share, pairs[filled], ece)
-
-
-def expected_calibration_error(
-    genuine: npt.ArrayLike,
-    probability: npt.ArrayLike,
-    bins: int = 15,
-    prior: float | None = None,
-    lookalike: Bools | None = None,
-) -> float:
-    """Return the mean gap, 0 to 1, between probability and share of genuine pairs over the bins.
-
-    Chance alone makes it larger than 0: with n pairs in a bin, by about 0.4 / sqrt(n) where
-    probabilities are near one half.
-
-    Args:
-        genuine: bool[N] or 0 and 1.
-        probability: float[N], 0 to 1.
-        bins: How many, at least 1.
-        prior: As in `reliability_curve`.
-        lookalike: As in `reliability_curve`.
-
-    Raises:
-        NotEnough, BadData, BadConfig: As in `reliability_curve`.
-
-    References:
-        Guo et al., *On Calibration of Modern Neural Networks*, ICML 2017; bins of equal mass as in
-        Nguyen and O'Connor, EMNLP 2015.
-    """
-    return reliability_curve(genuine, probability, bins, prior, lookalike).ece

@@ -20,7 +20,7 @@ from facepairs.evaluation.metrics.arrays import (
     PairPeople,
     check_two_classes,
 )
-from facepairs.evaluation.metrics.calibration import expected_calibration_error, lookalikes_of
+from facepairs.evaluation.metrics.calibration import lookalikes_of
 from facepairs.evaluation.metrics.curves import auc, eer
 from facepairs.evaluation.metrics.decisions import (
     FROM_CALLER,
@@ -37,6 +37,7 @@ from facepairs.evaluation.metrics.rates import (
     mean_and_standard_error,
     student_interval,
 )
+from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import FARS, TarAtFar, tar_at_far
 
 SCHEMA = 3
@@ -222,7 +223,7 @@ def summarise_decisions(
     equal = all(a == b for a, b in [(rows[0].genuine_pairs, rows[0].impostor_pairs), *counts])
     ece = None
     if probability is not None:
-        ece = expected_calibration_error(genuine, probability, prior=0.5, lookalike=lookalike)
+        ece = expected_calibration_error(genuine, probability, lookalike)
     return Summary(
         **{name: getattr(rows[0], name) for name in ErrorRates.__dataclass_fields__},
         balanced_accuracy=accuracy,

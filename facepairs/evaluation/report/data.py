@@ -14,13 +14,10 @@ from facepairs.errors import FacepairsError
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import EvaluationSummary, Measurement
 from facepairs.evaluation.metrics.arrays import Bools, Floats
-from facepairs.evaluation.metrics.calibration import (
-    Reliability,
-    reliability_curve,
-)
 from facepairs.evaluation.metrics.comparison import Comparison
 from facepairs.evaluation.metrics.curves import Histogram, Roc, score_histogram, thinned_roc
 from facepairs.evaluation.metrics.operating_points import PointErrors
+from facepairs.evaluation.metrics.reliability import Reliability, reliability_curve
 from facepairs.evaluation.origin import Origin
 from facepairs.evaluation.protocols import HELDOUT_SEED
 from facepairs.evaluation.report.people import ErrorsByPerson, errors_by_person
@@ -208,9 +205,7 @@ def _model_data(
     scores = one.scores
     people = worst = reliability = None
     if one.probability is not None:
-        reliability = reliability_curve(
-            scores.genuine, one.probability, prior=0.5, lookalike=one.lookalike
-        )
+        reliability = reliability_curve(scores.genuine, one.probability, one.lookalike)
     if scores.has_names:
         people = errors_by_person(scores.left, scores.right, scores.genuine, one.accepted)
         wrong = one.accepted != scores.genuine
