@@ -167,7 +167,8 @@ def _new_run_folder(workers: int, resume: bool) -> Path:
 
 
 def _print(report: "TrainReport", data: Path, settings: "TrainConfig", as_json: bool) -> None:
-    print_result(as_json, report.to_json(), _rows(report, data, settings))
+    """Print the result; without a bundle (interrupted, or not the chief) only as JSON."""
+    print_result(as_json, report.to_json(), [] if as_json else _rows(report, data, settings))
 
 
 def _rows(report: "TrainReport", data: Path, settings: "TrainConfig") -> list[tuple[str, str]]:
