@@ -21,7 +21,6 @@ PUBLISHED = {
     "OWN_PEOPLE_STUDY": 11,
     "PEOPLE_WITH_ONE_PHOTO": 12,
     "PHOTOS_OF_DISTINCT_PEOPLE": 13,
-    "BOOTSTRAP": 14,
     "EXPORT_CHECK": 15,
     "AUGMENTATION": 16,
     "DROPOUT": 17,
@@ -59,9 +58,9 @@ def test_unit_maps_the_ends_of_the_range_into_the_half_open_interval() -> None:
 
 
 def test_a_generator_repeats_and_reads_its_own_block() -> None:
-    first, again = (generator(5, Stream.BOOTSTRAP, 2).integers(100, size=20) for _ in range(2))
+    first, again = (generator(5, Stream.BOOTSTRAP_PEOPLE, 2).integers(100, size=20) for _ in range(2))
     assert np.array_equal(first, again)
-    assert not np.array_equal(first, generator(5, Stream.BOOTSTRAP, 3).integers(100, size=20))
+    assert not np.array_equal(first, generator(5, Stream.BOOTSTRAP_PEOPLE, 3).integers(100, size=20))
 
 
 @pytest.mark.parametrize("seed", [-1, MAX_SEED + 1])

@@ -5,7 +5,7 @@ of people where people are known, because pairs that share people err together, 
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -26,14 +26,9 @@ from facepairs.evaluation.metrics.operating_points import (
     weighted_auc,
     weights_by_rank,
 )
-from facepairs.evaluation.metrics.people import people_weights
+from facepairs.evaluation.metrics.people import SEED, bootstrap
 from facepairs.evaluation.metrics.thresholds import pairs_needed
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.support.random_streams import Stream, generator
-
-DRAWS = 1_000
-MIN_DRAWS = 200
-MAX_WORK = 400_000_000  # pairs times draws, for each verifier: about ten seconds
 
 
 class McNemar(NamedTuple):
@@ -155,73 +150,6 @@ def _figures(
     return figures
 
 
-def _weights(genuine: Bools, people: PairPeople | None, seed: int, draws: int) -> Iterator[Floats]:
-    """Yield how often each pair counts, by people where they are known."""
-    if people is not None:
-        yield from people_weights(people, draws)
-    else:
-        for draw in range(draws):
-            yield _resample(genuine, seed, draw)
-
-
-def paired_bootstrap(
-    genuine: npt.ArrayLike,
-    scores: Sequence[npt.ArrayLike],
-    accepted: Sequence[Bools],
-    fars: Sequence[float] = (),
-    people: PairPeople | None = None,
-    draws: int = DRAWS,
-    seed: int = 0,
-    progress: ProgressCallback = ignore_progress,
-) -> Floats:
-    """Resample people, or without them pairs of each class separately, the same for all verifiers.
-
-    Args:
-        genuine: bool[N].
-        scores: float[N] for each verifier.
-        accepted: bool[N] for each verifier, its decisions.
-        fars: Target FARs; thresholds come from the resampled pairs.
-        people: Of the pairs, or None.
-        draws: Number of resamples.
-        seed: Of resampled pairs; the result is a pure function of it.
-        progress: Called after every draw.
-
-    Returns:
-        float64[draws, verifiers, 2 + fars]: balanced accuracy, AUC and TAR at each FAR; NaN where a
-        draw lacks a class.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
-
-    References:
-        Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993.
-    """
-    rankings = []
-    for score in scores:
-        labels, values = check_two_classes(genuine, score)
-        rankings.append(falling_ranks(values))
-    drawn = np.empty((draws, len(rankings), 2 + len(fars)))
-    for draw, weight in enumerate(_weights(labels, people, seed, draws)):
-        drawn[draw] = [
-            _figures(ranks, labels, decided, weight, fars)
-            for ranks, decided in zip(rankings, accepted, strict=True)
-        ]
-        progress(draw + 1, draws)
-    return drawn
-
-
-def _resample(genuine: Bools, seed: int, draw: int) -> Floats:
-    """Return how often each pair is drawn, float64[N]; each class keeps its number of pairs."""
-    random = generator(seed, Stream.BOOTSTRAP, draw)
-    weight = np.empty(len(genuine))
-    for kind in (genuine, ~genuine):
-        members = np.flatnonzero(kind)
-        picked = random.integers(len(members), size=len(members))
-        weight[members] = np.bincount(picked, minlength=len(members))
-    return weight
-
-
 def compare(
     names: Sequence[str],
     genuine: npt.ArrayLike,
@@ -229,7 +157,6 @@ def compare(
     accepted: Sequence[npt.ArrayLike],
     fars: Sequence[float],
     people: PairPeople | None = None,
-    seed: int = 0,
     progress: ProgressCallback = ignore_progress,
 ) -> Comparison:
     """Compare every two verifiers on the same pairs.
@@ -241,7 +168,6 @@ def compare(
         accepted: bool[N] for each verifier, its decisions.
         fars: Target FARs; those with too few impostor pairs are left out.
         people: Of the pairs; None where they are not known.
-        seed: Of the bootstrap.
         progress: Called after every draw.
 
     Raises:
@@ -249,26 +175,25 @@ def compare(
         BadData: A score is not finite, or the arrays do not fit together.
     """
     labels, _ = check_two_classes(genuine, scores[0])
+    rankings = [falling_ranks(check_two_classes(labels, score)[1]) for score in scores]
+    decisions = [np.asarray(decided, np.bool_) for decided in accepted]
     impostors = int((~labels).sum())
     kept = [far for far in fars if pairs_needed(far) <= impostors]
     equal = 2 * impostors == len(labels)
-    draws = max(MIN_DRAWS, min(DRAWS, MAX_WORK // len(labels)))
-    decisions = [np.asarray(decided, np.bool_) for decided in accepted]
-    drawn = paired_bootstrap(labels, scores, decisions, kept, people, draws, seed, progress)
-    once = np.ones(len(labels))
-    figures = np.array(
-        [
-            _figures(falling_ranks(np.asarray(score, np.float64)), labels, decided, once, kept)
-            for score, decided in zip(scores, decisions, strict=True)
-        ]
-    )
+
+    def figures(weight: Floats) -> list[float]:
+        rows = zip(rankings, decisions, strict=True)
+        return [x for rank, decided in rows for x in _figures(rank, labels, decided, weight, kept)]
+
+    alone = np.arange(len(labels))  # each pair as if of a person of its own
+    shape = (-1, len(names), 2 + len(kept))
+    drawn = bootstrap(people or (alone, alone), figures, progress).reshape(shape)
+    (observed,) = np.array(figures(np.ones(len(labels)))).reshape(shape)
     tests = []
     for a, b in itertools.combinations(range(len(names)), 2):
-        observed, draws_of = figures[a] - figures[b], (drawn[:, a] - drawn[:, b]).T
-        balanced, auc, *tars = map(_difference, observed, draws_of)
-        test = None
-        if equal:
-            test = mcnemar(decisions[a] == labels, decisions[b] == labels)
+        gaps = map(_difference, observed[a] - observed[b], (drawn[:, a] - drawn[:, b]).T)
+        balanced, auc, *tars = gaps
+        test = mcnemar(decisions[a] == labels, decisions[b] == labels) if equal else None
         p = test.p if test else balanced.p
         tests.append(
             PairwiseTest(
@@ -288,8 +213,8 @@ def compare(
         pairs=len(labels),
         drawn="pairs" if people is None else "people",
         p_from="McNemar's exact test" if equal else "the balanced accuracy's bootstrap",
-        draws=draws,
-        seed=seed,
+        draws=len(drawn),
+        seed=SEED,
         fars_left_out=[far for far in fars if far not in kept],
         tests=[replace(test, p_adjusted=p) for test, p in zip(tests, adjusted, strict=True)],
     )

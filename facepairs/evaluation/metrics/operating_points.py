@@ -69,7 +69,9 @@ def measure_points(
         statistics.append(share_of(~genuine, point.accepted))
         statistics.append(share_of(genuine, ~point.accepted))
         statistics.append(share_of(alike, point.accepted))
-    drawn = np.empty((0, len(statistics))) if people is None else bootstrap(people, statistics)
+    drawn = np.empty((0, len(statistics)))
+    if people is not None:
+        drawn = bootstrap(people, lambda weight: [figure(weight) for figure in statistics])
     rows = []
     for place, point in enumerate(points):
         columns = drawn[:, 1 + 3 * place : 4 + 3 * place].T

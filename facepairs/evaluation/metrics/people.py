@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
 from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.random_streams import Stream, raw_words, unit
 
+SEED = 0
 DRAWS = 1_000
 MIN_DRAWS = 200
 MAX_WORK = 100_000_000  # pairs times draws
@@ -34,7 +36,7 @@ def people_weights(people: PairPeople, draws: int = DRAWS) -> Iterator[Floats]:
     left, right = numbers[: len(people[0])], numbers[len(people[0]) :]
     genuine = left == right
     for draw in range(draws):
-        words = raw_words(0, Stream.BOOTSTRAP_PEOPLE, 0, draw, len(known))
+        words = raw_words(SEED, Stream.BOOTSTRAP_PEOPLE, 0, draw, len(known))
         drawn = (unit(words) * len(known)).astype(np.int64)
         count = np.bincount(drawn, minlength=len(known)).astype(np.float64)
         yield np.where(genuine, count[left], count[left] * count[right])
@@ -44,22 +46,24 @@ Statistic = Callable[[Floats], float]
 """Returns a figure of pairs that count float64[N] times each; NaN where no pair of it counts."""
 
 
-def bootstrap(people: PairPeople, statistics: Sequence[Statistic]) -> Floats:
-    """Return statistics of resampled people, float64[draws, statistics].
-
-    Weights are drawn once for all statistics. There are fewer draws for very many pairs.
+def bootstrap(
+    people: PairPeople,
+    figures: Callable[[Floats], Sequence[float]],
+    progress: ProgressCallback = ignore_progress,
+) -> Floats:
+    """Return figures of resampled people, float64[draws, figures].
 
     Args:
-        people: Of the pairs.
-        statistics: What to compute in each draw.
+        people: Of the pairs. There are fewer draws for very many pairs.
+        figures: Returns them for pairs that count float64[N] times each.
+        progress: Called after every draw.
     """
     draws = max(MIN_DRAWS, min(DRAWS, MAX_WORK // len(people[0])))
-    return np.array(
-        [
-            [statistic(weight) for statistic in statistics]
-            for weight in people_weights(people, draws)
-        ]
-    ).reshape(draws, len(statistics))
+    rows = []
+    for weight in people_weights(people, draws):
+        rows.append(figures(weight))
+        progress(len(rows), draws)
+    return np.array(rows, np.float64)
 
 
 def share_of(members: Bools, events: Bools) -> Statistic:
@@ -92,7 +96,8 @@ def rate_intervals(
     exact = [clopper_pearson(int((m & e).sum()), int(m.sum())) for m, e in rates]
     if people is None or not rates:
         return exact
-    drawn = bootstrap(people, [share_of(members, events) for members, events in rates])
+    shares = [share_of(members, events) for members, events in rates]
+    drawn = bootstrap(people, lambda weight: [share(weight) for share in shares])
     return [wider(bounds, column) for bounds, column in zip(exact, drawn.T, strict=True)]
 
 
