@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from facepairs.bundles.bundle import MODEL, Bundle
-from facepairs.bundles.calibration import BundleCalibration
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.config import FINE_TUNING, RECIPES, TrainConfig, from_table
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough
-from facepairs.evaluation.metrics.calibration import FittedCalibration
+from facepairs.evaluation.metrics.calibration import calibrate
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import CropPlan
 from facepairs.models.build import build_network
@@ -25,12 +24,7 @@ from facepairs.training.run_folder.folder import resolve_config
 
 PX = 64
 KNOWN = [3, 5, 10]  # the split alone would hold out some of them
-CALIBRATION = FittedCalibration(
-    calibration=BundleCalibration(10.0, -9.0),
-    threshold=0.9,
-    threshold_source="chosen by hand",
-    thresholds=[],
-)
+CALIBRATION = calibrate([True] * 20 + [False] * 20, np.linspace(1, -1, 40))
 
 
 def names_of(index, people):
