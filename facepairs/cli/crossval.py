@@ -51,12 +51,13 @@ def crossval(
     from facepairs.evaluation.report.summary_tables import summaries_table
     from facepairs.evaluation.serialize import to_plain
     from facepairs.support.machine import require_room_to_train
-    from facepairs.training.run_folder.folder import check_place
+    from facepairs.training.run_folder.folder import check_place, check_unlocked
     from facepairs.training.view2.folds import prepare_view2
     from facepairs.training.view2.methods import MARKS, make_plan
 
     plan = make_plan(methods, folds, minutes_per_fold, config, align)
     check_place(out, data, resume, MARKS)
+    check_unlocked(out)
     require_room_to_train()
     progress = progress_display(json)
     finding = progress("finding faces")

@@ -105,15 +105,21 @@ def train(
     from facepairs.support.machine import require_room_to_train
     from facepairs.training.distributed.cluster import Cluster, read_cluster
     from facepairs.training.inputs.people import describe_few_people, prepare
-    from facepairs.training.run_folder.folder import CONFIG, check_place, resolve_config
+    from facepairs.training.run_folder.folder import (
+        CONFIG,
+        check_place,
+        check_unlocked,
+        resolve_config,
+    )
     from facepairs.training.run_folder.result import finished_report
 
     cluster = Cluster() if devices == "one" else read_cluster()
     run_folder = out or _new_run_folder(cluster.workers, resume)
     options = training_settings(context)
     settings = resolve_config(options, config, run_folder, resume)
-    if cluster.worker == 0:
-        check_place(run_folder, data, resume)
+    check_place(run_folder, data, resume)
+    if cluster.workers == 1:  # several would disturb each other; the chief checks it later
+        check_unlocked(run_folder)
     finished = finished_report(run_folder, settings) if resume else None
     if finished:
         log(

@@ -28,6 +28,7 @@ from facepairs.evaluation.metrics.calibration import (
     lookalikes,
 )
 from facepairs.evaluation.metrics.error_table import errors_by_group
+from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
     ScoredPairs,
     add_impostors,
@@ -62,7 +63,8 @@ class RecalibrationSummary:
             these people chose it.
         operating_point: The one now, and its errors.
         threshold: The balanced threshold now.
-        ece: Calibration error now, cross-fitted on these pairs; None where they are too few.
+        ece: Calibration error now on these pairs: of a new calibration cross-fitted, and None where
+            they are too few.
     """
 
     out: str
@@ -174,6 +176,14 @@ def _recalibrate(
     # A bundle without measured errors gets those of these people in any case.
     can_keep = is_new and bundle.errors is not None
     kept_former = can_keep and not _is_better(fitted, bundle, scored)
+    ece = fitted.calibration.ece
+    if kept_former:
+        ece = _former_ece(bundle, scored)
+        if groups:
+            notes.append(
+                "errors by group are not written, because the former calibration is kept; for them "
+                f"run: facepairs evaluate {out} {data} --groups {groups.path}"
+            )
     new = _write(bundle, out, fitted, scored, groups, kept_former)
     summary = RecalibrationSummary(
         out=str(out),
@@ -186,7 +196,7 @@ def _recalibrate(
         former=_former(bundle, fitted) if is_new else None,
         operating_point=operating_point(new),
         threshold=new.threshold,
-        ece=fitted.calibration.ece,
+        ece=ece,
     )
     return Recalibration(new, summary, notes)
 
@@ -236,6 +246,12 @@ def _former(bundle: Bundle, fitted: FittedCalibration) -> OperatingPoint:
     assert point.threshold is not None
     errors = fitted.errors.at(point.threshold)
     return replace(point, errors=errors, measured_on=fitted.errors.measured_on)
+
+
+def _former_ece(bundle: Bundle, scored: ScoredPairs) -> float:
+    """Return the error of the bundle's calibration on pairs that it was not fitted to."""
+    genuine, probability = scored.pairs.genuine, bundle.calibration.probability(scored.score)
+    return expected_calibration_error(genuine, probability, lookalikes(genuine, scored.cluster))
 
 
 def _is_better(fitted: FittedCalibration, bundle: Bundle, scored: ScoredPairs) -> bool:

@@ -12,6 +12,8 @@ import pytest
 import workers
 from command_line import command, facepairs
 
+from facepairs.support.lock import held
+
 TINY = """
 model = "difference"
 epochs = 1
@@ -59,7 +61,11 @@ def test_requests_that_workers_cannot_share_are_refused(faces, settings, tmp_pat
         assert len(done.stderr.strip().splitlines()) == 1
         return done.stderr
 
-    first, _ = workers.environments(2)
+    first, other = workers.environments(2)
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "other.txt").write_text("a file of another program")
+    for environment in (first, other):  # at once: nobody waits for the others
+        assert "holds no run" in refused(environment, "--out", tmp_path / "used")
     assert "several workers need the run folder" in refused(first)
     assert "'two' is not one of 'auto', 'one', 'all'" in refused(first, "--devices", "two")
     damaged = {**first, "TF_CONFIG": first["TF_CONFIG"][:-5]}
@@ -244,11 +250,11 @@ def test_different_copies_of_a_cache_are_refused(faces, settings, tmp_path):
 
 @pytest.mark.slow
 def test_an_error_of_the_chief_ends_all_workers(faces, settings, tmp_path):
-    (tmp_path / "other.txt").write_text("a file of another program")
-    started = workers.train(faces, "--out", tmp_path, "--config", settings)
-    (first, _, output), (second, _, errors) = workers.finish(started)
+    with held(tmp_path / "run.lock", tmp_path):
+        started = workers.train(faces, "--out", tmp_path, "--config", settings)
+        (first, _, output), (second, _, errors) = workers.finish(started)
     assert (first, second) == (2, 138)
-    assert "holds a run already" in output.splitlines()[-1]
+    assert "is in use by process" in output.splitlines()[-1]
     assert "another worker stopped" in errors.splitlines()[-1]
 
 

@@ -83,8 +83,7 @@ def check_place(
 
     Raises:
         BadConfig: `out` is the folder of faces or inside it.
-        BadRun: `out` holds something and `resume` is false, or nothing and `resume` is true, or
-            another process works there.
+        BadRun: `out` holds something and `resume` is false, or nothing and `resume` is true.
     """
     if out.resolve() == data.resolve():
         raise BadConfig(f"{out} is the folder of faces itself; choose another --out")
@@ -98,8 +97,12 @@ def check_place(
         raise BadRun(f"{out}: nothing to resume; leave out --resume")
     if names and not resume:
         raise BadRun(_describe_occupied(out, names, marks))
+
+
+def check_unlocked(out: Path) -> None:
+    """Raise BadRun if another process works on a run."""
     if (out / LOCK).exists():
-        with held(out / LOCK, out):  # raises if another process works there
+        with held(out / LOCK, out):
             pass
 
 
