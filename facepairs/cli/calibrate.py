@@ -51,7 +51,7 @@ def _rows(summary: "RecalibrationSummary") -> list[tuple[str, str]]:
         ("verify decides", f"{point.label}: score {point.threshold:.4f} and above"),
         ("errors", point.describe()),
         ("probability", f"one half at score {summary.threshold:.4f}"),
-        ("calibration error", f"{percent(summary.ece)} (ECE, cross-fitted on these pairs)"),
+        ("calibration error", f"{percent(summary.ece)} (ECE on these pairs)"),
     ]
     if former:
         text = f"score {former.threshold:.4f} ({former.label}); here {former.describe()}"

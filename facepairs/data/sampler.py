@@ -230,20 +230,10 @@ def distinct_pairs(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) ->
     """
     allowed = np.unique(np.asarray(people, np.int64))
     half = (pairs + 1) // 2
-    genuine = distinct_genuine(first, allowed, half, seed)
-    return PairList.join([genuine, distinct_impostors(first, allowed, half, seed)])
-
-
-def distinct_genuine(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) -> PairList:
-    """Draw distinct unordered pairs of one person; arguments as for `distinct_pairs`.
-
-    Raises:
-        NotEnough: Nobody has two photos.
-    """
-    allowed = np.unique(np.asarray(people, np.int64))
     possible, _ = _possible_pairs(first, allowed)
-    left, right = _distinct(PairSampler(first, allowed, seed, 1.0), min(pairs, possible))
-    return PairList.of(left, right, np.ones(len(left), bool))
+    left, right = _distinct(PairSampler(first, allowed, seed, 1.0), min(half, possible))
+    genuine = PairList.of(left, right, np.ones(len(left), bool))
+    return PairList.join([genuine, distinct_impostors(first, allowed, half, seed)])
 
 
 def distinct_impostors(first: Ints, people: npt.ArrayLike, pairs: int, seed: int) -> PairList:

@@ -1,7 +1,7 @@
 """`evaluate`: measure verifiers, scores files and `crossval` folders, and compare several."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -120,15 +120,20 @@ def evaluate(
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection, left_out = None, ""
     warnings: list[str] = []
+    known: dict[ScoreSource, int | None] = {}
     scored: dict[ScoreSource, ScoredPairs] = {}
     if models and data is not None:
         selection = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv)
-        selection, warnings = _count_known(models, selection)
+        for source, model in models.items():  # refuses pairs of known people before it reads photos
+            known[source], lines = known_in_selection(model, source.path, selection)
+            warnings += lines
         selection, scored, left_out = _score_photos(models, selection, skip_bad, progress)
     measurements: list[Measurement] = []
     for source in score_sources:
         if selection is not None and source in models:
-            one = measure_model(source, models[source], selection, scored[source], groups)
+            one = measure_model(
+                source, models[source], selection, scored[source], known[source], groups
+            )
             if scores_out is not None:
                 write_scores(scores_out, one.scores, one.provenance)
         elif source.kind == "view2":
@@ -157,23 +162,6 @@ def evaluate(
     return Evaluation(
         tuple(measurements), comparison, data, selection, left_out, tuple(filter(None, warnings))
     )
-
-
-def _count_known(
-    models: Mapping[ScoreSource, Model], selection: PairSelection
-) -> tuple[PairSelection, list[str]]:
-    """Count the pairs with people whom a model knows, before any photo is read; return warnings.
-
-    Raises:
-        BadData: There are such pairs, although the pairs are those of a protocol.
-    """
-    found = {
-        source.path: known_in_selection(model, source.path, selection)
-        for source, model in models.items()
-    }
-    counts = {path: count for path, (count, _) in found.items()}
-    lines = [line for _, lines in found.values() for line in lines]
-    return replace(selection, known_pairs=counts), lines
 
 
 def _describe_unknown(

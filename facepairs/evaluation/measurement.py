@@ -113,16 +113,6 @@ class Measurement:
     provenance: Provenance | None = None
     warnings: Sequence[str] = ()
 
-    @property
-    def clusters(self) -> Sequence[GroupErrors]:
-        """Errors within clusters of look-alikes."""
-        return self.summary.clusters
-
-    @property
-    def groups(self) -> Sequence[GroupErrors]:
-        """Errors within the groups of people that the user named."""
-        return self.summary.groups
-
     def take(self, order: Ints) -> "Measurement":
         """Return the same measurement with its pairs in another order, int64[N]."""
         return replace(
@@ -204,6 +194,7 @@ def measure_model(
     model: Model,
     selection: PairSelection,
     scored: ScoredPairs,
+    known_pairs: int | None,
     groups: PeopleGroups | None = None,
 ) -> Measurement:
     """Measure the scores that a bundle or an external embedder gave to pairs of photos.
@@ -214,6 +205,7 @@ def measure_model(
             View 2; otherwise parts of the pairs set them for the others.
         selection: The pairs.
         scored: Their scores.
+        known_pairs: How many of them show people that the model knows; None where not known.
         groups: Groups of people, to measure the errors within them.
 
     Raises:
@@ -241,7 +233,7 @@ def measure_model(
     summary = replace(
         measured.summary,
         scored_by=source.path,
-        pairs_with_known_people=selection.known_pairs.get(source.path),
+        pairs_with_known_people=known_pairs,
         photos_left_out=selection.photos_left_out,
         pairs_left_out=selection.pairs_left_out,
         alignment=model.alignment,

@@ -1,7 +1,7 @@
 """Which pairs verifiers are measured on."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -41,8 +41,6 @@ class PairSelection:
         protocol: Its name, "" for the pairs of a CSV file.
         photos_left_out: Photos that cannot be used.
         pairs_left_out: Pairs with such photos, no longer in `pairs`.
-        known_pairs: How many of the pairs show people that a model knows, by the model's path; None
-            where that is not known.
     """
 
     index: FaceIndex
@@ -51,7 +49,6 @@ class PairSelection:
     protocol: str
     photos_left_out: int = 0
     pairs_left_out: int = 0
-    known_pairs: Mapping[str, int | None] = field(default_factory=dict)
 
     def without_photos(self, unusable: Collection[int]) -> "PairSelection":
         """Return the selection without the pairs that show some images, by number."""

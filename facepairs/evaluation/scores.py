@@ -4,8 +4,8 @@ CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; highe
 alike. Only `genuine` and `score` are required, so that the scores of any other system can be
 measured too. Optional columns: `cluster`, the cluster of look-alikes that both photos are in, empty
 where theirs differ; `same`, decisions, and `error`, why a pair has no score, as `verify --pairs`
-writes them. Beside files written here lies their origin, NAME.json with their SHA-256; older files
-have their SHA-256 alone, NAME.sha256. Files without either are not checked.
+writes them. Beside files written here lies their origin, NAME.json with their SHA-256; files
+without it are not checked.
 """
 
 import csv
@@ -24,7 +24,6 @@ from facepairs.data.index import StringTable
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine
 from facepairs.errors import BadData
 from facepairs.evaluation.metrics.arrays import Bools, Ints, PairPeople
-from facepairs.support.checksum import verify_checksum
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
@@ -159,9 +158,8 @@ def read_scores(path: Path) -> ScoreTable:
 
     Raises:
         BadData: A line cannot be read (with file, line number and cell), or the file has changed
-            since its checksum or its origin was written.
+            since its origin was written.
     """
-    verify_checksum(path)
     read_provenance(path)
     sides = {"left": StringTable(), "right": StringTable()}
     genuine = bytearray()

@@ -19,7 +19,7 @@ from facepairs.bundles.manifest import read_regular_file
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.support.atomic import atomic_file
-from facepairs.support.checksum import checksum_path, file_sha256
+from facepairs.support.checksum import file_sha256
 from facepairs.support.validation import validate
 from facepairs.support.version import __version__
 from facepairs.verification.loading import Model
@@ -131,11 +131,11 @@ def scores_file(target: Path, provenance: Provenance | None) -> Iterator[IO[Any]
     with atomic_file(target) as handle:
         yield handle
         handle.flush()
-        for beside in (provenance_path(target), checksum_path(target)):
-            try:
-                beside.unlink(missing_ok=True)
-            except OSError as error:
-                raise BadData(f"cannot replace {beside}: {error.strerror}; remove it") from None
+        beside = provenance_path(target)
+        try:
+            beside.unlink(missing_ok=True)
+        except OSError as error:
+            raise BadData(f"cannot replace {beside}: {error.strerror}; remove it") from None
     if provenance is not None:
         write_provenance(target, provenance)
 
@@ -164,9 +164,12 @@ def read_provenance(scores: Path) -> Provenance | None:
     advice = f"write {scores.name} again, or remove {path.name} to measure it without its origin"
     try:
         values = msgspec.json.decode(read_regular_file(path, MAX_PROVENANCE_BYTES))
+        sha256 = file_sha256(scores)
+    except OSError as error:
+        raise BadData(f"{scores}: {error.strerror}; choose a file that can be read") from None
     except (BadBundle, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadData(f"{path}: cannot be read ({error}); {advice}") from None
     provenance = validate(values, Provenance, str(path), BadData, advice)
-    if provenance.scores_sha256 != file_sha256(scores):
+    if provenance.scores_sha256 != sha256:
         raise BadData(f"{path}: belongs to other scores than {scores.name} holds; {advice}")
     return provenance

@@ -120,13 +120,13 @@ def test_clopper_pearson_by_its_definition_and_known_values():
     assert clopper_pearson(5, 10) == pytest.approx((0.18708603, 0.81291397), abs=1e-8)
     assert clopper_pearson(0, 10) == pytest.approx((0, 1 - 0.025**0.1))
     assert clopper_pearson(10, 10) == pytest.approx((0.025**0.1, 1))
-    low, high = clopper_pearson(3, 20, 0.9)
+    low, high = clopper_pearson(3, 20)
 
     def at_least(k, p):
         return sum(math.comb(20, i) * p**i * (1 - p) ** (20 - i) for i in range(k, 21))
 
-    assert at_least(3, low) == pytest.approx(0.05)
-    assert 1 - at_least(4, high) == pytest.approx(0.05)
+    assert at_least(3, low) == pytest.approx(0.025)
+    assert 1 - at_least(4, high) == pytest.approx(0.025)
 
 
 def test_auc_interval_without_variance_is_binomial():
@@ -215,9 +215,6 @@ def test_bad_arrays_are_refused(measure, genuine, score, message):
         lambda: tar_at_far([True, False], [1.0, 0.0], 5e-324),
         lambda: clopper_pearson(3, 2),
         lambda: clopper_pearson(-1, 2),
-        lambda: clopper_pearson(1, 2, 1.0),
-        lambda: auc_interval([True, False], [1.0, 0.0], 0.0),
-        lambda: auc_interval([True, False], [1.0, 0.0], 95),
     ],
 )
 def test_bad_parameters_are_refused(call):

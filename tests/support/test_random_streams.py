@@ -58,9 +58,10 @@ def test_unit_maps_the_ends_of_the_range_into_the_half_open_interval() -> None:
 
 
 def test_a_generator_repeats_and_reads_its_own_block() -> None:
-    first, again = (generator(5, Stream.BOOTSTRAP_PEOPLE, 2).integers(100, size=20) for _ in range(2))
+    stream = Stream.BOOTSTRAP_PEOPLE
+    first, again = (generator(5, stream, 2).integers(100, size=20) for _ in range(2))
     assert np.array_equal(first, again)
-    assert not np.array_equal(first, generator(5, Stream.BOOTSTRAP_PEOPLE, 3).integers(100, size=20))
+    assert not np.array_equal(first, generator(5, stream, 3).integers(100, size=20))
 
 
 @pytest.mark.parametrize("seed", [-1, MAX_SEED + 1])

@@ -163,8 +163,13 @@ def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
     assert result.summary.kept_former
     assert result.bundle.calibration == first.calibration
     assert result.bundle.errors == first.errors
-    done = facepairs("calibrate", forgotten.folder, faces, "--out", tmp_path / "third")
+    assert 0 < result.summary.ece < 0.5  # of the one that is kept
+    groups = tmp_path / "groups.csv"
+    groups.write_text(f"person,group\n{sorted(p.name for p in faces.iterdir())[0]},some\n")
+    words = ("--out", tmp_path / "third", "--groups", groups)
+    done = facepairs("calibrate", forgotten.folder, faces, *words)
     assert "the former calibration is kept" in done.stderr
+    assert "errors by group are not written" in done.stderr
 
 
 def test_errors_of_named_groups_are_on_the_card(bundle, faces, tmp_path):

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from facepairs.errors import BadData
-from facepairs.support.checksum import checksum_path
 from facepairs.verification.provenance import (
     Provenance,
     provenance_path,
@@ -54,7 +53,6 @@ def test_a_failed_write_leaves_the_old_file_and_its_origin(path: Path) -> None:
 
 
 def test_nothing_old_stays_beside_a_new_file(path: Path) -> None:
-    checksum_path(path).write_text("of an older version")
     with scores_file(path, None) as handle:
         handle.write("another\n")
     assert [entry.name for entry in path.parent.iterdir()] == ["some.csv"]

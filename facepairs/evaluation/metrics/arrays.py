@@ -7,7 +7,7 @@ accepted when `score >= threshold`.
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.errors import BadConfig, BadData, NotEnough
+from facepairs.errors import BadData, NotEnough
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -96,14 +96,3 @@ def check_folds(fold: npt.ArrayLike | None, pairs: int) -> Ints:
             f"fold has shape {folds.shape}; give one number for each of the {pairs} pairs"
         )
     return folds
-
-
-def check_open_unit(name: str, value: float) -> float:
-    """Return `value` if it lies between 0 and 1, both excluded.
-
-    Raises:
-        BadConfig: It does not.
-    """
-    if not 0 < value < 1:
-        raise BadConfig(f"{name} must lie between 0 and 1, not be {value}")
-    return value

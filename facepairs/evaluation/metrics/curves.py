@@ -11,7 +11,6 @@ from facepairs.evaluation.metrics.arrays import (
     Floats,
     Interval,
     Ints,
-    check_open_unit,
     check_two_classes,
 )
 from facepairs.evaluation.metrics.rates import beta_interval
@@ -97,10 +96,8 @@ def eer(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
     return float(fmr[after] - share * (fmr[after] - fmr[after - 1]))
 
 
-def auc_interval(
-    genuine: npt.ArrayLike, score: npt.ArrayLike, confidence: float = 0.95
-) -> Interval:
-    """Return the AUC's interval: DeLong's variance, a normal interval on the logit scale.
+def auc_interval(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Interval:
+    """Return the AUC's interval of 95 %: DeLong's variance, a normal interval on the logit scale.
 
     Where DeLong's variance is 0 (classes fully separated, constant scores) the interval is the
     exact binomial one of min(genuine, impostor) disjoint comparisons. With a single pair of a class
@@ -109,12 +106,10 @@ def auc_interval(
     Args:
         genuine: bool[N] or 0 and 1.
         score: float[N], finite.
-        confidence: In (0, 1).
 
     Raises:
         NotEnough: A class is missing.
         BadData: A score is not finite, or the arrays do not fit together.
-        BadConfig: The confidence is outside (0, 1).
 
     References:
         DeLong, DeLong and Clarke-Pearson, Biometrics 44, 1988; computed in O(n log n) as by Sun and
@@ -123,7 +118,6 @@ def auc_interval(
     from scipy.special import ndtri
 
     labels, scores = check_two_classes(genuine, score)
-    check_open_unit("confidence", confidence)
     positive, negative = np.sort(scores[labels]), np.sort(scores[~labels])
     fewest = min(len(positive), len(negative))
     if fewest == 1:
@@ -135,9 +129,9 @@ def auc_interval(
         negative
     )
     if not variance:
-        return beta_interval(area * fewest, fewest, confidence)
+        return beta_interval(area * fewest, fewest)
     centre = math.log(area / (1 - area))
-    reach = float(ndtri(0.5 + confidence / 2)) * math.sqrt(variance) / (area * (1 - area))
+    reach = float(ndtri(0.975)) * math.sqrt(variance) / (area * (1 - area))
     low, high = ((1 + math.tanh(end / 2)) / 2 for end in (centre - reach, centre + reach))
     return low, high
 

@@ -15,7 +15,6 @@ from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import (
     Interval,
     check_flags,
-    check_open_unit,
     check_pairs,
     check_two_classes,
 )
@@ -82,17 +81,16 @@ def accuracy(genuine: npt.ArrayLike, score: npt.ArrayLike, threshold: float) -> 
     return float(np.mean((scores >= threshold) == labels))
 
 
-def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> Interval:
-    """Return the exact interval (low, high) of a share that was observed k times in n.
+def clopper_pearson(k: int, n: int) -> Interval:
+    """Return the exact interval of 95 %, (low, high), of a share that was observed k times in n.
 
     Args:
         k: Observations, 0 to n.
         n: Trials, at least 1.
-        confidence: In (0, 1).
 
     Raises:
         NotEnough: n is 0.
-        BadConfig: k is outside 0..n, or the confidence outside (0, 1).
+        BadConfig: k is outside 0..n.
 
     References:
         Clopper and Pearson, Biometrika 26, 1934.
@@ -101,25 +99,20 @@ def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> Interval:
         raise NotEnough("an interval needs at least 1 pair, has 0")
     if not 0 <= k <= n:
         raise BadConfig(f"k must be from 0 to n = {n}, not {k}")
-    return beta_interval(k, n, confidence)
+    return beta_interval(k, n)
 
 
-def beta_interval(k: float, n: int, confidence: float) -> Interval:
-    """Return the Clopper-Pearson interval of a share.
+def beta_interval(k: float, n: int) -> Interval:
+    """Return the Clopper-Pearson interval of a share, of 95 %.
 
     Args:
         k: Observations, 0 to n; not necessarily a whole number.
         n: Trials, at least 1.
-        confidence: In (0, 1).
-
-    Raises:
-        BadConfig: The confidence is outside (0, 1).
     """
     from scipy.stats import beta
 
-    tail = (1 - check_open_unit("confidence", confidence)) / 2
-    low = float(beta.ppf(tail, k, n - k + 1)) if k > 0 else 0.0
-    high = float(beta.ppf(1 - tail, k + 1, n - k)) if k < n else 1.0
+    low = float(beta.ppf(0.025, k, n - k + 1)) if k > 0 else 0.0
+    high = float(beta.ppf(0.975, k + 1, n - k)) if k < n else 1.0
     return low, high
 
 

@@ -1,6 +1,6 @@
 """The tables of a report, for the page and CSV files."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from facepairs.evaluation.by_group import is_small
 from facepairs.evaluation.report.cells import (
@@ -29,6 +29,7 @@ VERIFIERS_NOTE = (
     "are equal. TAR at FAR 0.01: genuine pairs accepted where 1 in 100 strangers is. ECE: error of "
     "the probabilities."
 )
+TOO_FEW = Cell("too few pairs", None)
 TRADE_OFF_NOTE = (
     "Thresholds set on these same pairs: a point of the curve, not a promise for others. Rarer "
     "errors need more pairs."
@@ -40,34 +41,8 @@ def comparison_tables(report: ReportData) -> list[Table]:
     if report.comparison is None:
         return []
     summaries = {model.name: model.summary for model in report.models}
-    tables = [summaries_table("verifier", summaries, VERIFIERS_NOTE)]
-    if any(model.trade_offs for model in report.models):
-        tables.append(_trade_offs_of_several(report.models))
-    return [*tables, tests_table(report.comparison)]
-
-
-def _trade_offs_of_several(models: Sequence[ModelData]) -> Table:
-    found: dict[tuple[str, int], dict[str, TradeOff]] = {}
-    for model in models:
-        for row in model.trade_offs:
-            found.setdefault((row.among, row.one_in), {})[model.name] = row
-    rows = [
-        [
-            Cell(f"1 in {one_in:,} {among}", one_in),
-            *(_missed(by_name.get(model.name), "not known") for model in models),
-        ]
-        for (among, one_in), by_name in found.items()
-    ]
-    columns = ["accepting at most", *(model.name for model in models)]
-    title = "Genuine pairs that each would miss"
-    return make_table("trade-offs", title, TRADE_OFF_NOTE, columns, rows)
-
-
-def _missed(choice: TradeOff | None, otherwise: str) -> Cell:
-    """Return the genuine pairs missed."""
-    if choice is None:
-        return Cell(otherwise, None)
-    return measured(choice.fnmr, choice.fnmr_interval)
+    verifiers = summaries_table("verifier", summaries, VERIFIERS_NOTE)
+    return [verifiers, tests_table(report.comparison)]
 
 
 def _trade_offs(model: ModelData, key: str) -> Table:
@@ -81,7 +56,7 @@ def _trade_offs(model: ModelData, key: str) -> Table:
         for kind in kinds:
             choice = by_kind.get(kind)
             cells += [
-                _missed(choice, "too few pairs"),
+                measured(choice.fnmr, choice.fnmr_interval) if choice else TOO_FEW,
                 number(choice.threshold) if choice else EMPTY,
             ]
         rows.append(cells)

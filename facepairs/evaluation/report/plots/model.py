@@ -1,6 +1,6 @@
 """The plots of a single verifier."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from facepairs.evaluation.metrics.arrays import Interval
 from facepairs.evaluation.metrics.operating_points import PointErrors
@@ -10,8 +10,6 @@ from facepairs.evaluation.report.plots.style import Plot, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-TEXT_WIDTH = 0.38  # of the histogram's axes, beside a threshold
 
 
 def model_plots(model: ModelData, number: int) -> list[Plot]:
@@ -38,60 +36,31 @@ def _histogram(model: ModelData) -> Plot:
         axes.stairs(shares, data.edges, color=colour, linestyle=dash, linewidth=1.6, label=label)
     axes.set_xlim(data.edges[0], data.edges[-1])
     tallest = float(max(data.genuine.max(), data.impostor.max()))
-    marks = _threshold_marks(model, *axes.get_xlim())
-    top = 1.04 + 0.28 * (1 + max((mark.row for mark in marks), default=-1))
+    shown = [one for one in model.points if one in (model.points[0], model.default_point)]
+    marks = [(*ends, point) for point in shown if (ends := model.threshold_range(point))]
+    marks.sort(key=lambda mark: mark[:2])
+    top = 1.04 + 0.28 * len(marks)
     axes.set_ylim(0, tallest * top)
-    for mark in marks:
-        _draw_threshold(axes, mark, tallest * (top - 0.28 * mark.row))
+    for row, (low, high, point) in enumerate(marks):
+        _draw_threshold(axes, point, low, high, tallest * (top - 0.28 * row))
     axes.set_xlabel("score: higher is more alike")
     axes.set_ylabel("share of the pairs")
     axes.yaxis.set_major_formatter(style.percent_tick)
     figure.legend(loc="outside upper center", ncols=2)
     caption = "Pairs by score; those at or above the dashed threshold are accepted."
-    if any(mark.low < mark.high for mark in marks):
+    if any(low < high for low, high, _ in marks):
         caption += " Two lines: the lowest and the highest of the folds' thresholds."
     return Plot("scores", "Scores and errors", caption, figure)
 
 
-class ThresholdMark(NamedTuple):
-    """An operating point in the histogram: from `low` to `high`, text on a side, in a row."""
-
-    point: PointErrors
-    low: float
-    high: float
-    on_right: bool
-    row: int
-
-
-def _threshold_marks(model: ModelData, left: float, right: float) -> list[ThresholdMark]:
-    """Place the balanced point, which comes first, and the default one.
-
-    Their texts share a row where the lower one has room on its left and the higher on its right;
-    otherwise each stands on its roomier side, in a row of its own.
-    """
-    wanted = [model.points[0], model.default_point]
-    points = wanted[: 1 if wanted[0] is wanted[1] else 2]
-    found = [(*bounds, point) for point in points if (bounds := model.threshold_range(point))]
-    found.sort(key=lambda row: row[:2])
-    need = TEXT_WIDTH * (right - left)
-    if len(found) == 2 and found[0][0] - left > need and right - found[1][1] > need:
-        return [
-            ThresholdMark(point, low, high, place == 1, 0)
-            for place, (low, high, point) in enumerate(found)
-        ]
-    return [
-        ThresholdMark(point, low, high, low + high < left + right, row)
-        for row, (low, high, point) in enumerate(found)
-    ]
-
-
-def _draw_threshold(axes: "Axes", mark: ThresholdMark, top: float) -> None:
-    """Draw a threshold up to `top`, and beside its end both error rates."""
-    at, side, gap = (mark.high, "left", 5) if mark.on_right else (mark.low, "right", -5)
-    axes.vlines([mark.low, mark.high], 0, top, **style.DASHED)
-    fmr, fnmr = style.short_percent(mark.point.fmr), style.short_percent(mark.point.fnmr)
+def _draw_threshold(axes: "Axes", point: PointErrors, low: float, high: float, top: float) -> None:
+    """Draw the thresholds of a point up to `top`, and both error rates on the roomier side."""
+    on_right = low + high < sum(axes.get_xlim())
+    at, side, gap = (high, "left", 5) if on_right else (low, "right", -5)
+    axes.vlines([low, high], 0, top, **style.DASHED)
+    fmr, fnmr = style.short_percent(point.fmr), style.short_percent(point.fnmr)
     lines = (
-        (point_label(mark.point), style.INK, "bold"),
+        (point_label(point), style.INK, "bold"),
         (f"{fmr} of strangers pass", style.IMPOSTOR, "normal"),
         (f"{fnmr} of genuine missed", style.GENUINE, "normal"),
     )
