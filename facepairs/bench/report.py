@@ -10,7 +10,7 @@ from facepairs.bench.measurements import RowMeasurement, StepMeasurement
 from facepairs.bench.rows import BASELINE, LIMIT
 from facepairs.bench.run import BenchResults, Line
 from facepairs.support.machine import describe
-from facepairs.support.text_table import align_columns
+from facepairs.support.words import align_columns
 
 SCHEMA = 1
 S = TypeVar("S", "RowSummary", "StepSummary")

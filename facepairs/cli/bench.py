@@ -7,8 +7,8 @@ import typer
 from typer import Option
 
 from facepairs.choices import BenchRow, ImageModel
-from facepairs.cli.options import Align, Data, Json, joined, typed_command
-from facepairs.cli.output import (
+from facepairs.cli.shared.options import Align, Data, Json, joined, typed_command
+from facepairs.cli.shared.output import (
     INTERRUPTED,
     NEGATIVE,
     OK,
@@ -18,7 +18,7 @@ from facepairs.cli.output import (
     print_rows,
     progress_display,
 )
-from facepairs.support.outputs import check_output_file
+from facepairs.support.places import check_output_file
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:

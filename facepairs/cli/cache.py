@@ -6,7 +6,7 @@ import typer
 from typer import Argument, Option
 
 from facepairs.choices import Encoding, ImageModel
-from facepairs.cli.options import (
+from facepairs.cli.shared.options import (
     Align,
     AnyData,
     BeamOptions,
@@ -20,7 +20,7 @@ from facepairs.cli.options import (
     path,
     training_settings,
 )
-from facepairs.cli.output import (
+from facepairs.cli.shared.output import (
     NEGATIVE,
     OK,
     log,
@@ -69,7 +69,7 @@ def build(
     cache is written whole or not at all, by threads of this machine or by a --runner, with the
     same bytes. With facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
     """
-    from facepairs.cli.quiet import quiet_tensorflow
+    from facepairs.cli.shared.quiet import quiet_tensorflow
 
     quiet_tensorflow()
     with waiting("starting TensorFlow", json):

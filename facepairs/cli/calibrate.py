@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from facepairs.cli.options import BundleArgument, Data, Groups, Json, Pairs, SkipBad
-from facepairs.cli.output import log, percent, print_result, progress_display
+from facepairs.cli.shared.options import BundleArgument, Data, Groups, Json, Pairs, SkipBad
+from facepairs.cli.shared.output import log, percent, print_result, progress_display
 
 if TYPE_CHECKING:
     from facepairs.training.recalibrate import RecalibrationSummary

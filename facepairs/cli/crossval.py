@@ -9,8 +9,8 @@ import typer
 from typer import Option
 
 from facepairs.choices import Method
-from facepairs.cli.options import Align, Config, Data, Json, joined
-from facepairs.cli.output import INTERRUPTED, log, print_json, progress_display, waiting
+from facepairs.cli.shared.options import Align, Config, Data, Json, joined
+from facepairs.cli.shared.output import INTERRUPTED, log, print_json, progress_display, waiting
 
 EXAMPLE = (
     "Example: facepairs crossval data/lfw/lfw-deepfunneled --lists data/lfw --out view2 "
@@ -46,7 +46,7 @@ def crossval(
     only; choose models and settings on View 1. --config has a table of settings per method. Ctrl-C
     saves, and --resume continues.
     """
-    from facepairs.cli.quiet import quiet_tensorflow
+    from facepairs.cli.shared.quiet import quiet_tensorflow
     from facepairs.evaluation.report.cells import lines_of
     from facepairs.evaluation.report.summary_tables import summaries_table
     from facepairs.evaluation.serialize import to_plain

@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from facepairs.choices import ImageSet
-from facepairs.cli.options import (
+from facepairs.cli.shared.options import (
     Align,
     AnyData,
     BeamOptions,
@@ -15,7 +15,7 @@ from facepairs.cli.options import (
     Json,
     Runner,
 )
-from facepairs.cli.output import (
+from facepairs.cli.shared.output import (
     NEGATIVE,
     OK,
     log,

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from facepairs.cli.options import Json
-from facepairs.cli.output import ERROR, OK, print_json
+from facepairs.cli.shared.options import Json
+from facepairs.cli.shared.output import ERROR, OK, print_json
 
 EXAMPLE = "Example: facepairs demo --out demo"
 

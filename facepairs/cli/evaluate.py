@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from facepairs.cli.options import Groups, Json, Lists, SkipBad, typed_command
-from facepairs.cli.output import log, print_json, print_rows, progress_display
-from facepairs.support.outputs import check_output_file
+from facepairs.cli.shared.options import Groups, Json, Lists, SkipBad, typed_command
+from facepairs.cli.shared.output import log, print_json, print_rows, progress_display
+from facepairs.support.places import check_output_file
 
 EXAMPLE = "Example: facepairs evaluate run/bundle default photos/ --report report.html"
 

@@ -6,8 +6,8 @@ from typing import Annotated
 from typer import Option
 
 from facepairs.choices import ExportFormat
-from facepairs.cli.options import BundleArgument, Json
-from facepairs.cli.output import print_result, waiting
+from facepairs.cli.shared.options import BundleArgument, Json
+from facepairs.cli.shared.output import print_result, waiting
 
 EXAMPLE = "Example: facepairs export run/bundle --out phone --format litert"
 
@@ -26,7 +26,7 @@ def export(
     Both networks get the same random crops and drawn faces; nothing is written if they differ.
     """
     if format != "onnx":
-        from facepairs.cli.quiet import quiet_tensorflow
+        from facepairs.cli.shared.quiet import quiet_tensorflow
 
         quiet_tensorflow()
     with waiting(f"writing {format} and comparing it with the bundle", json):

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from facepairs.cli.options import BundleArgument, Json
-from facepairs.cli.output import percent, print_result
+from facepairs.cli.shared.options import BundleArgument, Json
+from facepairs.cli.shared.output import percent, print_result
 
 if TYPE_CHECKING:
     from facepairs.bundles.bundle import Bundle

@@ -18,9 +18,20 @@ import typer
 from typer import Option
 
 import facepairs
-from facepairs.cli.failures import describe_shortage, is_usage_error, report_bug, report_usage_error
-from facepairs.cli.output import ERROR, INTERRUPTED, UNDECIDED, escape_unencodable, print_error
-from facepairs.cli.quiet import QUIET, VERBOSE, silence_libraries
+from facepairs.cli.shared.failures import (
+    describe_shortage,
+    is_usage_error,
+    report_bug,
+    report_usage_error,
+)
+from facepairs.cli.shared.output import (
+    ERROR,
+    INTERRUPTED,
+    UNDECIDED,
+    escape_unencodable,
+    print_error,
+)
+from facepairs.cli.shared.quiet import QUIET, VERBOSE, silence_libraries
 from facepairs.errors import FacepairsError, TooSmallFace
 from facepairs.support.places import refuse_url
 

@@ -8,7 +8,7 @@ import typer
 from typer import Option
 
 from facepairs.choices import Devices, Loss, Store
-from facepairs.cli.options import (
+from facepairs.cli.shared.options import (
     Align,
     Config,
     Data,
@@ -20,7 +20,7 @@ from facepairs.cli.options import (
     SkipBad,
     training_settings,
 )
-from facepairs.cli.output import (
+from facepairs.cli.shared.output import (
     INTERRUPTED,
     LOST_WORKER,
     log,
@@ -101,7 +101,7 @@ def train(
     the others exit with 138.
     """
     started_s = running_s()
-    from facepairs.cli.quiet import quiet_tensorflow
+    from facepairs.cli.shared.quiet import quiet_tensorflow
     from facepairs.support.machine import require_room_to_train
     from facepairs.training.distributed.cluster import Cluster, read_cluster
     from facepairs.training.inputs.people import describe_few_people, prepare

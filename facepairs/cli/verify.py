@@ -10,8 +10,8 @@ from typer import Argument, Option
 
 from facepairs.choices import FaceChoice
 from facepairs.cli import verify_output
-from facepairs.cli.options import BeamOptions, Json, Runner, path
-from facepairs.cli.output import (
+from facepairs.cli.shared.options import BeamOptions, Json, Runner, path
+from facepairs.cli.shared.output import (
     NEGATIVE,
     OK,
     UNDECIDED,
@@ -21,7 +21,7 @@ from facepairs.cli.output import (
     progress_display,
 )
 from facepairs.errors import BadData, BadImage
-from facepairs.support.outputs import check_output_file
+from facepairs.support.places import check_output_file
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from facepairs.images.crop import CropSpec
 from facepairs.images.jpeg import write_jpeg
 from facepairs.images.photo import open_photo
 from facepairs.support.atomic import atomic_folder
-from facepairs.support.outputs import check_output_folder
 from facepairs.support.parallel import thread_map
+from facepairs.support.places import check_output_folder
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import counted
 

@@ -1,4 +1,6 @@
-"""Wording that many messages share."""
+"""Wording and tables of text that many messages share."""
+
+from collections.abc import Sequence
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -10,3 +12,26 @@ def counted(number: int, one: str, many: str = "") -> str:
         many: The noun in the plural, where that is not the singular with an s.
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def align_columns(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
+    """Return the rows as lines with aligned columns.
+
+    Args:
+        rows: The header, or the first row, and the others. A row that is shorter than the first one
+            ends with a text, such as the reason why it has no figures; it widens no column.
+        right: Align all columns but the first to the right.
+    """
+    columns = len(rows[0]) if rows else 0
+    widths = [
+        max(len(row[column]) for row in rows if column == 0 or len(row) == columns)
+        for column in range(columns)
+    ]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *row[1:]]
+        if len(row) == columns:
+            justify = str.rjust if right else str.ljust
+            cells[1:] = map(justify, row[1:], widths[1:])
+        lines.append("  ".join(cells).rstrip())
+    return lines

@@ -23,7 +23,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import FOLDER
 from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
-from facepairs.cli.output import ERROR, INTERRUPTED, log, print_error, progress_display
+from facepairs.cli.shared.output import ERROR, INTERRUPTED, log, print_error, progress_display
 from facepairs.config import TrainConfig, from_saved, load_config
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
@@ -176,7 +176,7 @@ def build(data: Path, lists: Path, view2: Path, config_file: Path, out: Path, ru
     nobody = np.empty(0, np.int64)
     split = PeopleSplit(np.arange(len(index.people)), nobody, nobody)
 
-    from facepairs.cli.quiet import quiet_tensorflow, silence_libraries
+    from facepairs.cli.shared.quiet import quiet_tensorflow, silence_libraries
 
     silence_libraries()
     quiet_tensorflow()

@@ -36,7 +36,7 @@ from pictures import (
     TURNS_DEG,
 )
 
-from facepairs.cli.output import ERROR, json_text, print_error
+from facepairs.cli.shared.output import ERROR, json_text, print_error
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.errors import BadConfig, FacepairsError

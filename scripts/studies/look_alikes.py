@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.cli.output import ERROR, log, print_error, progress_display
+from facepairs.cli.shared.output import ERROR, log, print_error, progress_display
 from facepairs.data.groups import read_groups
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
@@ -30,7 +30,7 @@ from facepairs.errors import FacepairsError
 from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
 from facepairs.support.random_streams import Stream, generator
-from facepairs.support.text_table import align_columns
+from facepairs.support.words import align_columns
 from facepairs.verification.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 

@@ -20,7 +20,7 @@ from pictures import (
 )
 from PIL import Image
 
-from facepairs.cli.output import progress_display
+from facepairs.cli.shared.output import progress_display
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
 from facepairs.faces.align import AlignedFace

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.cli.output import ERROR, log, print_error, progress_display
+from facepairs.cli.shared.output import ERROR, log, print_error, progress_display
 from facepairs.config import read_table
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList

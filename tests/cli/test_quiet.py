@@ -15,7 +15,7 @@ from facepairs.data.synth.folder import write_synthetic_faces
 
 CHATTER = """
 import logging, os, sys, warnings
-from facepairs.cli.quiet import silence_libraries
+from facepairs.cli.shared.quiet import silence_libraries
 silence_libraries()
 os.write(2, b"from C\\n")
 warnings.warn("from Python", DeprecationWarning)
@@ -42,7 +42,7 @@ def test_warnings_logs_and_prints_of_libraries_need_verbose():
 
 
 def test_bugs_and_crashes_in_c_have_a_traceback():
-    begin = "from facepairs.cli.quiet import silence_libraries\nsilence_libraries()\n"
+    begin = "from facepairs.cli.shared.quiet import silence_libraries\nsilence_libraries()\n"
     bug = run(begin + "raise RuntimeError('a bug')")
     assert bug.stderr.splitlines()[-1] == "RuntimeError: a bug"
     crash = run(begin + "import os\nos.abort()")

@@ -51,7 +51,7 @@ def serving_slowly(files: dict[str, Path]) -> Iterator[str]:
 @contextlib.contextmanager
 def fetch_job(base: Path) -> Iterator[Job]:
     """What `data fetch` does, with a local mirror in place of the published files."""
-    from facepairs.cli.output import print_error
+    from facepairs.cli.shared.output import print_error
     from facepairs.data.lfw.fetch import Archive, RemoteFile, content_sha256, fetch_lfw
     from facepairs.errors import FacepairsError
 

@@ -27,7 +27,7 @@ import hostile
 import hostile_run
 from command_line import command
 
-from facepairs.cli.output import progress_display
+from facepairs.cli.shared.output import progress_display
 from facepairs.data.synth.folder import write_synthetic_faces
 
 MAX_S, MAX_MB = 5.0, 1024

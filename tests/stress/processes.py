@@ -40,7 +40,7 @@ class Ended:
 
 def warm_up() -> None:
     """Import everything that the commands import."""
-    from facepairs.cli.quiet import quiet_tensorflow
+    from facepairs.cli.shared.quiet import quiet_tensorflow
 
     quiet_tensorflow()
     import keras  # noqa: F401

@@ -10,8 +10,8 @@ from facepairs.data.synth.canvas import FRAME_PX
 from facepairs.errors import BadConfig
 from facepairs.images.jpeg import write_jpeg
 from facepairs.support.atomic import atomic_folder
-from facepairs.support.outputs import check_output_folder
 from facepairs.support.parallel import thread_map
+from facepairs.support.places import check_output_folder
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.random_streams import Stream, raw_words, unit
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from facepairs.support.text_table import align_columns
+from facepairs.support.words import align_columns
 
 Value = str | int | float | None
 

@@ -20,8 +20,7 @@ from facepairs.evaluation.report.cells import (
     percent,
     rate,
 )
-from facepairs.support.text_table import align_columns
-from facepairs.support.words import counted
+from facepairs.support.words import align_columns, counted
 
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
 

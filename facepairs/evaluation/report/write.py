@@ -23,7 +23,7 @@ from facepairs.evaluation.report.tables import all_tables
 from facepairs.evaluation.scores import write_scores
 from facepairs.evaluation.serialize import write_json
 from facepairs.support.atomic import atomic_file, atomic_folder
-from facepairs.support.outputs import check_output_folder
+from facepairs.support.places import check_output_folder
 from facepairs.support.progress import ProgressFactory, ignore_phases
 
 REPORT = "report.json"

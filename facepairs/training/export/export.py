@@ -20,7 +20,7 @@ from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json
 from facepairs.images.crop import load_crop
 from facepairs.support.atomic import atomic_folder
-from facepairs.support.outputs import check_output_folder
+from facepairs.support.places import check_output_folder
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.export.readme import embedder_toml, readme
 from facepairs.training.export.record import ExportRecord, Parity

@@ -3,7 +3,7 @@
 import pytest
 
 from facepairs.errors import BadConfig, BadData
-from facepairs.support.outputs import check_output_folder, is_free
+from facepairs.support.places import check_output_folder, is_free
 
 
 def is_bundle(folder):

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from facepairs.cli.quiet import quiet
+from facepairs.cli.shared.quiet import quiet
 from facepairs.errors import one_line
 from facepairs.support.progress import (
     ProgressCallback,
@@ -18,7 +18,7 @@ from facepairs.support.progress import (
     format_duration,
     ignore_phases,
 )
-from facepairs.support.text_table import align_columns
+from facepairs.support.words import align_columns
 
 OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 BUG = 70  # EX_SOFTWARE of sysexits.h

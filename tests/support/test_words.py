@@ -1,6 +1,6 @@
 """Tables of text: aligned columns, and rows that end with a reason."""
 
-from facepairs.support.text_table import align_columns
+from facepairs.support.words import align_columns
 
 
 def test_a_reason_does_not_widen_the_columns():

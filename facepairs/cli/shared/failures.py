@@ -4,7 +4,7 @@ import sys
 import traceback
 from typing import Any
 
-from facepairs.cli.output import BUG, ERROR, print_error
+from facepairs.cli.shared.output import BUG, ERROR, print_error
 from facepairs.errors import NO_PLACE, SHORTAGES
 
 TENSORFLOW_OUT_OF_MEMORY = "ResourceExhaustedError"
