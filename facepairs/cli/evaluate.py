@@ -67,9 +67,10 @@ def evaluate(
     Several verifiers are compared on the same pairs.
     """
     from facepairs.evaluation.evaluate import evaluate as measure
+    from facepairs.evaluation.report.cells import lines_of
     from facepairs.evaluation.report.summary_tables import (
         comparison_lines,
-        group_lines,
+        group_tables,
         source_rows,
         summary_rows,
     )
@@ -103,8 +104,8 @@ def evaluate(
     else:
         summary = result.measurements[0].summary
         print_rows([*source_rows(summary), *summary_rows(summary)])
-        for line in group_lines(summary):
-            print(line)
+        for table in group_tables(summary):
+            print("", *lines_of(table), sep="\n")
     for path in (out, report, report_dir):
         if path and not json:
             log(f"written: {path}")

@@ -36,6 +36,13 @@ class PeopleGroups:
             for group, members in self.members.items()
         }
 
+    def pairs_within(
+        self, left: Sequence[str], right: Sequence[str]
+    ) -> dict[str, npt.NDArray[np.bool_]]:
+        """Return which pairs of people are within each group: bool[N] by the group's name."""
+        sides = zip(self.among(left).items(), self.among(right).values(), strict=True)
+        return {name: one & other for (name, one), other in sides}
+
     def describe_unknown(self, people: Sequence[str], place: object) -> str:
         """Return a warning about people of the file who are not in `place`, or ""."""
         missing = sorted(frozenset().union(*self.members.values()) - frozenset(people))

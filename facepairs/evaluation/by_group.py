@@ -47,9 +47,9 @@ def group_errors(
             "Person_Name/photo.jpg"
         )
     left, right = ([person_name(name) for name in side] for side in (scores.left, scores.right))
-    inside = zip(groups.among(left).items(), groups.among(right).values(), strict=True)
-    masks = {name: one & other for (name, one), other in inside}
-    rows = errors_by_group(masks, scores.genuine, accepted, scores.people)
+    rows = errors_by_group(
+        groups.pairs_within(left, right), scores.genuine, accepted, scores.people
+    )
     return rows, list(filter(None, map(_describe_small, rows)))
 
 

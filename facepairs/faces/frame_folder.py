@@ -57,7 +57,6 @@ def frame_folder(
     photos: Path,
     out: Path,
     progress: ProgressCallback = ignore_progress,
-    workers: int | None = None,
 ) -> FramedFolder:
     """Align the most prominent face of every photo into OUT/Person/photo.jpg, 250 x 250 pixels.
 
@@ -67,7 +66,6 @@ def frame_folder(
         photos: A folder Person/photo.jpg.
         out: A new or empty folder outside of `photos`; it appears complete or not at all.
         progress: Called with photos done and in all.
-        workers: Number of threads, by default one per core.
 
     Raises:
         BadData: A folder cannot be used, two photos would get the same name, or no face is found
@@ -95,7 +93,7 @@ def frame_folder(
             return face
 
         framed = 0
-        for image, result in enumerate(thread_map(frame, range(len(index)), workers)):
+        for image, result in enumerate(thread_map(frame, range(len(index)))):
             if isinstance(result, BadImage):
                 left_out.append(LeftOut(index.name(image), str(result)))
             else:

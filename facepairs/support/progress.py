@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+BAR = 24  # characters
 ProgressCallback = Callable[[int, int], None]
 """Called as `progress(done, total)`; both count the same unit, and `done` never falls."""
 
@@ -91,13 +92,7 @@ def format_duration(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
-def format_bar(done: int, total: int, width: int = 24) -> str:
-    """Return a text bar of the share done, such as `[======      ]`.
-
-    Args:
-        done: Steps done.
-        total: All steps.
-        width: Characters between the brackets.
-    """
-    filled = width * done // max(total, 1)
-    return f"[{'=' * filled}{' ' * (width - filled)}]"
+def format_bar(done: int, total: int) -> str:
+    """Return a text bar of the share of all steps that is done, such as `[======      ]`."""
+    filled = BAR * done // max(total, 1)
+    return f"[{'=' * filled}{' ' * (BAR - filled)}]"

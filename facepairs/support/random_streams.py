@@ -44,7 +44,6 @@ class Stream(IntEnum):
     AUGMENTATION = 16
     DROPOUT = 17
     BOOTSTRAP_PEOPLE = 18
-    LOOK_ALIKES_STUDY = 19
 
 
 def raw_words(
@@ -66,21 +65,6 @@ def raw_words(
         BadConfig: The seed is out of range.
     """
     return _philox(seed, stream, epoch, block).random_raw(count)
-
-
-def generator(seed: int, stream: Stream, epoch: int = 0, block: int = 0) -> np.random.Generator:
-    """Return a NumPy generator on a block, for distributions that may vary with NumPy's version.
-
-    Args:
-        seed: From 0 to 2**63 - 1.
-        stream: What the numbers are used for.
-        epoch: As in `raw_words`.
-        block: As in `raw_words`.
-
-    Raises:
-        BadConfig: The seed is out of range.
-    """
-    return np.random.Generator(_philox(seed, stream, epoch, block))
 
 
 def unit(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:

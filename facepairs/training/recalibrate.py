@@ -233,9 +233,8 @@ def _write(
 def _group_errors(
     groups: PeopleGroups, fitted: FittedCalibration, scored: ScoredPairs
 ) -> tuple[GroupErrors, ...]:
-    left, right = scored.people
-    members = groups.among(scored.index.people)
-    pairs = {name: inside[left] & inside[right] for name, inside in members.items()}
+    left, right = ([scored.index.people[k] for k in side.tolist()] for side in scored.people)
+    pairs = groups.pairs_within(left, right)
     accepted = scored.score >= fitted.decided_at
     return tuple(errors_by_group(pairs, scored.pairs.genuine, accepted, scored.people))
 

@@ -69,7 +69,6 @@ def embed_files(
     images: Indices,
     *,
     progress: ProgressCallback = ignore_progress,
-    ordered_map: OrderedMap = thread_map,
     errors: dict[int, str] | None = None,
 ) -> ScoreArray:
     """Embed image files.
@@ -79,7 +78,6 @@ def embed_files(
         paths: Image files.
         images: integer[M], distinct positions in `paths`.
         progress: Counts images.
-        ordered_map: Where the work is done.
         errors: Is filled with what is wrong with images, by position; their rows are NaN.
 
     Returns:
@@ -90,7 +88,7 @@ def embed_files(
         BadData: `images` are no positions in `paths`.
     """
     images = _checked_positions(images, len(paths))
-    scorer = _scorer_in_memory(verifier, paths, images, len(images), ordered_map, errors, None)
+    scorer = _scorer_in_memory(verifier, paths, images, len(images), thread_map, errors, None)
     scorer.compute([], progress)
     done = scorer.results.done
     if not done.any():

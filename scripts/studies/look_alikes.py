@@ -29,7 +29,6 @@ from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
-from facepairs.support.random_streams import Stream, generator
 from facepairs.support.words import align_columns
 from facepairs.verification.score_files import embed_files
 from facepairs.verification.verifier import Verifier
@@ -76,7 +75,7 @@ def study(bundle: str, data: Path, lists: Path, groups_csv: Path) -> list[list[s
     embeddings = embed_files(verifier, index.paths, images, progress=shown)
     person = index.person_of[images].astype(np.int64)
 
-    random = generator(0, Stream.LOOK_ALIKES_STUDY)
+    random = np.random.Generator(np.random.Philox(key=[0, 19]))
     order = random.permutation(len(images))
     one = order[np.unique(person[order], return_index=True)[1]]  # a photo of every person
     left, right = (one[side] for side in np.triu_indices(len(one), 1))

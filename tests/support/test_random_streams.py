@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from facepairs.errors import BadConfig
-from facepairs.support.random_streams import MAX_SEED, Stream, generator, raw_words, unit
+from facepairs.support.random_streams import MAX_SEED, Stream, raw_words, unit
 
 PUBLISHED = {
     "PAIRS": 0,
@@ -25,7 +25,6 @@ PUBLISHED = {
     "AUGMENTATION": 16,
     "DROPOUT": 17,
     "BOOTSTRAP_PEOPLE": 18,
-    "LOOK_ALIKES_STUDY": 19,
 }
 
 
@@ -55,13 +54,6 @@ def test_a_longer_block_begins_with_a_shorter_one() -> None:
 def test_unit_maps_the_ends_of_the_range_into_the_half_open_interval() -> None:
     words = np.array([0, 2**64 - 1], np.uint64)
     assert unit(words).tolist() == [0.0, 1 - 2.0**-53]
-
-
-def test_a_generator_repeats_and_reads_its_own_block() -> None:
-    stream = Stream.BOOTSTRAP_PEOPLE
-    first, again = (generator(5, stream, 2).integers(100, size=20) for _ in range(2))
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, generator(5, stream, 3).integers(100, size=20))
 
 
 @pytest.mark.parametrize("seed", [-1, MAX_SEED + 1])

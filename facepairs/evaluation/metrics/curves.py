@@ -142,8 +142,8 @@ def _midrank_share(sorted_scores: Floats, values: Floats) -> Floats:
     return (below + np.searchsorted(sorted_scores, values, "right")) / (2 * len(sorted_scores))
 
 
-def thinned_roc(genuine: npt.ArrayLike, score: npt.ArrayLike, points: int = MOST_POINTS) -> Roc:
-    """Return the ROC curve in about `points` points at most; unchanged where it has no more.
+def thinned_roc(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Roc:
+    """Return the ROC curve in about MOST_POINTS points at most; unchanged where it has no more.
 
     The points that are left out differ from their neighbours by less than is visible on linear,
     logarithmic and normal-deviate axes: a fifth of the points is spread evenly over each of FMR and
@@ -152,16 +152,15 @@ def thinned_roc(genuine: npt.ArrayLike, score: npt.ArrayLike, points: int = MOST
     Args:
         genuine: bool[N] or 0 and 1.
         score: float[N], finite.
-        points: About how many points to keep at most.
 
     Raises:
         NotEnough: A class is missing.
         BadData: A score is not finite, or the arrays do not fit together.
     """
     curve = roc(genuine, score)
-    if len(curve.fmr) <= points:
+    if len(curve.fmr) <= MOST_POINTS:
         return curve
-    share = points // 5
+    share = MOST_POINTS // 5
     even = np.linspace(0, 1, share)
     steep = np.geomspace(1 / len(curve.fmr), 1, share)
     chosen = np.concatenate(

@@ -8,6 +8,8 @@ import numpy as np
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import person_of
 
+MOST = 20  # people to list
+
 
 @dataclass(frozen=True)
 class PersonErrors:
@@ -38,7 +40,7 @@ class ErrorsByPerson:
 
 
 def errors_by_person(
-    left: Sequence[str], right: Sequence[str], genuine: Bools, accepted: Bools, most: int = 20
+    left: Sequence[str], right: Sequence[str], genuine: Bools, accepted: Bools
 ) -> ErrorsByPerson:
     """Count the pairs and errors of each person; an impostor pair counts for both its people.
 
@@ -46,7 +48,6 @@ def errors_by_person(
         left, right: str[N], names of photos.
         genuine: bool[N].
         accepted: bool[N], the decisions.
-        most: Number of people to list.
     """
     sides = [[person_of(name) for name in side] for side in (left, right)]
     names, numbers = np.unique(np.array(sides, object).astype(str), return_inverse=True)
@@ -64,6 +65,6 @@ def errors_by_person(
     order = np.lexsort((np.arange(len(names)), -share, -errors))
     columns = names, genuine_pairs, false_rejects, impostor_pairs, false_accepts, errors, share
     rows = [
-        PersonErrors(*(column[k].item() for column in columns)) for k in order[:most] if errors[k]
+        PersonErrors(*(column[k].item() for column in columns)) for k in order[:MOST] if errors[k]
     ]
     return ErrorsByPerson(rows, people=len(names), people_with_errors=int((errors > 0).sum()))

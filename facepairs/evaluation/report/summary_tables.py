@@ -1,7 +1,9 @@
 """The tables of summaries and comparisons, for the terminal, the page and CSV files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from facepairs.bundles.error_table import GroupErrors
+from facepairs.evaluation.by_group import is_small
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import EvaluationSummary
 from facepairs.evaluation.metrics.arrays import Interval
@@ -20,7 +22,7 @@ from facepairs.evaluation.report.cells import (
     percent,
     rate,
 )
-from facepairs.support.words import align_columns, counted
+from facepairs.support.words import counted
 
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
 
@@ -115,31 +117,33 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     return rows
 
 
-def group_lines(summary: EvaluationSummary) -> list[str]:
-    """Return the lines that a terminal shows of errors by group and by cluster, the worst first."""
-    lines: list[str] = []
-    tables = (("group", summary.groups), ("cluster of look-alikes", summary.clusters))
-    for heading, groups in tables:
-        if not groups:
-            continue
-        rows = [[heading, "people", "strangers accepted", "of", "genuine missed", "of"]]
-        for group in groups:
-            rates = [
-                measured(rate.rate, rate.interval).text if rate else "unknown"
-                for rate in (group.fmr, group.fnmr)
-            ]
-            rows.append(
-                [
-                    group.name,
-                    f"{group.people:,}",
-                    rates[0],
-                    f"{group.impostor_pairs:,}",
-                    rates[1],
-                    f"{group.genuine_pairs:,}",
-                ]
-            )
-        lines += ["", *align_columns(rows)]
-    return lines
+def group_tables(summary: EvaluationSummary) -> list[Table]:
+    """Return the errors within groups of people and within clusters of look-alikes, if any."""
+    of_people = "group. The groups are those of the file that was given."
+    of_looks = "cluster. Clusters are found in the embeddings; nothing is inferred about people."
+    tables = [
+        _groups_table("group", summary.groups, "Errors by group", of_people),
+        _groups_table("cluster", summary.clusters, "Errors by cluster of look-alikes", of_looks),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _groups_table(kind: str, groups: Sequence[GroupErrors], title: str, note: str) -> Table:
+    rows = [
+        [
+            group.name,
+            *(measured(one.rate, one.interval) if one else EMPTY for one in rates),
+            group.people,
+            group.impostor_pairs,
+            group.genuine_pairs,
+            "too few to judge" if is_small(group) else None,
+        ]
+        for group in groups
+        for rates in [(group.fmr, group.fnmr)]
+    ]
+    columns = [kind, "strangers accepted (FMR)", "genuine pairs missed (FNMR)"]
+    columns += ["people", "pairs of strangers", "genuine pairs", "warning"]
+    return make_table(f"{kind}s", title, note, columns, rows)
 
 
 def _threshold_text(summary: Summary) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from facepairs.evaluation.by_group import is_small
 from facepairs.evaluation.report.cells import (
     EMPTY,
     Cell,
@@ -15,6 +14,7 @@ from facepairs.evaluation.report.data import ModelData, ReportData, point_label
 from facepairs.evaluation.report.facts import data_table, history_table, published_table
 from facepairs.evaluation.report.summary_tables import (
     figure_rows,
+    group_tables,
     measured,
     source_rows,
     summaries_table,
@@ -96,39 +96,6 @@ def _points_table(model: ModelData, key: str) -> Table:
     return make_table(f"points-{key}", "Operating points", note, columns, rows)
 
 
-def _groups_table(model: ModelData, key: str, kind: str) -> Table:
-    """Return the errors within groups of people, or within clusters of look-alikes."""
-    of_people = kind == "groups"
-    rows = []
-    for group in model.summary.groups if of_people else model.summary.clusters:
-        rates = (
-            None if rate is None else (rate.rate, rate.interval) for rate in (group.fmr, group.fnmr)
-        )
-        rows.append(
-            [
-                group.name,
-                *(EMPTY if rate is None else measured(*rate) for rate in rates),
-                group.people,
-                group.impostor_pairs,
-                group.genuine_pairs,
-                "too few to judge" if is_small(group) else None,
-            ]
-        )
-    note = (
-        f"At {point_label(model.default_point)}, worst first, with 95 % intervals; pairs within "
-        f"the {'group' if of_people else 'cluster'}. "
-    )
-    if of_people:
-        title = "Errors by group"
-        note += "The groups are those of the file that was given."
-    else:
-        title = "Errors by cluster of look-alikes"
-        note += "Clusters are found in the embeddings; nothing is inferred about people."
-    columns = ["group" if of_people else "cluster", STRANGERS, GENUINE]
-    columns += ["people", "pairs of strangers", "genuine pairs", "warning"]
-    return make_table(f"{kind}-{key}", title, note, columns, rows)
-
-
 def _figures_table(model: ModelData, key: str) -> Table:
     columns = ["figure", "value", "95 % interval"]
     note = ". ".join(f"{label}: {text}" for label, text in source_rows(model.summary)[1:])
@@ -196,9 +163,11 @@ def model_tables(model: ModelData, key: str) -> dict[str, Table]:
     tables = {"points": _points_table(model, key), "figures": _figures_table(model, key)}
     if model.trade_offs:
         tables["trade_offs"] = _trade_offs(model, key)
-    for kind, rows in (("groups", model.summary.groups), ("clusters", model.summary.clusters)):
-        if rows:
-            tables[kind] = _groups_table(model, key, kind)
+    at = f"At {point_label(model.default_point)}, worst first, 95 % intervals; pairs within the "
+    tables |= {
+        table.key: table._replace(key=f"{table.key}-{key}", note=at + table.note)
+        for table in group_tables(model.summary)
+    }
     if len(model.summary.true_folds) > 1:
         tables["folds"] = _folds_table(model, key)
     if model.quality:
