@@ -54,8 +54,9 @@ def _histogram(model: ModelData) -> Plot:
 
 
 def _draw_threshold(axes: "Axes", point: PointErrors, low: float, high: float, top: float) -> None:
-    """Draw the thresholds of a point up to `top`, and both error rates on the roomier side."""
-    on_right = low + high < sum(axes.get_xlim())
+    """Draw the thresholds of a point up to `top`, and both error rates where there is room."""
+    left, right = axes.get_xlim()
+    on_right = high - left < 0.6 * (right - left)
     at, side, gap = (high, "left", 5) if on_right else (low, "right", -5)
     axes.vlines([low, high], 0, top, **style.DASHED)
     fmr, fnmr = style.short_percent(point.fmr), style.short_percent(point.fnmr)
