@@ -11,7 +11,6 @@ from facepairs.bundles.error_table import ExpectedErrors, MeasuredRate
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.evaluation.report.cells import Value, interval, percent
 from facepairs.evaluation.report.data import ModelData, ReportData, point_label
-from facepairs.evaluation.report.facts import data_table, history_table, published_table
 from facepairs.evaluation.report.photos import PhotoFinder, data_uri
 from facepairs.evaluation.report.plots.model import model_plots
 from facepairs.evaluation.report.plots.shared import shared_plots
@@ -26,7 +25,10 @@ from facepairs.evaluation.report.tables import (
     GENUINE,
     STRANGERS,
     comparison_tables,
+    data_table,
+    history_table,
     model_tables,
+    published_table,
 )
 
 HERE = Path(__file__).parent

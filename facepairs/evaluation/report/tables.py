@@ -1,6 +1,8 @@
 """The tables of a report, for the page and CSV files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
 
 from facepairs.evaluation.report.cells import (
     EMPTY,
@@ -11,7 +13,7 @@ from facepairs.evaluation.report.cells import (
     rate,
 )
 from facepairs.evaluation.report.data import ModelData, ReportData, point_label
-from facepairs.evaluation.report.facts import data_table, history_table, published_table
+from facepairs.evaluation.report.published import BASELINES, PUBLISHED
 from facepairs.evaluation.report.summary_tables import (
     figure_rows,
     group_tables,
@@ -21,6 +23,7 @@ from facepairs.evaluation.report.summary_tables import (
     tests_table,
 )
 from facepairs.evaluation.report.tradeoff import TradeOff
+from facepairs.evaluation.serialize import to_plain
 
 STRANGERS, ALIKE = "strangers accepted (FMR)", "look-alikes accepted"
 GENUINE = "genuine pairs missed (FNMR)"
@@ -29,6 +32,7 @@ VERIFIERS_NOTE = (
     "are equal. TAR at FAR 0.01: genuine pairs accepted where 1 in 100 strangers is. ECE: error of "
     "the probabilities."
 )
+FACTS = ["what", "value"]
 TOO_FEW = Cell("too few pairs", None)
 TRADE_OFF_NOTE = (
     "Thresholds set on these same pairs: a point of the curve, not a promise for others. Rarer "
@@ -175,6 +179,74 @@ def model_tables(model: ModelData, key: str) -> dict[str, Table]:
     if model.people and model.people.rows:
         tables["people"] = _people_table(model, key)
     return tables
+
+
+def published_table() -> Table:
+    """Return published accuracies of others on LFW's View 2."""
+    rows = [
+        [row.method, number(row.accuracy), row.trained_on, row.source]
+        for row in [*BASELINES, *PUBLISHED]
+    ]
+    note = (
+        "Accuracies on the same pairs, as published or, where noted, measured by this package; not "
+        "measured in this run."
+    )
+    columns = ["method", "accuracy", "trained on", "source"]
+    return make_table("published", "Published results on LFW's View 2", note, columns, rows)
+
+
+def data_table(report: ReportData) -> Table:
+    """Return what was measured on."""
+    labels = {
+        "source": "Pairs from",
+        "folder": "Folder of photos",
+        "photos_missing": "Photos not in the folder",
+        "folder_photos": "Photos in the folder",
+        "folder_people": "People in the folder",
+        "folder_fingerprint": "SHA-256 of the folder's list",
+    }
+    rows = []
+    for field in fields(report.data):
+        value = getattr(report.data, field.name)
+        label = labels.get(field.name, field.name.replace("_", " ").capitalize())
+        if isinstance(value, Mapping):
+            rows += [[f"SHA-256 of {name}", text] for name, text in value.items()]
+        elif value is not None:
+            rows.append([label, value])
+    return make_table("data", "Data", "", FACTS, rows)
+
+
+def history_table(report: ReportData) -> Table:
+    """Return how the figures were made: command, seeds, versions, machine, training."""
+    machine = report.machine
+    facts: dict[str, object] = {
+        "Command": report.command,
+        "Created": report.created,
+        "facepairs": report.version,
+        **{f"Seed: {name}": seed for name, seed in report.seeds.items()},
+        "Processor": f"{machine['cpu']}, {machine['cores']} cores",
+        "Memory": f"{machine['memory_gb']} GB",
+        "System": f"{machine['os']}, Python {machine['python']}",
+        "Libraries": _flatten(machine["versions"]),
+    }
+    for model in report.models:
+        facts[f"Scores of {model.name}"] = model.provenance
+        facts |= {
+            f"{model.name}: {name.replace('_', ' ')}": _flatten(value)
+            for name, value in to_plain(model.origin).items()
+            if value and name not in ("folds", "ece")
+        }
+    rows = [[name, str(value)] for name, value in facts.items()]
+    return make_table("history", "How this was made", "", FACTS, rows)
+
+
+def _flatten(value: Any) -> str:
+    """Return nested values in one line."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_flatten(inner)}" for key, inner in value.items())
+    if isinstance(value, list):
+        return "; ".join(_flatten(inner) for inner in value)
+    return str(value)
 
 
 def all_tables(report: ReportData) -> Iterable[Table]:
