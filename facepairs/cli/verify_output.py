@@ -58,8 +58,8 @@ def verdict_warnings(verdict: "Verdict", left: "Path", right: "Path") -> Iterato
             yield f"warning: {path}: {hint.text}"
     if verdict.same and verdict.probability is not None and verdict.probability < 0.5:
         yield (
-            "warning: by the probability these are more likely two people; the threshold does not "
-            "follow the prior, so raise it: --max-fmr or --threshold"
+            "warning: by the probability these are more likely two people, but the threshold is so "
+            "low that they pass; for a stricter one: --max-fmr or --threshold"
         )
 
 
