@@ -45,8 +45,14 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 # Defaults with `init`: the weights are trained already, and few people should change them little.
 FINE_TUNING: dict[str, Any] = {"learning_rate": 1e-4, "epochs": 2, "pairs_per_epoch": 3_200}
-# What older versions did, whose settings do not say so: no search for faces, the last epoch kept.
-OLD_SETTINGS: dict[str, Any] = {"align": "none", "validation_share": 0.0}
+# What older versions did, whose settings do not say so: no search for faces, the last epoch kept,
+# a siamese network of one member and without a cohort.
+OLD_SETTINGS: dict[str, Any] = {
+    "align": "none",
+    "validation_share": 0.0,
+    "members": [1.0],
+    "cohort": 0,
+}
 # What older versions wrote as 0.
 OLD_ZEROS: dict[str, Any] = {
     "epochs": None,
@@ -56,6 +62,15 @@ OLD_ZEROS: dict[str, Any] = {
 }
 
 Share = Annotated[float, Meta(ge=0, le=1)]
+Part = Annotated[float, Meta(ge=0.25, le=1)]
+Parts = Annotated[
+    tuple[Part, ...],
+    Meta(
+        min_length=1,
+        max_length=4,
+        description="a list of 1 to 4 numbers from 0.25 to 1",
+    ),
+]
 Epochs = Annotated[int, Meta(ge=1, le=MAX_EPOCHS)]
 Minutes = Annotated[float, Meta(ge=0.01, le=100_000)]
 
@@ -86,6 +101,10 @@ class TrainConfig:
         margin: Margin between genuine and impostor scores; if not given, the loss's default.
         singletons: How `cosface` and `arcface` use people with one photo.
         image_size: Side of the network's input in pixels.
+        members: For siamese: the parts of the image, as shares of its side, that the members of the
+            network see, in the centre. Each member has its own mixture and projection.
+        cohort: For siamese: how many typical faces of the training people lower the scores of
+            photos that are close to them; 0: none, and none where there are too few people.
         align: `landmarks` finds the face in every photo and aligns it; `none` takes photos as they
             are, already framed as LFW's are.
         frame_px: The crop is `crop_px` of every `frame_px` of the frame's side.
@@ -130,6 +149,8 @@ class TrainConfig:
     margin: Annotated[float, Meta(ge=0, le=2)] | None = None
     singletons: Singletons = "classes"
     image_size: Annotated[int, Meta(ge=64, le=224)] = 128
+    members: Parts = (1.0, 0.6875)
+    cohort: Annotated[int, Meta(ge=0, le=4096)] = 256
     align: Align = "landmarks"
     frame_px: Annotated[int, Meta(ge=16, le=4096)] = 250
     crop_px: Annotated[int, Meta(ge=16, le=1024)] = 128
@@ -233,7 +254,10 @@ class TrainConfig:
 
     def to_table(self) -> dict[str, Any]:
         """Return the settings that have a value, by name."""
-        table = dataclasses.asdict(self)
+        table = {
+            **dataclasses.asdict(self),
+            "members": list(self.members),
+        }  # as TOML and JSON have it
         return {name: value for name, value in table.items() if value is not None}
 
     def replace(self, **changes: Any) -> "TrainConfig":

@@ -61,6 +61,13 @@ class StartingBundle(msgspec.Struct, frozen=True):
     network_sha256: str = ""
 
 
+class RecordedSettings(msgspec.Struct, frozen=True):
+    """The settings of a training that decide what its network looks like."""
+
+    members: tuple[Finite, ...] = (1.0,)  # here and below: those of older bundles
+    cohort: Count = 0
+
+
 class TrainingRecord(msgspec.Struct, frozen=True):
     """How the network was trained; `finished` is a time in ISO 8601, UTC."""
 
@@ -72,6 +79,7 @@ class TrainingRecord(msgspec.Struct, frozen=True):
     epochs: Count | None = None
     finished: str = ""
     init: StartingBundle | None = None
+    config: RecordedSettings = RecordedSettings()
 
 
 class IdentityCounts(msgspec.Struct, frozen=True):

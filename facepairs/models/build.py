@@ -1,6 +1,6 @@
 """Build a network by the name of its architecture."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -9,7 +9,7 @@ from keras import layers
 from facepairs.models.augment import RandomFace
 from facepairs.models.difference import difference_head
 from facepairs.models.eigenfaces import eigenface_head
-from facepairs.models.fisher.tower import fisher_tower
+from facepairs.models.fisher.tower import PROJECTOR, fisher_tower
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.losses.binary import BinaryLogit
 from facepairs.models.losses.build import build_loss
@@ -35,6 +35,8 @@ def build_network(
     augment: float,
     erase: float = 0.0,
     loss: str = "in-batch",
+    members: Sequence[float] = (1.0,),
+    cohort: int = 0,
     **loss_settings: Any,
 ) -> Network:
     """Build a network with new weights, drawn from Keras's global seed.
@@ -46,6 +48,8 @@ def build_network(
         augment: Strength of the augmentation, 0 to 2.
         erase: Side of the erased square as a share of the image's side.
         loss: Name of the objective, for embedding networks only.
+        members: For siamese only: the parts of the image that its members see, see `fisher_tower`.
+        cohort: For siamese only: the size of the cohort, likewise.
         **loss_settings: Further arguments of `build_loss`, for embedding networks only.
 
     Returns:
@@ -58,10 +62,13 @@ def build_network(
         raise ValueError(f"model {name!r} at {image_px} pixels; known: {', '.join(MODELS)}")
     network, build_head = MODELS[name]
     prepare = _prepare(crop_px, image_px)
-    head = build_head(image_px)  # before the objective: the weights must not depend on it
+    # Before the objective: the weights must not depend on it.
+    siamese = name == "siamese"
+    head = fisher_tower(image_px, members, cohort) if siamese else build_head(image_px)
+    learnt = head.get_layer(PROJECTOR) if siamese else head  # what the objective sees
     objective: keras.Layer = BinaryLogit()
     if network.kind == "embedding":
-        objective = build_loss(loss, head.output_shape[-1], **loss_settings)
+        objective = build_loss(loss, learnt.output_shape[-1], **loss_settings)
     augmentation = RandomFace(augment, erase)
     return network(name, crop_px, image_px, prepare, augmentation, head, objective)
 

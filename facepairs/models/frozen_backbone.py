@@ -10,7 +10,13 @@ from typing import Any
 import keras
 from keras import ops
 
-from facepairs.models.fisher.tower import BACKBONE, MIRROR, PROJECTOR
+from facepairs.models.fisher.tower import (
+    BACKBONE,
+    MIRROR,
+    PROJECTOR,
+    FusedBackbone,
+    embed_vectors,
+)
 from facepairs.models.network import EmbeddingNetwork, embedding_loss, pair_cosines
 from facepairs.models.step_random import StepRandom
 from facepairs.support.random_streams import Stream
@@ -46,9 +52,7 @@ class FeatureHead:
 
     def embeddings(self, inputs: Any) -> Any:
         """Embed float16[N, F] features: float32[N, D], rows of length 1."""
-        project, features = self.head.get_layer(PROJECTOR), ops.cast(inputs, "float32")
-        both = project(features) + project(self._mirrored(features))
-        return ops.normalize(both, axis=-1, order=2)
+        return embed_vectors(self.head, ops.cast(inputs, "float32"))
 
     def scores(self, inputs: Any) -> Any:
         """Score pairs of features: float16[2·B, F] → float32[B]."""
@@ -89,7 +93,8 @@ class FrozenBackboneNetwork(EmbeddingNetwork):
 
     def features(self, images: Any) -> Any:
         """Return the backbone's features of uint8[N, crop_px, crop_px, 3]: float16[N, F]."""
-        return ops.cast(self.head.get_layer(BACKBONE)(self.preprocess(images)), "float16")
+        describe = FusedBackbone(self.head.get_layer(BACKBONE))
+        return ops.cast(describe(self.preprocess(images)), "float16")
 
     def feature_head(self) -> FeatureHead:
         """Return what trains on precomputed features; it shares this network's weights."""

@@ -125,7 +125,7 @@ def create_network(data: TrainingData) -> Network:
     photos = data.index.image_counts[data.split.training]
     return build_network(
         config.model, config.crop_px, config.image_size, config.augment, config.erase,
-        photos=photos, **config.loss_settings,
+        members=config.members, cohort=config.cohort, photos=photos, **config.loss_settings,
     )  # fmt: skip
 
 

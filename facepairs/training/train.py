@@ -13,13 +13,16 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
 from facepairs.images.crop_plan import CropPlan
+from facepairs.models.frozen_backbone import FrozenBackboneNetwork
+from facepairs.pipeline.dataset import InputSource
+from facepairs.pipeline.features import FeatureStore
 from facepairs.support.clock import running_s
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.progress import MessageCallback
 from facepairs.training.distributed.context import DistributedContext
 from facepairs.training.distributed.startup import connect_devices, translate_lost_worker
 from facepairs.training.export.trained_bundle import calibrate_on_pairs, write_trained_bundle
-from facepairs.training.fitting.fisher import delete_features
+from facepairs.training.fitting.fisher import delete_features, fit_cohort
 from facepairs.training.inputs.pair_cache import open_training_cache
 from facepairs.training.inputs.store import open_store
 from facepairs.training.inputs.training_data import TrainingData, limit_batch_size
@@ -88,7 +91,7 @@ def train(
         else:
             interrupted = False
             if context.is_chief:
-                bundle = _write_bundle(session, validator)
+                bundle = _write_bundle(session, validator, source)
         context.shutdown()
         report = _report(session, interrupted, bundle)
         if bundle:
@@ -140,7 +143,7 @@ def _open_data(
     return TrainingData(limit_batch_size(config, split), index, plan, split, store, cache)
 
 
-def _write_bundle(session: Session, validator: Validator) -> Path:
+def _write_bundle(session: Session, validator: Validator, source: InputSource) -> Path:
     """Save the final state and write the bundle of the kept epoch; return its folder."""
     data, state, options = session.data, session.state, session.options
     if not session.kept_row:  # a model without epochs
@@ -149,13 +152,18 @@ def _write_bundle(session: Session, validator: Validator) -> Path:
     state.warning = describe_collapse(row["val_auc"], row["val_score_spread"])
     session.save()  # export rounds the weights; a longer run continues from these
     session.report(f"exporting{_describe_kept(session)}")
+    network = session.network_for_export()
+    if isinstance(network, FrozenBackboneNetwork) and isinstance(source, FeatureStore):
+        photos = data.index.first[data.split.training]
+        if fit_cohort(network, source, photos, data.config.seed):
+            options.log("fitted the cohort of typical faces")
     calibration = options.calibration
     fit_calibration = calibrate_on_pairs(
         data.index, data.calibration_pairs(), options.progress("calibrating")
     )
     write_trained_bundle(
         session.run.bundle_path,
-        session.network_for_export(),
+        network,
         data.plan,
         _identities(session),
         _manifest_entry(session),

@@ -19,8 +19,9 @@ MAX_CONFIG_BYTES = 2**20
 MAX_WEIGHT_BYTES = 2**30
 LAYERS = frozenset(
     (
-        "BatchNormalization", "Conv2D", "Dense", "Flatten", "InputLayer", "MaxPooling2D", "ReLU",
-        "Rescaling", "Resizing", "Subtract", "UnitNormalization", "Functional", "Sequential",
+        "BatchNormalization", "Concatenate", "Conv2D", "Dense", "Flatten", "InputLayer",
+        "MaxPooling2D", "ReLU", "Rescaling", "Resizing", "Subtract", "UnitNormalization",
+        "Functional", "Sequential",
     )
 )  # fmt: skip
 OPERATIONS = frozenset(("keras.src.ops.numpy", "keras.src.ops.nn"))  # arithmetic
@@ -28,7 +29,7 @@ PARTS = frozenset(
     ("DTypePolicy", "GlorotUniform", "HeNormal", "Ones", "Zeros", "Constant", "__keras_tensor__",
      "__slice__", "__ellipsis__")
 )  # fmt: skip
-OURS = frozenset(("DenseDescriptors", "FisherVector", "MirroredVector"))
+OURS = frozenset(("CohortDimension", "DenseDescriptors", "FisherVector", "MirroredVector"))
 
 
 def check_keras_file(data: bytes) -> None:

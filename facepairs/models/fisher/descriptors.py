@@ -70,11 +70,25 @@ def orientation_kernel() -> Kernel:
 
 @keras.saving.register_keras_serializable("facepairs")
 class DenseDescriptors(keras.Layer):  # type: ignore[misc]
-    """Compute the descriptors of images whose side is a multiple of 16, at least 96."""
+    """Compute the descriptors of the central part of images, enlarged to the size of the images.
+
+    Args:
+        part_px: Side of the central part; None for the whole image. It leaves equally many pixels
+            on both sides.
+        **kwargs: Those of `keras.Layer`.
+    """
+
+    def __init__(self, part_px: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.part_px = part_px
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "part_px": self.part_px}
 
     def call(self, images: Any) -> Any:
+        """Compute descriptors of images whose side is a multiple of 16, at least 96."""
         scales = []
-        for gray, step in _pyramid(images):
+        for gray, step in _pyramid(images, self.part_px):
             roots, scale = _cells(gray, step)
             count = roots.shape[1] - (GRID - 1) * CELL
             grid = [
@@ -101,7 +115,7 @@ class DenseDescriptors(keras.Layer):  # type: ignore[misc]
         width = basis.shape[1]
         kernel = ops.reshape(basis, (GRID, GRID, ORIENTATIONS, width))
         scales = []
-        for gray, step in _pyramid(images):
+        for gray, step in _pyramid(images, self.part_px):
             roots, scale = _cells(gray, step)
             # Keras has no convolution with both strides and dilation.
             projected = tf.nn.conv2d(roots, kernel, step, "VALID", dilations=CELL) * scale
@@ -113,13 +127,16 @@ class DenseDescriptors(keras.Layer):  # type: ignore[misc]
         return shape[0], len(positions(int(shape[1] or 0))), LENGTH
 
 
-def _pyramid(images: Any) -> Iterator[tuple[Any, int]]:
-    """Yield the gray image at each scale, float32[N, side, side, 1], and the scale's step."""
+def _pyramid(images: Any, part_px: int | None) -> Iterator[tuple[Any, int]]:
+    """Yield the gray part at each scale, float32[N, side, side, 1], and the scale's step."""
     px = images.shape[1]
     # A convolution along the lines, whose every three numbers are a pixel: needs no transposition.
     lines = ops.reshape(images, (-1, px, 3 * px, 1))
     luma = np.array(LUMA, np.float32).reshape(1, 3, 1, 1)
     gray = ops.conv(lines, luma, strides=(1, 3), padding="valid")
+    if part_px and part_px < px:
+        start, end = (px - part_px) // 2, (px + part_px) // 2
+        gray = ops.image.resize(gray[:, start:end, start:end], (px, px), "bilinear")
     by_side = {px: gray}
     for eighths, step in SCALES:
         side = px * eighths // 8

@@ -3,6 +3,10 @@
     image → DenseDescriptors → FisherVector ┬→ projection → length 1 ┬→ sum → length 1
                                             └→ MirroredVector → …  ──┘
 
+A tower may have several members, each with its own descriptors (of a smaller part of the image),
+mixture and projection. Their vectors are concatenated, and so are their embeddings of length 1:
+the cosine of two embeddings is about the mean of the members' cosines.
+
 The backbone, up to the vector, is fitted once to training faces without labels
 (`FisherVector.set_mixture`). An image's vector can therefore be computed once and stored, and
 training only updates the projection.
@@ -12,6 +16,7 @@ References:
     with a hinge loss on pairs.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -28,8 +33,11 @@ from facepairs.models.fisher.descriptors import (
 )
 
 GAUSSIANS, COMPONENTS, DIMENSIONS = 256, 48, 128
+NEAREST = 16  # members of the cohort that a photo is compared with
+BASE, SLOPE = 0.5, 2.0  # of the dimension that `CohortDimension` appends
 # Names of the tower's layers, also in saved models.
-BACKBONE, MIRROR, PROJECTOR = "describe", "mirror", "project"
+BACKBONE, MIRROR, PROJECTOR, PROJECTION = "describe", "mirror", "project", "projection"
+COHORT = "cohort"
 MAX_LOG_RATIO = 46.0  # of the shares of a descriptor
 
 Floats = npt.NDArray[np.floating]
@@ -194,54 +202,124 @@ def fold_descriptors(descriptors: Floats) -> Floats:
 
 @keras.saving.register_keras_serializable("facepairs")
 class MirroredVector(keras.Layer):  # type: ignore[misc]
-    """Return the vectors of the mirrored images: [N, 2·K·(C + 2)] in and out.
+    """Return the vectors of the mirrored images: [N, members·2·K·(C + 2)] in and out.
 
     They are the same numbers in another order, some with the other sign.
 
     Args:
         components: C.
+        members: How many vectors are concatenated.
         **kwargs: Those of `keras.Layer`.
     """
 
-    def __init__(self, components: int = COMPONENTS, **kwargs: Any) -> None:
+    def __init__(self, components: int = COMPONENTS, members: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.components = components
+        self.components, self.members = components, members
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "components": self.components}
+        own = {"components": self.components, "members": self.members}
+        return {**super().get_config(), **own}
 
     def call(self, vectors: Any) -> Any:
         signs = np.concatenate(
             [mirror_signs(self.components), np.ones(self.components + 2, np.float32)]
         )
-        halves = ops.reshape(vectors, (-1, 2, vectors.shape[1] // 2 // len(signs), len(signs)))
+        pairs = vectors.shape[1] // self.members // 2 // len(signs)  # of mirrored Gaussians
+        halves = ops.reshape(vectors, (-1, 2, pairs, len(signs)))
         swapped = ops.concatenate([halves[:, 1:], halves[:, :1]], axis=1)  # `flip` is slow in ONNX
         swapped = swapped * ops.cast(signs, vectors.dtype)
         return ops.reshape(swapped, (-1, vectors.shape[1]))
+
+
+@keras.saving.register_keras_serializable("facepairs")
+class CohortDimension(keras.Layer):  # type: ignore[misc]
+    """Append a number that lowers the cosines of faces that resemble many others.
+
+    Some faces are close to everybody, and strangers among them pass too often. Normalising scores
+    with a cohort subtracts from the score s of two photos how close each one is to the nearest
+    members of a cohort: s - (m + m') / 2. Here a dimension BASE - SLOPE · (m - mean) is appended
+    to embeddings of length 1, which are scaled to length 1 again. The cosine of two is then about
+    that normalised score, up to scale and offset.
+
+    The weights are not trained by gradient descent; until `set_cohort`, no order of scores changes.
+
+    Args:
+        size: Members of the cohort.
+        **kwargs: Those of `keras.Layer`.
+
+    References:
+        Auckenthaler, Carey and Lloyd-Thomas, "Score Normalization for Text-Independent Speaker
+        Verification Systems", Digital Signal Processing 10, 2000; here with the cohort's nearest
+        members, for both sides.
+    """
+
+    def __init__(self, size: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.trainable = False
+        self.size = size
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "size": self.size}
+
+    def build(self, shape: Any) -> None:
+        self.cohort = self.add_weight(shape=(shape[-1], self.size), initializer="zeros")
+        self.mean = self.add_weight(shape=(), initializer="zeros")
+
+    def set_cohort(self, cohort: Floats, embeddings: Floats) -> None:
+        """Set the weights.
+
+        Args:
+            cohort: float[size, D], rows of length 1.
+            embeddings: float[N, D], rows of length 1; their mean closeness is subtracted.
+        """
+        self.cohort.assign(cohort.T)
+        self.mean.assign(ops.mean(self._closeness(embeddings)))
+
+    def _closeness(self, embeddings: Any) -> Any:
+        """Return the mean cosine with the nearest members of the cohort: [N, D] → [N, 1]."""
+        nearest, _ = ops.top_k(ops.matmul(embeddings, self.cohort), min(NEAREST, self.size))
+        return ops.mean(nearest, axis=1, keepdims=True)
+
+    def call(self, embeddings: Any) -> Any:
+        last = BASE - SLOPE * (self._closeness(embeddings) - self.mean)
+        return ops.normalize(ops.concatenate([embeddings, last], axis=1), axis=-1, order=2)
 
 
 class FusedBackbone(keras.Layer):  # type: ignore[misc]
     """Compute what `DenseDescriptors` and `FisherVector` do, in one fast step, for inference.
 
     Args:
-        backbone: The model of these two layers, whose weights are used.
+        backbone: The model of these layers, whose weights are used.
     """
 
     def __init__(self, backbone: keras.Model) -> None:
         super().__init__()
-        _, self.descriptors, self.fisher = backbone.layers
+        self.descriptors = [x for x in backbone.layers if isinstance(x, DenseDescriptors)]
+        self.fishers = fisher_layers(backbone)
 
     def call(self, images: Any) -> Any:
-        return self.fisher.encode(self.descriptors.project(images, self.fisher.projection[0]))
+        vectors = [
+            fisher.encode(descriptors.project(images, fisher.projection[0]))
+            for descriptors, fisher in zip(self.descriptors, self.fishers, strict=True)
+        ]
+        return vectors[0] if len(vectors) == 1 else ops.concatenate(vectors, axis=1)
 
 
-def fisher_tower(image_px: int) -> keras.Model:
-    """Build the tower: float32[N, image_px, image_px, 3] → float32[N, 128], rows of length 1.
+def fisher_layers(backbone: keras.Model) -> list[FisherVector]:
+    """Return the layers that hold the members' mixtures, in the order of the vectors."""
+    return [layer for layer in backbone.layers if isinstance(layer, FisherVector)]
 
-    An embedding is the normalised sum of those of the image and its mirror image.
+
+def fisher_tower(image_px: int, parts: Sequence[float] = (1.0,), cohort: int = 0) -> keras.Model:
+    """Build the tower: float32[N, image_px, image_px, 3] → float32[N, members·128].
+
+    Rows have length 1; with a cohort they are one number longer. An embedding is the normalised
+    sum of those of the image and its mirror image.
 
     Args:
         image_px: A multiple of 16, at least 96.
+        parts: For each member, the share of the image's side that it sees, in the centre.
+        cohort: Size of the cohort, see `CohortDimension`; 0 for none.
 
     Raises:
         ValueError: For another size.
@@ -249,18 +327,48 @@ def fisher_tower(image_px: int) -> keras.Model:
     if image_px < SMALLEST_PX or image_px % 16:
         raise ValueError(f"image_px is {image_px}; known: multiples of 16 from {SMALLEST_PX} on")
     image = keras.Input((image_px, image_px, 3), name="image")
-    vector = FisherVector(image_px)(DenseDescriptors()(image))
+    vectors = [
+        FisherVector(image_px)(DenseDescriptors(_part_px(image_px, x))(image)) for x in parts
+    ]
+    vector = vectors[0] if len(parts) == 1 else layers.Concatenate()(vectors)
     describe = keras.Model(image, vector, name=BACKBONE, trainable=False)
-    features = keras.Input(vector.shape[1:], name="vector")
-    projected = layers.Dense(DIMENSIONS, name="projection")(features)
-    project = keras.Model(features, layers.UnitNormalization()(projected), name=PROJECTOR)
-    embedding = _embed(describe(image), project, MirroredVector(name=MIRROR))
+    project = _projector(vector.shape[1], len(parts))
+    mirror = MirroredVector(members=len(parts), name=MIRROR)
+    dimension = CohortDimension(cohort, name=COHORT) if cohort else None
+    embedding = _embed(describe(image), project, mirror, dimension)
     return keras.Model(image, embedding, name="fisher_tower")
 
 
-def _embed(vector: Any, project: keras.Model, mirror: keras.Layer) -> Any:
+def _part_px(image_px: int, share: float) -> int | None:
+    """Return the side of a member's part, which leaves equally many pixels on both sides."""
+    return None if share == 1 else 2 * round(image_px * share / 2)
+
+
+def _projector(width: int, members: int) -> keras.Model:
+    """Build the projections: the members' vectors, float32[N, width] → rows of length 1."""
+    features = keras.Input((width,), name="vector")
+    vectors = [features] if members == 1 else ops.split(features, members, axis=1)
+    parts = [
+        layers.UnitNormalization()(layers.Dense(DIMENSIONS, name=name)(vector))
+        for name, vector in zip(_projection_names(members), vectors, strict=True)
+    ]
+    if members > 1:
+        parts = [layers.UnitNormalization()(layers.Concatenate()(parts))]
+    return keras.Model(features, parts[0], name=PROJECTOR)
+
+
+def embed_vectors(tower: keras.Model, vectors: Any) -> Any:
+    """Return the embeddings of vectors, as the tower computes them."""
+    parts = {part.name: part for part in tower.layers}
+    return _embed(vectors, parts[PROJECTOR], parts[MIRROR], parts.get(COHORT))
+
+
+def _embed(
+    vector: Any, project: keras.Model, mirror: keras.Layer, cohort: keras.Layer | None
+) -> Any:
     """Return the normalised sum of the embeddings of an image and its mirror image."""
-    return layers.UnitNormalization()(project(vector) + project(mirror(vector)))
+    embedding = layers.UnitNormalization()(project(vector) + project(mirror(vector)))
+    return cohort(embedding) if cohort else embedding
 
 
 def fused(model: keras.Model) -> keras.Model:
@@ -276,20 +384,29 @@ def fused(model: keras.Model) -> keras.Model:
         if {BACKBONE, MIRROR, PROJECTOR} <= {part.name for part in getattr(tower, "layers", ())}:
             image = model.get_layer("prepare")(model.inputs[0], training=False)
             vector = FusedBackbone(tower.get_layer(BACKBONE))(image)
-            embedding = _embed(vector, tower.get_layer(PROJECTOR), tower.get_layer(MIRROR))
-            return keras.Model(model.inputs[0], embedding, name=model.name)
+            return keras.Model(model.inputs[0], embed_vectors(tower, vector), name=model.name)
     return model
 
 
-def set_projection(tower: keras.Model, mean: Floats, directions: Floats) -> None:
-    """Set the projection to x → directions · (x - mean).
+def _projection_names(members: int) -> list[str]:
+    return [PROJECTION, *(f"{PROJECTION}_{number}" for number in range(1, members))]
+
+
+def projections(tower: keras.Model) -> list[layers.Dense]:
+    """Return the members' projections, in the order of the vectors; none for another network."""
+    projector = next((part for part in tower.layers if part.name == PROJECTOR), None)
+    found = {layer.name: layer for layer in projector.layers} if projector else {}
+    return [found[name] for name in _projection_names(len(found)) if name in found]
+
+
+def set_projection(dense: layers.Dense, mean: Floats, directions: Floats) -> None:
+    """Set a member's projection to x → directions · (x - mean).
 
     Args:
-        tower: A Fisher tower; its projection is changed.
+        dense: One of `projections`; it is changed.
         mean: float[D].
         directions: float[K, D], K at most 128; further coordinates are 0.
     """
-    dense = tower.get_layer(PROJECTOR).get_layer("projection")
     kernel = np.zeros((directions.shape[1], DIMENSIONS))
     kernel[:, : len(directions)] = directions.T
     dense.set_weights([kernel, -mean @ kernel])

@@ -15,10 +15,13 @@ import tensorflow as tf
 
 from facepairs.models.fisher.tower import (
     BACKBONE,
+    COHORT,
     DIMENSIONS,
     FisherVector,
+    fisher_layers,
     fold_descriptors,
     mirror_signs,
+    projections,
     set_projection,
 )
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
@@ -39,6 +42,7 @@ from facepairs.training.fitting.sampling import Images, sample_images
 SAMPLE_IMAGES, DESCRIPTORS_PER_IMAGE = 2_000, 25  # 50,000 descriptors determine the mixture
 PROJECTION_IMAGES = 12_000  # whose features the projection starts from
 ITERATIONS, MIN_VARIANCE = 12, 1e-2
+COHORT_PEOPLE = 4  # training people for each member of the cohort, at least
 FEATURES_FILE = "vectors-*.npy"  # in the run folder, during training
 BATCH_SIZE = 64
 
@@ -52,7 +56,7 @@ def fit_mixture(
     seed: int,
     progress: ProgressCallback = ignore_progress,
 ) -> None:
-    """Fit the backbone: the components of local descriptors and a mixture of Gaussians.
+    """Fit the backbone: for each member, components of local descriptors and Gaussians.
 
     Args:
         network: The network, whose backbone is set.
@@ -61,11 +65,19 @@ def fit_mixture(
         seed: Seed of the samples and of the mixture's start.
         progress: Counts batches of images and iterations, which take about as long.
     """
-    layer = _fisher_layer(network)
+    layers = fisher_layers(network.head.get_layer(BACKBONE))
     images = sample_images(images, SAMPLE_IMAGES, seed, Stream.FISHER_SAMPLE)
     batches = -(-len(images) // BATCH_SIZE)
-    count = Counter(progress, batches + ITERATIONS)
-    sample, positions = _sample_descriptors(network, store, images, seed, count)
+    count = Counter(progress, len(layers) * (batches + ITERATIONS))
+    for layer in layers:
+        sample, positions = _sample_descriptors(network, layer, store, images, seed, count)
+        _fit_member(layer, sample, positions, seed, count)
+
+
+def _fit_member(
+    layer: FisherVector, sample: Floats, positions: Floats, seed: int, count: Counter
+) -> None:
+    """Fit the components and the mixture of one member to a sample of its descriptors."""
     both = fold_descriptors(sample)
     bases, offset = _components(both, layer.components // 2)
     projected = np.einsum("nsj,sjc->nsc", both, bases)
@@ -182,12 +194,12 @@ def delete_features(folder: Path) -> None:
 def start_projection(
     network: FrozenBackboneNetwork, features: FeatureStore, images: Images, seed: int
 ) -> None:
-    """Set the projection to whitened principal components of the training images' features.
+    """Set the projections to whitened principal components of the training images' features.
 
     Each direction gets the variance 1 / 128, so embeddings have a length of about one.
 
     Args:
-        network: The network, whose projection is set.
+        network: The network, whose projections are set.
         features: The features of all images.
         images: int64[N], numbers of the training images, rising.
         seed: Seed of the sample and of the randomized decomposition.
@@ -195,29 +207,63 @@ def start_projection(
     from sklearn.decomposition import PCA
 
     sample = sample_images(images, PROJECTION_IMAGES, seed, Stream.FISHER_SAMPLE)
-    points = np.asarray(features.vectors[sample], np.float32)
-    count = min(DIMENSIONS, max(1, len(points) - 1))
-    pca = PCA(count, svd_solver="randomized", iterated_power=2, random_state=seed).fit(points)
-    deviations = np.sqrt(pca.explained_variance_ * DIMENSIONS)
-    kept = deviations > 1e-3 * deviations[0]
-    set_projection(network.head, pca.mean_, (pca.components_ / deviations[:, None])[kept])
+    members = projections(network.head)
+    width = features.vectors.shape[1] // len(members)
+    for number, projection in enumerate(members):
+        member = features.vectors[:, number * width : (number + 1) * width]
+        points = np.asarray(member[sample], np.float32)
+        count = min(DIMENSIONS, max(1, len(points) - 1))
+        pca = PCA(count, svd_solver="randomized", iterated_power=2, random_state=seed).fit(points)
+        deviations = np.sqrt(pca.explained_variance_ * DIMENSIONS)
+        kept = deviations > 1e-3 * deviations[0]
+        set_projection(projection, pca.mean_, (pca.components_ / deviations[:, None])[kept])
 
 
-def _fisher_layer(network: FrozenBackboneNetwork) -> FisherVector:
-    """Return the backbone's layer that holds the mixture."""
-    layers = network.head.get_layer(BACKBONE).layers
-    (layer,) = [layer for layer in layers if isinstance(layer, FisherVector)]
-    return layer
+def fit_cohort(
+    network: FrozenBackboneNetwork, features: FeatureStore, photos: Images, seed: int
+) -> bool:
+    """Set the cohort to the centres of clusters of the training people's embeddings.
+
+    Args:
+        network: The trained network, whose cohort is set.
+        features: The features of all images.
+        photos: int64[N], one training image of each person.
+        seed: Seed of the clusters' start.
+
+    Returns:
+        False if the network has no cohort or the people are too few; then nothing is changed.
+    """
+    from sklearn.cluster import KMeans
+
+    cohort = next((part for part in network.head.layers if part.name == COHORT), None)
+    if cohort is None or len(photos) < COHORT_PEOPLE * cohort.size:
+        return False
+    head = network.feature_head()
+    batches = np.array_split(photos, -(-len(photos) // BATCH_SIZE))
+    rows = [np.asarray(head.embeddings(features.vectors[batch])) for batch in batches]
+    embeddings = _unit(np.concatenate(rows)[:, :-1])  # without the dimension of the cohort
+    centres = KMeans(cohort.size, n_init=1, random_state=seed).fit(embeddings).cluster_centers_
+    cohort.set_cohort(_unit(centres), embeddings)
+    return True
+
+
+def _unit(rows: Floats) -> Floats:
+    unit: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit
 
 
 def _sample_descriptors(
-    network: FrozenBackboneNetwork, store: Store, images: Images, seed: int, counter: Counter
+    network: FrozenBackboneNetwork,
+    layer: FisherVector,
+    store: Store,
+    images: Images,
+    seed: int,
+    counter: Counter,
 ) -> tuple[Floats, Floats]:
-    """Draw descriptors of every image and their positions: float32[S, 128], float32[S, 2]."""
+    """Draw a member's descriptors of every image and their positions: float32[S, 128 and 2]."""
     from keras import Model
 
     backbone = network.head.get_layer(BACKBONE)
-    layer = _fisher_layer(network)
     describe = Model(backbone.input, layer.input)
     compiled = tf.function(lambda pixels: describe(network.preprocess(pixels)), autograph=False)
     per_image = DESCRIPTORS_PER_IMAGE * max(1, SAMPLE_IMAGES // len(images))

@@ -23,7 +23,7 @@ def settings_from_bundle(settings: dict[str, Any]) -> dict[str, Any]:
         settings: Fields of TrainConfig that were given, `init` among them.
 
     Returns:
-        The settings with model, image size and crop of the bundle.
+        The settings with model, image size, members, cohort and crop of the bundle.
 
     Raises:
         BadBundle: Training cannot start from the bundle.
@@ -46,6 +46,9 @@ def settings_from_bundle(settings: dict[str, Any]) -> dict[str, Any]:
         "frame_px": bundle.framing.frame_px,
         "crop_px": bundle.framing.crop_px,
     }
+    if bundle.model == "siamese":
+        fixed["members"] = list(bundle.training.config.members)
+        fixed["cohort"] = bundle.training.config.cohort
     for name, value in fixed.items():
         if settings.get(name, value) != value:
             raise BadConfig(

@@ -43,7 +43,8 @@ class TensorBoardLog(keras.callbacks.Callback):  # type: ignore[misc]
         self._writer = tf.summary.create_file_writer(str(folder))
         self._monitor = monitor
         self._grid = grid
-        self._settings = settings
+        # TensorBoard shows no lists.
+        self._settings = {k: str(x) if isinstance(x, list) else x for k, x in settings.items()}
         self._epoch = self._detailed_epoch = 0
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:

@@ -19,6 +19,7 @@ from facepairs.models.fisher.tower import (
     fisher_tower,
     fold_descriptors,
     mirror_signs,
+    projections,
     set_projection,
 )
 from facepairs.models.frozen_backbone import FeatureHead
@@ -167,7 +168,8 @@ def test_the_projection_starts_as_set_and_nothing_else_is_trained():
     wide = tower.get_layer("describe").output_shape[-1]
     rng = np.random.default_rng(3)
     mean, directions = rng.normal(size=wide) / 100, rng.normal(size=(7, wide))
-    set_projection(tower, mean, directions)
+    (projection,) = projections(tower)
+    set_projection(projection, mean, directions)
     vector = np.asarray(tower.get_layer("describe")(faces(2)))
     expected = (vector - mean) @ directions.T
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)

@@ -1,0 +1,176 @@
+"""A Fisher network of several members: each sees its part, and the embeddings are concatenated."""
+
+import io
+
+import keras
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from test_fisher import faces, photos
+
+from facepairs.models.build import build_network
+from facepairs.models.export.keras_file import check_keras_file
+from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
+from facepairs.models.fisher.descriptors import DenseDescriptors, positions
+from facepairs.models.fisher.tower import (
+    BACKBONE,
+    BASE,
+    COHORT,
+    SLOPE,
+    CohortDimension,
+    fisher_layers,
+    fisher_tower,
+    projections,
+)
+
+PARTS = (1.0, 0.75, 0.5)
+
+
+@pytest.fixture(scope="module")
+def network():
+    made = build_network("siamese", 96, 96, augment=0.0, members=PARTS)
+    for layer in fisher_layers(made.head.get_layer(BACKBONE)):  # as close as in a fitted mixture
+        layer.deviations.assign(np.full(layer.deviations.shape, 0.2, np.float32))
+        layer.means.assign(layer.means * 4)
+    return made
+
+
+def single_member(network, number):
+    """Return a tower of one member with the weights of one of several."""
+    tower = fisher_tower(96, PARTS[number : number + 1])
+    fishers = fisher_layers(network.head.get_layer(BACKBONE))
+    fisher_layers(tower.get_layer(BACKBONE))[0].set_weights(fishers[number].get_weights())
+    projections(tower)[0].set_weights(projections(network.head)[number].get_weights())
+    return tower
+
+
+def test_the_parts_are_the_centre_enlarged():
+    images = faces(2, 96)
+    part = keras.ops.image.resize(images[:, 12:84, 12:84], (96, 96), "bilinear")
+    expected = np.asarray(DenseDescriptors()(part))
+    assert np.asarray(DenseDescriptors(part_px=72)(images)) == pytest.approx(expected, abs=1e-4)
+    assert expected.shape[1] == len(positions(96))
+
+
+def test_an_embedding_is_the_concatenation_of_the_members(network):
+    images = faces(4, 96)
+    got = np.asarray(network.head(images)).reshape(4, len(PARTS), 128)
+    assert np.linalg.norm(got, axis=(1, 2)) == pytest.approx(1, abs=1e-5)
+    for number in range(len(PARTS)):
+        expected = np.asarray(single_member(network, number)(images))
+        own = got[:, number] / np.linalg.norm(got[:, number], axis=1, keepdims=True)
+        assert own == pytest.approx(expected, abs=1e-4)
+
+
+def test_members_weigh_about_the_same(network):
+    shares = np.linalg.norm(np.asarray(network.head(faces(4))).reshape(4, 3, 128), axis=2)
+    assert shares == pytest.approx(1 / np.sqrt(3), rel=0.1)
+
+
+def test_features_and_images_have_the_same_scores_and_mirroring_changes_nothing(network):
+    left, right = photos(3, 1), photos(3, 2)
+    features = network.features(np.concatenate([left, right]))
+    assert features.shape == (6, network.feature_count)
+    scores = np.asarray(network.feature_head().scores(features))
+    model = network.inference_model()
+    expected = (np.asarray(model(left)) * np.asarray(model(right))).sum(axis=1)
+    assert scores == pytest.approx(expected, abs=1e-2)
+    assert np.asarray(model(left[:, :, ::-1])) == pytest.approx(np.asarray(model(left)), abs=1e-5)
+
+
+def test_projections_of_eight_bits_survive_export_at_every_optimisation_level(network):
+    round_weights(network.head)
+    kernels = [np.asarray(dense.kernel) for dense in projections(network.head)]
+    for kernel in kernels:
+        assert all(len(np.unique(np.abs(column))) <= 128 for column in kernel.T[:5])
+    round_weights(network.head)
+    again = [np.asarray(dense.kernel) for dense in projections(network.head)]
+    assert all(np.array_equal(a, b) for a, b in zip(kernels, again, strict=True))
+
+    model = network.inference_model()
+    data, difference = export_onnx(model, "embedding")
+    assert difference < 1e-4
+    stored = onnx.load_model_from_string(data).graph.initializer
+    eight = [tensor for tensor in stored if tensor.data_type == onnx.TensorProto.INT8]
+    assert len(eight) == len(PARTS)
+    assert len(data) < 1.2 * sum(kernel.size for kernel in kernels)
+    expected = np.asarray(model(photos(3)))
+    levels = onnxruntime.GraphOptimizationLevel
+    for level in (
+        levels.ORT_DISABLE_ALL,
+        levels.ORT_ENABLE_BASIC,
+        levels.ORT_ENABLE_EXTENDED,
+        levels.ORT_ENABLE_ALL,
+    ):
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = level
+        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        (rows,) = session.run(None, {"image": photos(3)})
+        assert rows == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_keras_file_is_small_and_loads(network, tmp_path):
+    round_weights(network.head)
+    model = network.inference_model()
+    data = keras_bytes(model)
+    check_keras_file(data)
+    assert len(data) < 1.7 * sum(dense.kernel.numpy().size for dense in projections(network.head))
+    path = tmp_path / "model.keras"
+    path.write_bytes(io.BytesIO(data).getvalue())
+    loaded = keras.saving.load_model(path, safe_mode=True)
+    assert np.asarray(loaded(photos(2))) == pytest.approx(np.asarray(model(photos(2))), abs=1e-6)
+
+
+def unit(rows):
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def random_rows(count, seed):
+    return unit(np.random.default_rng(seed).normal(size=(count, 24)) + 0.5)
+
+
+def test_an_empty_cohort_changes_no_order():
+    rows = random_rows(6, 0)
+    got = np.asarray(CohortDimension(8)(rows))
+    assert got.shape == (6, 25)
+    assert got @ got.T == pytest.approx((rows @ rows.T + BASE**2) / (1 + BASE**2), abs=1e-6)
+
+
+def test_the_cohort_lowers_scores_of_faces_that_resemble_many():
+    rows, cohort = random_rows(200, 1), random_rows(8, 2)
+    layer = CohortDimension(8)
+    layer.build(rows.shape)
+    layer.set_cohort(cohort, rows)
+    got = np.asarray(layer(rows))
+    near = (rows @ cohort.T).mean(axis=1)  # fewer members than it compares with: all count
+    expected = unit(np.column_stack([rows, BASE - SLOPE * (near - near.mean())]))
+    assert got == pytest.approx(expected, abs=1e-5)
+    left, right = np.triu_indices(200, 1)
+    plain, normalised = ((x[left] * x[right]).sum(axis=1) for x in (rows, got))
+    wanted = plain - (near[left] + near[right]) / 2
+    assert np.corrcoef(wanted, normalised)[0, 1] > np.corrcoef(wanted, plain)[0, 1] + 0.02
+    assert np.corrcoef(wanted, normalised)[0, 1] > 0.95
+
+
+def test_a_network_with_a_cohort_exports_and_loads(tmp_path):
+    network = build_network("siamese", 96, 96, augment=0.0, members=(1.0, 0.5), cohort=20)
+    rows = unit(np.random.default_rng(3).normal(size=(60, 256)))
+    network.head.get_layer(COHORT).set_cohort(rows[:20], rows)
+    model = network.inference_model()
+    expected = np.asarray(model(photos(3)))
+    assert expected.shape == (3, 257)
+    features = network.features(photos(3))
+    assert np.asarray(network.feature_head().embeddings(features)) == pytest.approx(
+        expected, abs=2e-3
+    )
+    data, difference = export_onnx(model, "embedding")
+    assert difference < 1e-4
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    assert session.run(None, {"image": photos(3)})[0] == pytest.approx(expected, abs=1e-4)
+    path = tmp_path / "model.keras"
+    path.write_bytes(keras_bytes(model))
+    check_keras_file(path.read_bytes())
+    loaded = keras.saving.load_model(path, safe_mode=True)
+    assert np.asarray(loaded(photos(3))) == pytest.approx(expected, abs=1e-6)
+    assert network.objective(rows[:2, :256], rows[2:4], np.ones(2), [0, 1], [0, 1]) > 0
