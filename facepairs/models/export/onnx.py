@@ -208,5 +208,5 @@ def keras_bytes(model: keras.Model) -> bytes:
         model.save(path)
         with zipfile.ZipFile(path) as plain, zipfile.ZipFile(packed, "w") as small:
             for name in plain.namelist():
-                small.writestr(name, plain.read(name), zipfile.ZIP_DEFLATED, 9)
+                small.writestr(name, plain.read(name), zipfile.ZIP_DEFLATED, 6)
     return packed.getvalue()

@@ -173,4 +173,3 @@ def test_a_network_with_a_cohort_exports_and_loads(tmp_path):
     check_keras_file(path.read_bytes())
     loaded = keras.saving.load_model(path, safe_mode=True)
     assert np.asarray(loaded(photos(3))) == pytest.approx(expected, abs=1e-6)
-    assert network.objective(rows[:2, :256], rows[2:4], np.ones(2), [0, 1], [0, 1]) > 0
