@@ -35,6 +35,10 @@ def test_toml_round_trip(seed, share, image_size, skip):
         ({"minutes": 0}, "minutes is 0; use a number from 0.01"),
         ({"patience": 0}, "patience is 0; use a whole number from 1"),
         (
+            {"members": []},
+            "members is []; use a list of 1 to 4 numbers from 0.25 to 1",
+        ),
+        (
             {"several_share": 0},
             "several_share is 0; use a number above 0 up to 1 or one of na",
         ),
@@ -83,6 +87,7 @@ def test_settings_of_an_older_run_keep_their_meaning():
     assert config.length == [None, None, None]
     assert (config.margin, config.several_share) == (None, "natural")
     assert (config.align, config.validation_share) == ("none", 0.0)
+    assert (config.members, config.cohort) == ((1.0,), 0)
     assert config.max_epochs == 30
     assert from_saved(tomllib.loads(config.to_toml()), "config.toml") == config
 

@@ -6,11 +6,12 @@ from crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.models.build import build_network
-from facepairs.models.fisher.tower import BACKBONE, MIRROR, PROJECTOR
+from facepairs.models.fisher.tower import BACKBONE, COHORT, MIRROR, PROJECTOR, fisher_layers
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support.progress import Counter, ignore_progress
 from facepairs.training.fitting import fisher
 from facepairs.training.fitting.fisher import (
+    fit_cohort,
     fit_mixture,
     precompute_features,
     start_projection,
@@ -98,3 +99,41 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
     assert np.linalg.norm(at, axis=1) == pytest.approx(1, abs=1e-5)
     cosines = at @ at.T - np.eye(60)
     assert np.abs(cosines).mean() < 0.2  # whitened: no direction that all faces share is left
+
+
+@pytest.fixture(scope="module")
+def several(store, tmp_path_factory):
+    """A network of two members with a cohort of five, and the features of all images."""
+    network = build_network("siamese", 128, 128, augment=1.0, members=(1.0, 0.5), cohort=5)
+    fit_mixture(network, store, np.arange(60), seed=0)
+    features = precompute_features(network, store, 96, tmp_path_factory.mktemp("vectors"))
+    start_projection(network, features, np.arange(60), seed=0)
+    return network, features
+
+
+def test_every_member_has_its_own_mixture_and_projection(several, network):
+    first, second = fisher_layers(several[0].head.get_layer(BACKBONE))
+    for own, other in zip(first.get_weights(), frozen(network), strict=True):
+        assert np.array_equal(own, other)  # the first one sees the whole image
+    assert not np.array_equal(first.get_weights()[0], second.get_weights()[0])
+    project = several[0].head.get_layer(PROJECTOR)
+    at = np.asarray(project(np.asarray(several[1].vectors[:60], np.float32)))
+    for member in np.split(at, 2, axis=1):
+        assert np.linalg.norm(member, axis=1) == pytest.approx(2**-0.5, abs=1e-5)
+        assert np.abs(2 * member @ member.T - np.eye(60)).mean() < 0.2
+
+
+def test_the_cohort_needs_enough_people(several):
+    network, features = several
+    layer = network.head.get_layer(COHORT)
+    assert not fit_cohort(network, features, np.arange(19), seed=0)
+    assert not np.asarray(layer.cohort).any()
+    assert fit_cohort(network, features, np.arange(20), seed=0)
+    assert np.linalg.norm(layer.cohort, axis=0) == pytest.approx(1, abs=1e-5)
+    cosines = np.asarray(network.feature_head().embeddings(features.vectors[:20]))
+    assert cosines[:, -1].std() > 0
+    assert cosines.shape == (20, 257)
+
+
+def test_a_network_without_a_cohort_gets_none(network, vectors):
+    assert not fit_cohort(network, vectors, np.arange(60), seed=0)
