@@ -36,7 +36,7 @@ def test_toml_round_trip(seed, share, image_size, skip):
         ({"patience": 0}, "patience is 0; use a whole number from 1"),
         (
             {"members": []},
-            "members is []; use a list of 1 to 4 numbers from 0.25 to 1",
+            r"members is \[\]; use a list of 1 to 4 numbers from 0.25 to 1",
         ),
         (
             {"several_share": 0},
