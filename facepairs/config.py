@@ -45,14 +45,8 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 # Defaults with `init`: the weights are trained already, and few people should change them little.
 FINE_TUNING: dict[str, Any] = {"learning_rate": 1e-4, "epochs": 2, "pairs_per_epoch": 3_200}
-# What older versions did, whose settings do not say so: no search for faces, the last epoch kept,
-# a siamese network of one member and without a cohort.
-OLD_SETTINGS: dict[str, Any] = {
-    "align": "none",
-    "validation_share": 0.0,
-    "members": [1.0],
-    "cohort": 0,
-}
+# What older versions did, whose settings do not say so: no search for faces, the last epoch kept.
+OLD_SETTINGS: dict[str, Any] = {"align": "none", "validation_share": 0.0}
 # What older versions wrote as 0.
 OLD_ZEROS: dict[str, Any] = {
     "epochs": None,
@@ -149,8 +143,8 @@ class TrainConfig:
     margin: Annotated[float, Meta(ge=0, le=2)] | None = None
     singletons: Singletons = "classes"
     image_size: Annotated[int, Meta(ge=64, le=224)] = 128
-    members: Parts = (1.0, 0.6875)
-    cohort: Annotated[int, Meta(ge=0, le=4096)] = 256
+    members: Parts = (1.0,)
+    cohort: Annotated[int, Meta(ge=0, le=4096)] = 0
     align: Align = "landmarks"
     frame_px: Annotated[int, Meta(ge=16, le=4096)] = 250
     crop_px: Annotated[int, Meta(ge=16, le=1024)] = 128
@@ -254,10 +248,8 @@ class TrainConfig:
 
     def to_table(self) -> dict[str, Any]:
         """Return the settings that have a value, by name."""
-        table = {
-            **dataclasses.asdict(self),
-            "members": list(self.members),
-        }  # as TOML and JSON have it
+        # As TOML and JSON have it.
+        table = {**dataclasses.asdict(self), "members": list(self.members)}
         return {name: value for name, value in table.items() if value is not None}
 
     def replace(self, **changes: Any) -> "TrainConfig":

@@ -30,13 +30,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.cli.output import ERROR, print_error, progress_display
+from facepairs.cli.shared.output import ERROR, print_error, progress_display
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.errors import BadData, FacepairsError
 from facepairs.evaluation.lookalikes import find_clusters, pair_clusters
 from facepairs.support.random_streams import Stream, generator
-from facepairs.support.text_table import align_columns
+from facepairs.support.words import align_columns
 from facepairs.verification.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
