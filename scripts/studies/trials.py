@@ -58,9 +58,8 @@ class Figures(NamedTuple):
 
     def minus(self, other: "Figures") -> Floats:
         """Return the differences: accuracy, AUC, then TAR by FAR."""
-        return np.array([self.accuracy, self.auc, *self.tar]) - np.array(
-            [other.accuracy, other.auc, *other.tar]
-        )
+        here, there = ([x.accuracy, x.auc, *x.tar] for x in (self, other))
+        return np.asarray(np.subtract(here, there), np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -178,7 +178,8 @@ def _eight_bits(values: np.ndarray) -> np.ndarray:
     The result is not finite where the values are not.
     """
     scale = _scales(values)
-    return np.round(values / scale) * scale
+    rounded: np.ndarray = np.round(values / scale) * scale
+    return rounded
 
 
 def _scales(values: np.ndarray) -> np.ndarray:
@@ -188,7 +189,9 @@ def _scales(values: np.ndarray) -> np.ndarray:
     are the same for the rounded values.
     """
     largest = np.abs(values).max(axis=tuple(range(values.ndim - 1)))
-    return np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1) / 127))).astype(np.float32)
+    exponent = np.ceil(np.log2(np.where(largest > 0, largest, 1) / 127))
+    scales: np.ndarray = np.exp2(exponent).astype(np.float32)
+    return scales
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:

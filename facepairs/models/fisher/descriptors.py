@@ -11,7 +11,7 @@ References:
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -88,7 +88,7 @@ class DenseDescriptors(keras.Layer):  # type: ignore[misc]
     def call(self, images: Any) -> Any:
         """Compute descriptors of images whose side is a multiple of 16, at least 96."""
         scales = []
-        for gray, step in _pyramid(images, self.part_px):
+        for gray, step in _pyramid(_part(_gray(images), self.part_px)):
             roots, scale = _cells(gray, step)
             count = roots.shape[1] - (GRID - 1) * CELL
             grid = [
@@ -100,43 +100,67 @@ class DenseDescriptors(keras.Layer):  # type: ignore[misc]
             scales.append(ops.reshape(patches, (-1, patches.shape[1] * patches.shape[2], LENGTH)))
         return ops.concatenate(scales, axis=1)
 
-    def project(self, images: Any, basis: Any) -> Any:
-        """Compute projected descriptors, several times faster than computing the descriptors.
-
-        Collecting the cells of a descriptor and projecting them is one dilated convolution.
-
-        Args:
-            images: float32[N, px, px, 3].
-            basis: float32[128, C].
-
-        Returns:
-            float32[N, P, C], the product of the descriptors and the basis.
-        """
-        width = basis.shape[1]
-        kernel = ops.reshape(basis, (GRID, GRID, ORIENTATIONS, width))
-        scales = []
-        for gray, step in _pyramid(images, self.part_px):
-            roots, scale = _cells(gray, step)
-            # Keras has no convolution with both strides and dilation.
-            projected = tf.nn.conv2d(roots, kernel, step, "VALID", dilations=CELL) * scale
-            count = projected.shape[1] * projected.shape[2]
-            scales.append(ops.reshape(projected, (-1, count, width)))
-        return ops.concatenate(scales, axis=1)
-
     def compute_output_shape(self, shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return shape[0], len(positions(int(shape[1] or 0))), LENGTH
 
 
-def _pyramid(images: Any, part_px: int | None) -> Iterator[tuple[Any, int]]:
-    """Yield the gray part at each scale, float32[N, side, side, 1], and the scale's step."""
+def project_parts(images: Any, parts: Sequence[int | None], bases: Sequence[Any]) -> list[Any]:
+    """Compute projected descriptors, several times faster than computing the descriptors.
+
+    Collecting the cells of a descriptor and projecting them is one dilated convolution. The parts
+    of an image are computed as further images: graphs with a branch for each part load slowly.
+
+    Args:
+        images: float32[N, px, px, 3].
+        parts: Sides of the M central parts, as for `DenseDescriptors`.
+        bases: M times float32[128, C].
+
+    Returns:
+        M times float32[N, P, C], the products of the part's descriptors and its basis.
+    """
+    whole = _gray(images)
+    grays = [_part(whole, part_px) for part_px in parts]
+    projected: list[list[Any]] = [[] for _ in parts]
+    for gray, step in _pyramid(grays[0] if len(parts) == 1 else ops.concatenate(grays)):
+        cells = [_split(values, len(parts)) for values in _cells(gray, step)]
+        for roots, scale, basis, scales in zip(*cells, bases, projected, strict=True):
+            width = basis.shape[1]
+            kernel = ops.reshape(basis, (GRID, GRID, ORIENTATIONS, width))
+            # Keras has no convolution with both strides and dilation.
+            own = tf.nn.conv2d(roots, kernel, step, "VALID", dilations=CELL) * scale
+            scales.append(ops.reshape(own, (-1, own.shape[1] * own.shape[2], width)))
+    return [ops.concatenate(scales, axis=1) for scales in projected]
+
+
+def _split(values: Any, parts: int) -> list[Any]:
+    """Split the first axis into equal parts."""
+    if parts == 1:
+        return [values]
+    stacked = ops.reshape(values, (parts, -1, *values.shape[1:]))
+    return [stacked[number] for number in range(parts)]
+
+
+def _gray(images: Any) -> Any:
+    """Return the luma of images: float32[N, px, px, 1]."""
     px = images.shape[1]
     # A convolution along the lines, whose every three numbers are a pixel: needs no transposition.
     lines = ops.reshape(images, (-1, px, 3 * px, 1))
     luma = np.array(LUMA, np.float32).reshape(1, 3, 1, 1)
-    gray = ops.conv(lines, luma, strides=(1, 3), padding="valid")
-    if part_px and part_px < px:
-        start, end = (px - part_px) // 2, (px + part_px) // 2
-        gray = ops.image.resize(gray[:, start:end, start:end], (px, px), "bilinear")
+    return ops.conv(lines, luma, strides=(1, 3), padding="valid")
+
+
+def _part(gray: Any, part_px: int | None) -> Any:
+    """Return the central part, enlarged to the size of the images."""
+    px = gray.shape[1]
+    if part_px is None or part_px >= px:
+        return gray
+    start, end = (px - part_px) // 2, (px + part_px) // 2
+    return ops.image.resize(gray[:, start:end, start:end], (px, px), "bilinear")
+
+
+def _pyramid(gray: Any) -> Iterator[tuple[Any, int]]:
+    """Yield a gray image at each scale, float32[N, side, side, 1], and the scale's step."""
+    px = gray.shape[1]
     by_side = {px: gray}
     for eighths, step in SCALES:
         side = px * eighths // 8

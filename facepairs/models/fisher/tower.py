@@ -30,6 +30,7 @@ from facepairs.models.fisher.descriptors import (
     SMALLEST_PX,
     DenseDescriptors,
     positions,
+    project_parts,
 )
 
 GAUSSIANS, COMPONENTS, DIMENSIONS = 256, 48, 128
@@ -298,10 +299,10 @@ class FusedBackbone(keras.Layer):  # type: ignore[misc]
         self.fishers = fisher_layers(backbone)
 
     def call(self, images: Any) -> Any:
-        vectors = [
-            fisher.encode(descriptors.project(images, fisher.projection[0]))
-            for descriptors, fisher in zip(self.descriptors, self.fishers, strict=True)
-        ]
+        parts = [descriptors.part_px for descriptors in self.descriptors]
+        bases = [fisher.projection[0] for fisher in self.fishers]
+        projected = project_parts(images, parts, bases)
+        vectors = [fisher.encode(own) for fisher, own in zip(self.fishers, projected, strict=True)]
         return vectors[0] if len(vectors) == 1 else ops.concatenate(vectors, axis=1)
 
 
