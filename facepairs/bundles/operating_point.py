@@ -110,7 +110,7 @@ def operating_point(
             threshold for `max_fmr`.
     """
     if (threshold is not None) + (max_fmr is not None) + balanced > 1:
-        raise BadConfig("a threshold, a max_fmr and balanced exclude each other; give one of them")
+        raise BadConfig("threshold, max-fmr and balanced exclude each other; give one of them")
     if threshold is not None:
         if not math.isfinite(threshold):
             raise BadConfig(f"the threshold is {threshold}, not a finite number; give a score")

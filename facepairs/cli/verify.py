@@ -71,7 +71,7 @@ def verify(
     threshold: Annotated[float | None, Option(help="Accept at this score and above.")] = None,
     max_fmr: Annotated[
         float | None,
-        Option(help="Use the bundle's threshold for this false match rate: 0.01."),
+        Option(help="Use the bundle's threshold for this false match rate, such as 0.01."),
     ] = None,
     balanced: Annotated[
         bool, Option("--balanced", help="Use the threshold at which the probability is one half.")
