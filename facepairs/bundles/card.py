@@ -8,7 +8,6 @@ from pathlib import Path
 
 from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.manifest import Manifest
-from facepairs.bundles.words import one_in
 
 
 def model_card(manifest: Manifest, errors: ErrorTable | None = None) -> str:
@@ -17,5 +16,5 @@ def model_card(manifest: Manifest, errors: ErrorTable | None = None) -> str:
 
     text = Path(__file__).with_name("model_card.md.jinja").read_text(encoding="utf-8")
     template = jinja2.Template(text, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    card: str = template.render(m=manifest, e=errors, one_in=one_in)
+    card: str = template.render(m=manifest, e=errors)
     return card

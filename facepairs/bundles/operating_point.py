@@ -66,11 +66,11 @@ class OperatingPoint:
         fmr, alike, fnmr = self.errors.fmr, self.errors.lookalike_fmr, self.errors.fnmr
         if fmr is None:
             return "unknown: this model brings no measured errors"
-        text = f"{one_in(fmr)} strangers would pass"
+        text = f"{one_in(fmr, 'strangers')} would pass"
         if alike is not None:
-            text += f", {one_in(alike)} of those who look alike"
+            text += f", {one_in(alike, 'of those who look alike')}"
         if fnmr is not None:
-            text += f"; {one_in(fnmr)} genuine pairs would be missed"
+            text += f"; {one_in(fnmr, 'genuine pairs')} would be missed"
         return f"{text} ({self.measured_on})" if self.measured_on else text
 
     def to_json(self) -> dict[str, Any]:

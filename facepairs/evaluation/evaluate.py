@@ -28,6 +28,7 @@ from facepairs.verification.loading import Model, describe_scoring, open_model
 from facepairs.verification.verifier import Verifier
 
 SCHEMA = 3
+FEW_PEOPLE = 30  # `train` warns below, too
 SKIP_ADVICE = "or leave such photos out with --skip-bad"
 
 
@@ -61,6 +62,9 @@ class Evaluation:
                 f"left out: {counted(photos, 'unusable photo')}, in {counted(pairs, 'pair')}, such "
                 f"as {self.left_out}"
             )
+        people = self.measurements[0].summary.people
+        if people is not None and people < FEW_PEOPLE:
+            lines.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
         return lines
 
     def to_json(self) -> dict[str, Any]:

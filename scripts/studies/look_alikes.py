@@ -26,7 +26,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.minimums import limit_pairs_per_person
 from facepairs.data.sampler import distinct_pairs
-from facepairs.errors import FacepairsError
+from facepairs.errors import FacepairsError, NotEnough
 from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
 from facepairs.support.words import align_columns
@@ -131,7 +131,8 @@ def _clusters(
     right: npt.NDArray[np.intp],
 ) -> npt.NDArray[np.int16]:
     found = find_clusters(embeddings, person, count)
-    assert found is not None
+    if found is None:
+        raise NotEnough("too few people to tell who looks alike; give all of LFW's")
     return pair_clusters(found, left, right)
 
 

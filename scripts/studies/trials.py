@@ -33,9 +33,9 @@ import numpy.typing as npt
 from facepairs.cli.shared.output import ERROR, print_error, progress_display
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
-from facepairs.errors import BadData, FacepairsError
+from facepairs.errors import BadData, FacepairsError, NotEnough
 from facepairs.evaluation.lookalikes import find_clusters, pair_clusters
-from facepairs.support.random_streams import Stream, generator
+from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.support.words import align_columns
 from facepairs.verification.score_files import embed_files
 from facepairs.verification.verifier import Verifier
@@ -104,8 +104,9 @@ class AllPairs:
         left, right = self.people
         count = int(self.person.max()) + 1
         for draw in range(DRAWS):
-            random = generator(0, Stream.BOOTSTRAP_PEOPLE, 1, draw)
-            times = np.bincount(random.integers(count, size=count), minlength=count).astype(float)
+            words = raw_words(0, Stream.BOOTSTRAP_PEOPLE, 1, draw, count)
+            drawn = (unit(words) * count).astype(np.int64)
+            times = np.bincount(drawn, minlength=count).astype(float)
             strangers = times[left[: self.impostors]] * times[right[: self.impostors]]
             yield strangers, self.genuine_weights * times[left[self.impostors :]]
 
@@ -174,7 +175,8 @@ def study(trials: list[Trial], pairs: AllPairs) -> list[list[str]]:
     measured = [[trial.figures(pairs, *weights) for trial in trials] for weights in pairs.weights()]
     first, *draws = measured
     clusters = find_clusters(trials[0].embeddings, pairs.person)
-    assert clusters is not None
+    if clusters is None:
+        raise NotEnough("too few people to tell who looks alike; give all of LFW's")
     for k, trial in enumerate(trials):
         here = first[k]
         row = [

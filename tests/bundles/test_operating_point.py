@@ -70,8 +70,8 @@ def test_every_threshold_has_its_measured_errors():
     point = operating_point(model, max_fmr=0.01)
     assert point.errors == TABLE.at(0.25)
     assert point.describe() == (
-        "1 in 100 strangers would pass, 1 in 130 of those who look alike; 1 in 10 genuine pairs "
-        "would be missed (forty people)"
+        "1 in 100 strangers would pass, 1 in 130 of those who look alike (at most 1 in 50); "
+        "1 in 10 genuine pairs would be missed (forty people)"
     )
     values = point.to_json()
     assert (values["fmr"], values["fmr_interval"]) == (0.01, [0.005, 0.02])
@@ -109,6 +109,7 @@ def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
         ((0.00185, 0.001, 0.002), "1 in 540"),
         ((0.0, 0.0, 0.0012), "fewer than 1 in 830"),
         ((1.0, 0.9, 1.0), "100 in 100"),
+        ((0.001, 0.0, 0.01), "1 in 1,000 (at most 1 in 100)"),
     ],
 )
 def test_rates_are_said_in_words(rate, words):

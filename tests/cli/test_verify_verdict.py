@@ -41,8 +41,8 @@ def test_a_verdict_names_its_threshold_and_errors(known, drawn):
     assert rows[:4] == [
         "verdict      same person",
         "probability  above 0.999 (at equal priors)",
-        "errors       at this threshold 1 in 1,000 strangers would pass, 1 in 100 of those who "
-        "look alike",
+        "errors       at this threshold 1 in 1,000 strangers (at most 1 in 290) would pass, "
+        "1 in 100 of those who look alike",
         "             30 in 100 genuine pairs would be missed (drawn pairs)",
     ]
     assert rows[4].endswith("(threshold 0.7500: FMR 1 % among look-alikes)")

@@ -45,8 +45,8 @@ def test_the_promise_of_the_bundle_decides_and_its_errors_come_along(known, phot
     assert (point.name, point.threshold, point.max_fmr) == ("fmr-0.01", 0.75, 0.01)
     assert (point.errors.fmr.rate, point.errors.lookalike_fmr.rate) == (0.001, 0.01)
     assert point.describe() == (
-        "1 in 1,000 strangers would pass, 1 in 100 of those who look alike; 30 in 100 genuine "
-        "pairs would be missed (drawn pairs)"
+        "1 in 1,000 strangers (at most 1 in 290) would pass, 1 in 100 of those who look "
+        "alike; 30 in 100 genuine pairs would be missed (drawn pairs)"
     )
     assert point.label == "FMR 1 % among look-alikes"
 

@@ -22,7 +22,7 @@ FROM_CALLER = "given by the caller"
 OTHER_FOLDS = "each fold's from the other folds"
 OTHER_HALF = "each half's from the other half of the pairs"
 OWN_NETWORKS = "each fold's from its own network"
-FROM_FILE = "decided as in the file"
+FROM_FILE, FILE = "decided as in the file", "file"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,7 +136,7 @@ def decisions_of_file(
     elif threshold is None:
         threshold = float(score.min()) if accepted.all() else math.nextafter(score.max(), math.inf)
     parts, are_folds = parts_of(accepted, fold)
-    decided = decide_at(score, threshold, name or "file", "as in the file")
+    decided = decide_at(score, threshold, name or FILE, "as in the file")
     return replace(
         decided,
         accepted=accepted,

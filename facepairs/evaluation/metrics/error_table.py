@@ -7,7 +7,12 @@ import numpy.typing as npt
 
 from facepairs.bundles.error_table import ErrorTable, GroupErrors, MeasuredRate
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
-from facepairs.evaluation.metrics.people import people_weights, rate_intervals, wider
+from facepairs.evaluation.metrics.people import (
+    independent_pairs,
+    people_weights,
+    rate_intervals,
+    wider,
+)
 from facepairs.evaluation.metrics.rates import clopper_pearson
 
 QUANTILES = 48  # of either kind of pair; rates between two thresholds are rounded upwards
@@ -48,8 +53,8 @@ def measure_errors(
     for name, members in kinds.items():
         shares = np.array([_accepted(place[members], None, len(grid)), *draws[name]])
         shares = 1 - shares if name == "fnmr" else shares
-        count = int(members.sum())
-        columns[name] = tuple(_measured(values[0], count, values[1:]) for values in shares.T)
+        counts = int(members.sum()), independent_pairs(members, people)
+        columns[name] = tuple(_measured(values[0], *counts, values[1:]) for values in shares.T)
     return ErrorTable(
         measured_on=measured_on,
         people=None if people is None else len(np.unique(np.concatenate(people))),
@@ -88,8 +93,10 @@ def _accepted(place: npt.NDArray[np.integer], weight: Floats | None, thresholds:
     return shares
 
 
-def _measured(share: float, pairs: int, draws: npt.ArrayLike) -> MeasuredRate:
-    return _rounded(float(share), wider(clopper_pearson(round(share * pairs), pairs), draws))
+def _measured(share: float, pairs: int, independent: int, draws: npt.ArrayLike) -> MeasuredRate:
+    """Return a rate with its interval; see `people.exact_interval` for `independent`."""
+    count = pairs if 0 < share < 1 else independent
+    return _rounded(float(share), wider(clopper_pearson(round(share * count), count), draws))
 
 
 def errors_by_group(

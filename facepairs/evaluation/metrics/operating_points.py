@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,14 @@ import numpy.typing as npt
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints, PairPeople
 from facepairs.evaluation.metrics.curves import auc_interval
 from facepairs.evaluation.metrics.decisions import Decisions
-from facepairs.evaluation.metrics.people import Statistic, bootstrap, share_of, wider
-from facepairs.evaluation.metrics.rates import ErrorRates, clopper_pearson, error_rates
+from facepairs.evaluation.metrics.people import (
+    Statistic,
+    bootstrap,
+    exact_interval,
+    share_of,
+    wider,
+)
+from facepairs.evaluation.metrics.rates import ErrorRates, error_rates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +81,24 @@ def measure_points(
     rows = []
     for place, point in enumerate(points):
         columns = drawn[:, 1 + 3 * place : 4 + 3 * place].T
-        rows.append(_point_errors(point, genuine, alike, cluster is not None, columns))
+        rows.append(_point_errors(point, genuine, alike, cluster is not None, people, columns))
     return rows, wider(auc_interval(genuine, score), drawn[:, 0])
 
 
 def _point_errors(
-    point: Decisions, genuine: Bools, alike: Bools, clustered: bool, drawn: Floats
+    point: Decisions,
+    genuine: Bools,
+    alike: Bools,
+    clustered: bool,
+    people: PairPeople | None,
+    drawn: Floats,
 ) -> PointErrors:
     """Return the errors at a point; `drawn` are draws of FMR, FNMR and FMR among look-alikes."""
-    exact = error_rates(genuine, point.accepted)
+    exact = replace(
+        error_rates(genuine, point.accepted),
+        fmr_interval=exact_interval(~genuine, point.accepted, people),
+        fnmr_interval=exact_interval(genuine, ~point.accepted, people),
+    )
     rates = {
         **vars(exact),
         "fmr_interval": wider(exact.fmr_interval, drawn[0]),
@@ -99,7 +114,9 @@ def _point_errors(
         is_default=point.is_default,
         lookalike_pairs=among if clustered else None,
         lookalike_fmr=hits / among if among else None,
-        lookalike_fmr_interval=wider(clopper_pearson(hits, among), drawn[2]) if among else None,
+        lookalike_fmr_interval=(
+            wider(exact_interval(alike, point.accepted, people), drawn[2]) if among else None
+        ),
         balanced_accuracy=1 - (exact.fmr + exact.fnmr) / 2,
         balanced_accuracy_interval=wider(_balanced_interval(exact), 1 - (drawn[0] + drawn[1]) / 2),
     )

@@ -82,6 +82,32 @@ def share_of(members: Bools, events: Bools) -> Statistic:
     return share
 
 
+def independent_pairs(members: Bools, people: PairPeople | None) -> int:
+    """Return how many pairs, bool[N], are left when pairs of the same two people count once."""
+    if people is None:
+        return int(members.sum())
+    sides = np.sort([side[members] for side in people], axis=0)
+    return len(np.unique(sides, axis=1).T)
+
+
+def exact_interval(members: Bools, events: Bools, people: PairPeople | None) -> Interval:
+    """Return Clopper-Pearson's interval of 95 % of the share of pairs with an event.
+
+    Where no pair has it, or all have, a bootstrap knows nothing of what recurs: then pairs of the
+    same two people count once.
+
+    Args:
+        members: bool[N], the pairs that count, at least one.
+        events: bool[N], those of them with the event.
+        people: Of the pairs; None for independent pairs.
+    """
+    pairs, hits = int(members.sum()), int((members & events).sum())
+    if 0 < hits < pairs:
+        return clopper_pearson(hits, pairs)
+    independent = independent_pairs(members, people)
+    return clopper_pearson(independent if hits else 0, independent)
+
+
 def rate_intervals(
     rates: Sequence[tuple[Bools, Bools]], people: PairPeople | None
 ) -> list[Interval]:
@@ -93,7 +119,7 @@ def rate_intervals(
         rates: (members, events), bool[N] each, as for `share_of`; at least one member each.
         people: Of the pairs; None for independent pairs.
     """
-    exact = [clopper_pearson(int((m & e).sum()), int(m.sum())) for m, e in rates]
+    exact = [exact_interval(m, e, people) for m, e in rates]
     if people is None or not rates:
         return exact
     shares = [share_of(members, events) for members, events in rates]

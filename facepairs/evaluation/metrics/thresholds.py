@@ -19,6 +19,7 @@ from facepairs.evaluation.metrics.arrays import (
     check_two_classes,
 )
 from facepairs.evaluation.metrics.curves import count_accepted
+from facepairs.evaluation.metrics.people import independent_pairs
 from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
 
 FARS = (0.1, 0.01, 0.001)  # targets of bundles and summaries
@@ -167,7 +168,7 @@ def thresholds_for(
     """
     labels, scores = check_two_classes(genuine, score)
     hard = ~labels if lookalike is None else lookalike & ~labels
-    available = _independent_pairs(hard, people)
+    available = independent_pairs(hard, people)
     among: Among = "strangers" if lookalike is None else "look-alikes"
     counts: dict[str, Any] = {"genuine_pairs": int(labels.sum())}
     counts["impostor_pairs"] = len(labels) - counts["genuine_pairs"]
@@ -193,11 +194,3 @@ def thresholds_for(
             measured["lookalike_fmr"] = float(accepted[hard].mean())
         rows.append(FmrThreshold(fmr=far, threshold=threshold, among=among, **counts, **measured))
     return rows
-
-
-def _independent_pairs(members: Bools, people: PairPeople | None) -> int:
-    """Return how many of the pairs are left when pairs of the same two people count once."""
-    if people is None:
-        return int(members.sum())
-    sides = np.sort([side[members] for side in people], axis=0)
-    return len(np.unique(sides, axis=1).T)

@@ -8,6 +8,7 @@ from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import EvaluationSummary
 from facepairs.evaluation.metrics.arrays import Interval
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
+from facepairs.evaluation.metrics.decisions import FILE, FROM_FILE
 from facepairs.evaluation.metrics.operating_points import PointErrors
 from facepairs.evaluation.metrics.summary import Summary
 from facepairs.evaluation.report.cells import (
@@ -79,7 +80,11 @@ def figure_rows(summary: Summary) -> list[tuple[str, Cell, Cell]]:
 
 def source_rows(summary: EvaluationSummary) -> list[tuple[str, str]]:
     """Return the rows (label, text) on the pairs and the crops, for a terminal."""
-    rows = [("Pairs from", summary.pairs), ("Scored by", summary.scored_by or "unknown")]
+    people = f", {counted(summary.people, 'person', 'people')}" if summary.people else ""
+    rows = [
+        ("Pairs from", f"{summary.pairs}{people}"),
+        ("Scored by", summary.scored_by or "unknown"),
+    ]
     if summary.alignment:
         rows.append(("Photos", ALIGNMENTS.get(summary.alignment, summary.alignment)))
     if summary.category:
@@ -147,6 +152,8 @@ def _groups_table(kind: str, groups: Sequence[GroupErrors], title: str, note: st
 
 
 def _threshold_text(summary: Summary) -> str:
+    if summary.operating_points[0].name == FILE:
+        return FROM_FILE
     if summary.threshold is not None:
         return f"{summary.threshold:.6g} ({summary.threshold_source})"
     values = [part.threshold for part in summary.folds]

@@ -1,0 +1,71 @@
+"""The studies on View 1's test people, on pictures of noise: each person has a pattern."""
+
+import numpy as np
+import pytest
+from PIL import Image
+from script_runner import run_script
+from tiny_bundles import FRAME_PX, embedding_network, tiny_bundle
+
+LOOK_ALIKES, TRIALS = "scripts/studies/look_alikes.py", "scripts/studies/trials.py"
+PEOPLE = 60
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A folder of 60 people of 2 photos, LFW's list of them, two groups and two bundles."""
+    folder, rng = tmp_path_factory.mktemp("view1"), np.random.default_rng(0)
+    lines, groups = [str(PEOPLE)], ["person,group"]
+    for number in range(PEOPLE):
+        name = f"P_{number:02}"
+        pattern = rng.normal(128, 40, (FRAME_PX, FRAME_PX, 3))
+        (folder / "faces" / name).mkdir(parents=True)
+        for photo in (1, 2):
+            pixels = np.clip(pattern + rng.normal(0, 30, pattern.shape), 0, 255).astype(np.uint8)
+            Image.fromarray(pixels).save(folder / "faces" / name / f"{name}_{photo:04}.png")
+        lines.append(f"{name}\t2")
+        groups.append(f"{name},{'even' if number % 2 == 0 else 'odd'}")
+    (folder / "lists").mkdir()
+    for place, rows in (("lists/peopleDevTest.txt", lines), ("groups.csv", groups)):
+        (folder / place).write_text("\n".join(rows) + "\n")
+    tiny_bundle(folder / "wide", "embedding", embedding_network(width=24))
+    tiny_bundle(folder / "narrow", "embedding", embedding_network(width=6))
+    return folder
+
+
+def table(done):
+    assert done.returncode == 0, done.stderr
+    return [line.split("  ") for line in done.stdout.splitlines()]
+
+
+def test_promises_among_look_alikes_are_stricter(world):
+    lists, groups = ("--lists", world / "lists"), ("--groups", world / "groups.csv")
+    rows = table(run_script(LOOK_ALIKES, world / "wide", world / "faces", *lists, *groups))
+    cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert cells[0][:6] == ["promise", "threshold", "FNMR", "FMR", "even", "odd"]
+    everyone, three = cells[1], next(row for row in cells if "32 clusters" in row[0])
+    assert float(three[1]) >= float(everyone[1])  # 60 people have three clusters at most
+    assert float(three[3]) <= float(everyone[3]) <= 0.01
+
+
+def test_networks_are_compared_on_all_pairs_and_embeddings_kept(world, tmp_path):
+    words = (f"wide={world / 'wide'}", f"narrow={world / 'narrow'}", world / "faces")
+    options = ("--lists", world / "lists", "--keep", tmp_path / "kept")
+    rows = table(run_script(TRIALS, *words, *options))
+    cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert [row[0] for row in cells] == ["network", "wide", "narrow"]
+    assert float(cells[1][1]) > float(cells[2][1]) > 0.5
+    assert cells[2][-1].startswith("-")
+    saved = np.load(tmp_path / "kept" / "wide.npz")
+    assert saved["embeddings"].shape == (2 * PEOPLE, 24)
+    again = run_script(TRIALS, *words, *options)
+    assert [line.split("  ") for line in again.stdout.splitlines()] == rows
+
+
+def test_too_few_people_are_refused_in_one_line(world, tmp_path):
+    people = "".join(f"P_{number:02}\t2\n" for number in range(10))
+    (tmp_path / "peopleDevTest.txt").write_text(f"10\n{people}")
+    for script, more in ((LOOK_ALIKES, ("--groups", world / "groups.csv")), (TRIALS, ())):
+        done = run_script(script, world / "wide", world / "faces", "--lists", tmp_path, *more)
+        assert done.returncode == 2
+        assert "too few people" in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
