@@ -269,7 +269,9 @@ def _verify_pairs(
         raise
     if report.failed:
         counts = f"{report.failed:,} of {report.pairs:,} pairs"
-        log(f"warning: {counts} could not be scored; see column error of {out}")
+        advice = f"; --root names the folder that the paths in {pairs} count from"
+        advice = advice if report.failed == report.pairs else ""
+        log(f"warning: {counts} could not be scored; see column error of {out}{advice}")
     if report.same_content:
         log(
             f"warning: {counted(report.same_content, 'pair')} of a photo and itself or a copy "

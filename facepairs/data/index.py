@@ -371,7 +371,7 @@ def no_images(root: str, skipped: Iterable[Skipped]) -> BadData:
     found = ", ".join(f"{name} ({files})" for name, files in suffixes.most_common(MOST_SUFFIXES))
     advice = f"one of {', '.join(READABLE)}"
     if not set(suffixes).isdisjoint(READABLE):
-        advice = "move each person's photos into a folder of their own"
+        advice = "give the folder that holds a folder for each person"
     elif found:
         advice = "convert photos to JPEG or PNG"
     elif reasons["nested_folder"]:

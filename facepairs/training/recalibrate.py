@@ -152,7 +152,7 @@ def _recalibrate(
     trained = bundle.trained_on(list(index.people))
     pairs, notes = _choose_pairs(index, trained, pairs_csv)
     if groups and (unknown := groups.describe_unknown(index.people, index.root)):
-        notes.append(unknown)
+        notes.append(f"warning: {unknown}")
     _check_enough(index, pairs, pairs_csv, notes)
     if pairs_csv is None and bundle.kind == "embedding":
         pairs = add_impostors(index, pairs)

@@ -55,7 +55,7 @@ class PairsFile:
         if not set(SIDES) <= set(columns) or len(set(columns)) != len(columns):
             raise BadData(
                 f"{path}: line 1: the header must be left,right or left,right,genuine, and is "
-                f"{header.rstrip()[:200]!r}"
+                f"{_shown(header)}; give a CSV file of pairs"
             )
         self._columns = columns
         self.kept = tuple(name for name in KEPT if name in columns)
@@ -95,6 +95,11 @@ class PairsFile:
         left, right = (row.get(side, "")[:MAX_NAME] for side in SIDES)
         kept = tuple(row.get(name, "") for name in self.kept)
         return ListedPair(left, right, kept, f"line {number}: {problem}" if problem else "")
+
+
+def _shown(header: str) -> str:
+    text = header.rstrip()[:200]
+    return repr(text) if text.isprintable() else "not text"
 
 
 def _split_cells(line: str) -> list[str]:

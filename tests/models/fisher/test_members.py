@@ -12,13 +12,11 @@ from test_fisher import faces, photos
 from facepairs.models.build import build_network
 from facepairs.models.export.keras_file import check_keras_file
 from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
+from facepairs.models.fisher.cohort import BASE, SLOPE, CohortDimension
 from facepairs.models.fisher.descriptors import DenseDescriptors, positions
 from facepairs.models.fisher.tower import (
     BACKBONE,
-    BASE,
     COHORT,
-    SLOPE,
-    CohortDimension,
     fisher_layers,
     fisher_tower,
     projections,
