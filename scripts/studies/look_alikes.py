@@ -75,7 +75,7 @@ def study(bundle: str, data: Path, lists: Path, groups_csv: Path) -> list[list[s
     embeddings = embed_files(verifier, index.paths, images, progress=shown)
     person = index.person_of[images].astype(np.int64)
 
-    random = np.random.Generator(np.random.Philox(key=[0, 19]))
+    random = np.random.default_rng(0)
     order = random.permutation(len(images))
     one = order[np.unique(person[order], return_index=True)[1]]  # a photo of every person
     left, right = (one[side] for side in np.triu_indices(len(one), 1))
