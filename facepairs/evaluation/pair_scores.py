@@ -85,14 +85,11 @@ def score_pairs(
     usable = usable_image[left] & usable_image[right]
     left, right = left[usable], right[usable]
     compare = verifier.scorer.compare
-    score = np.zeros(0, np.float32)
-    if len(left):
-        score = np.concatenate(
-            [
-                compare(embeddings[left[at : at + CHUNK]], embeddings[right[at : at + CHUNK]])
-                for at in range(0, len(left), CHUNK)
-            ]
-        )
+    parts = (
+        compare(embeddings[left[at : at + CHUNK]], embeddings[right[at : at + CHUNK]])
+        for at in range(0, len(left), CHUNK)
+    )
+    score = np.concatenate([np.zeros(0, np.float32), *parts])
     clusters = find_clusters(embeddings, index.person_of[images].astype(np.int64))
     cluster = None if clusters is None else pair_clusters(clusters, left, right)
     return ScoredPairs(index, pairs.where(usable), score.astype(np.float64), cluster)
