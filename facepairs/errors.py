@@ -44,6 +44,12 @@ class BadConfig(FacepairsError):
     kind = "config"
 
 
+class MissingExtra(FacepairsError):
+    """Packages that an extra of facepairs installs are missing; the message names the extra."""
+
+    kind = "missing_extra"
+
+
 class BadData(FacepairsError):
     """A folder of faces, a pair list or a scores file that cannot be used as it is."""
 

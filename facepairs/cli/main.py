@@ -8,7 +8,7 @@ distributed training was lost.
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from importlib import import_module
 from itertools import takewhile
@@ -33,12 +33,17 @@ from facepairs.cli.shared.output import (
 )
 from facepairs.cli.shared.quiet import QUIET, VERBOSE, silence_libraries
 from facepairs.errors import FacepairsError, TooSmallFace
+from facepairs.support.extras import require_extras
 from facepairs.support.places import refuse_url
 
 COMMANDS = (
     "train", "evaluate", "crossval", "calibrate", "verify", "info", "export", "bench", "demo",
 )  # fmt: skip
 GROUPS = ("data", "cache")
+NEEDS = {  # the extras of commands, and of the groups' commands; `evaluate` asks for its own
+    **dict.fromkeys(("train", "crossval", "calibrate", "export", "bench", "cache"), ("train",)),
+    "demo": ("train", "report"),
+}
 EVERYWHERE = {  # options of every command, before or after its name; and what they set
     "--quiet": (QUIET, "Print nothing on stderr but errors."),
     "--verbose": (VERBOSE, "Show warnings and logs of libraries."),
@@ -66,24 +71,34 @@ def build_command(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> Any:
     return command
 
 
-def _complete(command: Any) -> None:
-    """Add the options of every command, and refuse URLs where a command takes a path."""
+def _complete(command: Any, words: str = "facepairs", extras: Sequence[str] = ()) -> None:
+    """Add what all commands share: options, the check for extras, no URL in place of a path.
+
+    Args:
+        command: A click command, or a group of them.
+        words: What a user types for it.
+        extras: The extras that it needs.
+    """
     paths = {parameter.name for parameter in command.params if hasattr(parameter.type, "dir_okay")}
-    if paths:
-        command.callback = _refusing_urls(command.callback, paths)
+    children = getattr(command, "commands", {})
+    if not children:
+        command.callback = _checked(command.callback, words, extras, paths)
     for option, (_, text) in EVERYWHERE.items():
         command.params.append(
             typer.core.TyperOption(
                 param_decls=[option], is_flag=True, default=False, expose_value=False, help=text
             )
         )
-    for child in getattr(command, "commands", {}).values():
-        _complete(child)
+    for name, child in children.items():
+        _complete(child, f"{words} {name}", extras or NEEDS.get(name, ()))
 
 
-def _refusing_urls(callback: Callable[..., Any], paths: set[str]) -> Callable[..., Any]:
+def _checked(
+    callback: Callable[..., Any], words: str, extras: Sequence[str], paths: set[str]
+) -> Callable[..., Any]:
     @wraps(callback)
     def checked(**values: Any) -> Any:
+        require_extras(extras, words)
         for name in paths:
             if values[name] is not None:
                 refuse_url(values[name])

@@ -22,6 +22,7 @@ from facepairs.evaluation.protocols import PairSelection, choose_pairs
 from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources import Kind, ScoreSource, find_sources
+from facepairs.support.extras import require_extras
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted
 from facepairs.verification.loading import Model, describe_scoring, open_model
@@ -120,6 +121,8 @@ def evaluate(
         "--skip-bad": skip_bad or None,
     }
     _check_options([source.kind for source in score_sources], threshold, for_models)
+    if any(source.kind == "model" for source in score_sources):
+        require_extras(["train"], "facepairs evaluate on photos")
     groups = read_groups(groups_csv) if groups_csv else None
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection, left_out = None, ""

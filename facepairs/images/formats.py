@@ -45,7 +45,7 @@ def pillow_format(data: bytes, name: str) -> str:
     """
     kind = _kind(data)
     if kind == "HEIF" and not _has_heif():
-        advice = f"pip install pillow-heif, or {_CONVERT}"
+        advice = f"pip install 'facepairs[heif]', or {_CONVERT}"
         raise ImageProblem(name, "unsupported", f"a HEIF (HEIC) image; {advice}")
     if kind == "AVIF" and not features.check("avif"):
         raise ImageProblem(

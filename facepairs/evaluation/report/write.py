@@ -23,6 +23,7 @@ from facepairs.evaluation.report.tables import all_tables
 from facepairs.evaluation.scores import write_scores
 from facepairs.evaluation.serialize import write_json
 from facepairs.support.atomic import atomic_file, atomic_folder
+from facepairs.support.extras import require_extras
 from facepairs.support.places import check_output_folder
 from facepairs.support.progress import ProgressFactory, ignore_phases
 
@@ -33,8 +34,11 @@ def check_places(page: Path | None, folder: Path | None) -> None:
     """Check that a report can be written, before anything is measured.
 
     Raises:
+        MissingExtra: Matplotlib or Jinja is not installed.
         BadConfig: It cannot be written there.
     """
+    if page is not None or folder is not None:
+        require_extras(["report"], "a report of facepairs evaluate")
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise BadConfig(f"--report {page}: use a name that ends in .html")
     if page is not None and page.is_dir():
