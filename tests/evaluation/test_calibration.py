@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadBundle, BadConfig, BadData, FacepairsError, NotEnough
@@ -22,7 +23,7 @@ from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at
 from facepairs.evaluation.serialize import to_plain
 from facepairs.support.validation import validate
 
-unhurried = settings(deadline=None)  # the first call imports scikit-learn
+unhurried = settings(deadline=None)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -42,6 +43,25 @@ def platt_loss(genuine, score, scale, offset):
 
 
 # Calibration.
+
+
+@pytest.mark.parametrize("apart", [0.1, 2.0, 100.0])
+@pytest.mark.parametrize("sizes", [(1, 1), (5, 30), (400, 3000)])
+def test_the_curve_is_scikit_learns(sizes, apart):
+    """A soft target t is the same pair twice: genuine with weight t, impostor with 1 - t."""
+    genuine, score = drawn(1, *sizes, apart)
+    positive, negative = sizes
+    target = np.where(genuine, (positive + 1) / (positive + 2), 1 / (negative + 2))
+    weight = np.where(genuine, 0.5 / positive, 0.5 / negative)
+    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-13)
+    model.fit(
+        np.tile(score, 2)[:, None],
+        np.repeat([True, False], len(score)),
+        sample_weight=np.concatenate([weight * target, weight * (1 - target)]),
+    )
+    fitted = fit_logistic(genuine, score)
+    assert fitted.scale == pytest.approx(model.coef_[0, 0], rel=1e-7)
+    assert fitted.offset == pytest.approx(model.intercept_[0], rel=1e-7)
 
 
 def test_probability_by_hand():

@@ -310,19 +310,29 @@ def fit_logistic(
 
 
 def _regress(genuine: Bools, x: Floats, weight: Floats) -> tuple[float, float]:
-    """Return slope and intercept of the logit over standardised scores.
+    """Return slope and intercept of the logit over standardised scores, by Newton's method.
 
-    A soft target t is the same pair twice: once genuine with weight t, once impostor with 1 - t.
+    The smoothed targets alone keep them finite: a penalty would depend on the scale of scores.
     """
-    from sklearn.linear_model import LogisticRegression
-
     smoothed = 1 / (np.where(genuine, genuine.sum(), (~genuine).sum()) + 2)
     target = np.where(genuine, 1 - smoothed, smoothed)
-    # C = inf: no penalty beyond the smoothing, because a penalty depends on the scale of scores.
-    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-6, max_iter=100)
-    model.fit(
-        np.tile(x, 2)[:, None],
-        np.repeat([True, False], len(x)),
-        sample_weight=np.concatenate([weight * target, weight * (1 - target)]),
-    )
-    return float(model.coef_[0, 0]), float(model.intercept_[0])
+    weight = weight / weight.sum()
+    design = np.stack([x, np.ones_like(x)])
+
+    def loss(line: Floats) -> float:
+        logit = line @ design
+        return float(weight @ (np.logaddexp(0, logit) - target * logit))
+
+    line = np.zeros(2)
+    for _ in range(100):
+        probability = 1 / (1 + np.exp(-np.clip(line @ design, -700, 700)))
+        gradient = design @ (weight * (probability - target))
+        curvature = (design * (weight * probability * (1 - probability))) @ design.T
+        step = np.linalg.solve(curvature, gradient)
+        before = loss(line)
+        while loss(line - step) > before + 1e-12:
+            step = step / 2
+        line = line - step
+        if np.abs(step).max() <= 1e-9 * np.abs(line).max():
+            break
+    return float(line[0]), float(line[1])

@@ -21,6 +21,7 @@ from facepairs.evaluation.metrics.arrays import (
     PairPeople,
     check_two_classes,
 )
+from facepairs.evaluation.metrics.beta import beta_share
 from facepairs.evaluation.metrics.operating_points import (
     falling_ranks,
     weighted_auc,
@@ -103,15 +104,13 @@ def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike) -> McNemar:
     References:
         McNemar, Psychometrika 12, 1947; Dietterich, Neural Computation 10, 1998.
     """
-    from scipy.stats import binomtest
-
     first, second = np.asarray(first_right, np.bool_), np.asarray(second_right, np.bool_)
     if first.ndim != 1 or first.shape != second.shape:
         raise BadData(f"answers of shapes {first.shape} and {second.shape} are not paired")
     only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
-    differing = only_first + only_second
-    p = float(binomtest(only_first, differing).pvalue) if differing else 1.0
-    return McNemar(only_first, only_second, p)
+    fewer, more = sorted((only_first, only_second))
+    p = 1.0 if fewer == more else 2 * beta_share(0.5, more, fewer + 1)
+    return McNemar(only_first, only_second, min(p, 1.0))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

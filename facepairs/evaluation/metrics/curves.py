@@ -13,6 +13,7 @@ from facepairs.evaluation.metrics.arrays import (
     Ints,
     check_two_classes,
 )
+from facepairs.evaluation.metrics.beta import NORMAL_975
 from facepairs.evaluation.metrics.rates import beta_interval
 
 MOST_POINTS = 600
@@ -115,8 +116,6 @@ def auc_interval(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Interval:
         DeLong, DeLong and Clarke-Pearson, Biometrics 44, 1988; computed in O(n log n) as by Sun and
         Xu, IEEE Signal Processing Letters 21, 2014.
     """
-    from scipy.special import ndtri
-
     labels, scores = check_two_classes(genuine, score)
     positive, negative = np.sort(scores[labels]), np.sort(scores[~labels])
     fewest = min(len(positive), len(negative))
@@ -131,7 +130,7 @@ def auc_interval(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Interval:
     if not variance:
         return beta_interval(area * fewest, fewest)
     centre = math.log(area / (1 - area))
-    reach = float(ndtri(0.975)) * math.sqrt(variance) / (area * (1 - area))
+    reach = NORMAL_975 * math.sqrt(variance) / (area * (1 - area))
     low, high = ((1 + math.tanh(end / 2)) / 2 for end in (centre - reach, centre + reach))
     return low, high
 

@@ -18,6 +18,7 @@ from facepairs.evaluation.metrics.arrays import (
     check_pairs,
     check_two_classes,
 )
+from facepairs.evaluation.metrics.beta import beta_quantile, student_quantile_975
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +110,8 @@ def beta_interval(k: float, n: int) -> Interval:
         k: Observations, 0 to n; not necessarily a whole number.
         n: Trials, at least 1.
     """
-    from scipy.stats import beta
-
-    low = float(beta.ppf(0.025, k, n - k + 1)) if k > 0 else 0.0
-    high = float(beta.ppf(0.975, k + 1, n - k)) if k < n else 1.0
+    low = beta_quantile(0.025, k, n - k + 1) if k > 0 else 0.0
+    high = beta_quantile(0.975, k + 1, n - k) if k < n else 1.0
     return low, high
 
 
@@ -139,7 +138,5 @@ def student_interval(mean: float, error: float, count: int) -> Interval:
         error: Its standard error.
         count: How many folds, at least 2.
     """
-    from scipy.special import stdtrit
-
-    reach = float(stdtrit(count - 1, 0.975)) * error
+    reach = student_quantile_975(count - 1) * error
     return max(0.0, mean - reach), min(1.0, mean + reach)

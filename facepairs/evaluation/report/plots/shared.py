@@ -1,7 +1,12 @@
 """The plots that show all verifiers together."""
 
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.evaluation.metrics.arrays import Floats
 from facepairs.evaluation.report.data import ReportData, point_label
 from facepairs.evaluation.report.plots import style
 from facepairs.evaluation.report.plots.style import Plot, new_figure, shorten_name
@@ -71,14 +76,24 @@ def _roc(report: ReportData) -> Plot:
     return Plot("roc", "ROC curve", caption, figure)
 
 
+def _deviate(share: npt.ArrayLike) -> Floats:
+    """Return the normal quantiles of shares."""
+    inside = np.clip(share, 1e-12, 1 - 1e-12)
+    return np.vectorize(NormalDist().inv_cdf, otypes=[np.float64])(inside)
+
+
+def _share(deviate: npt.ArrayLike) -> Floats:
+    """Return the shares of the normal distribution below its quantiles."""
+    return np.vectorize(NormalDist().cdf, otypes=[np.float64])(deviate)
+
+
 def _det(report: ReportData) -> Plot:
     from matplotlib.ticker import NullLocator
-    from scipy.special import ndtr, ndtri
 
     figure, axes = new_figure()
     low, high = min(0.01, max(1e-6, 0.5 / report.data.impostor_pairs)), 0.9
-    axes.set_xscale("function", functions=(ndtri, ndtr))
-    axes.set_yscale("function", functions=(ndtri, ndtr))
+    axes.set_xscale("function", functions=(_deviate, _share))
+    axes.set_yscale("function", functions=(_deviate, _share))
     axes.plot([low, high], [low, high], **style.DOTTED)
     _draw_curves(axes, report, low)
     ticks = [tick for tick in DET_TICKS if low <= tick <= high]
