@@ -13,7 +13,7 @@ SECONDS ?= 30
 KILLS ?= 20
 STOPS ?= 6
 
-.PHONY: help demo train test test-slow quality style reference bench fuzz hostile kill resume clean
+.PHONY: help demo train test test-slow quality style reference docs bench fuzz hostile kill resume clean
 
 help:
 	@echo "make demo       train on synthetic faces, measure the model, verify two pairs"
@@ -27,7 +27,8 @@ help:
 	@echo "make bench      measure input pipelines and the training step on DATA=folder"
 	@echo "make quality    linters, types and import rules alone"
 	@echo "make style      fix what the linters can fix"
-	@echo "make reference  rewrite docs/cli.md from the commands' own help"
+	@echo "make reference  rewrite docs/reference/cli.md from the commands' own help"
+	@echo "make docs       build the documentation into site/"
 
 # The package and what it needs; a stamp file, because a folder's time changes with its content.
 $(VENV)/.installed: pyproject.toml facepairs/__init__.py
@@ -89,6 +90,13 @@ style: $(VENV)/.installed-dev
 
 reference: $(VENV)/.installed
 	$(BIN)/python scripts/release/cli_reference.py
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) $(SLOW) $(DEMO)

@@ -1,6 +1,6 @@
-"""Write the reference of all commands into docs/cli.md, between its `<!-- cli -->` markers.
+"""Write the reference of all commands into docs/reference/cli.md, between its two markers.
 
-    python scripts/release/cli_reference.py             # rewrite docs/cli.md
+    python scripts/release/cli_reference.py             # rewrite the page
     python scripts/release/cli_reference.py --check     # exit code 1 if it is not up to date
 
 The text comes from the commands' definitions, not from printed help, so neither the width of the
@@ -15,7 +15,7 @@ from typing import Any
 
 from facepairs.cli.main import EVERYWHERE, build_command
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 BEGIN, END = "<!-- cli -->", "<!-- /cli -->"
 COMMAND = "make reference"
 KINDS = {"path": "PATH", "int": "N", "float": "X"}  # by the beginning of a type's name
@@ -88,7 +88,7 @@ def _help(parameter: Any) -> str:
     if parameter.required and parameter.param_type_name == "option":
         text += " [required]"
     if getattr(parameter, "envvar", None):
-        text += f" [environment variable: {parameter.envvar}]"
+        text += f" Environment variable: {parameter.envvar}."
     return text.replace("|", "\\|")
 
 

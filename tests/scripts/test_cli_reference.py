@@ -1,4 +1,4 @@
-"""docs/cli.md is what the commands print as help, and completion knows them."""
+"""docs/reference/cli.md is what the commands print as help, and completion knows them."""
 
 import os
 import subprocess
