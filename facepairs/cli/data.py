@@ -123,13 +123,22 @@ def synth(
     people: Annotated[int, Option(help="Number of people.")] = 200,
     photos: Annotated[int, Option(help="Photos per person.")] = 8,
     seed: Annotated[int, Option(help="The same seed draws the same faces.")] = 0,
+    difficulty: Annotated[
+        float,
+        Option(help="How hard people are to tell apart, 0 to 1: families, age, pose, light."),
+    ] = 0.0,
     json: Json = False,
 ) -> None:
     """Draw synthetic faces of people who do not exist, in LFW's layout."""
     from facepairs.data.synth.folder import write_synthetic_faces
 
     write_synthetic_faces(
-        out, people, photos, seed, progress=progress_display(json)("drawing faces")
+        out,
+        people,
+        photos,
+        seed,
+        progress=progress_display(json)("drawing faces"),
+        difficulty=difficulty,
     )
     count = people * photos
     values = {"out": str(out), "people": people, "images": count, "schema": 1}

@@ -44,6 +44,8 @@ class Stream(IntEnum):
     AUGMENTATION = 16
     DROPOUT = 17
     BOOTSTRAP_PEOPLE = 18
+    FACE_FAMILY = 19
+    FACE_CHANGES = 20
 
 
 def raw_words(

@@ -25,6 +25,8 @@ PUBLISHED = {
     "AUGMENTATION": 16,
     "DROPOUT": 17,
     "BOOTSTRAP_PEOPLE": 18,
+    "FACE_FAMILY": 19,
+    "FACE_CHANGES": 20,
 }
 
 

@@ -37,6 +37,8 @@ MAX_PHOTOS = 9_999  # of a person
 SIZE_LIMITS_PX = 32, 1_000
 BACKDROP_PX = 64  # it is out of focus
 MARKS = 40
+FAMILIES = 12  # that the people of a seed belong to where difficulty is above 0
+RESEMBLANCE = 0.6  # of relatives at difficulty 1: which share of what differs is the family's
 BACKDROP_OBJECTS = 8
 
 Plane = npt.NDArray[np.float32]
@@ -65,6 +67,39 @@ def shot_of(seed: int, person: int, photo: int) -> Shot:
     return _draw_parameters(Shot, seed, Stream.FACE_SHOT, person, photo)
 
 
+def appearance(
+    seed: int, person: int, photo: int, difficulty: float = 0.0
+) -> tuple[Identity, Shot]:
+    """Return what a photo shows, with what makes people harder to tell apart.
+
+    With a difficulty, people resemble the few families that they belong to, and their photos differ
+    more: in age, hair, beard and glasses, pose, light and expression.
+
+    Args:
+        seed: From 0 to 2**63 - 1.
+        person: From 0 to MAX_PEOPLE - 1.
+        photo: From 0 to MAX_PHOTOS - 1.
+        difficulty: From 0 to 1; 0 gives `identity_of` and `shot_of`.
+
+    Raises:
+        BadConfig: An argument is out of range.
+    """
+    check_range("difficulty", difficulty, 0, 1)
+    own, shot = identity_of(seed, person), shot_of(seed, person, photo)
+    family = _draw_parameters(Identity, seed, Stream.FACE_FAMILY, person % FAMILIES, 0)
+    fresh = _draw_parameters(Identity, seed, Stream.FACE_CHANGES, person, photo)
+    look, taken = {}, {}
+    for entry in fields(Identity):
+        mine, relatives, now = (getattr(who, entry.name) for who in (own, family, fresh))
+        mine += difficulty * RESEMBLANCE * (relatives - mine)
+        look[entry.name] = mine + difficulty * entry.metadata["changes"] * (now - mine)
+    for entry in fields(Shot):
+        value, low, high = getattr(shot, entry.name), entry.metadata["low"], entry.metadata["high"]
+        excess = value - (low + high) / 2
+        taken[entry.name] = value + difficulty * entry.metadata["changes"] * excess
+    return Identity(**look), Shot(**taken)
+
+
 def name_of(seed: int, person: int) -> str:
     """Return an invented name such as `Alba_Tormund`; people of one seed have different names.
 
@@ -81,7 +116,9 @@ def name_of(seed: int, person: int) -> str:
     return f"{first}{first_end}_{last}{last_end}"
 
 
-def draw_face(seed: int, person: int, photo: int, size_px: int = FRAME_PX) -> npt.NDArray[np.uint8]:
+def draw_face(
+    seed: int, person: int, photo: int, size_px: int = FRAME_PX, difficulty: float = 0.0
+) -> npt.NDArray[np.uint8]:
     """Draw one photo.
 
     Args:
@@ -89,6 +126,7 @@ def draw_face(seed: int, person: int, photo: int, size_px: int = FRAME_PX) -> np
         person: From 0 to MAX_PEOPLE - 1.
         photo: From 0 to MAX_PHOTOS - 1.
         size_px: Width and height, within SIZE_LIMITS_PX.
+        difficulty: From 0 to 1, as for `appearance`.
 
     Returns:
         uint8[size_px, size_px, 3], RGB. Eyes and mouth lie in the middle 112 pixels of a frame of
@@ -98,7 +136,7 @@ def draw_face(seed: int, person: int, photo: int, size_px: int = FRAME_PX) -> np
         BadConfig: An argument is out of range.
     """
     check_range("size_px", size_px, *SIZE_LIMITS_PX)
-    face, shot = identity_of(seed, person), shot_of(seed, person, photo)
+    face, shot = appearance(seed, person, photo, difficulty)
     marks = unit(raw_words(seed, Stream.FACE_MARKS, person, 0, MARKS * 3)).reshape(MARKS, 3)
     words = raw_words(seed, Stream.FACE_BACKDROP, person, photo, BACKDROP_OBJECTS * 6)
     objects = unit(words).reshape(BACKDROP_OBJECTS, 6)
@@ -107,7 +145,7 @@ def draw_face(seed: int, person: int, photo: int, size_px: int = FRAME_PX) -> np
     return _photograph(canvas, face, shot, size_px, noise)
 
 
-def check_range(what: str, value: int, low: int, high: int) -> None:
+def check_range(what: str, value: float, low: int, high: int) -> None:
     """Check that a number is within a range.
 
     Args:

@@ -23,6 +23,7 @@ def write_synthetic_faces(
     seed: int,
     size_px: int = FRAME_PX,
     progress: ProgressCallback = ignore_progress,
+    difficulty: float = 0.0,
 ) -> None:
     """Write a folder of invented people, `out/Name/Name_0001.jpg`.
 
@@ -34,6 +35,7 @@ def write_synthetic_faces(
         seed: From 0 to 2**63 - 1.
         size_px: Width and height of the photos.
         progress: Called with the photos drawn and the photos in all.
+        difficulty: How hard people are to tell apart, from 0 to 1: `faces.appearance`.
 
     Raises:
         BadConfig: An argument is out of range.
@@ -42,6 +44,7 @@ def write_synthetic_faces(
     low, high = (images, images) if isinstance(images, int) else images
     faces.check_range("people", people, 1, faces.MAX_PEOPLE)
     faces.check_range("size_px", size_px, *faces.SIZE_LIMITS_PX)
+    faces.check_range("difficulty", difficulty, 0, 1)
     for number in (low, high):
         faces.check_range("images", number, 1, faces.MAX_PHOTOS)
     if low > high:
@@ -56,7 +59,8 @@ def write_synthetic_faces(
             path = folder / name / f"{name}_{number + 1:04d}.jpg"
             path.parent.mkdir(exist_ok=True)
             quality = round(faces.shot_of(seed, person, number).jpeg_quality)
-            write_jpeg(path, faces.draw_face(seed, person, number, size_px), quality)
+            face = faces.draw_face(seed, person, number, size_px, difficulty)
+            write_jpeg(path, face, quality)
 
         photos = ((person, number) for person, n in enumerate(counts) for number in range(n))
         for done, _ in enumerate(thread_map(write_photo, photos), 1):

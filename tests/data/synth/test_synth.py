@@ -17,14 +17,16 @@ from PIL import Image
 from facepairs.data.index import FaceIndex
 from facepairs.data.synth import faces
 from facepairs.data.synth.drawing import draw
-from facepairs.data.synth.faces import draw_face, identity_of, name_of, shot_of
+from facepairs.data.synth.faces import appearance, draw_face, identity_of, name_of, shot_of
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.data.synth.parameters import Identity, Shot
 from facepairs.errors import BadConfig, BadData
+from facepairs.faces.detector import find_faces
 
 SEEDS = st.integers(0, 2**63 - 1)
 PEOPLE = st.integers(0, faces.MAX_PEOPLE - 1)
 PHOTOS = st.integers(0, faces.MAX_PHOTOS - 1)
+DIFFICULTIES = st.floats(0, 1)
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -50,6 +52,48 @@ def test_parameters_are_within_their_ranges(seed: int, person: int, photo: int) 
     for made in (identity_of(seed, person), shot_of(seed, person, photo)):
         for entry, value in zip(fields(made), astuple(made), strict=True):
             assert entry.metadata["low"] <= value <= entry.metadata["high"]
+
+
+@given(SEEDS, PEOPLE, PHOTOS, DIFFICULTIES)
+def test_a_difficult_person_is_within_the_ranges_of_people(
+    seed: int, person: int, photo: int, difficulty: float
+) -> None:
+    who, _ = appearance(seed, person, photo, difficulty)
+    for entry, value in zip(fields(who), astuple(who), strict=True):
+        slack = 1e-9 * (abs(entry.metadata["high"]) + abs(entry.metadata["low"]))
+        assert entry.metadata["low"] - slack <= value <= entry.metadata["high"] + slack
+
+
+@given(SEEDS, PEOPLE, PHOTOS)
+def test_without_difficulty_people_are_drawn_as_they_are(
+    seed: int, person: int, photo: int
+) -> None:
+    assert appearance(seed, person, photo) == (
+        identity_of(seed, person),
+        shot_of(seed, person, photo),
+    )
+
+
+def distance(one: Identity, other: Identity) -> float:
+    spans = [entry.metadata["high"] - entry.metadata["low"] for entry in fields(Identity)]
+    return float(np.abs(np.subtract(astuple(one), astuple(other)) / spans).mean())
+
+
+def test_difficult_people_resemble_their_families_and_change_between_photos() -> None:
+    people = range(4 * faces.FAMILIES)
+    looks = [[appearance(2, person, photo, 1.0)[0] for photo in range(2)] for person in people]
+    relatives, strangers = (
+        np.mean([distance(looks[p][0], looks[p + step][0]) for p in range(faces.FAMILIES)])
+        for step in (faces.FAMILIES, faces.FAMILIES + 1)
+    )
+    own = np.mean([distance(*photos) for photos in looks])
+    easy = np.mean([distance(identity_of(2, p), identity_of(2, p + 1)) for p in people])
+    assert 0 < own < relatives < strangers < easy
+
+
+def test_the_face_of_every_difficult_photo_is_found() -> None:
+    for person, photo in product(range(12), range(3)):
+        assert len(find_faces(draw_face(3, person, photo, difficulty=1.0))) == 1, (person, photo)
 
 
 def test_bell_parameters_are_triangular_and_others_uniform() -> None:
