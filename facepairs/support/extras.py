@@ -7,7 +7,8 @@ from facepairs.errors import MissingExtra
 
 EXTRAS = {  # the modules that the packages of an extra bring, as in pyproject.toml
     "train": (
-        "jinja2", "keras", "onnx", "sklearn", "tensorboard", "tensorflow", "tf2onnx", "tomli_w",
+        "cv2", "jinja2", "keras", "onnx", "sklearn", "tensorboard", "tensorflow", "tf2onnx",
+        "tomli_w",
     ),
     "report": ("jinja2", "matplotlib"),
 }  # fmt: skip

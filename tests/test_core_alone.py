@@ -1,0 +1,132 @@
+"""The core alone verifies and measures scores, and names the extra that any other command needs."""
+
+import json
+import sys
+from importlib.metadata import packages_distributions
+
+import pytest
+from core_environment import PROJECT, link_core, requirements, run_in
+from packaging.utils import canonicalize_name
+
+from facepairs.cli.main import COMMANDS, build_command
+from facepairs.support.extras import EXTRAS
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs links between folders")
+FACES = "faces"
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory):
+    """A function that runs `facepairs` with the core alone, in a folder with drawn faces."""
+    work = tmp_path_factory.mktemp("core")
+    environment = link_core(work / "site")
+
+    def run(*arguments):
+        done = run_in(environment, "-m", "facepairs", *arguments, cwd=work)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    run.work, run.environment = work, environment
+    assert run("data", "synth", "--out", FACES, "--people", 3, "--photos", 2).returncode == 0
+    run.photos = sorted(str(path.relative_to(work)) for path in (work / FACES).glob("*/*.jpg"))
+    rows = [
+        f"{left},{right},{int(left.split('/')[1] == right.split('/')[1])}"
+        for at, left in enumerate(run.photos)
+        for right in run.photos[at + 1 :]
+    ]
+    (work / "pairs.csv").write_text("\n".join(["left,right,genuine", *rows, ""]))
+    assert run("verify", "--pairs", "pairs.csv", "--out", "scores.csv").returncode == 0
+    return run
+
+
+def command_lines(command, words=()):
+    """Return the words of every command of a group."""
+    children = getattr(command, "commands", {})
+    lines = [
+        line for name, child in children.items() for line in command_lines(child, (*words, name))
+    ]
+    return lines or [words]
+
+
+def test_every_command_shows_its_help(core):
+    lines = command_lines(build_command())
+    assert len(lines) >= len(COMMANDS)
+    for words in [(), *lines]:
+        done = core(*words, "--help")
+        assert done.returncode == 0, done.stderr
+        assert "Usage: " in done.stdout
+
+
+def test_it_verifies_two_photos_and_searches_a_folder(core):
+    first, second = core.photos[:2]
+    done = core("verify", first, second, "--json", "--show", "verdict.png")
+    assert done.returncode in (0, 1), done.stderr
+    assert set(json.loads(done.stdout)["faces"]) == {"left", "right"}
+    assert (core.work / "verdict.png").stat().st_size > 10_000
+    done = core("verify", first, "--against", FACES, "--json")
+    found = {f"{FACES}/{photo['path']}" for photo in json.loads(done.stdout)["photos"]}
+    assert found == set(core.photos[1:])  # all but the photo itself
+
+
+def test_it_measures_and_compares_scores(core):
+    done = core("evaluate", "scores.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["genuine_pairs"] == 3
+    assert "Balanced accuracy" in core("evaluate", "scores.csv").stdout
+    done = core("evaluate", "scores.csv", "scores.csv", "--json")
+    assert len(json.loads(done.stdout)["models"]) == 2
+
+
+def test_it_shows_a_bundle_and_checks_a_folder(core):
+    assert "all SHA-256 checksums match" in core("info", "default").stdout
+    assert core("data", "check", FACES).returncode == 0
+    assert core("data", "frame", FACES, "--out", "framed").returncode == 0
+
+
+def test_a_program_verifies(core):
+    code = (
+        "from facepairs import Verifier; import sys; "
+        "print(Verifier.load().verify(*sys.argv[1:]).score)"
+    )
+    done = run_in(core.environment, "-c", code, *core.photos[:2], cwd=core.work)
+    assert -1 <= float(done.stdout) <= 1
+
+
+MISSING = {
+    ("train", FACES, "--out", "run"): ("facepairs train", "train"),
+    ("crossval", FACES, "--lists", "lists", "--out", "run"): ("facepairs crossval", "train"),
+    ("calibrate", "default", FACES, "--out", "mine"): ("facepairs calibrate", "train"),
+    ("export", "default", "--out", "phone"): ("facepairs export", "train"),
+    ("bench", FACES): ("facepairs bench", "train"),
+    ("demo",): ("facepairs demo", "train,report"),
+    ("cache", "check", "cache"): ("facepairs cache check", "train"),
+    ("cache", "build", FACES, "--out", "cache", "--pair-count", "9"): (
+        "facepairs cache build",
+        "train",
+    ),
+    ("evaluate", "default", FACES): ("facepairs evaluate on photos", "train"),
+    ("evaluate", "scores.csv", "--report", "r.html"): (
+        "a report of facepairs evaluate",
+        "report",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", MISSING, ids=" ".join)
+def test_a_missing_extra_is_one_line(core, words):
+    what, extra = MISSING[words]
+    message = f"{what} needs more packages; install them with: pip install 'facepairs[{extra}]'"
+    done = core(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"facepairs: error: {message}\n"
+    done = core(*words, "--json")
+    assert (done.returncode, done.stderr) == (2, "")
+    assert json.loads(done.stdout) == {"error": {"kind": "missing_extra", "message": message}}
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_an_extra_is_asked_for_by_each_of_its_packages(extra):
+    """The modules that are looked for come from the packages that the extra installs."""
+    packages = packages_distributions()
+    looked_for = {canonicalize_name(packages[module][0]) for module in EXTRAS[extra]}
+    assert looked_for == set(requirements(PROJECT["optional-dependencies"][extra]))
