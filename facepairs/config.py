@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from facepairs.choices import Align, Loss, Model, Protocol, Sampler, Singletons, Store
+from facepairs.choices import Align, Loss, Member, Model, Protocol, Sampler, Singletons, Store
 from facepairs.errors import BadConfig
 from facepairs.images.crop import CropSpec
 from facepairs.support.validation import check_fields, validate
@@ -56,13 +56,12 @@ OLD_ZEROS: dict[str, Any] = {
 }
 
 Share = Annotated[float, Meta(ge=0, le=1)]
-Part = Annotated[float, Meta(ge=0.25, le=1)]
-Parts = Annotated[
-    tuple[Part, ...],
+Members = Annotated[
+    tuple[Member, ...],
     Meta(
         min_length=1,
         max_length=4,
-        description="a list of 1 to 4 numbers from 0.25 to 1",
+        description='a list of 1 to 4 of "face", "centre", "eyes" and "lines"',
     ),
 ]
 Epochs = Annotated[int, Meta(ge=1, le=MAX_EPOCHS)]
@@ -95,8 +94,9 @@ class TrainConfig:
         margin: Margin between genuine and impostor scores; if not given, the loss's default.
         singletons: How `cosface` and `arcface` use people with one photo.
         image_size: Side of the network's input in pixels.
-        members: For siamese: the parts of the image, as shares of its side, that the members of the
-            network see, in the centre. Each member has its own mixture and projection.
+        members: For siamese: what each member of the network sees: the `face` (the whole image),
+            its `centre`, the `eyes` and the nose, or the `lines` of the face, by second
+            derivatives. Each has its own mixture and projection.
         cohort: For siamese: how many typical faces of the training people lower the scores of
             photos that are close to them; 0: none, and none where there are too few people.
         align: `landmarks` finds the face in every photo and aligns it; `none` takes photos as they
@@ -143,7 +143,7 @@ class TrainConfig:
     margin: Annotated[float, Meta(ge=0, le=2)] | None = None
     singletons: Singletons = "classes"
     image_size: Annotated[int, Meta(ge=64, le=224)] = 128
-    members: Parts = (1.0,)
+    members: Members = ("face",)
     cohort: Annotated[int, Meta(ge=0, le=4096)] = 0
     align: Align = "landmarks"
     frame_px: Annotated[int, Meta(ge=16, le=4096)] = 250

@@ -36,7 +36,7 @@ def test_toml_round_trip(seed, share, image_size, skip):
         ({"patience": 0}, "patience is 0; use a whole number from 1"),
         (
             {"members": []},
-            r"members is \[\]; use a list of 1 to 4 numbers from 0.25 to 1",
+            r'members is \[\]; use a list of 1 to 4 of "face", "centre", "eyes" and "lines"',
         ),
         (
             {"several_share": 0},
@@ -87,7 +87,7 @@ def test_settings_of_an_older_run_keep_their_meaning():
     assert config.length == [None, None, None]
     assert (config.margin, config.several_share) == (None, "natural")
     assert (config.align, config.validation_share) == ("none", 0.0)
-    assert (config.members, config.cohort) == ((1.0,), 0)
+    assert (config.members, config.cohort) == (("face",), 0)
     assert config.max_epochs == 30
     assert from_saved(tomllib.loads(config.to_toml()), "config.toml") == config
 

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from facepairs.bundles.calibration import BundleCalibration, Count, Finite, Share
 from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.choices import Member
 from facepairs.errors import BadBundle
 from facepairs.faces.alignment import TEMPLATE
 from facepairs.images.crop import CropSpec
@@ -64,7 +65,7 @@ class StartingBundle(msgspec.Struct, frozen=True):
 class RecordedSettings(msgspec.Struct, frozen=True):
     """The settings of a training that decide what its network looks like."""
 
-    members: tuple[Finite, ...] = (1.0,)  # here and below: those of older bundles
+    members: tuple[Member, ...] = ("face",)  # here and below: those of older bundles
     cohort: Count = 0
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 from keras import layers
 
+from facepairs.choices import Member
 from facepairs.models.augment import RandomFace
 from facepairs.models.difference import difference_head
 from facepairs.models.eigenfaces import eigenface_head
@@ -35,7 +36,7 @@ def build_network(
     augment: float,
     erase: float = 0.0,
     loss: str = "in-batch",
-    members: Sequence[float] = (1.0,),
+    members: Sequence[Member] = ("face",),
     cohort: int = 0,
     **loss_settings: Any,
 ) -> Network:
@@ -48,7 +49,7 @@ def build_network(
         augment: Strength of the augmentation, 0 to 2.
         erase: Side of the erased square as a share of the image's side.
         loss: Name of the objective, for embedding networks only.
-        members: For siamese only: the parts of the image that its members see, see `fisher_tower`.
+        members: For siamese only: the regions that its members see, see `fisher_tower`.
         cohort: For siamese only: the size of the cohort, likewise.
         **loss_settings: Further arguments of `build_loss`, for embedding networks only.
 

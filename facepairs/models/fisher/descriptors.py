@@ -1,8 +1,9 @@
-"""Dense local descriptors: histograms of gradient orientations on a grid, at four scales.
+"""Dense local descriptors: histograms of the orientations of edges or lines, at four scales.
 
 Array contract: float32[N, px, px, 3] in [0, 1] in, float32[N, P, 128] out, rows of length 1 or
 less. Each descriptor is a 4 by 4 grid of cells with 8 orientations, as in SIFT, and then the square
-root (RootSIFT). It is computed by convolutions, ReLU and pooling with fixed weights.
+root (RootSIFT). It is computed by convolutions, ReLU and pooling with fixed weights. Descriptors of
+lines take the second derivatives of the image in place of the gradient.
 
 References:
     Lowe, "Distinctive Image Features from Scale-Invariant Keypoints", IJCV 2004.
@@ -10,9 +11,10 @@ References:
     CVPR 2012.
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -23,6 +25,7 @@ from keras import ops
 ORIENTATIONS, GRID, CELL = 8, 4, 3  # a cell is 3 points wide, after pooling by two
 LENGTH = ORIENTATIONS * GRID * GRID
 TENT = 4  # points lost to the tent filter
+REACH = 2  # pixels on each side, of the second derivatives
 # Side of the image at each scale, in eighths, and points from one descriptor to the next.
 SCALES = ((8, 2), (6, 3), (4, 2), (3, 1))
 LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601
@@ -38,6 +41,21 @@ MIRROR_ORDER: npt.NDArray[np.intp] = (
 )
 
 Kernel = npt.NDArray[np.float32]
+
+
+class View(NamedTuple):
+    """What descriptors are computed of: a square part of an image, and its edges or its lines.
+
+    Attributes:
+        part_px: Side of the part; None for the whole image. It leaves equally many pixels on the
+            left and on the right.
+        top_px: The part's first line; None for the centre.
+        lines: Describe lines, by second derivatives, rather than edges, by the gradient.
+    """
+
+    part_px: int | None = None
+    top_px: int | None = None
+    lines: bool = False
 
 
 def descriptors_per_line(side: int, step: int) -> int:
@@ -70,26 +88,33 @@ def orientation_kernel() -> Kernel:
 
 @keras.saving.register_keras_serializable("facepairs")
 class DenseDescriptors(keras.Layer):  # type: ignore[misc]
-    """Compute the descriptors of the central part of images, enlarged to the size of the images.
+    """Compute the descriptors of a square part of images, enlarged to the size of the images.
 
     Args:
-        part_px: Side of the central part; None for the whole image. It leaves equally many pixels
-            on both sides.
+        part_px: See `View`, as the next two.
+        top_px: First line of the part.
+        lines: Lines rather than edges.
         **kwargs: Those of `keras.Layer`.
     """
 
-    def __init__(self, part_px: int | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        part_px: int | None = None,
+        top_px: int | None = None,
+        lines: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        self.part_px = part_px
+        self.view = View(part_px, top_px, lines)
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "part_px": self.part_px}
+        return {**super().get_config(), **self.view._asdict()}
 
     def call(self, images: Any) -> Any:
         """Compute descriptors of images whose side is a multiple of 16, at least 96."""
         scales = []
-        for gray, step in _pyramid(_part(_gray(images), self.part_px)):
-            roots, scale = _cells(gray, step)
+        for gray, step in _pyramid(_cut(_gray(images), self.view)):
+            roots, scale = _cells(gray, [self.view], step)
             count = roots.shape[1] - (GRID - 1) * CELL
             grid = [
                 roots[:, y : y + count : step, x : x + count : step]
@@ -104,25 +129,24 @@ class DenseDescriptors(keras.Layer):  # type: ignore[misc]
         return shape[0], len(positions(int(shape[1] or 0))), LENGTH
 
 
-def project_parts(images: Any, parts: Sequence[int | None], bases: Sequence[Any]) -> list[Any]:
+def project_views(images: Any, views: Sequence[View], bases: Sequence[Any]) -> list[Any]:
     """Compute projected descriptors, several times faster than computing the descriptors.
 
-    Collecting the cells of a descriptor and projecting them is one dilated convolution. The parts
-    of an image are computed as further images: graphs with a branch for each part load slowly.
+    Collecting the cells of a descriptor and projecting them is one dilated convolution. The views
+    of an image are computed as further images: graphs with a branch for each view load slowly.
 
     Args:
         images: float32[N, px, px, 3].
-        parts: Sides of the M central parts, as for `DenseDescriptors`.
+        views: What is described, M times.
         bases: M times float32[128, C].
 
     Returns:
-        M times float32[N, P, C], the products of the part's descriptors and its basis.
+        M times float32[N, P, C], the products of the view's descriptors and its basis.
     """
     whole = _gray(images)
-    grays = [_part(whole, part_px) for part_px in parts]
-    projected: list[list[Any]] = [[] for _ in parts]
-    for gray, step in _pyramid(grays[0] if len(parts) == 1 else ops.concatenate(grays)):
-        cells = [_split(values, len(parts)) for values in _cells(gray, step)]
+    projected: list[list[Any]] = [[] for _ in views]
+    for gray, step in _pyramid(_join([_cut(whole, view) for view in views])):
+        cells = [_split(values, len(views)) for values in _cells(gray, views, step)]
         for roots, scale, basis, scales in zip(*cells, bases, projected, strict=True):
             width = basis.shape[1]
             kernel = ops.reshape(basis, (GRID, GRID, ORIENTATIONS, width))
@@ -140,6 +164,10 @@ def _split(values: Any, parts: int) -> list[Any]:
     return [stacked[number] for number in range(parts)]
 
 
+def _join(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else ops.concatenate(values)
+
+
 def _gray(images: Any) -> Any:
     """Return the luma of images: float32[N, px, px, 1]."""
     px = images.shape[1]
@@ -149,13 +177,14 @@ def _gray(images: Any) -> Any:
     return ops.conv(lines, luma, strides=(1, 3), padding="valid")
 
 
-def _part(gray: Any, part_px: int | None) -> Any:
-    """Return the central part, enlarged to the size of the images."""
-    px = gray.shape[1]
-    if part_px is None or part_px >= px:
+def _cut(gray: Any, view: View) -> Any:
+    """Return the part that is described, enlarged to the size of the images."""
+    px, side = gray.shape[1], view.part_px
+    if side is None:
         return gray
-    start, end = (px - part_px) // 2, (px + part_px) // 2
-    return ops.image.resize(gray[:, start:end, start:end], (px, px), "bilinear")
+    left = (px - side) // 2
+    top = left if view.top_px is None else view.top_px
+    return ops.image.resize(gray[:, top : top + side, left : left + side], (px, px), "bilinear")
 
 
 def _pyramid(gray: Any) -> Iterator[tuple[Any, int]]:
@@ -171,24 +200,61 @@ def _pyramid(gray: Any) -> Iterator[tuple[Any, int]]:
         yield by_side[side], step
 
 
-def _cells(gray: Any, step: int) -> tuple[Any, Any]:
+def _gradient(gray: Any, step: int) -> tuple[Any, Any]:
+    """Return the first derivatives across and down: float32[N, y, x, 1] without the margin."""
+    start = margin(gray.shape[1], step)
+    end = gray.shape[1] - start
+    rows, columns = gray[:, start:end], gray[:, :, start:end]
+    across = rows[:, :, start + 1 : end + 1] - rows[:, :, start - 1 : end - 1]
+    down = columns[:, start + 1 : end + 1] - columns[:, start - 1 : end - 1]
+    return across, down
+
+
+def _lines(gray: Any, step: int) -> tuple[Any, Any]:
+    """Return twice the mixed second derivative, and xx - yy: float32[N, y, x, 1] each.
+
+    Their angle is twice a line's, and depends on whether it is bright or dark. As with a gradient,
+    mirroring the image changes the sign of the first alone.
+    """
+    start = margin(gray.shape[1], step)
+    side = gray.shape[1] - 2 * start
+    padded = ops.pad(gray, ((0, 0), (REACH, REACH), (REACH, REACH), (0, 0)), "reflect")
+
+    def moved(down: int, right: int) -> Any:
+        top, left = start + REACH + down, start + REACH + right
+        return padded[:, top : top + side, left : left + side]
+
+    mixed = moved(1, 1) - moved(1, -1) - moved(-1, 1) + moved(-1, -1)
+    straight = moved(0, REACH) + moved(0, -REACH) - moved(REACH, 0) - moved(-REACH, 0)
+    return mixed * (REACH**2 / 2), straight
+
+
+def _derivatives(gray: Any, views: Sequence[View], step: int) -> tuple[Any, Any]:
+    """Return what `_gradient` or `_lines` returns of each view's images, joined."""
+    grays = iter(_split(gray, len(views)))
+    joined = []
+    for lines, alike in itertools.groupby(views, lambda view: view.lines):
+        images = _join([next(grays) for _ in alike])
+        joined.append(_lines(images, step) if lines else _gradient(images, step))
+    across, down = zip(*joined, strict=True)
+    return _join(across), _join(down)
+
+
+def _cells(gray: Any, views: Sequence[View], step: int) -> tuple[Any, Any]:
     """Return the square roots of the cells of one scale, and what scales each descriptor.
 
     The root of a descriptor is that of its cells times the root of its scale. Taking it before the
     cells are collected makes collecting linear, and saves 15 of 16 roots.
 
     Args:
-        gray: float32[N, side, side, 1].
+        gray: float32[M·N, side, side, 1], the images of each view after those of the one before.
+        views: M views, whether edges or lines are described.
         step: Points from one descriptor to the next.
 
     Returns:
-        float32[N, y, x, 8], and float32[N, rows, columns, 1].
+        float32[M·N, y, x, 8], and float32[M·N, rows, columns, 1].
     """
-    start = margin(gray.shape[1], step)
-    end = gray.shape[1] - start
-    rows, columns = gray[:, start:end], gray[:, :, start:end]
-    across = rows[:, :, start + 1 : end + 1] - rows[:, :, start - 1 : end - 1]
-    down = columns[:, start + 1 : end + 1] - columns[:, start - 1 : end - 1]
+    across, down = _derivatives(gray, views, step)
     strength = ops.sqrt(across * across + down * down + _TINY)
     # (cosine · strength^⅛)^8 = cosine^8 · strength; cosine^8 is small from 45 degrees on.
     factor = ops.sqrt(ops.sqrt(ops.sqrt(strength))) / strength

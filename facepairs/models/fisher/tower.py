@@ -3,7 +3,7 @@
     image → DenseDescriptors → FisherVector ┬→ projection → length 1 ┬→ sum → length 1
                                             └→ MirroredVector → …  ──┘
 
-A tower may have several members, each with its own descriptors (of a smaller part of the image),
+A tower may have several members, each with its own descriptors (of a region of the image),
 mixture and projection. Their vectors are concatenated, and so are their embeddings of length 1:
 the cosine of two embeddings is about the mean of the members' cosines.
 
@@ -24,14 +24,16 @@ import numpy as np
 import numpy.typing as npt
 from keras import layers, ops
 
+from facepairs.choices import Member
 from facepairs.models.fisher.cohort import CohortDimension
 from facepairs.models.fisher.descriptors import (
     LENGTH,
     MIRROR_ORDER,
     SMALLEST_PX,
     DenseDescriptors,
+    View,
     positions,
-    project_parts,
+    project_views,
 )
 
 GAUSSIANS, COMPONENTS, DIMENSIONS = 256, 48, 128
@@ -39,6 +41,8 @@ GAUSSIANS, COMPONENTS, DIMENSIONS = 256, 48, 128
 BACKBONE, MIRROR, PROJECTOR, PROJECTION = "describe", "mirror", "project", "projection"
 COHORT = "cohort"
 MAX_LOG_RATIO = 46.0  # of the shares of a descriptor
+# Side and first line of the parts that are not the whole image, as shares of its side.
+REGIONS: dict[Member, tuple[float, float]] = {"centre": (11 / 16, 5 / 32), "eyes": (5 / 8, 1 / 16)}
 
 Floats = npt.NDArray[np.floating]
 
@@ -244,9 +248,9 @@ class FusedBackbone(keras.Layer):  # type: ignore[misc]
         self.fishers = fisher_layers(backbone)
 
     def call(self, images: Any) -> Any:
-        parts = [descriptors.part_px for descriptors in self.descriptors]
+        views = [descriptors.view for descriptors in self.descriptors]
         bases = [fisher.projection[0] for fisher in self.fishers]
-        projected = project_parts(images, parts, bases)
+        projected = project_views(images, views, bases)
         vectors = [fisher.encode(own) for fisher, own in zip(self.fishers, projected, strict=True)]
         return vectors[0] if len(vectors) == 1 else ops.concatenate(vectors, axis=1)
 
@@ -256,7 +260,9 @@ def fisher_layers(backbone: keras.Model) -> list[FisherVector]:
     return [layer for layer in backbone.layers if isinstance(layer, FisherVector)]
 
 
-def fisher_tower(image_px: int, parts: Sequence[float] = (1.0,), cohort: int = 0) -> keras.Model:
+def fisher_tower(
+    image_px: int, members: Sequence[Member] = ("face",), cohort: int = 0
+) -> keras.Model:
     """Build the tower: float32[N, image_px, image_px, 3] → float32[N, members·128].
 
     Rows have length 1; with a cohort they are one number longer. An embedding is the normalised
@@ -264,7 +270,7 @@ def fisher_tower(image_px: int, parts: Sequence[float] = (1.0,), cohort: int = 0
 
     Args:
         image_px: A multiple of 16, at least 96.
-        parts: For each member, the share of the image's side that it sees, in the centre.
+        members: For each member, the region of the image that it sees.
         cohort: Size of the cohort, see `CohortDimension`; 0 for none.
 
     Raises:
@@ -274,20 +280,24 @@ def fisher_tower(image_px: int, parts: Sequence[float] = (1.0,), cohort: int = 0
         raise ValueError(f"image_px is {image_px}; known: multiples of 16 from {SMALLEST_PX} on")
     image = keras.Input((image_px, image_px, 3), name="image")
     vectors = [
-        FisherVector(image_px)(DenseDescriptors(_part_px(image_px, x))(image)) for x in parts
+        FisherVector(image_px)(DenseDescriptors(*_view(image_px, member))(image))
+        for member in members
     ]
-    vector = vectors[0] if len(parts) == 1 else layers.Concatenate()(vectors)
+    vector = vectors[0] if len(members) == 1 else layers.Concatenate()(vectors)
     describe = keras.Model(image, vector, name=BACKBONE, trainable=False)
-    project = _projector(vector.shape[1], len(parts))
-    mirror = MirroredVector(members=len(parts), name=MIRROR)
+    project = _projector(vector.shape[1], len(members))
+    mirror = MirroredVector(members=len(members), name=MIRROR)
     dimension = CohortDimension(cohort, name=COHORT) if cohort else None
     embedding = _embed(describe(image), project, mirror, dimension)
     return keras.Model(image, embedding, name="fisher_tower")
 
 
-def _part_px(image_px: int, share: float) -> int | None:
-    """Return the side of a member's part, which leaves equally many pixels on both sides."""
-    return None if share == 1 else 2 * round(image_px * share / 2)
+def _view(image_px: int, member: Member) -> View:
+    """Return what a member's descriptors are computed of."""
+    if member not in REGIONS:
+        return View(lines=member == "lines")
+    share, top = REGIONS[member]
+    return View(2 * round(image_px * share / 2), round(image_px * top))
 
 
 def _projector(width: int, members: int) -> keras.Model:

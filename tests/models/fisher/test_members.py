@@ -22,12 +22,12 @@ from facepairs.models.fisher.tower import (
     projections,
 )
 
-PARTS = (1.0, 0.75, 0.5)
+MEMBERS = ("face", "eyes", "lines")
 
 
 @pytest.fixture(scope="module")
 def network():
-    made = build_network("siamese", 96, 96, augment=0.0, members=PARTS)
+    made = build_network("siamese", 96, 96, augment=0.0, members=MEMBERS)
     for layer in fisher_layers(made.head.get_layer(BACKBONE)):  # as close as in a fitted mixture
         layer.deviations.assign(np.full(layer.deviations.shape, 0.2, np.float32))
         layer.means.assign(layer.means * 4)
@@ -36,26 +36,45 @@ def network():
 
 def single_member(network, number):
     """Return a tower of one member with the weights of one of several."""
-    tower = fisher_tower(96, PARTS[number : number + 1])
+    tower = fisher_tower(96, MEMBERS[number : number + 1])
     fishers = fisher_layers(network.head.get_layer(BACKBONE))
     fisher_layers(tower.get_layer(BACKBONE))[0].set_weights(fishers[number].get_weights())
     projections(tower)[0].set_weights(projections(network.head)[number].get_weights())
     return tower
 
 
-def test_the_parts_are_the_centre_enlarged():
+@pytest.mark.parametrize(
+    ("region", "rows", "columns"),
+    [("centre", slice(15, 81), slice(15, 81)), ("eyes", slice(6, 66), slice(18, 78))],
+)
+def test_a_member_sees_its_region_enlarged(region, rows, columns):
     images = faces(2, 96)
-    part = keras.ops.image.resize(images[:, 12:84, 12:84], (96, 96), "bilinear")
+    part = keras.ops.image.resize(images[:, rows, columns], (96, 96), "bilinear")
     expected = np.asarray(DenseDescriptors()(part))
-    assert np.asarray(DenseDescriptors(part_px=72)(images)) == pytest.approx(expected, abs=1e-4)
+    layer = fisher_tower(96, [region]).get_layer(BACKBONE).layers[1]
+    assert np.asarray(layer(images)) == pytest.approx(expected, abs=1e-4)
     assert expected.shape[1] == len(positions(96))
+    again = DenseDescriptors.from_config(layer.get_config())
+    assert np.asarray(again(images)) == pytest.approx(expected, abs=1e-4)
+
+
+def test_lines_are_second_derivatives():
+    rows, columns = np.mgrid[:96, :96].astype(np.float32) / 96
+    ramp, waves = rows, 0.5 + 0.4 * np.sin(40 * columns)
+    images = np.repeat(np.stack([ramp, waves])[..., None], 3, axis=3)
+    edges, lines = (np.asarray(DenseDescriptors(lines=x)(images)) for x in (False, True))
+    middle = len(edges[0]) // 4
+    assert np.abs(edges[0, middle]).max() > 0.2
+    assert np.abs(lines[0, middle]).max() < 0.01  # a ramp has no lines
+    by_orientation = lines[1, middle].reshape(-1, 8).sum(axis=0)
+    assert set(np.argsort(by_orientation)[-2:]) == {2, 6}  # bright and dark ones, upright
 
 
 def test_an_embedding_is_the_concatenation_of_the_members(network):
     images = faces(4, 96)
-    got = np.asarray(network.head(images)).reshape(4, len(PARTS), 128)
+    got = np.asarray(network.head(images)).reshape(4, len(MEMBERS), 128)
     assert np.linalg.norm(got, axis=(1, 2)) == pytest.approx(1, abs=1e-5)
-    for number in range(len(PARTS)):
+    for number in range(len(MEMBERS)):
         expected = np.asarray(single_member(network, number)(images))
         own = got[:, number] / np.linalg.norm(got[:, number], axis=1, keepdims=True)
         assert own == pytest.approx(expected, abs=1e-4)
@@ -91,7 +110,7 @@ def test_projections_of_eight_bits_survive_export_at_every_optimisation_level(ne
     assert difference < 1e-4
     stored = onnx.load_model_from_string(data).graph.initializer
     eight = [tensor for tensor in stored if tensor.data_type == onnx.TensorProto.INT8]
-    assert len(eight) == len(PARTS)
+    assert len(eight) == len(MEMBERS)
     assert len(data) < 1.2 * sum(kernel.size for kernel in kernels)
     expected = np.asarray(model(photos(3)))
     levels = onnxruntime.GraphOptimizationLevel
@@ -152,7 +171,7 @@ def test_the_cohort_lowers_scores_of_faces_that_resemble_many():
 
 
 def test_a_network_with_a_cohort_exports_and_loads(tmp_path):
-    network = build_network("siamese", 96, 96, augment=0.0, members=(1.0, 0.5), cohort=20)
+    network = build_network("siamese", 96, 96, augment=0.0, members=("face", "centre"), cohort=20)
     rows = unit(np.random.default_rng(3).normal(size=(60, 256)))
     network.head.get_layer(COHORT).set_cohort(rows[:20], rows)
     model = network.inference_model()

@@ -175,9 +175,9 @@ def test_a_damaged_model_file_is_detected(start, tmp_path):
         load_initial_weights(str(folder), build_network("siamese-conv", 112, PX, 0.0))
 
 
-@pytest.mark.parametrize("recorded", [{}, {"members": [1.0, 0.5], "cohort": 20}])
+@pytest.mark.parametrize("recorded", [{}, {"members": ["face", "eyes"], "cohort": 20}])
 def test_the_bundle_decides_the_members_of_a_siamese_network(recorded, tmp_path):
-    shape = recorded or {"members": [1.0], "cohort": 0}  # what older bundles do not record
+    shape = recorded or {"members": ["face"], "cohort": 0}  # what older bundles do not record
     network = build_network("siamese", 96, 96, 0.0, **shape)
     plan = CropPlan(CropSpec(250, 96), np.zeros(0, np.bool_))
     out = tmp_path / "bundle"
@@ -190,6 +190,6 @@ def test_the_bundle_decides_the_members_of_a_siamese_network(recorded, tmp_path)
     same = build_network("siamese", 96, 96, 0.0, **shape)
     load_initial_weights(str(out), same)
     assert np.array_equal(same.head.get_weights()[-1], network.head.get_weights()[-1])
-    other = build_network("siamese", 96, 96, 0.0, members=(1.0, 0.75, 0.5))
+    other = build_network("siamese", 96, 96, 0.0, members=("face", "centre", "eyes"))
     with pytest.raises(BadBundle, match="is not the siamese that this version builds"):
         load_initial_weights(str(out), other)
