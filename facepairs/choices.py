@@ -9,7 +9,7 @@ Model = Literal["siamese", "siamese-conv", "difference", "pixels", "eigenfaces"]
 Method = Literal[
     "siamese", "siamese-conv", "difference", "difference-article", "pixels", "eigenfaces"
 ]
-# What a member of the siamese network sees; lines: of the face, by second derivatives.
+# What a member of the siamese network sees; lines: of the centre, by second derivatives.
 Member = Literal["face", "centre", "eyes", "lines"]
 ImageModel = Literal["difference", "siamese-conv"]  # they learn from the images of each step
 Protocol = Literal["heldout", "view1"]

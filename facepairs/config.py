@@ -95,7 +95,7 @@ class TrainConfig:
         singletons: How `cosface` and `arcface` use people with one photo.
         image_size: Side of the network's input in pixels.
         members: For siamese: what each member of the network sees: the `face` (the whole image),
-            its `centre`, the `eyes` and the nose, or the `lines` of the face, by second
+            its `centre`, the `eyes` and the nose, or the `lines` of the centre, by second
             derivatives. Each has its own mixture and projection.
         cohort: For siamese: how many typical faces of the training people lower the scores of
             photos that are close to them; 0: none, and none where there are too few people.

@@ -3,8 +3,8 @@
     image → DenseDescriptors → FisherVector ┬→ projection → length 1 ┬→ sum → length 1
                                             └→ MirroredVector → …  ──┘
 
-A tower may have several members, each with its own descriptors (of a region of the image),
-mixture and projection. Their vectors are concatenated, and so are their embeddings of length 1:
+A tower may have several members, each with its own descriptors (of a region of the image, of
+edges or of lines), mixture and projection. Their vectors are concatenated, and so are their embeddings of length 1:
 the cosine of two embeddings is about the mean of the members' cosines.
 
 The backbone, up to the vector, is fitted once to training faces without labels
@@ -42,7 +42,11 @@ BACKBONE, MIRROR, PROJECTOR, PROJECTION = "describe", "mirror", "project", "proj
 COHORT = "cohort"
 MAX_LOG_RATIO = 46.0  # of the shares of a descriptor
 # Side and first line of the parts that are not the whole image, as shares of its side.
-REGIONS: dict[Member, tuple[float, float]] = {"centre": (11 / 16, 5 / 32), "eyes": (5 / 8, 1 / 16)}
+REGIONS: dict[Member, tuple[float, float]] = {
+    "centre": (11 / 16, 5 / 32),
+    "lines": (11 / 16, 5 / 32),
+    "eyes": (5 / 8, 1 / 16),
+}
 
 Floats = npt.NDArray[np.floating]
 
@@ -270,7 +274,7 @@ def fisher_tower(
 
     Args:
         image_px: A multiple of 16, at least 96.
-        members: For each member, the region of the image that it sees.
+        members: For each member, what it sees of the image.
         cohort: Size of the cohort, see `CohortDimension`; 0 for none.
 
     Raises:
@@ -294,10 +298,10 @@ def fisher_tower(
 
 def _view(image_px: int, member: Member) -> View:
     """Return what a member's descriptors are computed of."""
-    if member not in REGIONS:
-        return View(lines=member == "lines")
+    if member == "face":
+        return View()
     share, top = REGIONS[member]
-    return View(2 * round(image_px * share / 2), round(image_px * top))
+    return View(2 * round(image_px * share / 2), round(image_px * top), lines=member == "lines")
 
 
 def _projector(width: int, members: int) -> keras.Model:

@@ -1,31 +1,56 @@
-"""Write the reference of all commands into docs/reference/cli.md, between its two markers.
+"""Write the reference of all commands and all settings into docs/reference, between their markers.
 
-    python scripts/release/cli_reference.py             # rewrite the page
-    python scripts/release/cli_reference.py --check     # exit code 1 if it is not up to date
+    python scripts/release/reference.py             # rewrite cli.md and settings.md
+    python scripts/release/reference.py --check     # exit code 1 if one is not up to date
 
-The text comes from the commands' definitions, not from printed help, so neither the width of the
-terminal nor the version of typer changes it.
+The text comes from the definitions of commands and settings, not from printed help, so neither the
+width of the terminal nor the version of typer changes it.
 """
 
 import argparse
+import dataclasses
+import inspect
+import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from facepairs.cli.main import EVERYWHERE, build_command
+from facepairs.config import TrainConfig
+from facepairs.support.validation import find_problem
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
-BEGIN, END = "<!-- cli -->", "<!-- /cli -->"
+FOLDER = Path(__file__).parents[2] / "docs" / "reference"
+PAGES = [FOLDER / "cli.md", FOLDER / "settings.md"]
 COMMAND = "make reference"
 KINDS = {"path": "PATH", "int": "N", "float": "X"}  # by the beginning of a type's name
 
 
-def reference() -> str:
+def commands() -> str:
     """Return the Markdown of all commands, in their order."""
     root = build_command()
-    blocks = [_block(path, command) for path, command in _commands(root, ["facepairs"])]
-    return "\n".join([BEGIN, *blocks, END])
+    return "\n".join(_block(path, command) for path, command in _commands(root, ["facepairs"]))
+
+
+def settings() -> str:
+    """Return a table of the fields of TrainConfig: default, what is allowed, and meaning."""
+    kinds = get_type_hints(TrainConfig, include_extras=True)
+    meanings = _attributes(inspect.getdoc(TrainConfig) or "")
+    rows = ["| setting | default | allowed | meaning |", "| --- | --- | --- | --- |"]
+    for field in dataclasses.fields(TrainConfig):
+        default = "" if field.default in (None, "") else f"`{json.dumps(field.default)}`"
+        # The words of the message that refuses a value.
+        allowed = find_problem(object(), kinds[field.name], "").partition("; use ")[2]
+        rows.append(f"| `{field.name}` | {default} | {allowed} | {meanings[field.name]} |")
+    return "\n".join(rows) + "\n"
+
+
+def _attributes(docstring: str) -> dict[str, str]:
+    """Return the text of each entry of a docstring's section `Attributes`."""
+    section = re.split(r"^(?:Attributes|Raises):\n", docstring, flags=re.MULTILINE)[1]
+    entries = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", section, re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in entries}
 
 
 def _commands(command: Any, path: list[str]) -> Iterator[tuple[str, Any]]:
@@ -93,27 +118,32 @@ def _help(parameter: Any) -> str:
 
 
 def update(text: str) -> str:
-    """Return the text with a new block between its markers."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        sys.exit(f"no {BEGIN} … {END} in the file; put both lines where the reference belongs")
-    return before + reference() + after
+    """Return the text with new blocks between its markers."""
+    for name, write in {"cli": commands, "settings": settings}.items():
+        begin, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
+        before, found, rest = text.partition(begin)
+        if found:
+            _, found, after = rest.partition(end)
+            text = before + begin + write() + end + after
+        if found:
+            return text
+    sys.exit("no <!-- cli --> … <!-- /cli -->; put both lines where the reference belongs")
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", type=Path, nargs="?", default=PAGE)
+    parser.add_argument("file", type=Path, nargs="*", default=PAGES)
     parser.add_argument(
         "--check", action="store_true", help="only compare; exit code 1 if it is old"
     )
     options = parser.parse_args(arguments)
-    text = options.file.read_text(encoding="utf-8")
-    new = update(text)
-    if options.check and new != text:
-        sys.exit(f"{options.file}: its reference of commands is not up to date; run: {COMMAND}")
-    if not options.check:
-        options.file.write_text(new, encoding="utf-8")
+    for page in options.file:
+        text = page.read_text(encoding="utf-8")
+        new = update(text)
+        if options.check and new != text:
+            sys.exit(f"{page}: its reference is not up to date; run: {COMMAND}")
+        if not options.check:
+            page.write_text(new, encoding="utf-8")
 
 
 if __name__ == "__main__":
