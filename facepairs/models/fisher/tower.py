@@ -4,8 +4,8 @@
                                             └→ MirroredVector → …  ──┘
 
 A tower may have several members, each with its own descriptors (of a region of the image, of
-edges or of lines), mixture and projection. Their vectors are concatenated, and so are their embeddings of length 1:
-the cosine of two embeddings is about the mean of the members' cosines.
+edges or of lines), mixture and projection. Their vectors are concatenated, and so are their
+embeddings of length 1: the cosine of two embeddings is about the mean of the members' cosines.
 
 The backbone, up to the vector, is fitted once to training faces without labels
 (`FisherVector.set_mixture`). An image's vector can therefore be computed once and stored, and
