@@ -13,7 +13,8 @@ SECONDS ?= 30
 KILLS ?= 20
 STOPS ?= 6
 
-.PHONY: help demo train test test-slow quality style reference docs bench fuzz hostile kill resume clean
+.PHONY: help demo train test test-slow quality style reference docs bench fuzz hostile kill resume \
+	release clean
 
 help:
 	@echo "make demo       train on synthetic faces, measure the model, verify two pairs"
@@ -27,8 +28,9 @@ help:
 	@echo "make bench      measure input pipelines and the training step on DATA=folder"
 	@echo "make quality    linters, types and import rules alone"
 	@echo "make style      fix what the linters can fix"
-	@echo "make reference  rewrite docs/reference/cli.md from the commands' own help"
+	@echo "make reference  rewrite docs/reference from the commands' help and the settings"
 	@echo "make docs       build the documentation into site/"
+	@echo "make release    VERSION=x.y.z: test, build and check wheel and sdist into dist/, commit, tag"
 
 # The package and what it needs; a stamp file, because a folder's time changes with its content.
 $(VENV)/.installed: pyproject.toml facepairs/__init__.py
@@ -89,7 +91,7 @@ style: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 reference: $(VENV)/.installed
-	$(BIN)/python scripts/release/cli_reference.py
+	$(BIN)/python scripts/release/reference.py
 
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
@@ -97,6 +99,11 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+release: test
+	@test -n "$(VERSION)" || { echo "usage: make release VERSION=x.y.z" >&2; exit 2; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
+	$(BIN)/python scripts/release/release.py $(VERSION)
 
 clean:
 	rm -rf $(VENV) $(SLOW) $(DEMO)

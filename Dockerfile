@@ -1,0 +1,15 @@
+# docker build -t facepairs .
+# docker run --rm -v "$PWD/photos:/photos:ro" facepairs verify a.jpg b.jpg
+FROM python:3.13-slim AS build
+COPY . /src
+RUN pip wheel --quiet --no-deps --wheel-dir /wheels /src
+RUN python -m venv /opt/facepairs && /opt/facepairs/bin/pip install --quiet /wheels/facepairs-*.whl
+
+FROM python:3.13-slim
+COPY --from=build /opt/facepairs /opt/facepairs
+RUN useradd --create-home --uid 1000 facepairs
+ENV PATH=/opt/facepairs/bin:$PATH
+USER facepairs
+WORKDIR /photos
+ENTRYPOINT ["facepairs"]
+CMD ["--help"]

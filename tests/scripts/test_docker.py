@@ -1,0 +1,69 @@
+"""The Dockerfile: a slim base, a user without rights, and the core alone."""
+
+import json
+import runpy
+import shutil
+import subprocess
+
+import pytest
+from script_runner import ROOT
+
+parse = runpy.run_path(str(ROOT / "scripts/release/docker_steps.py"))["parse"]
+KNOWN = {"FROM", "COPY", "RUN", "ENV", "USER", "WORKDIR", "ENTRYPOINT", "CMD"}
+
+
+@pytest.fixture(scope="module")
+def steps():
+    return parse((ROOT / "Dockerfile").read_text(encoding="utf-8"))
+
+
+def last(steps, name):
+    return next(text for step, text in reversed(steps) if step == name)
+
+
+def test_every_instruction_is_known_and_the_base_is_slim(steps):
+    assert {name for name, _ in steps} == KNOWN
+    bases = [text.split()[0] for name, text in steps if name == "FROM"]
+    assert all(base.startswith("python:3.") and base.endswith("-slim") for base in bases)
+
+
+def test_a_user_without_rights_runs_the_command(steps):
+    assert f"useradd --create-home --uid 1000 {last(steps, 'USER')}" in [text for _, text in steps]
+    names = [name for name, _ in steps]
+    assert names.index("USER") < names.index("ENTRYPOINT")
+    assert json.loads(last(steps, "ENTRYPOINT")) == ["facepairs"]
+    assert json.loads(last(steps, "CMD")) == ["--help"]
+
+
+def test_it_installs_the_wheel_and_no_extra(steps):
+    (install,) = [text for name, text in steps if name == "RUN" and "pip install" in text]
+    assert install.endswith("/wheels/facepairs-*.whl")
+
+
+def test_the_context_holds_what_the_wheel_is_built_from():
+    rules = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    needed = [rule[1:] for rule in rules if rule.startswith("!")]
+    assert needed
+    assert all((ROOT / name).exists() for name in needed)
+
+
+def test_the_devcontainer_installs_with_make():
+    settings = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    make, target = settings["postCreateCommand"].split()
+    assert make == "make"
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("$(VENV)", ".venv")
+    assert f"\n{target}: " in makefile
+
+
+def test_docker_finds_nothing_to_object_to():
+    """`docker build --check` parses and lints without building, where an engine answers."""
+    docker = shutil.which("docker")
+    if (
+        docker is None
+        or subprocess.run([docker, "info"], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("no container engine answers")
+    done = subprocess.run(
+        [docker, "build", "--check", str(ROOT)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
