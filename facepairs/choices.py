@@ -5,9 +5,15 @@ Apart from `config`, because the command line imports this module at every start
 
 from typing import Literal
 
-Model = Literal["siamese", "siamese-conv", "difference", "pixels", "eigenfaces"]
+Model = Literal["siamese", "siamese-small", "siamese-conv", "difference", "pixels", "eigenfaces"]
 Method = Literal[
-    "siamese", "siamese-conv", "difference", "difference-article", "pixels", "eigenfaces"
+    "siamese",
+    "siamese-small",
+    "siamese-conv",
+    "difference",
+    "difference-article",
+    "pixels",
+    "eigenfaces",
 ]
 # What a member of the siamese network sees; lines: of the centre, by second derivatives.
 Member = Literal["face", "centre", "eyes", "lines"]

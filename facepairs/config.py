@@ -20,8 +20,9 @@ from facepairs.errors import BadConfig
 from facepairs.images.crop import CropSpec
 from facepairs.support.validation import check_fields, validate
 
-EMBEDDINGS = ("siamese", "siamese-conv")  # models that learn from genuine pairs of distinct people
-DEFAULT_EPOCHS = 30
+FISHER = ("siamese", "siamese-small")
+EMBEDDINGS = (*FISHER, "siamese-conv")  # models that learn from genuine pairs of distinct people
+DEFAULT_EPOCHS, FISHER_EPOCHS = 30, 20  # where none are given
 MAX_EPOCHS = 100_000
 LOSSES: dict[Loss, tuple[str, ...]] = {  # the settings that each loss reads
     "in-batch": ("temperature",),
@@ -34,9 +35,15 @@ LOSSES: dict[Loss, tuple[str, ...]] = {  # the settings that each loss reads
     "arcface": ("temperature", "margin", "singletons"),
 }
 
-SMALL: dict[str, Any] = {"image_size": 64, "crop_px": 112, "pairs_per_epoch": 12_800}
+SMALL: dict[str, Any] = {
+    "image_size": 64,
+    "crop_px": 112,
+    "pairs_per_epoch": 12_800,
+    "learning_rate": 1e-3,
+}
 # Settings in which a model differs from TrainConfig's defaults.
 RECIPES: dict[str, dict[str, Any]] = {
+    "siamese-small": {"members": ("face",), "cohort": 0},
     "siamese-conv": {**SMALL, "batch_size": 128, "learning_rate": 2e-3, "several_share": "natural"},
     "difference": {**SMALL, "batch_size": 64},
     # Without epochs there is no best one to choose.
@@ -45,8 +52,13 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 # Defaults with `init`: the weights are trained already, and few people should change them little.
 FINE_TUNING: dict[str, Any] = {"learning_rate": 1e-4, "epochs": 2, "pairs_per_epoch": 3_200}
-# What older versions did, whose settings do not say so: no search for faces, the last epoch kept.
-OLD_SETTINGS: dict[str, Any] = {"align": "none", "validation_share": 0.0}
+# What older versions did, whose settings do not say so.
+OLD_SETTINGS: dict[str, Any] = {
+    "align": "none",
+    "validation_share": 0.0,
+    "members": ["face"],
+    "cohort": 0,
+}
 # What older versions wrote as 0.
 OLD_ZEROS: dict[str, Any] = {
     "epochs": None,
@@ -73,13 +85,15 @@ class TrainConfig:
     """The settings of a training run.
 
     Attributes:
-        model: `siamese` (local descriptors, Fisher vectors and a trained projection),
+        model: `siamese` (local descriptors, Fisher vectors and a trained projection, several times
+            in one network), `siamese-small` (once: smaller and faster, not as accurate),
             `siamese-conv` (a convolutional network trained from pixels), `difference` (the
             article's network), or the baselines `pixels` and `eigenfaces`.
         protocol: `heldout` splits the people; `view1` uses LFW's lists of View 1.
         lists: Folder of the official LFW lists, for protocol `view1`.
         init: Bundle whose weights training starts from, or `default` for the shipped one.
-        epochs: Epochs to train; if not given, as many as `minutes` allow, or 30.
+        epochs: Epochs to train; if not given, as many as `minutes` allow, or 20 for `siamese` and
+            `siamese-small`, 30 for the others.
         minutes: Wall time in minutes of the whole command, preparation and export included, that
             the epochs are planned to fit into; if not given, there is no limit.
         patience: Stop when this many epochs brought no better validation AUC; if not given, never.
@@ -143,14 +157,14 @@ class TrainConfig:
     margin: Annotated[float, Meta(ge=0, le=2)] | None = None
     singletons: Singletons = "classes"
     image_size: Annotated[int, Meta(ge=64, le=224)] = 128
-    members: Members = ("face",)
-    cohort: Annotated[int, Meta(ge=0, le=4096)] = 0
+    members: Members = ("face", "eyes", "lines")
+    cohort: Annotated[int, Meta(ge=0, le=4096)] = 256
     align: Align = "landmarks"
     frame_px: Annotated[int, Meta(ge=16, le=4096)] = 250
     crop_px: Annotated[int, Meta(ge=16, le=1024)] = 128
     augment: Annotated[float, Meta(ge=0, le=2)] = 1.0
     erase: Share = 0.0
-    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = 1e-3
+    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = 2e-3
     store: Store = "auto"
     cache: str = ""
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
@@ -166,7 +180,7 @@ class TrainConfig:
         check_fields(self)
         self._check_range("pairs_per_epoch", self.batch_size, 10**9)
         self._check_range("crop_px", 16, min(self.frame_px, 1024))
-        if self.model == "siamese" and (self.image_size < 96 or self.image_size % 16):
+        if self.model in FISHER and (self.image_size < 96 or self.image_size % 16):
             raise BadConfig(
                 f"image_size is {self.image_size}; siamese needs a multiple of 16 from 96 on"
             )
@@ -180,7 +194,7 @@ class TrainConfig:
                 "store tfrecord and a cache go together: --store tfrecord --cache DIR, with DIR "
                 "made by: facepairs cache build DATA --out DIR --pair-count N"
             )
-        if self.model == "siamese" and self.cache:
+        if self.model in FISHER and self.cache:
             raise BadConfig(
                 "siamese needs each image by itself, and a cache holds pairs only; use "
                 "--store files or memory, or --model siamese-conv"
@@ -194,7 +208,7 @@ class TrainConfig:
     def _check_loss(self) -> None:
         changed = [name for name in self.loss_settings if self._changed(name)]
         if changed and self.model not in EMBEDDINGS:
-            users, value = " and ".join(EMBEDDINGS), getattr(self, changed[0])
+            users, value = " or ".join(EMBEDDINGS), getattr(self, changed[0])
             raise BadConfig(
                 f"{changed[0]} {value} is for model {users}, not {self.model}; leave it out"
             )
@@ -227,7 +241,12 @@ class TrainConfig:
     @property
     def max_epochs(self) -> int:
         """The number of epochs to train; with `minutes`, the upper limit."""
-        return self.epochs or (MAX_EPOCHS if self.minutes else DEFAULT_EPOCHS)
+        return self.epochs or (MAX_EPOCHS if self.minutes else self.default_epochs)
+
+    @property
+    def default_epochs(self) -> int:
+        """The number of epochs to train where none is given."""
+        return FISHER_EPOCHS if self.model in FISHER else DEFAULT_EPOCHS
 
     @property
     def length(self) -> list[float | None]:

@@ -26,7 +26,7 @@ def test_toml_round_trip(seed, share, image_size, skip):
 @pytest.mark.parametrize(
     ("table", "why"),
     [
-        ({"model": "resnet"}, "model is 'resnet'; use one of siamese, siamese-conv, difference"),
+        ({"model": "resnet"}, "model is 'resnet'; use one of siamese, siamese-small, siamese-conv, difference"),
         ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
         ({"epochs": "3"}, "epochs is '3'; use a whole number"),
         ({"epochs": True}, "epochs is True; use a whole number"),
@@ -68,6 +68,9 @@ def test_missing_and_malformed_files_are_named(tmp_path):
 def test_a_model_brings_its_recipe_for_settings_not_given():
     assert from_table({}, "t") == TrainConfig() == from_table({"model": "siamese"}, "t")
     assert from_table({"model": "siamese-conv"}, "t").batch_size == 128
+    small = from_table({"model": "siamese-small"}, "t")
+    assert (small.members, small.cohort, small.max_epochs) == (("face",), 0, 20)
+    assert from_table({"model": "difference"}, "t").max_epochs == 30
     assert from_table({"model": "siamese-conv", "batch_size": 16}, "t").batch_size == 16
     assert from_table({"model": "difference"}, "t").batch_size == 64
     base = from_table({"batch_size": 32, "model": "difference"}, "t")
@@ -88,7 +91,7 @@ def test_settings_of_an_older_run_keep_their_meaning():
     assert (config.margin, config.several_share) == (None, "natural")
     assert (config.align, config.validation_share) == ("none", 0.0)
     assert (config.members, config.cohort) == (("face",), 0)
-    assert config.max_epochs == 30
+    assert config.max_epochs == 20
     assert from_saved(tomllib.loads(config.to_toml()), "config.toml") == config
 
 
@@ -97,7 +100,10 @@ def test_settings_of_an_older_run_keep_their_meaning():
     [
         ({"batch_size": 1}, "--batch-size is 1; use a whole number from 2 to 4096"),
         ({"epochs": 0}, "--epochs is 0; use a whole number from 1 to 100000"),
-        ({"loss": "triplet"}, "--loss triplet is for model siamese and siamese-conv"),
+        (
+            {"loss": "triplet"},
+            "--loss triplet is for model siamese or siamese-small or siamese-conv",
+        ),
         ({"image_size": 63}, "--image-size is 63; use a whole number from 64 to 224"),
     ],
 )

@@ -53,7 +53,9 @@ def train(
     loss: Annotated[Loss | None, Option(help="Siamese models only. [default: in-batch]")] = None,
     protocol: Protocol = None,
     lists: Lists = None,
-    epochs: Annotated[int | None, Option(help="Most epochs to train. [default: 30]")] = None,
+    epochs: Annotated[
+        int | None, Option(help="Most epochs to train. [default: by model, 20 or 30]")
+    ] = None,
     minutes: Annotated[
         float | None, Option(help="Plan the epochs so that the whole command takes this long.")
     ] = None,

@@ -22,6 +22,7 @@ SMALLEST_PX, LARGEST_PX = 64, 224
 
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
     "siamese": (FrozenBackboneNetwork, fisher_tower),
+    "siamese-small": (FrozenBackboneNetwork, fisher_tower),
     "siamese-conv": (EmbeddingNetwork, face_tower),
     "difference": (PairNetwork, difference_head),
     "pixels": (PairNetwork, pixel_head),
@@ -64,9 +65,9 @@ def build_network(
     network, build_head = MODELS[name]
     prepare = _prepare(crop_px, image_px)
     # Before the objective: the weights must not depend on it.
-    siamese = name == "siamese"
-    head = fisher_tower(image_px, members, cohort) if siamese else build_head(image_px)
-    learnt = head.get_layer(PROJECTOR) if siamese else head  # what the objective sees
+    fisher = build_head is fisher_tower
+    head = fisher_tower(image_px, members, cohort) if fisher else build_head(image_px)
+    learnt = head.get_layer(PROJECTOR) if fisher else head  # what the objective sees
     objective: keras.Layer = BinaryLogit()
     if network.kind == "embedding":
         objective = build_loss(loss, learnt.output_shape[-1], **loss_settings)

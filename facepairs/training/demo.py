@@ -79,7 +79,7 @@ def run_demo(
     if (run / "config.toml").exists():
         settings: tuple[object, ...] = ("--resume",)
     else:
-        settings = ("--epochs", epochs, "--seed", seed)
+        settings = ("--model", "siamese-small", "--epochs", epochs, "--seed", seed)
     steps: list[tuple[object, ...]] = [
         ("data", "check", faces),
         ("train", faces, "--out", run, *settings),

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.config import DEFAULT_EPOCHS
 from facepairs.errors import BadRun
 from facepairs.evaluation.metrics.calibration import FittedCalibration
 from facepairs.images.crop_plan import LFW_FRAME
@@ -112,7 +111,7 @@ def create_state(data: TrainingData, context: DistributedContext) -> TrainingSta
     if context.strategy:
         synchronise_batch_norms(network.head)
     # With `minutes` this is planned again after each epoch; the first does not depend on it.
-    epochs = min(config.max_epochs, DEFAULT_EPOCHS) if config.minutes else config.max_epochs
+    epochs = min(config.max_epochs, config.default_epochs) if config.minutes else config.max_epochs
     schedule = Schedule(
         epochs if network.trainable else 0, data.steps_per_epoch, config.learning_rate
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.identities import Identities
-from facepairs.config import TrainConfig
+from facepairs.config import EMBEDDINGS, TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
@@ -37,7 +37,7 @@ from facepairs.training.stages import portable_settings, prepare_model, train_ep
 
 __all__ = ["TrainOptions", "TrainReport", "train"]
 
-DISTRIBUTED_MODELS = ("siamese", "siamese-conv", "difference")  # trained by gradient descent
+DISTRIBUTED_MODELS = (*EMBEDDINGS, "difference")  # trained by gradient descent
 
 
 def train(

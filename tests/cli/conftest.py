@@ -1,4 +1,4 @@
-"""One training of the default model for all tests that only look at its results."""
+"""One training of a small model for all tests that only look at its results."""
 
 import json
 import os
@@ -10,6 +10,7 @@ from command_line import facepairs
 from filelock import FileLock
 
 SMALL = """
+model = "siamese-small"
 epochs = 2
 pairs_per_epoch = 512
 batch_size = 32
@@ -40,7 +41,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A short training of `siamese`, made once for all processes of pytest-xdist."""
+    """A short training of `siamese-small`, made once for all processes of pytest-xdist."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.default import DEFAULT
+from facepairs.config import FISHER
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.training.export.keras_model import read_keras
 
@@ -46,7 +47,7 @@ def settings_from_bundle(settings: dict[str, Any]) -> dict[str, Any]:
         "frame_px": bundle.framing.frame_px,
         "crop_px": bundle.framing.crop_px,
     }
-    if bundle.model == "siamese":
+    if bundle.model in FISHER:
         fixed["members"] = list(bundle.training.config.members)
         fixed["cohort"] = bundle.training.config.cohort
     for name, value in fixed.items():

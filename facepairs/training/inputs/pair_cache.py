@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from facepairs.config import TrainConfig, load_config, name_options
+from facepairs.config import FISHER, TrainConfig, load_config, name_options
 from facepairs.data.index import FaceIndex, ReadFile
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData
@@ -115,9 +115,10 @@ def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConf
     """
     with name_options(options, str(config_file or "")):
         config = _base_config(config_file).replace(**options)
-    if config.model == "siamese":
+    if config.model in FISHER:
         raise BadConfig(
-            "siamese does not train from a cache of pairs; give --model difference or siamese-conv"
+            f"{config.model} does not train from a cache of pairs; "
+            "give --model difference or siamese-conv"
         )
     return config
 

@@ -20,6 +20,7 @@ import msgspec
 
 from facepairs.choices import Align
 from facepairs.config import (
+    EMBEDDINGS,
     OLD_SETTINGS,
     TrainConfig,
     from_saved,
@@ -37,6 +38,7 @@ from facepairs.training.view2.folds import parse_folds
 
 METHODS: dict[str, dict[str, Any]] = {
     "siamese": {"model": "siamese"},
+    "siamese-small": {"model": "siamese-small"},
     "siamese-conv": {"model": "siamese-conv"},
     "difference": {"model": "difference"},
     "difference-article": {"model": "difference", "sampler": "article"},
@@ -44,7 +46,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "eigenfaces": {"model": "eigenfaces"},
 }
 # Trained by gradient descent, so a number of minutes applies.
-TRAINED = ("siamese", "siamese-conv", "difference", "difference-article")
+TRAINED = (*EMBEDDINGS, "difference", "difference-article")
 SPELLING = {"minutes": "--minutes-per-fold"}
 # Settings that the method or the protocol decides.
 FIXED = ("model", "sampler", "init", "protocol", "lists", "cache", "seed", "skip_bad", "test_share")

@@ -90,7 +90,7 @@ def test_minutes_per_fold_apply_only_to_trained_methods(tmp_path):
         ("methods = ['pixels']\n[pixels]\nskip_bad = true", "skip_bad is decided by the method"),
         ("methods = ['pixels']\n[pixels]\nstore = 'tfrecord'", "use store auto, files or memory"),
         ("methods = 3", "methods is 3; use a list"),
-        ("methods = ['resnet']", "unknown method 'resnet'; known: siamese, siamese-conv"),
+        ("methods = ['resnet']", "unknown method 'resnet'; known: siamese, siamese-small, siamese-conv"),
         ("folds = 'x'", "folds is 'x'; use numbers"),
         ("seed = 'x'", "seed is 'x'; use a whole number"),
         ("seed = = 3", "not TOML"),
