@@ -1,33 +1,35 @@
-"""The wheel and the sdist contain the default model, and an installed package finds it."""
+"""The wheel and the sdist hold what they promise, and an installed package finds its model."""
 
+import email
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
-from PIL import Image
-from tiny_bundles import tiny_bundle
+
+from facepairs.data.synth.folder import write_synthetic_faces
 
 ROOT = Path(__file__).parents[1]
-TOP = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "Makefile")
-BUNDLE = {"manifest.json", "network.onnx", "model.keras", "identities.json", "MODEL_CARD.md"}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+IN_SDIST = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+BUNDLE = {path.name for path in (ROOT / "facepairs" / "default_model").iterdir()}
+DETECTOR = {f"face_detection_yunet_2023mar.{end}" for end in ("onnx", "LICENSE")}
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """A wheel and an sdist of this package with a tiny default model."""
+    """A wheel and an sdist of this package."""
     tree = tmp_path_factory.mktemp("tree")
-    for name in TOP:
-        shutil.copy(ROOT / name, tree)
-    skip = shutil.ignore_patterns("__pycache__", "default_model")
-    shutil.copytree(ROOT / "facepairs", tree / "facepairs", ignore=skip)
-    shutil.copy(ROOT / ".gitignore", tree)
-    tiny_bundle(tree / "facepairs" / "default_model", kind="pair")
+    skip = shutil.ignore_patterns("__pycache__")
+    for name in ["pyproject.toml", ".gitignore", *IN_SDIST]:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tree / name, **({"ignore": skip} if copy is shutil.copytree else {}))
     code = (
         "from hatchling import build\nprint(build.build_wheel('dist'), build.build_sdist('dist'))"
     )
@@ -38,42 +40,67 @@ def built(tmp_path_factory):
     return tree / "dist" / wheel, tree / "dist" / sdist
 
 
-def test_wheel_and_sdist_hold_the_whole_bundle(built):
+def files_of(names, folder):
+    return {Path(name).name for name in names if Path(name).parent.name == folder}
+
+
+def test_wheel_and_sdist_hold_the_model_and_the_detector_with_its_licence(built):
     wheel, sdist = built
-    inside = [Path(name) for name in zipfile.ZipFile(wheel).namelist()]
-    assert {p.name for p in inside if p.parent.name == "default_model"} == BUNDLE
+    in_wheel = zipfile.ZipFile(wheel).namelist()
     with tarfile.open(sdist) as archive:
-        inside = [Path(name) for name in archive.getnames()]
-    assert {p.name for p in inside if p.parent.name == "default_model"} == BUNDLE
+        in_sdist = archive.getnames()
+    for names in (in_wheel, in_sdist):
+        assert files_of(names, "default_model") == BUNDLE
+        assert files_of(names, "faces") >= DETECTOR
+    tops = {name.split("/")[1] for name in in_sdist if "/" in name}
+    assert tops >= set(IN_SDIST)
+    assert {name.split("/")[0] for name in in_wheel if ".dist-info" not in name} == {"facepairs"}
+
+
+def test_the_wheel_is_small(built):
+    assert built[0].stat().st_size <= 20_000_000
+
+
+def test_the_page_on_pypi_has_no_relative_links(built):
+    with zipfile.ZipFile(built[0]) as wheel:
+        (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = email.message_from_bytes(wheel.read(name))
+    page = metadata.get_payload()
+    links = [part.split(")")[0] for part in page.split("](")[1:]]
+    assert links
+    assert [link for link in links if not link.startswith(("https://", "http://", "#"))] == []
+    assert metadata["License-Expression"] == "Apache-2.0 AND MIT"
+    urls = dict(line.split(", ") for line in metadata.get_all("Project-URL"))
+    assert urls == PROJECT["project"]["urls"]
 
 
 def test_an_installed_package_verifies_without_a_model(built, tmp_path):
     with zipfile.ZipFile(built[0]) as wheel:
         wheel.extractall(tmp_path / "site")
-    Image.new("RGB", (40, 40), "gray").save(tmp_path / "a.png")
-    Image.new("RGB", (40, 40), "black").save(tmp_path / "b.png")
+    write_synthetic_faces(tmp_path / "faces", 2, 1, seed=0)
+    first, second = sorted((tmp_path / "faces").glob("*/*.jpg"))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
 
     def run(*arguments):
         return subprocess.run(
-            [sys.executable, "-m", "facepairs", *arguments],
+            [sys.executable, "-m", "facepairs", *map(str, arguments)],
             cwd=tmp_path, capture_output=True, text=True, check=False, env=environment,
         )  # fmt: skip
 
-    done = run("verify", "a.png", "a.png", "--json")
+    done = run("verify", first, first, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["model"] == "default"
-    assert run("verify", "a.png", "b.png").returncode == 1
-    assert "tiny (pair network)" in run("info", "default").stdout
+    assert run("verify", first, second).returncode in (0, 1)
+    assert "all SHA-256 checksums match" in run("info", "default").stdout
     done = run("info", "./default")
     assert done.returncode == 2
     assert "default: no such folder" in done.stderr
-    code = "import facepairs; print(facepairs.__file__, facepairs.Verifier.load().bundle.model)"
+    code = "import facepairs; print(facepairs.__file__, facepairs.Verifier.load().bundle.kind)"
     shown = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
         env=environment,
     ).stdout  # fmt: skip
-    assert shown.split() == [str(tmp_path / "site" / "facepairs" / "__init__.py"), "tiny"]
+    assert shown.split() == [str(tmp_path / "site" / "facepairs" / "__init__.py"), "embedding"]
 
 
 def test_the_runtime_sends_no_telemetry(tmp_path):

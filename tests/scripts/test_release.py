@@ -1,0 +1,102 @@
+"""A release refuses what is not ready, and writes version and date where they belong."""
+
+import datetime
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from types import SimpleNamespace
+
+import pytest
+from script_runner import ROOT
+
+DAY = datetime.date(2026, 11, 22)
+
+
+@pytest.fixture(scope="module")
+def script():
+    sys.path.insert(0, str(ROOT / "scripts/release"))
+    try:
+        import release
+    finally:
+        sys.path.pop(0)
+    return release
+
+
+def test_every_extra_for_users_is_tried_from_the_wheel(script):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    not_tried = {"gpu", "docs", "release", "fuzz", "dev"}  # no GPU there; the others are for us
+    from try_wheel import TRIALS
+
+    assert set(TRIALS) == {"core", *extras} - not_tried
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    (listed,) = re.findall(r"extra: \[(.*)\]", workflow)
+    assert {"core", *listed.split(", ")} == set(TRIALS)
+    assert workflow.count("extra: core") == 4
+
+
+@pytest.fixture
+def tree(tmp_path, script):
+    """A git checkout with the files that a release changes."""
+    for name in script.CHANGED:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    changelog = (
+        "# Changelog\n\n## Unreleased\n\n- Verifies faces.\n\n## 0.1.0 (2026-01-01)\n\n- Old.\n"
+    )
+    (tmp_path / script.CHANGELOG).write_text(changelog)
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "all"]):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    return SimpleNamespace(path=tmp_path, git=git)
+
+
+def test_the_version_stands_in_every_file(script, tree):
+    script.check(tree.path, "0.9.0")
+    assert script.write_version(tree.path, "0.9.0", DAY) == "- Verifies faces."
+    assert '\n__version__ = "0.9.0"\n' in (tree.path / script.VERSION).read_text()
+    citation = (tree.path / script.CITATION).read_text()
+    assert "\nversion: 0.9.0\ndate-released: 2026-11-22\n" in citation
+    changelog = (tree.path / script.CHANGELOG).read_text()
+    assert changelog.startswith(
+        "# Changelog\n\n## 0.9.0 (2026-11-22)\n\n- Verifies faces.\n\n## 0.1"
+    )
+    script.write_version(tree.path, "0.9.0", DAY)  # again, as after a release that failed
+    assert (tree.path / script.CITATION).read_text() == citation
+    assert (tree.path / script.CHANGELOG).read_text() == changelog
+
+
+@pytest.mark.parametrize("version", ["next", "v0.2.0", "0.2.0.dev0", "0.2.0+mine", "00.2"])
+def test_only_versions_of_releases_are_taken(script, tree, version):
+    with pytest.raises(SystemExit, match=r"use one such as 0\.2\.0"):
+        script.check(tree.path, version)
+
+
+def test_a_tag_is_never_moved(script, tree):
+    subprocess.run([*tree.git, "tag", "v0.9.0"], check=True)
+    with pytest.raises(SystemExit, match="exists already"):
+        script.check(tree.path, "0.9.0")
+
+
+def test_changes_are_committed_first(script, tree):
+    (tree.path / "notes.txt").write_text("a")
+    with pytest.raises(SystemExit, match=r"commit these first:\n\?\? notes.txt"):
+        script.check(tree.path, "0.9.0")
+
+
+def test_an_empty_changelog_or_a_failing_check_changes_nothing(script, tree):
+    changelog = tree.path / script.CHANGELOG
+    changelog.write_text("# Changelog\n\n## Unreleased\n")
+    subprocess.run([*tree.git, "commit", "--quiet", "-am", "empty"], check=True)
+    with pytest.raises(SystemExit, match="write what is new under"):
+        script.release(tree.path, "0.9.0", DAY)
+    changelog.write_text("# Changelog\n\n## Unreleased\n\n- New.\n")
+    subprocess.run([*tree.git, "commit", "--quiet", "-am", "full"], check=True)
+    with pytest.raises(SystemExit, match="failed: python -m build"):  # nothing to build here
+        script.release(tree.path, "0.9.0", DAY)
+    shutil.rmtree(tree.path / "dist", ignore_errors=True)
+    assert script.git(tree.path, "status", "--porcelain") == ""
+    assert script.git(tree.path, "tag") == ""
