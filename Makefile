@@ -13,13 +13,14 @@ SECONDS ?= 30
 KILLS ?= 20
 STOPS ?= 6
 
-.PHONY: help demo train test test-slow quality style reference docs bench fuzz hostile kill resume \
+.PHONY: help demo train test coverage test-slow quality style reference docs bench fuzz hostile kill resume \
 	release clean
 
 help:
 	@echo "make demo       train on synthetic faces, measure the model, verify two pairs"
 	@echo "make train      train on DATA=folder into OUT=run"
 	@echo "make test       linters, types, import rules and the fast tests"
+	@echo "make coverage   the fast tests, and which lines they ran: htmlcov/index.html"
 	@echo "make test-slow  the slow tests and those on Apache Beam, in an environment of their own"
 	@echo "make fuzz       fuzz the readers of untrusted files, SECONDS=30 per target"
 	@echo "make hostile    feed the corpus of hostile images to every way in"
@@ -52,6 +53,9 @@ train: $(VENV)/.installed
 
 test: quality
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
+
+coverage: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --cov --cov-report=html --cov-report=
 
 bench: $(VENV)/.installed
 	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder" >&2; exit 2; }

@@ -1,3 +1,5 @@
+"""Compare two uploaded photos."""
+
 from flask import Flask, request
 
 from facepairs import BadImage, Verifier
@@ -9,6 +11,7 @@ verifier = Verifier.load()  # once; threads may share it
 
 @app.post("/verify")
 def verify():
+    """Return the verdict on the photos a and b."""
     try:
         verdict = verifier.verify(request.files["a"].read(), request.files["b"].read())
     except BadImage as error:  # no face, or a file that is no photo

@@ -1,0 +1,202 @@
+"""The README is short and true: its commands, their output, its Python and web application run."""
+
+import re
+import shlex
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from command_line import facepairs
+from PIL import Image
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FEWER = {"synth": ("--people", "4", "--photos", "4")}  # the first people are the same
+
+
+def blocks(language: str) -> list[str]:
+    """Return the text of every fenced block of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def transcript() -> list[tuple[list[str], list[str]]]:
+    """Return the commands that start with `$`, each with the lines of output below it."""
+    steps: list[tuple[list[str], list[str]]] = []
+    for block in blocks(""):
+        for line in block.splitlines() if block.startswith("$ ") else []:
+            if line.startswith("$ facepairs "):
+                steps.append((shlex.split(line.removeprefix("$ facepairs ")), []))
+            else:
+                steps[-1][1].append(line)
+    return steps
+
+
+def like(line: str) -> str:
+    """Return a line of output without what differs between machines: the numbers and spaces."""
+    if "strangers" in line or "genuine pairs would be missed" in line:
+        return line  # errors are the bundle's, to the digit
+    return re.sub(r"\s+", " ", re.sub(r"\d[\d,.]*", "0", line)).strip()
+
+
+def check_output(shown: list[str], stdout: str) -> None:
+    """Compare output with what the README shows of it; `…` stands for any lines."""
+    printed = iter([like(line) for line in stdout.splitlines()])
+    skipping = False
+    for line in shown:
+        if line == "…":
+            skipping = True
+            continue
+        found = next(printed, None)
+        while skipping and found is not None and found != like(line):
+            found = next(printed, None)
+        assert found == like(line), stdout
+        skipping = False
+    assert skipping or next(printed, None) is None, stdout
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the README's first commands have run, and a.jpg and b.jpg of one person."""
+    here = tmp_path_factory.mktemp("readme")
+    for words, shown in transcript():
+        if words[0] not in ("data", "verify") or words[1] == "check":
+            break
+        done = facepairs(*words, *FEWER.get(words[1], ()), check=0, cwd=here)
+        if words[0] == "verify":
+            check_output(shown, done.stdout)
+            for name, photo in zip("ab", words[1:3], strict=True):
+                (here / f"{name}.jpg").write_bytes((here / photo).read_bytes())
+    return here
+
+
+def test_the_first_result_is_the_one_shown(photos):
+    assert (photos / "a.jpg").exists()
+
+
+@pytest.mark.slow
+def test_every_command_runs_in_order_with_the_output_shown(tmp_path):
+    ran = []
+    for words, shown in transcript():
+        done = facepairs(*words, check=0, cwd=tmp_path)
+        check_output(shown, done.stdout)
+        ran.append(words[0])
+    assert ran == ["data", "verify", "data", "train", "evaluate"]
+
+
+def test_the_python_example(photos, monkeypatch, capsys):
+    monkeypatch.chdir(photos)
+    names: dict = {}
+    (example,) = (text for text in blocks("python") if "flask" not in text)
+    exec(compile(example, "README.md", "exec"), names)
+    assert "same person" in capsys.readouterr().out
+    a, b = names["embeddings"]
+    assert float(a @ b) == pytest.approx(names["verdict"].score, abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def address(photos) -> Iterator[str]:
+    """The address of the README's web application, started as the README says."""
+    (text,) = (text for text in blocks("python") if "flask" in text)
+    (photos / "web_app.py").write_text(text)
+    words = re.search(r"`(flask --app web_app run)`", README).group(1).split()
+    server = subprocess.Popen(
+        [sys.executable, "-m", *words, "--port", "0"],
+        cwd=photos, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    try:
+        lines = iter(server.stderr.readline, "")
+        yield next(found.group() for line in lines if (found := re.search(r"http://[\w.:]+", line)))
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def post(address: str, **files: bytes) -> tuple[int, str]:
+    """Upload files as a browser or curl does; return status and body."""
+    part = '--x\r\nContent-Disposition: form-data; name="{0}"; filename="{0}.jpg"\r\n\r\n'
+    data = b"".join(part.format(name).encode() + body + b"\r\n" for name, body in files.items())
+    header = {"Content-Type": "multipart/form-data; boundary=x"}
+    try:
+        answer = urlopen(Request(f"{address}/verify", data + b"--x--\r\n", header), timeout=60)
+    except HTTPError as error:
+        answer = error
+    with answer:
+        return answer.status, answer.read().decode()
+
+
+def test_the_web_application_answers(photos, address):
+    a, b = (photos / "a.jpg").read_bytes(), (photos / "b.jpg").read_bytes()
+    answers = [(0, "")] * 4
+
+    def ask(number: int) -> None:
+        answers[number] = post(address, a=a, b=b)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(answers)) == 1
+    status, body = answers[0]
+    assert status == 200
+    assert '"same":true' in body.replace(" ", "")
+    assert "strangers would pass" in body
+    Image.new("RGB", (200, 200), "gray").save(photos / "blank.png")
+    status, body = post(address, a=a, b=(photos / "blank.png").read_bytes())
+    assert status == 422
+    assert "no face" in body
+    assert post(address, a=a, b=b"GIF89a")[0] == 422
+    assert post(address, a=a)[0] == 400
+    assert post(address, a=a, b=bytes(20_000_000))[0] == 413
+
+
+def test_the_web_application_is_the_example_and_short():
+    text = (ROOT / "examples" / "web_app.py").read_text(encoding="utf-8")
+    assert text in blocks("python")
+    assert len([line for line in text.splitlines() if line]) <= 15
+
+
+def test_the_readme_is_short_and_its_pictures_are_small():
+    assert len(README.splitlines()) <= 250
+    pictures = re.findall(r"!\[[^\]]{20,}\]\((docs/images/\w+\.png)\)", README)
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert (ROOT / picture).stat().st_size < 150_000
+
+
+def test_its_results_are_those_of_the_page_of_results():
+    page = (ROOT / "docs" / "results" / "accuracy.md").read_text(encoding="utf-8").splitlines()
+    rows = re.findall(
+        r"^\| .* \| (\.\d{4} ± \.\d{4}) \| (\.\d{4}) \| (.*) \|$", README, re.MULTILINE
+    )
+    assert len(rows) == 2
+    for accuracy, auc, rates in rows:
+        parts = (accuracy, auc, *rates.split(" | "))
+        assert any(all(f"| {part} |" in line for part in parts) for line in page), accuracy
+    best = max(float(accuracy.split()[0]) for accuracy, _, _ in rows)
+    assert f"| accuracy on LFW | **{best:.3f}**".replace("0.", ".") in README
+
+
+def test_the_citation_is_of_the_newest_version():
+    newest = re.search(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert newest is not None
+    assert f"\nversion: {newest.group(1)}\n" in citation
+
+
+def test_the_pre_commit_hook_is_make_quality():
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert "entry: make quality" in hooks
+
+
+def test_issue_forms_are_valid():
+    import yaml
+
+    for form in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"):
+        values = yaml.safe_load(form.read_text(encoding="utf-8"))
+        assert values.keys() >= {"name", "description", "body"} or "contact_links" in values, form
