@@ -10,7 +10,8 @@ from facepairs.choices import Member
 from facepairs.models.augment import RandomFace
 from facepairs.models.difference import difference_head
 from facepairs.models.eigenfaces import eigenface_head
-from facepairs.models.fisher.tower import PROJECTOR, fisher_tower
+from facepairs.models.fisher.projection import DIMENSIONS
+from facepairs.models.fisher.tower import fisher_tower
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.losses.binary import BinaryLogit
 from facepairs.models.losses.build import build_loss
@@ -67,10 +68,11 @@ def build_network(
     # Before the objective: the weights must not depend on it.
     fisher = build_head is fisher_tower
     head = fisher_tower(image_px, members, cohort) if fisher else build_head(image_px)
-    learnt = head.get_layer(PROJECTOR) if fisher else head  # what the objective sees
+    # What the objective sees: the embedding, without the dimension of the cohort.
+    dimensions = len(members) * DIMENSIONS if fisher else head.output_shape[-1]
     objective: keras.Layer = BinaryLogit()
     if network.kind == "embedding":
-        objective = build_loss(loss, learnt.output_shape[-1], **loss_settings)
+        objective = build_loss(loss, dimensions, **loss_settings)
     augmentation = RandomFace(augment, erase)
     return network(name, crop_px, image_px, prepare, augmentation, head, objective)
 

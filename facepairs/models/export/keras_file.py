@@ -29,7 +29,9 @@ PARTS = frozenset(
     ("DTypePolicy", "GlorotUniform", "HeNormal", "Ones", "Zeros", "Constant", "__keras_tensor__",
      "__slice__", "__ellipsis__")
 )  # fmt: skip
-OURS = frozenset(("CohortDimension", "DenseDescriptors", "FisherVector", "MirroredVector"))
+OURS = frozenset(
+    ("CohortDimension", "DenseDescriptors", "FisherVector", "MirroredVector", "Projections")
+)
 
 
 def check_keras_file(data: bytes) -> None:

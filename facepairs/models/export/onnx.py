@@ -19,7 +19,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from facepairs.models.fisher.tower import fused, projections
+from facepairs.models.fisher.projection import Projections, eight_bits, scales
+from facepairs.models.fisher.tower import fused
 from facepairs.support.random_streams import Stream, raw_words
 
 TOLERANCE = 1e-3  # of the spread of the outputs if that is over 1, else absolute
@@ -56,10 +57,9 @@ def round_weights(head: keras.Model) -> None:
 
     Rounding twice changes nothing. Tensors with values beyond float16's range stay as they are.
     """
-    for dense in projections(head):
-        rounded = _eight_bits(np.asarray(dense.kernel))
-        if np.isfinite(rounded).all():
-            dense.kernel.assign(rounded)
+    for layer in head.layers:
+        if isinstance(layer, Projections):
+            layer.round_kernels()
     for variable in head.variables:
         if variable.dtype == "float32" and np.prod(variable.shape) >= LARGE:
             rounded = _rounded(np.asarray(variable))
@@ -136,62 +136,60 @@ def _finished(data: bytes, output: str) -> bytes:
         node.output[:] = [output if edge == last.name else edge for edge in node.output]
         node.input[:] = [output if edge == last.name else edge for edge in node.input]
     last.name = output
-    tensors, nodes = [], []
+    tensors, nodes = [], list(model.graph.node)
     for tensor in model.graph.initializer:
-        stored, restoring = _stored(tensor)
+        stored, casts = _stored(tensor, _is_factor(tensor.name, nodes))
         tensors += stored
-        nodes += restoring
-    del model.graph.initializer[:]
+        nodes = casts + (_scaled(nodes, tensor.name) if len(stored) > 1 else nodes)
+    del model.graph.initializer[:], model.graph.node[:]
     model.graph.initializer.extend(tensors)
-    nodes += model.graph.node
-    del model.graph.node[:]
     model.graph.node.extend(nodes)
     serialised: bytes = model.SerializeToString()
     return serialised
 
 
-def _stored(tensor: Any) -> tuple[list[Any], list[Any]]:
-    """Return how an ONNX tensor is stored: tensors, and the nodes that compute it from them."""
+def _stored(tensor: Any, factor: bool) -> tuple[list[Any], list[Any]]:
+    """Return how an ONNX tensor is stored, and the nodes that compute it from that.
+
+    In 8 bits, only for a factor of products, there are two tensors; the second is for `_scaled`.
+    """
     from onnx import TensorProto, helper, numpy_helper
 
     if tensor.data_type != TensorProto.FLOAT or np.prod(tensor.dims) < LARGE:
         return [tensor], []
     values, name = numpy_helper.to_array(tensor), tensor.name
     finite = bool(np.isfinite(values).all())
-    if finite and values.ndim > 1 and np.array_equal(_eight_bits(values), values):
+    if finite and factor and np.array_equal(eight_bits(values), values):
         # Restored by a cast and a product: an ONNX Runtime loses negatives in DequantizeLinear.
-        scale = _scales(values)
+        scale = scales(values)
         eight = numpy_helper.from_array((values / scale).astype(np.int8), f"{name}/eight_bits")
         factor = numpy_helper.from_array(scale, f"{name}/scale")
-        whole = f"{name}/whole"
-        cast = helper.make_node("Cast", [eight.name], [whole], to=TensorProto.FLOAT)
-        return [eight, factor], [cast, helper.make_node("Mul", [whole, factor.name], [name])]
+        cast = helper.make_node("Cast", [eight.name], [name], to=TensorProto.FLOAT)
+        return [eight, factor], [cast]
     if np.array_equal(_rounded(values), values):
         half = numpy_helper.from_array(values.astype(np.float16), f"{name}/half")
         return [half], [helper.make_node("Cast", [half.name], [name], to=TensorProto.FLOAT)]
     return [tensor], []
 
 
-def _eight_bits(values: np.ndarray) -> np.ndarray:
-    """Round float32[…, columns] to whole multiples, -127 to 127, of a scale for each column.
-
-    The result is not finite where the values are not.
-    """
-    scale = _scales(values)
-    rounded: np.ndarray = np.round(values / scale) * scale
-    return rounded
+def _is_factor(name: str, nodes: list[Any]) -> bool:
+    """Return whether a tensor is only used as the second factor of products of matrices."""
+    users = [node for node in nodes if name in node.input]
+    return all(node.op_type == "MatMul" and node.input[0] != name for node in users)
 
 
-def _scales(values: np.ndarray) -> np.ndarray:
-    """Return the smallest power of two, by column, that 127 of suffice: float32[columns].
+def _scaled(nodes: list[Any], name: str) -> list[Any]:
+    """Multiply the products with a matrix, which are smaller than the matrix, by its scale."""
+    from onnx import helper
 
-    Powers of two make the products exact in float16 too, so `.keras` files deflate well, and they
-    are the same for the rounded values.
-    """
-    largest = np.abs(values).max(axis=tuple(range(values.ndim - 1)))
-    exponent = np.ceil(np.log2(np.where(largest > 0, largest, 1) / 127))
-    scales: np.ndarray = np.exp2(exponent).astype(np.float32)
-    return scales
+    scaled = []
+    for node in nodes:
+        scaled.append(node)
+        if name in node.input:
+            result, whole = node.output[0], f"{node.output[0]}/whole"
+            node.output[0] = whole
+            scaled.append(helper.make_node("Mul", [whole, f"{name}/scale"], [result]))
+    return scaled
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:

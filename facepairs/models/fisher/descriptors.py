@@ -11,7 +11,6 @@ References:
     CVPR 2012.
 """
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -129,11 +128,11 @@ class DenseDescriptors(keras.Layer):  # type: ignore[misc]
         return shape[0], len(positions(int(shape[1] or 0))), LENGTH
 
 
-def project_views(images: Any, views: Sequence[View], bases: Sequence[Any]) -> list[Any]:
+def project_views(images: Any, views: Sequence[View], bases: Sequence[Any]) -> Any:
     """Compute projected descriptors, several times faster than computing the descriptors.
 
     Collecting the cells of a descriptor and projecting them is one dilated convolution. The views
-    of an image are computed as further images: graphs with a branch for each view load slowly.
+    of an image are computed as its channels: graphs with a branch for each view load slowly.
 
     Args:
         images: float32[N, px, px, 3].
@@ -141,31 +140,35 @@ def project_views(images: Any, views: Sequence[View], bases: Sequence[Any]) -> l
         bases: M times float32[128, C].
 
     Returns:
-        M times float32[N, P, C], the products of the view's descriptors and its basis.
+        float32[M, N, P, C], the products of the descriptors and the view's basis.
     """
     whole = _gray(images)
-    projected: list[list[Any]] = [[] for _ in views]
-    for gray, step in _pyramid(_join([_cut(whole, view) for view in views])):
-        cells = [_split(values, len(views)) for values in _cells(gray, views, step)]
-        for roots, scale, basis, scales in zip(*cells, bases, projected, strict=True):
-            width = basis.shape[1]
-            kernel = ops.reshape(basis, (GRID, GRID, ORIENTATIONS, width))
-            # Keras has no convolution with both strides and dilation.
-            own = tf.nn.conv2d(roots, kernel, step, "VALID", dilations=CELL) * scale
-            scales.append(ops.reshape(own, (-1, own.shape[1] * own.shape[2], width)))
-    return [ops.concatenate(scales, axis=1) for scales in projected]
+    count, width = len(views), bases[0].shape[1]
+    kernels = [ops.reshape(basis, (GRID, GRID, ORIENTATIONS, width)) for basis in bases]
+    scales = []
+    for gray, step in _pyramid(_join([_cut(whole, view) for view in views], 3)):
+        roots, scale = _cells(gray, views, step)
+        # Keras has no convolution with both strides and dilation.
+        projected = [
+            tf.nn.conv2d(own, kernel, step, "VALID", dilations=CELL)
+            for own, kernel in zip(_split(roots, count), kernels, strict=True)
+        ]
+        places = scale.shape[1] * scale.shape[2]
+        rows = ops.reshape(_join(projected, 3), (-1, places, count, width))
+        scales.append(rows * ops.reshape(scale, (-1, places, count, 1)))
+    return ops.transpose(ops.concatenate(scales, axis=1), (2, 0, 1, 3))
 
 
 def _split(values: Any, parts: int) -> list[Any]:
-    """Split the first axis into equal parts."""
+    """Split the channels into equal parts."""
     if parts == 1:
         return [values]
-    stacked = ops.reshape(values, (parts, -1, *values.shape[1:]))
-    return [stacked[number] for number in range(parts)]
+    width = values.shape[3] // parts
+    return [values[..., at : at + width] for at in range(0, parts * width, width)]
 
 
-def _join(values: Sequence[Any]) -> Any:
-    return values[0] if len(values) == 1 else ops.concatenate(values)
+def _join(values: Sequence[Any], axis: int) -> Any:
+    return values[0] if len(values) == 1 else ops.concatenate(values, axis=axis)
 
 
 def _gray(images: Any) -> Any:
@@ -200,44 +203,37 @@ def _pyramid(gray: Any) -> Iterator[tuple[Any, int]]:
         yield by_side[side], step
 
 
-def _gradient(gray: Any, step: int) -> tuple[Any, Any]:
-    """Return the first derivatives across and down: float32[N, y, x, 1] without the margin."""
-    start = margin(gray.shape[1], step)
-    end = gray.shape[1] - start
-    rows, columns = gray[:, start:end], gray[:, :, start:end]
-    across = rows[:, :, start + 1 : end + 1] - rows[:, :, start - 1 : end - 1]
-    down = columns[:, start + 1 : end + 1] - columns[:, start - 1 : end - 1]
-    return across, down
-
-
-def _lines(gray: Any, step: int) -> tuple[Any, Any]:
-    """Return twice the mixed second derivative, and xx - yy: float32[N, y, x, 1] each.
-
-    Their angle is twice a line's, and depends on whether it is bright or dark. As with a gradient,
-    mirroring the image changes the sign of the first alone.
-    """
-    start = margin(gray.shape[1], step)
-    side = gray.shape[1] - 2 * start
-    padded = ops.pad(gray, ((0, 0), (REACH, REACH), (REACH, REACH), (0, 0)), "reflect")
-
-    def moved(down: int, right: int) -> Any:
-        top, left = start + REACH + down, start + REACH + right
-        return padded[:, top : top + side, left : left + side]
-
-    mixed = moved(1, 1) - moved(1, -1) - moved(-1, 1) + moved(-1, -1)
-    straight = moved(0, REACH) + moved(0, -REACH) - moved(REACH, 0) - moved(-REACH, 0)
-    return mixed * (REACH**2 / 2), straight
-
-
 def _derivatives(gray: Any, views: Sequence[View], step: int) -> tuple[Any, Any]:
-    """Return what `_gradient` or `_lines` returns of each view's images, joined."""
-    grays = iter(_split(gray, len(views)))
-    joined = []
-    for lines, alike in itertools.groupby(views, lambda view: view.lines):
-        images = _join([next(grays) for _ in alike])
-        joined.append(_lines(images, step) if lines else _gradient(images, step))
-    across, down = zip(*joined, strict=True)
-    return _join(across), _join(down)
+    """Return the derivatives of each view's channel, without the margin: float32[N, y, x, M] twice.
+
+    Of edges they are the gradient, across and down. Of lines they are twice the mixed second
+    derivative, and xx - yy: their angle is twice a line's, and depends on whether it is bright or
+    dark. Mirroring the image changes the sign of the first one alone, in both cases.
+    """
+    beyond = REACH - margin(gray.shape[1], step)  # pixels that the kernel needs outside the image
+    if beyond > 0:
+        around = (beyond, beyond)
+        gray = ops.pad(gray, ((0, 0), around, around, (0, 0)), "reflect")
+    elif beyond < 0:
+        gray = gray[:, -beyond:beyond, -beyond:beyond]
+    both = ops.conv(gray, _derivative_kernel(views))
+    return both[..., : len(views)], both[..., len(views) :]
+
+
+def _derivative_kernel(views: Sequence[View]) -> Kernel:
+    """Return the kernel of `_derivatives`: float32[5, 5, M, 2·M]."""
+    kernel = np.zeros((2 * REACH + 1, 2 * REACH + 1, len(views), 2, len(views)), np.float32)
+    for number, view in enumerate(views):
+        across, down = kernel[:, :, number, 0, number], kernel[:, :, number, 1, number]
+        if view.lines:
+            across[1:4:2, 1:4:2] = [
+                [REACH**2 / 2, -(REACH**2) / 2],
+                [-(REACH**2) / 2, REACH**2 / 2],
+            ]
+            down[2, ::4], down[::4, 2] = 1, -1
+        else:
+            across[2, 1:4:2] = down[1:4:2, 2] = [-1, 1]
+    return kernel.reshape(*kernel.shape[:3], -1)
 
 
 def _cells(gray: Any, views: Sequence[View], step: int) -> tuple[Any, Any]:
@@ -247,28 +243,33 @@ def _cells(gray: Any, views: Sequence[View], step: int) -> tuple[Any, Any]:
     cells are collected makes collecting linear, and saves 15 of 16 roots.
 
     Args:
-        gray: float32[M·N, side, side, 1], the images of each view after those of the one before.
+        gray: float32[N, side, side, M], a channel for each view.
         views: M views, whether edges or lines are described.
         step: Points from one descriptor to the next.
 
     Returns:
-        float32[M·N, y, x, 8], and float32[M·N, rows, columns, 1].
+        float32[N, y, x, M·8], and float32[N, rows, columns, M].
     """
     across, down = _derivatives(gray, views, step)
     strength = ops.sqrt(across * across + down * down + _TINY)
     # (cosine · strength^⅛)^8 = cosine^8 · strength; cosine^8 is small from 45 degrees on.
     factor = ops.sqrt(ops.sqrt(ops.sqrt(strength))) / strength
     gradient = ops.concatenate([across * factor, down * factor], axis=3)
-    energy = ops.relu(ops.conv(gradient, orientation_kernel()))
+    own = np.eye(len(views), dtype=np.float32)
+    energy = ops.relu(ops.conv(gradient, np.kron(orientation_kernel(), own)[..., _by_view(own)]))
     for _ in range(3):
         energy = energy * energy
     cells = ops.average_pool(energy, 2)
     for _ in range(2):  # two boxes, one after the other, make a tent
         cells = ops.average_pool(cells, 3, strides=1)
-    ones = np.ones((GRID, GRID, 1, 1), np.float32)
-    total = ops.sum(cells, axis=3, keepdims=True)
-    total = tf.nn.conv2d(total, ones, step, "VALID", dilations=CELL)
+    ones = np.kron(np.ones((GRID, GRID, ORIENTATIONS, 1), np.float32), own)
+    total = tf.nn.conv2d(cells, ones[:, :, _by_view(own)], step, "VALID", dilations=CELL)
     return ops.sqrt(cells), 1 / ops.sqrt(total + _FLAT)
+
+
+def _by_view(own: Kernel) -> npt.NDArray[np.intp]:
+    """Return the order that puts channels by orientation, then by view, the other way round."""
+    return np.arange(ORIENTATIONS * len(own)).reshape(ORIENTATIONS, len(own)).T.ravel()
 
 
 def positions(px: int) -> npt.NDArray[np.float32]:

@@ -35,11 +35,11 @@ from facepairs.models.fisher.descriptors import (
     positions,
     project_views,
 )
+from facepairs.models.fisher.projection import Projections
 
-GAUSSIANS, COMPONENTS, DIMENSIONS = 256, 48, 128
+GAUSSIANS, COMPONENTS = 256, 48
 # Names of the tower's layers, also in saved models.
-BACKBONE, MIRROR, PROJECTOR, PROJECTION = "describe", "mirror", "project", "projection"
-COHORT = "cohort"
+BACKBONE, MIRROR, PROJECTOR, COHORT = "describe", "mirror", "project", "cohort"
 MAX_LOG_RATIO = 46.0  # of the shares of a descriptor
 # Side and first line of the parts that are not the whole image, as shares of its side.
 REGIONS: dict[Member, tuple[float, float]] = {
@@ -156,50 +156,68 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
         )
 
     def call(self, descriptors: Any) -> Any:
-        return self.encode(ops.matmul(descriptors, self.projection[0]))
+        return encode(ops.matmul(descriptors, self.projection[0])[None], [self])
 
-    def encode(self, projected: Any) -> Any:
-        """Encode descriptors that the basis has been multiplied with.
 
-        Args:
-            projected: float32[N, P, C], without the offset.
+def encode(projected: Any, members: Sequence[FisherVector]) -> Any:
+    """Encode descriptors that the bases have been multiplied with.
 
-        Returns:
-            float32[N, 2·K·(C + 2)], rows of length 1.
-        """
-        means, deviations, log_priors = self.mixture
-        count, wide = len(self.positions), self.components + 2
-        precision, prior = 1 / ops.square(deviations), ops.exp(log_priors)[:, None]
-        x = projected - self.projection[1]
-        known = (self.positions, self.positions**2, np.ones((count, 1), np.float32))
-        shape = (ops.shape(x)[0], count)
-        where, squares, ones = (ops.broadcast_to(a, (*shape, a.shape[1])) for a in known)
-        # The descriptors with their positions, then the squares of both: [N, P, 2·(C + 2) + 1].
-        rows = ops.concatenate([x, where, x * x, squares, ones], axis=2)
-        share = self._shares(rows, means, precision, log_priors)
-        sums = ops.matmul(ops.transpose(share, (0, 2, 1)), rows)
-        first, second, zeroth = ops.split(sums, [wide, 2 * wide], axis=2)
-        to_means = (first - means * zeroth) * (1 / (deviations * ops.sqrt(prior) * count))
-        spread = second - (2 * means) * first
-        spread += (ops.square(means) - ops.square(deviations)) * zeroth
-        to_variances = spread * (precision / (ops.sqrt(2 * prior) * count))
-        vector = ops.concatenate([to_means, to_variances], axis=2)
-        vector = ops.reshape(vector, (-1, 2 * self.gaussians * wide))
-        rooted = vector / ops.sqrt(ops.maximum(ops.abs(vector), 1e-30))  # no 0 / 0
-        return ops.normalize(rooted, axis=-1, order=2)
+    Args:
+        projected: float32[M, N, P, C], the descriptors of each member, without the offset.
+        members: M layers with the mixtures.
 
-    def _shares(self, rows: Any, means: Any, precision: Any, log_priors: Any) -> Any:
-        """Return each Gaussian's share of each descriptor: [N, P, K], every row sums to 1.
+    Returns:
+        float32[N, M·2·K·(C + 2)], M times a row of length 1.
+    """
+    mixtures = zip(*(member.mixture for member in members), strict=True)
+    means, deviations, log_priors = (ops.stack(values) for values in mixtures)
+    factors = _factors(means, deviations, log_priors)
+    means, deviations, log_priors = (x[:, None] for x in (means, deviations, log_priors))
+    offsets = ops.stack([member.projection[1] for member in members])[:, None, None]
+    places = members[0].positions
+    count, wide = len(places), members[0].components + 2
+    precision, prior = 1 / ops.square(deviations), ops.exp(log_priors)[..., None]
+    x = projected - offsets
+    known = (places, places**2, np.ones((count, 1), np.float32))
+    shape = (len(members), ops.shape(x)[1], count)
+    where, squares, ones = (ops.broadcast_to(a, (*shape, a.shape[1])) for a in known)
+    # The descriptors with their positions, then the squares of both: [M, N, P, 2·(C + 2) + 1].
+    rows = ops.concatenate([x, where, x * x, squares, ones], axis=3)
+    share = _shares(rows, factors)
+    sums = ops.matmul(ops.transpose(share, (0, 1, 3, 2)), rows)
+    first, second, zeroth = ops.split(sums, [wide, 2 * wide], axis=3)
+    to_means = (first - means * zeroth) * (1 / (deviations * ops.sqrt(prior) * count))
+    spread = second - (2 * means) * first
+    spread += (ops.square(means) - ops.square(deviations)) * zeroth
+    to_variances = spread * (precision / (ops.sqrt(2 * prior) * count))
+    vectors = ops.concatenate([to_means, to_variances], axis=3)
+    width = 2 * members[0].gaussians * wide
+    vectors = ops.reshape(vectors, (len(members), -1, width))
+    rooted = vectors / ops.sqrt(ops.maximum(ops.abs(vectors), 1e-30))  # no 0 / 0
+    unit = ops.normalize(rooted, axis=-1, order=2)
+    return ops.reshape(ops.transpose(unit, (1, 0, 2)), (-1, len(members) * width))
 
-        No share is below e^-46 of its row's highest: denormal numbers are slow.
-        """
-        constant = log_priors - 0.5 * ops.sum(
-            ops.square(means) * precision - ops.log(precision), axis=1
-        )
-        factors = ops.concatenate([means * precision, -0.5 * precision, constant[:, None]], axis=1)
-        logits = ops.matmul(rows, ops.transpose(factors))
-        highest = ops.max(logits, axis=2, keepdims=True)
-        return ops.softmax(ops.maximum(logits, highest - MAX_LOG_RATIO), axis=2)
+
+def _factors(means: Any, deviations: Any, log_priors: Any) -> Any:
+    """Return what rows are multiplied with for the logarithms of densities: [M, rows' width, K]."""
+    precision = 1 / ops.square(deviations)
+    spread = ops.sum(ops.square(means) * precision - ops.log(precision), axis=2)
+    constant = (log_priors - 0.5 * spread)[..., None]
+    factors = ops.concatenate([means * precision, -0.5 * precision, constant], axis=2)
+    return ops.transpose(factors, (0, 2, 1))
+
+
+def _shares(rows: Any, factors: Any) -> Any:
+    """Return each Gaussian's share of each descriptor: [M, N, P, K], every row sums to 1.
+
+    No share is below e^-46 of its row's highest: denormal numbers are slow.
+    """
+    # Without broadcasting, in which TensorFlow's product of matrices can crash.
+    flat = ops.reshape(rows, (rows.shape[0], -1, rows.shape[3]))
+    logits = ops.matmul(flat, factors)
+    highest = ops.max(logits, axis=2, keepdims=True)
+    share = ops.softmax(ops.maximum(logits, highest - MAX_LOG_RATIO), axis=2)
+    return ops.reshape(share, (rows.shape[0], -1, rows.shape[2], factors.shape[2]))
 
 
 def fold_descriptors(descriptors: Floats) -> Floats:
@@ -254,9 +272,7 @@ class FusedBackbone(keras.Layer):  # type: ignore[misc]
     def call(self, images: Any) -> Any:
         views = [descriptors.view for descriptors in self.descriptors]
         bases = [fisher.projection[0] for fisher in self.fishers]
-        projected = project_views(images, views, bases)
-        vectors = [fisher.encode(own) for fisher, own in zip(self.fishers, projected, strict=True)]
-        return vectors[0] if len(vectors) == 1 else ops.concatenate(vectors, axis=1)
+        return encode(project_views(images, views, bases), self.fishers)
 
 
 def fisher_layers(backbone: keras.Model) -> list[FisherVector]:
@@ -289,7 +305,7 @@ def fisher_tower(
     ]
     vector = vectors[0] if len(members) == 1 else layers.Concatenate()(vectors)
     describe = keras.Model(image, vector, name=BACKBONE, trainable=False)
-    project = _projector(vector.shape[1], len(members))
+    project = Projections(len(members), name=PROJECTOR)
     mirror = MirroredVector(members=len(members), name=MIRROR)
     dimension = CohortDimension(cohort, name=COHORT) if cohort else None
     embedding = _embed(describe(image), project, mirror, dimension)
@@ -304,19 +320,6 @@ def _view(image_px: int, member: Member) -> View:
     return View(2 * round(image_px * share / 2), round(image_px * top), lines=member == "lines")
 
 
-def _projector(width: int, members: int) -> keras.Model:
-    """Build the projections: the members' vectors, float32[N, width] → rows of length 1."""
-    features = keras.Input((width,), name="vector")
-    vectors = [features] if members == 1 else ops.split(features, members, axis=1)
-    parts = [
-        layers.UnitNormalization()(layers.Dense(DIMENSIONS, name=name)(vector))
-        for name, vector in zip(_projection_names(members), vectors, strict=True)
-    ]
-    if members > 1:
-        parts = [layers.UnitNormalization()(layers.Concatenate()(parts))]
-    return keras.Model(features, parts[0], name=PROJECTOR)
-
-
 def embed_vectors(tower: keras.Model, vectors: Any) -> Any:
     """Return the embeddings of vectors, as the tower computes them."""
     parts = {part.name: part for part in tower.layers}
@@ -324,10 +327,13 @@ def embed_vectors(tower: keras.Model, vectors: Any) -> Any:
 
 
 def _embed(
-    vector: Any, project: keras.Model, mirror: keras.Layer, cohort: keras.Layer | None
+    vector: Any, project: Projections, mirror: keras.Layer, cohort: keras.Layer | None
 ) -> Any:
     """Return the normalised sum of the embeddings of an image and its mirror image."""
-    embedding = layers.UnitNormalization()(project(vector) + project(mirror(vector)))
+    # As one batch: an exported graph with two projections would load more slowly.
+    both = project(ops.concatenate([vector, mirror(vector)], axis=0))
+    both = ops.reshape(both, (2, -1, both.shape[-1]))
+    embedding = layers.UnitNormalization()(both[0] + both[1])
     return cohort(embedding) if cohort else embedding
 
 
@@ -346,27 +352,3 @@ def fused(model: keras.Model) -> keras.Model:
             vector = FusedBackbone(tower.get_layer(BACKBONE))(image)
             return keras.Model(model.inputs[0], embed_vectors(tower, vector), name=model.name)
     return model
-
-
-def _projection_names(members: int) -> list[str]:
-    return [PROJECTION, *(f"{PROJECTION}_{number}" for number in range(1, members))]
-
-
-def projections(tower: keras.Model) -> list[layers.Dense]:
-    """Return the members' projections, in the order of the vectors; none for another network."""
-    projector = next((part for part in tower.layers if part.name == PROJECTOR), None)
-    found = {layer.name: layer for layer in projector.layers} if projector else {}
-    return [found[name] for name in _projection_names(len(found)) if name in found]
-
-
-def set_projection(dense: layers.Dense, mean: Floats, directions: Floats) -> None:
-    """Set a member's projection to x → directions · (x - mean).
-
-    Args:
-        dense: One of `projections`; it is changed.
-        mean: float[D].
-        directions: float[K, D], K at most 128; further coordinates are 0.
-    """
-    kernel = np.zeros((directions.shape[1], DIMENSIONS))
-    kernel[:, : len(directions)] = directions.T
-    dense.set_weights([kernel, -mean @ kernel])

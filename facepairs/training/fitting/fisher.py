@@ -13,16 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from facepairs.models.fisher.projection import DIMENSIONS
 from facepairs.models.fisher.tower import (
     BACKBONE,
     COHORT,
-    DIMENSIONS,
+    PROJECTOR,
     FisherVector,
     fisher_layers,
     fold_descriptors,
     mirror_signs,
-    projections,
-    set_projection,
 )
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
@@ -207,16 +206,16 @@ def start_projection(
     from sklearn.decomposition import PCA
 
     sample = sample_images(images, PROJECTION_IMAGES, seed, Stream.FISHER_SAMPLE)
-    members = projections(network.head)
-    width = features.vectors.shape[1] // len(members)
-    for number, projection in enumerate(members):
+    projections = network.head.get_layer(PROJECTOR)
+    width = features.vectors.shape[1] // projections.members
+    for number in range(projections.members):
         member = features.vectors[:, number * width : (number + 1) * width]
         points = np.asarray(member[sample], np.float32)
         count = min(DIMENSIONS, max(1, len(points) - 1))
         pca = PCA(count, svd_solver="randomized", iterated_power=2, random_state=seed).fit(points)
         deviations = np.sqrt(pca.explained_variance_ * DIMENSIONS)
         kept = deviations > 1e-3 * deviations[0]
-        set_projection(projection, pca.mean_, (pca.components_ / deviations[:, None])[kept])
+        projections.set_member(number, pca.mean_, (pca.components_ / deviations[:, None])[kept])
 
 
 def fit_cohort(

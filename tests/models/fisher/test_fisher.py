@@ -14,13 +14,12 @@ from facepairs.models.fisher.descriptors import (
     positions,
 )
 from facepairs.models.fisher.tower import (
+    PROJECTOR,
     FisherVector,
     MirroredVector,
     fisher_tower,
     fold_descriptors,
     mirror_signs,
-    projections,
-    set_projection,
 )
 from facepairs.models.frozen_backbone import FeatureHead
 from facepairs.models.step_random import StepRandom
@@ -168,17 +167,15 @@ def test_the_projection_starts_as_set_and_nothing_else_is_trained():
     wide = tower.get_layer("describe").output_shape[-1]
     rng = np.random.default_rng(3)
     mean, directions = rng.normal(size=wide) / 100, rng.normal(size=(7, wide))
-    (projection,) = projections(tower)
-    set_projection(projection, mean, directions)
+    tower.get_layer(PROJECTOR).set_member(0, mean, directions)
     vector = np.asarray(tower.get_layer("describe")(faces(2)))
     expected = (vector - mean) @ directions.T
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     got = np.asarray(tower.get_layer("project")(vector))
     assert got[:, :7] == pytest.approx(expected, abs=1e-4)
     assert got[:, 7:] == pytest.approx(0, abs=1e-6)
-    assert [w.path for w in tower.trainable_variables] == [
-        w.path for w in tower.get_layer("project").get_layer("projection").weights
-    ]
+    own = tower.get_layer(PROJECTOR).weights
+    assert [w.path for w in tower.trainable_variables] == [w.path for w in own]
 
 
 @pytest.fixture(scope="module")
