@@ -21,7 +21,7 @@ from PIL import Image
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "images"
 BLOCK = re.compile(r"^```\n\$ .*?^```$", re.MULTILINE | re.DOTALL)
-REPORT_PX = (1100, 900)
+REPORT_PX = (1100, 940)
 COLOURS = 160  # keeps a picture of faces below 150 kB
 
 
