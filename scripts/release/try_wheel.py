@@ -28,7 +28,7 @@ PAIRS = ("verify", "--pairs", "pairs.csv", "--out")
 TRIALS = {  # commands by extra, after those of the core; each must not fail
     "core": [("verify", LEFT, RIGHT), (*PAIRS, "scores.csv"), ("evaluate", "scores.csv")],
     "train": [
-        ("train", "faces", "--out", "run", "--epochs", "1"),
+        ("train", "faces", "--out", "run", "--model", "siamese-small", "--epochs", "1"),
         ("evaluate", "run/bundle", "faces"),
     ],
     "report": [("evaluate", "scores.csv", "--report", "report.html")],
