@@ -146,7 +146,7 @@ def project_views(images: Any, views: Sequence[View], bases: Sequence[Any]) -> A
     count, width = len(views), bases[0].shape[1]
     kernels = [ops.reshape(basis, (GRID, GRID, ORIENTATIONS, width)) for basis in bases]
     scales = []
-    for gray, step in _pyramid(_join([_cut(whole, view) for view in views], 3)):
+    for gray, step in _pyramid(_join([_cut(whole, view) for view in views])):
         roots, scale = _cells(gray, views, step)
         # Keras has no convolution with both strides and dilation.
         projected = [
@@ -154,7 +154,7 @@ def project_views(images: Any, views: Sequence[View], bases: Sequence[Any]) -> A
             for own, kernel in zip(_split(roots, count), kernels, strict=True)
         ]
         places = scale.shape[1] * scale.shape[2]
-        rows = ops.reshape(_join(projected, 3), (-1, places, count, width))
+        rows = ops.reshape(_join(projected), (-1, places, count, width))
         scales.append(rows * ops.reshape(scale, (-1, places, count, 1)))
     return ops.transpose(ops.concatenate(scales, axis=1), (2, 0, 1, 3))
 
@@ -167,8 +167,9 @@ def _split(values: Any, parts: int) -> list[Any]:
     return [values[..., at : at + width] for at in range(0, parts * width, width)]
 
 
-def _join(values: Sequence[Any], axis: int) -> Any:
-    return values[0] if len(values) == 1 else ops.concatenate(values, axis=axis)
+def _join(values: Sequence[Any]) -> Any:
+    """Concatenate channels."""
+    return values[0] if len(values) == 1 else ops.concatenate(values, axis=3)
 
 
 def _gray(images: Any) -> Any:
@@ -191,7 +192,7 @@ def _cut(gray: Any, view: View) -> Any:
 
 
 def _pyramid(gray: Any) -> Iterator[tuple[Any, int]]:
-    """Yield a gray image at each scale, float32[N, side, side, 1], and the scale's step."""
+    """Yield gray images at each scale, float32[N, side, side, M], and the scale's step."""
     px = gray.shape[1]
     by_side = {px: gray}
     for eighths, step in SCALES:
@@ -226,10 +227,7 @@ def _derivative_kernel(views: Sequence[View]) -> Kernel:
     for number, view in enumerate(views):
         across, down = kernel[:, :, number, 0, number], kernel[:, :, number, 1, number]
         if view.lines:
-            across[1:4:2, 1:4:2] = [
-                [REACH**2 / 2, -(REACH**2) / 2],
-                [-(REACH**2) / 2, REACH**2 / 2],
-            ]
+            across[1:4:2, 1:4:2] = [[2, -2], [-2, 2]]  # as large as over twice the distance
             down[2, ::4], down[::4, 2] = 1, -1
         else:
             across[2, 1:4:2] = down[1:4:2, 2] = [-1, 1]
@@ -255,21 +253,25 @@ def _cells(gray: Any, views: Sequence[View], step: int) -> tuple[Any, Any]:
     # (cosine · strength^⅛)^8 = cosine^8 · strength; cosine^8 is small from 45 degrees on.
     factor = ops.sqrt(ops.sqrt(ops.sqrt(strength))) / strength
     gradient = ops.concatenate([across * factor, down * factor], axis=3)
-    own = np.eye(len(views), dtype=np.float32)
-    energy = ops.relu(ops.conv(gradient, np.kron(orientation_kernel(), own)[..., _by_view(own)]))
+    own = [_by_view(part, len(views)) for part in np.split(orientation_kernel(), 2, axis=2)]
+    energy = ops.relu(ops.conv(gradient, np.concatenate(own, axis=2)))
     for _ in range(3):
         energy = energy * energy
     cells = ops.average_pool(energy, 2)
     for _ in range(2):  # two boxes, one after the other, make a tent
         cells = ops.average_pool(cells, 3, strides=1)
-    ones = np.kron(np.ones((GRID, GRID, ORIENTATIONS, 1), np.float32), own)
-    total = tf.nn.conv2d(cells, ones[:, :, _by_view(own)], step, "VALID", dilations=CELL)
+    ones = _by_view(np.ones((GRID, GRID, ORIENTATIONS, 1), np.float32), len(views))
+    total = tf.nn.conv2d(cells, ones, step, "VALID", dilations=CELL)
     return ops.sqrt(cells), 1 / ops.sqrt(total + _FLAT)
 
 
-def _by_view(own: Kernel) -> npt.NDArray[np.intp]:
-    """Return the order that puts channels by orientation, then by view, the other way round."""
-    return np.arange(ORIENTATIONS * len(own)).reshape(ORIENTATIONS, len(own)).T.ravel()
+def _by_view(kernel: Kernel, views: int) -> Kernel:
+    """Return a kernel that does the same for each view's channels: [y, x, M·in, M·out]."""
+    height, width, channels, results = kernel.shape
+    blocks = np.zeros((height, width, views, channels, views, results), np.float32)
+    for view in range(views):
+        blocks[:, :, view, :, view] = kernel
+    return blocks.reshape(height, width, views * channels, views * results)
 
 
 def positions(px: int) -> npt.NDArray[np.float32]:
