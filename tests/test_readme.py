@@ -28,7 +28,8 @@ def transcript() -> list[tuple[list[str], list[str]]]:
     """Return the commands that start with `$`, each with the lines of output below it."""
     steps: list[tuple[list[str], list[str]]] = []
     for block in blocks(""):
-        for line in block.splitlines() if block.startswith("$ ") else []:
+        lines = block.replace("\\\n", "").splitlines()
+        for line in lines if block.startswith("$ ") else []:
             if line.startswith("$ facepairs "):
                 steps.append((shlex.split(line.removeprefix("$ facepairs ")), []))
             else:
@@ -85,7 +86,7 @@ def test_every_command_runs_in_order_with_the_output_shown(tmp_path):
         done = facepairs(*words, check=0, cwd=tmp_path)
         check_output(shown, done.stdout)
         ran.append(words[0])
-    assert ran == ["data", "verify", "data", "train", "evaluate"]
+    assert ran == ["data", "verify", "data", "train", "evaluate", "verify"]
 
 
 def test_the_python_example(photos, monkeypatch, capsys):

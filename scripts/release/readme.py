@@ -21,8 +21,9 @@ from PIL import Image
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "images"
 BLOCK = re.compile(r"^```\n\$ .*?^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"(?:.*\\\n)*.*")  # with the lines that it continues on
 REPORT_PX = (1100, 940)
-COLOURS = 160  # keeps a picture of faces below 150 kB
+COLOURS = 192  # keeps a picture of faces below 150 kB
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,8 +44,10 @@ def _ran(block: str, work: Path) -> str:
     """Return a block with the present output of its commands."""
     lines = []
     for step in block.removeprefix("```\n$ ").removesuffix("```").split("\n$ "):
-        command, *shown = step.splitlines()
-        lines += [f"$ {command}", *_output(shlex.split(command)[1:], shown, work)]
+        command = COMMAND.match(step).group()
+        words = shlex.split(command.replace("\\\n", ""))[1:]
+        shown = step.removeprefix(command).splitlines()[1:]
+        lines += [f"$ {command}", *_output(words, shown, work)]
     return "\n".join(["```", *lines, "```"])
 
 
@@ -76,7 +79,7 @@ def _screenshot(page: Path, picture: Path) -> None:
 def _shrink(picture: Path, out: Path) -> None:
     """Save a picture with few colours."""
     with Image.open(picture) as image:
-        image.convert("RGB").quantize(COLOURS).save(out, optimize=True)
+        image.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(out, optimize=True)
 
 
 if __name__ == "__main__":
