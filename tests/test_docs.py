@@ -157,17 +157,18 @@ def test_the_layers_of_the_design_are_the_import_contracts():
 
 
 def test_the_settings_that_depend_on_the_model_are_the_recipes():
-    from facepairs.config import FINE_TUNING, RECIPES, TrainConfig
+    from facepairs.config import TrainConfig, from_table
 
-    columns = [{}, RECIPES["siamese-conv"], RECIPES["difference"], FINE_TUNING]
-    text = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([a-z_]+)` \| (.*) \|$", text, re.MULTILINE)
-    assert {"image_size", "learning_rate"} <= {name for name, _ in rows}
+    tables = [{}, {"model": "siamese-conv"}, {"model": "difference"}, {"init": "default"}]
+    columns = [from_table(table) for table in tables]
+    text = (DOCS / "reference" / "settings.md").read_text(encoding="utf-8").partition("## All")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE)
+    assert {"image_size", "learning_rate"} <= {name for name, _ in rows} <= set(vars(TrainConfig()))
     for name, cells in rows:
-        for cell, recipe in zip(cells.split(" | "), columns, strict=True):
-            default = getattr(TrainConfig, name) or TrainConfig().max_epochs
+        for cell, config in zip(cells.split(" | "), columns, strict=True):
+            value = config.max_epochs if name == "epochs" else getattr(config, name)
             if re.fullmatch(r"[\d.,]+", cell):
-                assert float(cell.replace(",", "")) == recipe.get(name, default), (name, cell)
+                assert float(cell.replace(",", "")) == value, (name, cell)
 
 
 def test_the_errors_in_printed_verdicts_are_those_of_the_included_model():

@@ -27,9 +27,9 @@ from facepairs.verification.verdict import Verdict
 class Verifier:
     """A model that is ready to compare faces; thread-safe, and can be pickled with its model.
 
-    Example:
-        verdict = Verifier.load().verify("a.jpg", "b.jpg")
-        print(verdict.words, verdict.describe_probability(), verdict.point.describe())
+    Examples:
+        >>> verdict = Verifier.load().verify("a.jpg", "b.jpg")
+        >>> print(verdict.words, verdict.describe_probability(), verdict.point.describe())
 
     Args:
         bundle: A bundle or an external embedder.
@@ -77,7 +77,7 @@ class Verifier:
         """Read an image as the network sees it: uint8[crop_px, crop_px, 3].
 
         Args:
-            source: See `load_crop`.
+            source: A path, bytes, an open binary file, a Pillow image or an array.
             name: What messages call the image.
 
         Raises:
@@ -93,7 +93,7 @@ class Verifier:
         """Find and align the most prominent face of an image, as the bundle's alignment asks for.
 
         Args:
-            source: See `load_crop`.
+            source: A path, bytes, an open binary file, a Pillow image or an array.
             name: What messages call the image.
             every: Return every face, the most prominent first.
 
@@ -129,7 +129,7 @@ class Verifier:
         `balanced` chooses another. `Verdict.point` has the errors to expect there.
 
         Args:
-            a: A path, bytes, an open binary file, a Pillow image or an array; see `load_crop`.
+            a: A path, bytes, an open binary file, a Pillow image or an array.
             b: The other photo.
             threshold: Accept from this score on.
             max_fmr: Use the model's threshold for this false match rate, 0 to 1.
@@ -176,8 +176,9 @@ class Verifier:
             every: Without it only the most prominent faces are compared.
 
         Returns:
-            Verdicts by face of `a`, then of `b`, the most prominent faces first. Several have no
-            probability: the best of them is no single comparison, see `Verdict.expected_matches`.
+            Verdicts by face of `a`, then of `b`, the most prominent faces first. If there are
+            several, none has a probability, because the best of them is no single comparison; see
+            `Verdict.expected_matches`.
 
         Raises:
             BadImage: As in `verify`, and so for NoFace, TooSmallFace and BadConfig.

@@ -17,19 +17,18 @@ from typing import NamedTuple
 
 DOCS = Path(__file__).parents[2] / "docs"
 FIGURE = r"\|\s*([\d,]+) \(([\d,]+)\u2013([\d,]+)\)"
-ROW = re.compile(rf"^\|\s*\**`([\w-]+)`\**:?\s*([^|]*?)\s*{FIGURE}", re.MULTILINE)
+ROW = re.compile(rf"^\| \**`([\w-]+)`[^|]*{FIGURE}", re.MULTILINE)
 CONSTANT_BATCH = re.compile(r"^\| `memory` \|[^|]*\|[^|]*\| ([\d.]+) \|", re.MULTILINE)
 BATCH = 64
 OWN = ("files", "memory", "tfrecord")
 COLOURS = {"own": "#5c6bc0", "other": "#8a929c", "limit": "#b87f0a", "step": "#2e9e6b"}
-WIDTH, LEFT, RIGHT, TOP, LINE = 750, 300, 700, 52, 30  # pixels of the chart
+WIDTH, LEFT, RIGHT, TOP, LINE = 520, 108, 482, 48, 27  # pixels of the chart
 
 
 class Rate(NamedTuple):
     """Pairs per second of a pipeline: the median, and the range over the rounds."""
 
     name: str
-    note: str
     median: float
     low: float
     high: float
@@ -45,8 +44,8 @@ def read_rates(page: str) -> list[Rate]:
     """Return the rows of the page's first table, the slowest first."""
     table = page.partition("## Speed of training")[0]
     rows = [
-        Rate(name, note, *(float(figure.replace(",", "")) for figure in figures))
-        for name, note, *figures in ROW.findall(table)
+        Rate(name, *(float(figure.replace(",", "")) for figure in figures))
+        for name, *figures in ROW.findall(table)
     ]
     return sorted(rows, key=lambda rate: rate.median)
 
@@ -61,7 +60,7 @@ def chart(page: str) -> str:
     bottom = TOP + LINE * len(rates)
     lines = [*_axis(rates, bottom), *_step_line(step, bottom)]
     for number, rate in enumerate(rates):
-        lines += _row(rate, TOP + LINE * number + LINE // 2)
+        lines += _row(rate, TOP + LINE * number + LINE // 2, left=rate.high < step)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 46}" '
@@ -90,7 +89,7 @@ def _axis(rates: list[Rate], bottom: int) -> list[str]:
             f'<path d="M{x:.0f} {TOP}V{bottom}" stroke="currentColor" stroke-opacity=".18"/>'
         )
         lines.append(_text(x, bottom + 18, f"{10**power:,}", "middle", ' opacity=".8"'))
-    label = "pairs per second, logarithmic; median and range"
+    label = "pairs/s, logarithmic; median and range"
     return [*lines, _text((LEFT + RIGHT) / 2, bottom + 38, label, "middle", ' opacity=".8"')]
 
 
@@ -99,26 +98,21 @@ def _step_line(step: float, bottom: int) -> list[str]:
     return [
         f'<path d="M{x:.0f} {TOP - 8}V{bottom}" stroke="{colour}" stroke-width="2" '
         'stroke-dasharray="6 4"/>',
-        _text(x, 16, f"training takes {step:,.0f} pairs/s here:", "middle"),
-        _text(x - 8, 36, "it starves ←", "end"),
-        _text(x + 8, 36, "→ it is fed"),
+        _text(x, 14, f"training takes {step:,.0f} pairs/s here:", "middle"),
+        _text(x - 8, 33, "it starves ←", "end"),
+        _text(x + 8, 33, "→ it is fed"),
     ]
 
 
-def _row(rate: Rate, y: int) -> list[str]:
+def _row(rate: Rate, y: int, left: bool) -> list[str]:
     low, high = _x(rate.low), _x(rate.high)
+    place = (low - 10, "end") if left else (high + 10, "start")  # not across the step's line
     return [
         _text(0, y + 4, rate.name, style=' font-weight="600"'),
-        _text(112, y + 4, _short(rate.note), style=' font-size="11" opacity=".75"'),
         f'<path d="M{low:.1f} {y}H{high:.1f}" stroke="{rate.colour}" stroke-width="2"/>',
         f'<circle cx="{_x(rate.median):.1f}" cy="{y}" r="5" fill="{rate.colour}"/>',
-        _text(high + 10, y + 4, f"{rate.median:,.0f}"),
+        _text(place[0], y + 4, f"{rate.median:,.0f}", place[1]),
     ]
-
-
-def _short(note: str) -> str:
-    """Return the beginning of a note, without Markdown."""
-    return note.replace("`", "").split(",")[0]
 
 
 def main(arguments: list[str] | None = None) -> None:

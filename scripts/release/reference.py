@@ -79,7 +79,7 @@ def _block(path: str, command: Any) -> str:
 
 {(chr(10) * 2).join(paragraphs)}
 
-| | |
+| option | meaning |
 | --- | --- |
 {chr(10).join(rows)}
 
