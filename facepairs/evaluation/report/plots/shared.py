@@ -79,12 +79,14 @@ def _roc(report: ReportData) -> Plot:
 def _deviate(share: npt.ArrayLike) -> Floats:
     """Return the normal quantiles of shares."""
     inside = np.clip(share, 1e-12, 1 - 1e-12)
-    return np.vectorize(NormalDist().inv_cdf, otypes=[np.float64])(inside)
+    deviates: Floats = np.vectorize(NormalDist().inv_cdf, otypes=[np.float64])(inside)
+    return deviates
 
 
 def _share(deviate: npt.ArrayLike) -> Floats:
     """Return the shares of the normal distribution below its quantiles."""
-    return np.vectorize(NormalDist().cdf, otypes=[np.float64])(deviate)
+    shares: Floats = np.vectorize(NormalDist().cdf, otypes=[np.float64])(deviate)
+    return shares
 
 
 def _det(report: ReportData) -> Plot:
