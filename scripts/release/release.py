@@ -9,6 +9,7 @@ the tag come last, so that a failing check leaves none. Nothing is uploaded.
 import argparse
 import datetime
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -84,11 +85,15 @@ def build(tree: Path, version: str) -> None:
         try_extra(environment)
         # pip is a tool of the environment, not a part of what it installs
         environment.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools")
+        sbom = dist / f"facepairs-{version}.cdx.json"
         _python(
-            tree, "-m", "cyclonedx_py", "environment", str(environment.python),
-            "--pyproject", "pyproject.toml", "--mc-type", "library", "--output-reproducible",
-            "--output-file", f"dist/facepairs-{version}.cdx.json",
+            tree, "-m", "cyclonedx_py", "environment", str(environment.python), "--pyproject",
+            "pyproject.toml", "--mc-type", "library", "--output-reproducible",
+            "--output-file", str(sbom),
         )  # fmt: skip
+    parts = json.loads(sbom.read_text(encoding="utf-8"))
+    parts["metadata"]["component"]["version"] = version  # pyproject.toml does not name it
+    sbom.write_text(json.dumps(parts, indent=1), encoding="utf-8")
     sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n"
             for file in sorted(dist.iterdir())]  # fmt: skip
     (dist / "SHA256SUMS").write_text("".join(sums))
