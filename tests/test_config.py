@@ -26,7 +26,10 @@ def test_toml_round_trip(seed, share, image_size, skip):
 @pytest.mark.parametrize(
     ("table", "why"),
     [
-        ({"model": "resnet"}, "model is 'resnet'; use one of siamese, siamese-small, siamese-conv, difference"),
+        (
+            {"model": "resnet"},
+            "model is 'resnet'; use one of siamese, siamese-small, siamese-conv, difference",
+        ),
         ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
         ({"epochs": "3"}, "epochs is '3'; use a whole number"),
         ({"epochs": True}, "epochs is True; use a whole number"),

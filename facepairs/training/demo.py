@@ -86,7 +86,14 @@ def run_demo(
         ("evaluate", bundle, faces, "--out", scores, "--report", page),
     ]
     if not faces.exists():
-        drawn = ("--people", people, "--photos", PHOTOS_PER_PERSON, "--seed", seed)
+        drawn: tuple[object, ...] = (
+            "--people",
+            people,
+            "--photos",
+            PHOTOS_PER_PERSON,
+            "--seed",
+            seed,
+        )
         drawn += ("--difficulty", DIFFICULTY)
         steps.insert(0, ("data", "synth", "--out", faces, *drawn))
     for words in steps:
