@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         NoFace,
         TooSmallFace,
     )
+    from facepairs.gallery.gallery import Gallery
     from facepairs.verification.verdict import Verdict
     from facepairs.verification.verifier import Verifier
 
@@ -30,6 +31,7 @@ __all__ = [
     "BadData",
     "BadImage",
     "FacepairsError",
+    "Gallery",
     "NoFace",
     "TooSmallFace",
     "Verdict",
@@ -37,6 +39,7 @@ __all__ = [
     "__version__",
 ]
 _MODULES = {
+    "Gallery": "facepairs.gallery.gallery",
     "Verdict": "facepairs.verification.verdict",
     "Verifier": "facepairs.verification.verifier",
 }

@@ -19,6 +19,11 @@ MIN_EXPECTED_FALSE_ACCEPTS = 3
 measured it: with fewer, a single pair changes the figure by half."""
 
 
+def smallest_fmr(impostor_pairs: int) -> float:
+    """Return the smallest false match rate that a number of pairs supports."""
+    return MIN_EXPECTED_FALSE_ACCEPTS / max(1, impostor_pairs)
+
+
 class MeasuredRate(msgspec.Struct, frozen=True, array_like=True):
     """A measured share, 0 to 1, and its interval of 95 %."""
 
@@ -127,6 +132,6 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             fmr: A false match rate over all impostor pairs, 0 to 1.
         """
-        supported = max(fmr, MIN_EXPECTED_FALSE_ACCEPTS / max(1, self.impostor_pairs))
+        supported = max(fmr, smallest_fmr(self.impostor_pairs))
         rows = zip(self.thresholds, self.fmr, strict=True)
         return next((value for value, rate in rows if rate.rate <= supported), self.thresholds[-1])

@@ -5,10 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from facepairs.bundles.error_table import ErrorTable, ExpectedErrors, MeasuredRate
+from facepairs.bundles.error_table import (
+    ErrorTable,
+    ExpectedErrors,
+    MeasuredRate,
+    smallest_fmr,
+)
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.bundles.words import one_in
-from facepairs.errors import BadConfig
+from facepairs.errors import BadConfig, NotEnough
+from facepairs.support.words import counted
 
 BALANCED, GIVEN, GALLERY = "balanced", "threshold", "gallery"
 NOTHING_KNOWN = ExpectedErrors()
@@ -144,6 +150,41 @@ def gallery_point(model: HasThresholds, point: OperatingPoint, photos: int) -> O
         return point
     threshold = model.errors.threshold_for(1 / photos)
     return point if threshold <= point.threshold else _point(model, threshold, GALLERY)
+
+
+def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> OperatingPoint:
+    """Return a threshold at which few strangers are taken for somebody in a gallery.
+
+    A stranger is compared with every photo, so the share of strangers who match any of them is at
+    most the false match rate times the number of photos.
+
+    Args:
+        model: A bundle or an external embedder; without measured errors, there is no threshold.
+        max_fpir: The false-positive identification rate to keep to, in (0, 1].
+        photos: Number of photos in the gallery, at least 1.
+
+    Raises:
+        BadConfig: `max_fpir` is outside (0, 1].
+        NotEnough: The measured pairs are too few; the message says what they support.
+    """
+    if not 0 < max_fpir <= 1:
+        raise BadConfig(
+            f"max-fpir is {max_fpir:g}; give the share of strangers who may be taken for somebody "
+            "in the gallery, such as 0.01"
+        )
+    errors = model.errors
+    if errors is None:
+        return OperatingPoint(None)
+    fmr, least = max_fpir / photos, smallest_fmr(errors.impostor_pairs)
+    if fmr < least:
+        possible = math.ceil(1e4 * least * photos) / 1e4
+        wider = f"give max-fpir {possible:g} or more, " if possible <= 1 else "give "
+        raise NotEnough(
+            f"max-fpir {max_fpir:g} among {counted(photos, 'photo')} needs a false match rate of "
+            f"{fmr:.2g}, but {errors.impostor_pairs:,} pairs of strangers ({errors.measured_on}) "
+            f"support {least:.2g} at best; {wider}a threshold, or a model calibrated on more pairs"
+        )
+    return _point(model, errors.threshold_for(fmr), GALLERY)
 
 
 def _point(

@@ -1,9 +1,9 @@
 """The `facepairs` command: collect the commands, and turn errors into one line and an exit code.
 
-Exit codes: 0 success (`verify`: same person); 1 a negative finding (`verify`: different people,
-`data check`: something is wrong); 2 an error; 3 no verdict (`verify`: a face of too few pixels, or
-an embedder without a threshold); 70 a bug of facepairs; 130 interrupted; 138 another worker of a
-distributed training was lost.
+Exit codes: 0 success (`verify`: same person; `gallery identify`: somebody known); 1 a negative
+finding (`verify`: different people, `data check`: something is wrong); 2 an error; 3 no verdict
+(a face of too few pixels, or an embedder without a threshold); 70 a bug of facepairs; 130
+interrupted; 138 another worker of a distributed training was lost.
 """
 
 import os
@@ -39,7 +39,7 @@ from facepairs.support.places import refuse_url
 COMMANDS = (
     "train", "evaluate", "crossval", "calibrate", "verify", "info", "export", "bench", "demo",
 )  # fmt: skip
-GROUPS = ("data", "cache")
+GROUPS = ("gallery", "data", "cache")
 NEEDS = {  # the extras of commands, and of the groups' commands; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "calibrate", "export", "bench", "cache"), ("train",)),
     "demo": ("train", "report"),

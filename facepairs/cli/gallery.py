@@ -1,0 +1,323 @@
+"""`facepairs gallery add | add-folder | identify | verify-as | list | remove | check | export`."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from facepairs.cli import verify_output
+from facepairs.cli.shared.options import Json
+from facepairs.cli.shared.output import (
+    NEGATIVE,
+    OK,
+    log,
+    print_json,
+    print_result,
+    print_rows,
+    progress_display,
+)
+from facepairs.cli.verify import EXIT_CODES, photo_path
+from facepairs.errors import BadData
+from facepairs.support.words import counted
+
+if TYPE_CHECKING:
+    from facepairs.gallery.enrol import Enrolment
+    from facepairs.gallery.gallery import Gallery as OpenGallery
+    from facepairs.gallery.identification import Identification
+    from facepairs.verification.verifier import Verifier
+
+app = typer.Typer(
+    help="Enrol known people once, then ask who a photo shows.",
+    epilog="Example: facepairs gallery identify known.gallery photo.jpg",
+    no_args_is_help=True,
+)
+SCHEMA = 1
+MAX_SHOWN = 20  # photos; --json has all of them
+NEW = """\b
+Examples:
+  facepairs gallery add known.gallery Ann ann1.jpg ann2.jpg
+  facepairs gallery add known.gallery Visitor visitor.jpg --forget-after 7
+"""
+Place = Annotated[Path, Argument(metavar="GALLERY", help="File of enrolled people.")]
+Name = Annotated[str, Argument(help="Name of the person.")]
+Photo = Annotated[str, Argument(help="One photo; of several faces, the most prominent counts.")]
+Bundle = Annotated[
+    str,
+    Option(
+        "--bundle",
+        "--model",
+        help="Bundle of `facepairs train`, TOML file of another embedder, or: default.",
+        envvar="FACEPAIRS_BUNDLE",
+    ),
+]
+ForgetAfter = Annotated[
+    float | None, Option(metavar="DAYS", help="Forget these photos after so many days.")
+]
+AnyQuality = Annotated[
+    bool,
+    Option("--any-quality", help="Also take photos that are dark, blurred, small or from a side."),
+]
+
+
+def _open(place: Path, bundle: str, write: bool = False, **options: Any) -> "OpenGallery":
+    from facepairs.gallery.gallery import Gallery
+    from facepairs.verification.verifier import Verifier
+
+    if not write and not place.is_file():
+        return Gallery(place)  # names what is missing, before a model is opened
+    return Gallery(place, Verifier.load(bundle, **options), write)
+
+
+@app.command(epilog=NEW)
+def add(
+    gallery: Place,
+    name: Name,
+    photos: Annotated[list[str], Argument(metavar="PHOTO...", help="Photos of this person.")],
+    bundle: Bundle = "default",
+    forget_after: ForgetAfter = None,
+    any_quality: AnyQuality = False,
+    json: Json = False,
+) -> None:
+    """Enrol photos of one person; the gallery is made if it is missing.
+
+    Several photos, in different light and on different days, make errors rarer. A photo that is
+    enrolled already is skipped. Photos without a usable face are listed, and the exit code is then
+    1. A warning says if somebody else in the gallery looks the same.
+    """
+    paths = [photo_path(photo) for photo in photos]
+    with _open(gallery, bundle, write=True, threads=1) as known:
+        enrolment = known.add(name, paths, forget_after, any_quality)
+        _print_enrolment(known, enrolment, json)
+
+
+@app.command(epilog="Example: facepairs gallery add-folder known.gallery photos/")
+def add_folder(
+    gallery: Place,
+    folder: Annotated[Path, Argument(help="Folder of Person_Name/photo.jpg.")],
+    bundle: Bundle = "default",
+    forget_after: ForgetAfter = None,
+    any_quality: AnyQuality = False,
+    json: Json = False,
+) -> None:
+    """Enrol everybody of a folder; the names of its folders are those of the people.
+
+    Resumable: what was enrolled before an interruption is skipped. Otherwise as `add`.
+    """
+    progress = progress_display(json)("enrolling photos")
+    with _open(gallery, bundle, write=True, threads=1) as known:
+        try:
+            enrolment = known.add_folder(folder, forget_after, any_quality, progress)
+        except KeyboardInterrupt:
+            log("stopped and saved; continue with the same command")
+            raise
+        _print_enrolment(known, enrolment, json)
+
+
+def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool) -> None:
+    """Print what became of photos, and exit with 1 if some were refused."""
+    lines = [f"warning: {one.describe()}" for one in enrolment.resemblances]
+    lines += [f"not enrolled: {one.error}" for one in enrolment.refused]
+    for line in lines[:MAX_SHOWN]:
+        log(line)
+    if len(lines) > MAX_SHOWN:
+        log(f"… and {len(lines) - MAX_SHOWN:,} more: use --json")
+    people, photos = len(gallery.people()), sum(one.photos for one in gallery.people())
+    rows = [
+        ("enrolled", counted(enrolment.enrolled, "photo")),
+        ("already there", f"{enrolment.known:,}"),
+        ("several faces", f"{enrolment.several_faces:,}: the most prominent was enrolled"),
+        ("not enrolled", f"{len(enrolment.refused):,}"),
+        ("gallery", f"{counted(people, 'person', 'people')}, {counted(photos, 'photo')}"),
+    ]
+    values = {"gallery": str(gallery.path), "people": people, "photos": photos, "schema": SCHEMA}
+    print_result(json, {**enrolment.to_json(), **values}, rows)
+    raise typer.Exit(NEGATIVE if enrolment.refused else OK)
+
+
+@app.command(
+    epilog="""\b
+Examples:
+  facepairs gallery identify known.gallery photo.jpg
+  facepairs gallery identify known.gallery photo.jpg --max-fpir 0.05 --json
+"""
+)
+def identify(
+    gallery: Place,
+    photo: Photo,
+    max_fpir: Annotated[
+        float | None,
+        Option(help="Share of strangers who may be taken for somebody.  [default: 0.01]"),
+    ] = None,
+    threshold: Annotated[float | None, Option(help="Accept at this score and above.")] = None,
+    top: Annotated[int, Option(min=1, help="Candidates to print.")] = 5,
+    bundle: Bundle = "default",
+    json: Json = False,
+) -> None:
+    """Say who of the gallery a photo shows, or: unknown.
+
+    The threshold rises with the size of the gallery, because every photo in it is another chance
+    for a stranger to match. If the model's errors were measured on too few pairs for it, the
+    command refuses and says what they support. Exit codes: 0 somebody known, 1 unknown, 2 an error
+    such as no face, 3 no verdict: a face of less than 24 pixels, or a model without known errors.
+    """
+    path = photo_path(photo)
+    with _open(gallery, bundle, quick=True) as known:
+        found = known.identify(path, max_fpir, threshold, top)
+        if found.same_photo is not None:
+            log(
+                f"warning: this very photo is enrolled as {found.same_photo}: that it matches says "
+                "nothing"
+            )
+        for hint in found.face.hints:
+            log(f"warning: {path}: {hint.text}")
+        values = {"photo": photo, "gallery": str(gallery), "model": bundle, "schema": SCHEMA}
+        print_result(json, {**found.to_json(), **values}, _identification_rows(found))
+        if not json:
+            print()
+            table = [
+                [str(one.rank), f"{one.score:.4f}", verify_output.MATCH[one.match], one.name]
+                for one in found.candidates
+            ]
+            print_rows([["rank", "score", "match", "name"], *table])
+        _note_source(known.verifier, json)
+    raise typer.Exit(EXIT_CODES[found.known])
+
+
+def _identification_rows(found: "Identification") -> verify_output.Rows:
+    point = found.point
+    threshold = "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"
+    return [
+        ("person", found.words),
+        ("errors", found.describe_errors()),
+        ("threshold", threshold),
+        ("gallery", found.describe_size()),
+        ("photo", found.face.describe()),
+    ]
+
+
+@app.command(epilog="Example: facepairs gallery verify-as known.gallery Ann photo.jpg")
+def verify_as(
+    gallery: Place,
+    name: Name,
+    photo: Photo,
+    threshold: Annotated[float | None, Option(help="Accept at this score and above.")] = None,
+    max_fmr: Annotated[
+        float | None,
+        Option(help="Use the bundle's threshold for this false match rate, such as 0.01."),
+    ] = None,
+    balanced: Annotated[
+        bool, Option("--balanced", help="Use the threshold at which the probability is one half.")
+    ] = False,
+    bundle: Bundle = "default",
+    json: Json = False,
+) -> None:
+    """Decide whether a photo shows a person of the gallery; the most similar enrolled photo counts.
+
+    Exit codes: 0 that person, 1 another one or not confirmed, 2 an error such as no face, 3 no
+    verdict: a face of less than 24 pixels, or a model without a threshold.
+    """
+    path = photo_path(photo)
+    with _open(gallery, bundle, quick=True) as known:
+        point = known.verifier.operating_point(threshold, max_fmr, balanced)
+        verdict = known.verify_as(name, path, point)
+        for hint in verdict.left.hints if verdict.left else ():
+            log(f"warning: {path}: {hint.text}")
+        values = {**verdict.to_json(), **point.to_json(), "comparisons": verdict.comparisons}
+        face = values.pop("faces")["left"]
+        names = {"name": name, "photo": photo, "gallery": str(gallery), "model": bundle}
+        rows = [(key.replace("A", "photo"), value)
+                for key, value in verify_output.verdict_rows(verdict)]  # fmt: skip
+        print_result(json, {**values, "face": face, **names, "schema": SCHEMA}, rows)
+        _note_source(known.verifier, json)
+    raise typer.Exit(EXIT_CODES[verdict.same])
+
+
+def _note_source(verifier: "Verifier", json: bool) -> None:
+    from facepairs.verification.loading import model_name
+
+    note = verify_output.source_note(verifier.bundle, model_name(verifier.bundle))
+    if note and not json:
+        log(note)
+
+
+@app.command("list", epilog="Example: facepairs gallery list known.gallery")
+def list_people(gallery: Place, json: Json = False) -> None:
+    """List everybody in the gallery: photos, date, and when they are forgotten."""
+    from facepairs.gallery.gallery import Gallery
+
+    with Gallery(gallery) as known:
+        people, model = known.people(), known.model
+    if json:
+        rows = [{**one._asdict(), "added": _iso(one.added), "expires": _iso(one.expires)}
+                for one in people]  # fmt: skip
+        identity = vars(model) if model else None
+        print_json({"people": rows, "model": identity, "gallery": str(gallery), "schema": SCHEMA})
+        return
+    cells = [
+        [one.name, str(one.photos), str(one.added.date()), _iso(one.expires) or "never"]
+        for one in people
+    ]
+    print_rows([["name", "photos", "added", "forgotten"], *cells])
+
+
+def _iso(date: datetime | None) -> str | None:
+    return None if date is None else date.isoformat(timespec="seconds")
+
+
+@app.command(epilog="Example: facepairs gallery remove known.gallery Ann")
+def remove(gallery: Place, name: Name, json: Json = False) -> None:
+    """Remove a person for good: name, embeddings and hashes are overwritten in the file."""
+    from facepairs.gallery.gallery import Gallery
+
+    if not gallery.exists():
+        raise BadData(f"{gallery}: no such gallery; give the file that people were enrolled in")
+    with Gallery(gallery, write=True) as known:
+        removed = known.remove(name)
+    values = {"name": name, "photos": removed, "gallery": str(gallery), "schema": SCHEMA}
+    print_result(json, values, [("removed", f"{name}, {counted(removed, 'photo')}")])
+
+
+@app.command(epilog="Example: facepairs gallery check known.gallery")
+def check(gallery: Place, json: Json = False) -> None:
+    """Check that the file is as it was written, and that nobody else may read it.
+
+    Exit code 1 if something is wrong, 2 if the file cannot be opened.
+    """
+    from facepairs.gallery.gallery import Gallery
+
+    with Gallery(gallery) as known:
+        problems = known.check()
+        people = [] if problems else known.people()
+    if json:
+        values = {"ok": not problems, "problems": problems, "gallery": str(gallery)}
+        print_json({**values, "people": len(people), "schema": SCHEMA})
+    else:
+        for problem in problems:
+            print_rows([("error", f"{gallery}: {problem}")])
+        print(
+            "something is wrong" if problems else f"ok: {counted(len(people), 'person', 'people')}"
+        )
+    raise typer.Exit(NEGATIVE if problems else OK)
+
+
+@app.command(epilog="Example: facepairs gallery export known.gallery --out people.npz")
+def export(
+    gallery: Place,
+    out: Annotated[Path, Option(help="File of NumPy arrays to write (.npz).")],
+    json: Json = False,
+) -> None:
+    """Write names and embeddings for other search engines, such as FAISS or pgvector.
+
+    Arrays: name, vector (float16), sha256 of the photos, added, model. The file is as sensitive as
+    the gallery; only its owner may read it.
+    """
+    from facepairs.gallery.gallery import Gallery
+
+    if out.suffix.lower() != ".npz":
+        raise typer.BadParameter(f"{out}: the file to write ends in .npz")
+    with Gallery(gallery) as known:
+        photos = known.export(out)
+    values = {"out": str(out), "photos": photos, "gallery": str(gallery), "schema": SCHEMA}
+    print_result(json, values, [("written", f"{counted(photos, 'embedding')} in {out}")])

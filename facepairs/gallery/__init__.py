@@ -1,0 +1,1 @@
+"""Known people: their embeddings in one file, and who of them a photo shows."""

@@ -1,0 +1,205 @@
+"""Enrol photos: hash, find the face, judge its quality, embed, store, look for the same face."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from facepairs.errors import BadConfig, BadImage
+from facepairs.faces.align import AlignedFace
+from facepairs.gallery.store import NewPhoto
+from facepairs.gallery.vectors import Vectors
+from facepairs.images.photo import read_checked, read_image_file
+from facepairs.support.parallel import batches, thread_map
+from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
+from facepairs.verification.verifier import Verifier
+
+if TYPE_CHECKING:
+    from facepairs.gallery.gallery import Gallery
+
+DEFAULT_FPIR = 0.01  # also the share of new people for whom the warning is false
+LONGEST_DAYS = 1e6
+POOR = ("small", "blurred", "dark", "bright", "profile", "covered")
+"""Hints for which a photo is not enrolled: every later comparison would suffer from it."""
+
+
+class Refused(NamedTuple):
+    """A photo that was not enrolled, and why."""
+
+    person: str
+    photo: str
+    error: str
+
+
+class Resemblance(NamedTuple):
+    """A photo that was enrolled, although somebody else in the gallery matches it."""
+
+    person: str
+    photo: str
+    other: str
+    score: float
+
+    def describe(self) -> str:
+        """Return a warning in words."""
+        return (
+            f"{self.photo}: already enrolled as {self.other}? score {self.score:.4f} (enrolled as "
+            f"{self.person})"
+        )
+
+
+@dataclass
+class Enrolment:
+    """What became of some photos.
+
+    Attributes:
+        enrolled: Number of photos that were added.
+        known: Number of photos that were enrolled for the same person before.
+        several_faces: Number of added photos with several faces; the most prominent was taken.
+        refused: Photos that cannot be used, or are enrolled for somebody else.
+        resemblances: Added photos that match somebody else.
+    """
+
+    enrolled: int = 0
+    known: int = 0
+    several_faces: int = 0
+    refused: list[Refused] = field(default_factory=list)
+    resemblances: list[Resemblance] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain dict."""
+        lists = {name: [row._asdict() for row in getattr(self, name)]
+                 for name in ("refused", "resemblances")}  # fmt: skip
+        return {**vars(self), **lists}
+
+
+class ReadPhoto(NamedTuple):
+    """A photo after it was read: with a problem, or with its embedding (or known before)."""
+
+    person: str
+    photo: str
+    digest: bytes = b""
+    vector: ScoreArray | None = None
+    faces: int = 1
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class PhotoReader:
+    """Reads and embeds some photos in one call of the network; threads share it.
+
+    Attributes:
+        verifier: Its network embeds.
+        is_known: Tells whether the photo of a SHA-256 is enrolled, so that it need not be read.
+        any_quality: Take photos that are hard to judge, too.
+    """
+
+    verifier: Verifier
+    is_known: Callable[[bytes], object]
+    any_quality: bool = False
+
+    def __call__(self, photos: Sequence[tuple[str, Path]]) -> list[ReadPhoto]:
+        """Return what was read of each photo, given by person and path."""
+        read, faces = [], []
+        for person, path in photos:
+            result, face = self._read(person, path)
+            read.append(result)
+            faces.append(face)
+        crops = [face.crop for face in faces if face]
+        rows = iter(self.verifier.scorer.embed(np.stack(crops)) if crops else ())
+        return [
+            result._replace(vector=next(rows), faces=face.faces or 1) if face else result
+            for result, face in zip(read, faces, strict=True)
+        ]
+
+    def _read(self, person: str, path: Path) -> tuple[ReadPhoto, AlignedFace | None]:
+        """Return the photo, and its face if it is to be embedded."""
+        result = ReadPhoto(person, str(path))
+        try:
+            data = read_checked(path, read_image_file, str(path))
+            result = result._replace(digest=hashlib.sha256(data).digest())
+            if self.is_known(result.digest):
+                return result, None
+            # Not the cache of faces, which would remember a person after their removal.
+            face = self.verifier.align_faces(data, str(path))[0]
+        except BadImage as error:
+            return result._replace(problem=str(error)), None
+        poor = [hint.text for hint in face.hints if hint.kind in POOR]
+        if poor and not self.any_quality:
+            return result._replace(problem=f"{path}: {'; '.join(poor)}; use a better photo"), None
+        return result, face
+
+
+def enrol(
+    gallery: "Gallery",
+    photos: Sequence[tuple[str, Path]],
+    forget_after: float | None,
+    any_quality: bool,
+    progress: ProgressCallback = ignore_progress,
+) -> Enrolment:
+    """Enrol photos, given by person and path, batch by batch; see `Gallery.add_folder`."""
+    if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
+        raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
+    enrolment, done = Enrolment(), 0
+    read = PhotoReader(gallery.verifier, gallery.store.owner, any_quality)
+    for batch in thread_map(read, batches(photos, BATCH_CROPS)):
+        with gallery.lock:
+            _put(gallery, batch, enrolment, forget_after)
+        done += len(batch)
+        progress(done, len(photos))
+    return enrolment
+
+
+def _put(
+    gallery: "Gallery", batch: list[ReadPhoto], enrolment: Enrolment, forget_after: float | None
+) -> None:
+    """Store a batch, and note what became of it."""
+    new: list[tuple[ReadPhoto, NewPhoto]] = []
+    for photo in batch:
+        if photo.problem:
+            enrolment.refused.append(Refused(photo.person, photo.photo, photo.problem))
+        elif photo.vector is None:
+            _note_known(photo, gallery.store.owner(photo.digest), enrolment)
+        else:
+            new.append((photo, NewPhoto(photo.person, photo.digest, photo.vector)))
+    if not new:
+        return
+    gallery.set_model(len(new[0][1].vector))
+    vectors = gallery.vectors()
+    owners = gallery.store.put([row for _, row in new], forget_after)
+    for (photo, row), owner in zip(new, owners, strict=True):
+        if owner is not None:
+            _note_known(photo, owner, enrolment)
+            continue
+        enrolment.enrolled += 1
+        enrolment.several_faces += photo.faces > 1
+        if other := _resembled(gallery, vectors, row):
+            enrolment.resemblances.append(Resemblance(row.person, photo.photo, *other))
+        vectors.append([row.person], row.vector[None])
+    if forget_after is not None:
+        gallery.reload()  # these expire
+
+
+def _note_known(photo: ReadPhoto, owner: str | None, enrolment: Enrolment) -> None:
+    if owner in (photo.person, None):
+        enrolment.known += 1
+    else:
+        error = f"{photo.photo}: this very photo is enrolled as {owner}; remove {owner} first"
+        enrolment.refused.append(Refused(photo.person, photo.photo, error))
+
+
+def _resembled(gallery: "Gallery", vectors: Vectors, row: NewPhoto) -> tuple[str, float] | None:
+    """Return who else matches a new photo, and the score."""
+    errors = gallery.verifier.bundle.errors
+    if not len(vectors) or errors is None:
+        return None
+    scores = vectors.best(row.vector, gallery.compare)
+    people = vectors.people
+    scores[[name == row.person for name in people]] = -np.inf
+    best = int(scores.argmax())
+    if scores[best] < errors.threshold_for(DEFAULT_FPIR / len(vectors)):
+        return None
+    return people[best], float(scores[best])

@@ -1,0 +1,364 @@
+"""`Gallery`: enrol people once, then ask who a photo shows."""
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from facepairs.bundles.operating_point import OperatingPoint, identification_point
+from facepairs.data.index import FaceIndex
+from facepairs.errors import BadBundle, BadConfig, BadData
+from facepairs.faces.align import AlignedFace
+from facepairs.gallery.enrol import DEFAULT_FPIR, Enrolment, enrol
+from facepairs.gallery.identification import Candidate, Identification
+from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
+from facepairs.gallery.store import GalleryStore, Person, now_s
+from facepairs.gallery.vectors import STORED, Compare, Vectors
+from facepairs.images.photo import ImageSource
+from facepairs.support.atomic import temporary_beside
+from facepairs.support.checksum import file_sha256
+from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.verification.loading import Model, model_name
+from facepairs.verification.scorer import ScoreArray
+from facepairs.verification.verdict import Verdict
+from facepairs.verification.verifier import Verifier
+
+
+class Gallery:
+    """People whose photos are enrolled, in one file; thread-safe.
+
+    Names and embeddings of faces are biometric data: only the file's owner may read it, and what is
+    removed is overwritten. A person's score is that of their most similar photo.
+
+    Examples:
+        >>> with Gallery("known.gallery", write=True) as gallery:
+        ...     gallery.add("Ann", ["ann1.jpg", "ann2.jpg"])
+        >>> print(Gallery("known.gallery").identify("photo.jpg").words)
+
+    Args:
+        path: The file.
+        verifier: The model that embeds; None for the one that comes with the package. It must be
+            the one that the gallery was made with.
+        write: Open it to be changed: it is made if it is missing, and photos that have expired are
+            removed for good.
+
+    Raises:
+        BadData: The file is missing, damaged, no gallery, or was made with another model.
+        BadBundle: The model has no embeddings.
+    """
+
+    def __init__(
+        self, path: Path | str, verifier: Verifier | None = None, write: bool = False
+    ) -> None:
+        self.path = Path(path)
+        self._given = verifier
+        self.store = GalleryStore(self.path, write)
+        self.lock = threading.RLock()
+        self._vectors: Vectors | None = None
+        self._version = -1
+        if verifier is not None:
+            try:
+                self.check_model(verifier.bundle)
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> "Gallery":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.store.close()
+
+    @cached_property
+    def verifier(self) -> Verifier:
+        """The model that embeds; raises BadData if the gallery was made with another."""
+        verifier = self._given or Verifier.load()
+        self.check_model(verifier.bundle)
+        return verifier
+
+    @property
+    def model(self) -> ModelIdentity | None:
+        """The model that the gallery was made with; None while it is empty."""
+        return self.store.model()
+
+    def check_model(self, model: Model) -> None:
+        """Raise an error for a model without embeddings, or another than made the gallery."""
+        if model.kind != "embedding":
+            raise BadBundle(
+                f"{model_name(model)}: scores pairs and has no embeddings, which a gallery keeps; "
+                "use a model such as siamese"
+            )
+        made_with = self.store.model()
+        given = identify_model(model, 0)
+        if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
+            raise BadData(
+                f"{self.path}: made with another model ({made_with.describe()}) than "
+                f"{model_name(model)} ({given.describe()}); give that one with --bundle, or enrol "
+                f"the photos again: facepairs gallery add-folder NEW_GALLERY photos/ --bundle "
+                f"{model_name(model)}"
+            )
+
+    def set_model(self, width: int) -> None:
+        """Record which model makes the first embeddings, of `width` numbers."""
+        if self.store.model() is None:
+            self.store.set_model(identify_model(self.verifier.bundle, width))
+            self.check_model(self.verifier.bundle)  # another process may have set its own
+
+    def add(
+        self,
+        name: str,
+        photos: Sequence[Path | str],
+        forget_after: float | None = None,
+        any_quality: bool = False,
+    ) -> Enrolment:
+        """Enrol photos of one person, who may be new; one that is enrolled already is skipped.
+
+        Args:
+            name: Of the person.
+            photos: Image files; of several faces, the most prominent is enrolled.
+            forget_after: Days after which they expire; None for never.
+            any_quality: Also take photos that are dark, blurred, or otherwise hard to judge.
+
+        Returns:
+            What became of the photos; those that cannot be used are listed, not raised.
+
+        Raises:
+            BadConfig: The name is empty or not printable, or `forget_after` is not above 0.
+            BadData: The file cannot be written.
+        """
+        name = clean_name(name)
+        named = [(name, Path(photo)) for photo in photos]
+        return enrol(self, named, forget_after, any_quality)
+
+    def add_folder(
+        self,
+        folder: Path | str,
+        forget_after: float | None = None,
+        any_quality: bool = False,
+        progress: ProgressCallback = ignore_progress,
+    ) -> Enrolment:
+        """Enrol everybody of a folder of `Person_Name/photo.jpg`.
+
+        Each batch of photos is on disk before the next one, and photos that are enrolled already
+        are skipped: after an interruption, call it again.
+
+        Args:
+            folder: The folder.
+            forget_after: As for `add`.
+            any_quality: As for `add`.
+            progress: Counts photos.
+
+        Returns:
+            What became of the photos; those that cannot be used are listed, not raised.
+
+        Raises:
+            BadConfig: A folder's name is no name, or `forget_after` is not above 0.
+            BadData: The folder has no photos, or the file cannot be written.
+        """
+        index = FaceIndex.scan(folder)
+        names = [clean_name(person) for person in index.people]
+        photos = [
+            (names[person], path)
+            for person, path in zip(index.person_of.tolist(), index.paths, strict=True)
+        ]
+        return enrol(self, photos, forget_after, any_quality, progress)
+
+    def identify(
+        self,
+        photo: ImageSource,
+        max_fpir: float | None = None,
+        threshold: float | None = None,
+        top: int = 5,
+    ) -> Identification:
+        """Find out who of the gallery a photo shows, or that it shows nobody known.
+
+        Args:
+            photo: A path, bytes, an open binary file, a Pillow image or an array; of several faces,
+                the most prominent is compared.
+            max_fpir: The share of strangers who may be taken for somebody, in (0, 1]; by default
+                .01. The threshold follows from it, the model's errors and the gallery's size.
+            threshold: A score instead.
+            top: Number of candidates to return.
+
+        Raises:
+            BadImage: The photo cannot be read.
+            NoFace: It shows no face.
+            TooSmallFace: Its face has too few pixels.
+            BadData: The gallery is empty.
+            BadConfig: Both or impossible `max_fpir` and `threshold` are given.
+            NotEnough: The model's errors were measured on too few pairs for `max_fpir`.
+        """
+        if threshold is not None and max_fpir is not None:
+            raise BadConfig("threshold and max-fpir exclude each other; give one of them")
+        verifier, vectors = self.verifier, self.vectors()
+        if not len(vectors):
+            raise BadData(
+                f"{self.path}: holds nobody; add people: facepairs gallery add {self.path} NAME "
+                "PHOTO"
+            )
+        if threshold is not None:
+            point = verifier.operating_point(threshold)
+        else:
+            max_fpir = DEFAULT_FPIR if max_fpir is None else max_fpir
+            point = identification_point(verifier.bundle, max_fpir, len(vectors))
+        if isinstance(photo, str | os.PathLike):
+            face, same = self._face_of_file(Path(photo))
+        else:
+            face, same = verifier.align_faces(photo)[0], None
+        scores = vectors.best(self._embed(face), self.compare)
+        errors = verifier.bundle.errors
+        return Identification(
+            candidates=_candidates(vectors, scores, point, top),
+            point=point,
+            max_fpir=max_fpir,
+            people=len(vectors.people),
+            photos=len(vectors),
+            impostor_pairs=errors.impostor_pairs if errors else None,
+            face=face,
+            same_photo=same,
+        )
+
+    def verify_as(
+        self, name: str, photo: ImageSource, point: OperatingPoint | None = None
+    ) -> Verdict:
+        """Compare a photo with all photos of one person; the most similar one counts.
+
+        Args:
+            name: Of the person.
+            photo: As for `identify`.
+            point: The threshold, see `Verifier.operating_point`; None for the model's default.
+
+        Returns:
+            A verdict; `comparisons` is the number of the person's photos, each of which gives a
+            stranger another chance.
+
+        Raises:
+            BadData: Nobody has that name.
+            BadImage: As in `identify`, and so for NoFace and TooSmallFace.
+        """
+        name, vectors = clean_name(name), self.vectors()
+        enrolled = vectors.of_person(name)
+        if not len(enrolled):
+            raise self._nobody(name)
+        point = point or self.verifier.operating_point()
+        face = self.verifier.align_faces(photo)[0]
+        probe = np.broadcast_to(self._embed(face), enrolled.shape)
+        score = float(self.verifier.scorer.compare(probe, enrolled).max())
+        verdict = self.verifier.verdict(score, point, comparisons=len(enrolled))
+        return Verdict(**{**vars(verdict), "left": face})
+
+    def people(self) -> list[Person]:
+        """Return everybody who is enrolled and not expired, by name."""
+        return self.store.people()
+
+    def remove(self, name: str) -> int:
+        """Remove a person with all embeddings and hashes of photos, for good.
+
+        Returns:
+            The number of photos that were enrolled.
+
+        Raises:
+            BadData: Nobody has that name, or the file cannot be written.
+        """
+        removed = self.store.remove(clean_name(name))
+        if not removed:
+            raise self._nobody(name)
+        self.reload()
+        return removed
+
+    def check(self) -> list[str]:
+        """Return what is wrong with the file: damage, or that others may read it."""
+        problems = self.store.problems()
+        if os.name == "posix" and self.path.stat().st_mode & 0o077:
+            problems.append(f"others may read it; run: chmod 600 {self.path}")
+        return problems
+
+    def export(self, out: Path | str) -> int:
+        """Write names and embeddings as .npz, for other search engines; return the photos' number.
+
+        The arrays are `name` (str[N]), `vector` (float16[N, D]), `sha256` (str[N], of the photos),
+        `added` (int64[N], seconds since 1970) and `model` (the network's SHA-256). Only the owner
+        may read the file. Open it with `numpy.load(OUT)`.
+
+        Raises:
+            BadData: The file cannot be written.
+        """
+        rows = list(self.store.rows())
+        names, digests, blobs, _, added = zip(*rows, strict=True) if rows else ((),) * 5
+        model = self.store.model()
+        width = model.width if model else 0
+        with temporary_beside(Path(out)) as place:
+            place.touch(0o600)
+            with open(place, "wb") as handle:
+                np.savez(
+                    handle,
+                    name=np.array(names, np.str_),
+                    vector=np.frombuffer(b"".join(blobs), STORED).reshape(len(rows), width),
+                    sha256=np.array([digest.hex() for digest in digests], np.str_),
+                    added=np.array(added, np.int64),
+                    model=np.array(model.sha256 if model else ""),
+                )
+        return len(rows)
+
+    def reload(self) -> None:
+        """Read the embeddings from the file when they are next needed."""
+        self._vectors = None
+
+    def vectors(self) -> Vectors:
+        """Return the embeddings as the file has them now."""
+        with self.lock:
+            version, vectors = self.store.version(), self._vectors
+            if vectors is None or vectors.until <= now_s() or version != self._version:
+                vectors = self._vectors = self.store.load()
+                self._version = version
+            return vectors
+
+    @cached_property
+    def compare(self) -> Compare | None:
+        """How embeddings are scored; None for the dot product."""
+        cosine = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
+        return None if cosine else self.verifier.scorer.compare
+
+    def _embed(self, face: AlignedFace) -> ScoreArray:
+        row: ScoreArray = self.verifier.scorer.embed(face.crop[None])[0]
+        return row
+
+    def _face_of_file(self, path: Path) -> tuple[AlignedFace, str | None]:
+        face = self.verifier.align_faces(path)[0]
+        return face, self.store.owner(bytes.fromhex(file_sha256(path)))
+
+    def _nobody(self, name: str) -> BadData:
+        return BadData(
+            f"{self.path}: nobody is called {name}; for all names: facepairs gallery list "
+            f"{self.path}"
+        )
+
+
+def _candidates(
+    vectors: Vectors, scores: ScoreArray, point: OperatingPoint, top: int
+) -> tuple[Candidate, ...]:
+    people, counts = vectors.people, vectors.photo_counts
+    best_first: Iterable[int] = np.argsort(-scores, kind="stable")[: max(1, top)].tolist()
+    return tuple(
+        Candidate(
+            rank=rank,
+            name=people[number],
+            score=float(scores[number]),
+            match=None if point.threshold is None else bool(scores[number] >= point.threshold),
+            photos=int(counts[number]),
+        )
+        for rank, number in enumerate(best_first, 1)
+    )

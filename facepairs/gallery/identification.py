@@ -1,0 +1,102 @@
+"""`Identification`: who of the people of a gallery a photo shows, or that it shows nobody known."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.faces.align import AlignedFace
+from facepairs.support.words import counted
+from facepairs.verification.false_matches import ExpectedMatches, expected_matches
+
+
+class Candidate(NamedTuple):
+    """Somebody of the gallery; `score` is that of the person's most similar photo."""
+
+    rank: int
+    name: str
+    score: float
+    match: bool | None
+    photos: int
+
+
+@dataclass(frozen=True)
+class Identification:
+    """The result of `Gallery.identify`.
+
+    Attributes:
+        candidates: The most similar people, best first.
+        point: The threshold, and the errors of a single comparison.
+        max_fpir: The false-positive identification rate that was asked for; None for a threshold.
+        people: Number of people in the gallery.
+        photos: Number of their photos.
+        impostor_pairs: Number of pairs that the errors were measured on; None without errors.
+        face: The face that was compared; of several, the most prominent.
+        same_photo: Who is enrolled with this very file; None for a new photo.
+    """
+
+    candidates: tuple[Candidate, ...]
+    point: OperatingPoint
+    max_fpir: float | None
+    people: int
+    photos: int
+    impostor_pairs: int | None
+    face: AlignedFace
+    same_photo: str | None = None
+
+    @property
+    def known(self) -> bool | None:
+        """Whether the best candidate reaches the threshold; None without a threshold."""
+        return self.candidates[0].match
+
+    @property
+    def name(self) -> str | None:
+        """Who it is; None for nobody known, or without a threshold."""
+        return self.candidates[0].name if self.known else None
+
+    @property
+    def words(self) -> str:
+        """The name, `unknown`, or `none: no threshold`."""
+        return "none: no threshold" if self.known is None else self.name or "unknown"
+
+    @property
+    def expected(self) -> ExpectedMatches | None:
+        """How many photos a stranger is expected to match; None where it was not measured.
+
+        The false-positive identification rate is at most this number.
+        """
+        return expected_matches(self.point, self.photos)
+
+    def describe_errors(self) -> str:
+        """Return in words how often a stranger would be taken for somebody."""
+        expected = self.expected
+        if expected is None:
+            return "unknown: this model brings no measured errors"
+        shares = (f"{100 * min(1.0, share):.2g}" for share in (expected.expected, expected.high))
+        pairs = f" ({self.impostor_pairs:,} pairs: {self.point.measured_on})"
+        return "at most {} in 100 strangers would be taken for somebody, interval to {}".format(
+            *shares
+        ) + (pairs if self.impostor_pairs else "")
+
+    def describe_size(self) -> str:
+        """Return the size of the gallery in words."""
+        return f"{counted(self.people, 'person', 'people')}, {counted(self.photos, 'photo')}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain dict; what is not known is None."""
+        expected = self.expected
+        fpir = [min(1.0, x) for x in (expected.expected, expected.low, expected.high)] if (
+            expected) else None  # fmt: skip
+        return {
+            "known": self.known,
+            "name": self.name,
+            "candidates": [one._asdict() for one in self.candidates],
+            "people": self.people,
+            "photos": self.photos,
+            "max_fpir": self.max_fpir,
+            "fpir": fpir and fpir[0],
+            "fpir_interval": fpir and fpir[1:],
+            "impostor_pairs": self.impostor_pairs,
+            "same_photo": self.same_photo,
+            "face": self.face.to_json(),
+            **self.point.to_json(),
+        }

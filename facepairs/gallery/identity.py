@@ -1,0 +1,63 @@
+"""What names a person, and what tells models with different embeddings apart."""
+
+import hashlib
+import json
+import unicodedata
+from dataclasses import dataclass
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.errors import BadConfig
+from facepairs.support.checksum import file_sha256
+from facepairs.verification.loading import Model
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class ModelIdentity:
+    """Which network made the embeddings of a gallery, and of which crops.
+
+    Attributes:
+        sha256: The network's SHA-256; of an external embedder, over its settings too.
+        name: The model's name, for messages.
+        alignment: As in `Bundle.alignment`.
+        width: Numbers in an embedding.
+    """
+
+    sha256: str
+    name: str
+    alignment: str
+    width: int
+
+    def describe(self) -> str:
+        """Return in words: `siamese, network 2a0d2264…`."""
+        return f"{self.name}, network {self.sha256[:8]}…"
+
+
+def clean_name(name: str) -> str:
+    """Return a name in Unicode's composed form, without surrounding blanks.
+
+    Raises:
+        BadConfig: It is empty, too long, or not printable.
+    """
+    clean = unicodedata.normalize("NFC", name).strip()
+    if not clean or not clean.isprintable() or len(clean) > LONGEST_NAME:
+        raise BadConfig(
+            f"{name!r} is no name; give 1 to {LONGEST_NAME} printable characters, such as Ann"
+        )
+    return clean
+
+
+def identify_model(model: Model, width: int) -> ModelIdentity:
+    """Return what tells models with different embeddings apart."""
+    if isinstance(model, Bundle):
+        sha256 = model.files[model.network.file].sha256
+    else:
+        from facepairs.verification.external_embedder import EmbedderToml
+
+        other = ("file", "name", "threshold", "calibration")
+        fields = [name for name in EmbedderToml.__struct_fields__ if name not in other]
+        settings = json.dumps([getattr(model, name) for name in fields])
+        parts = f"{file_sha256(model.network_path)} {settings}"
+        sha256 = hashlib.sha256(parts.encode()).hexdigest()
+    return ModelIdentity(sha256, model.model, model.alignment, width)

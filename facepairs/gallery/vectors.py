@@ -1,0 +1,105 @@
+"""Embeddings of a gallery in memory, to be compared with one face at a time."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.verification.scorer import ScoreArray
+
+STORED = "<f2"  # in the file; rounding to it changes a cosine by less than .001
+MOST_FAST_BYTES = 640 * 2**20  # of float32, which is compared fastest
+BLOCK_ROWS = 16_384
+
+Compare = Callable[[ScoreArray, ScoreArray], ScoreArray]
+
+
+class Vectors:
+    """Embeddings [N, width] and whose they are.
+
+    They are kept as float32, or as float16 where that would take more than `MOST_FAST_BYTES`; then
+    they are compared block by block.
+
+    Args:
+        width: Numbers in an embedding.
+        capacity: For how many embeddings memory is taken; more can be added.
+        until: Until when none of them expires, in seconds since 1970; None for ever.
+
+    Attributes:
+        until: The same as a number that can be compared.
+    """
+
+    def __init__(self, width: int, capacity: int, until: int | None = None) -> None:
+        fast = 4 * width * capacity <= MOST_FAST_BYTES
+        self._matrix: npt.NDArray[Any] = np.empty((capacity, width), "<f4" if fast else STORED)
+        self._person_of = np.empty(capacity, np.int32)
+        self._numbers: dict[str, int] = {}
+        self._count = 0
+        self.until: float = np.inf if until is None else until
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def people(self) -> list[str]:
+        """The names, by the number that `best` uses."""
+        return list(self._numbers)
+
+    @property
+    def photo_counts(self) -> npt.NDArray[np.intp]:
+        """The number of photos of each person: int[people]."""
+        return np.bincount(self._person_of[: self._count], minlength=len(self._numbers))
+
+    def append(self, people: Sequence[str], values: npt.NDArray[Any]) -> None:
+        """Add embeddings.
+
+        Args:
+            people: Whose they are: N names.
+            values: float[N, width].
+        """
+        end = self._count + len(people)
+        if end > len(self._matrix):
+            capacity = max(end, 2 * self._count)
+            self._matrix = _grown(self._matrix, capacity)
+            self._person_of = _grown(self._person_of, capacity)
+        self._matrix[self._count : end] = values
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in people]
+        self._person_of[self._count : end] = numbers
+        self._count = end
+
+    def best(self, probe: ScoreArray, compare: Compare | None = None) -> ScoreArray:
+        """Return each person's score: that of the photo which is most like the probe.
+
+        Args:
+            probe: float32[width].
+            compare: Scores embeddings row by row; None for the dot product.
+
+        Returns:
+            float32[people].
+        """
+        count = self._count  # first: another thread may be adding embeddings
+        scores = np.full(len(self._numbers), -np.inf, np.float32)
+        at_once = compare is None and self._matrix.dtype == np.float32
+        rows = count if at_once else BLOCK_ROWS
+        for begin in range(0, count, max(1, rows)):
+            end = min(begin + rows, count)
+            block = self._matrix[begin:end].astype(np.float32, copy=False)
+            if compare is None:
+                part = block @ probe
+            else:
+                part = compare(np.broadcast_to(probe, block.shape), block)
+            np.maximum.at(scores, self._person_of[begin:end], part)
+        return scores
+
+    def of_person(self, name: str) -> ScoreArray:
+        """Return the embeddings of one person: float32[N, width]."""
+        rows = self._person_of[: self._count] == self._numbers.get(name, -1)
+        enrolled: ScoreArray = self._matrix[: self._count][rows].astype(np.float32)
+        return enrolled
+
+
+def _grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
+    grown = np.empty((capacity, *array.shape[1:]), array.dtype)
+    grown[: len(array)] = array
+    return grown
