@@ -172,7 +172,7 @@ class GalleryStore:
                 database.execute(
                     "INSERT INTO photos (person, sha256, vector, checksum, added, expires) "
                     "SELECT id, ?, ?, ?, ?, ? FROM people WHERE name = ?",
-                    (digest, blob, zlib.crc32(digest + blob), now, expires, name),
+                    (digest, blob, _checksum(name, digest, blob), now, expires, name),
                 )
         return owners
 
@@ -257,8 +257,8 @@ class GalleryStore:
         model = self.model()
         size = np.dtype(STORED).itemsize * (model.width if model else 0)
         for name, digest, vector, checksum, _ in self.rows():
-            if len(vector) != size or zlib.crc32(digest + vector) != checksum:
-                found.append(f"the vector of a photo of {name} is not what was written")
+            if len(vector) != size or _checksum(name, digest, vector) != checksum:
+                found.append(f"a photo of {name} is not what was written")
         return found
 
     def _value(self, query: str) -> int:
@@ -300,6 +300,10 @@ class GalleryStore:
             if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
                 raise BadData(f"{self.path}: {error}; check the permissions") from None
             raise self._damaged(error) from None
+
+
+def _checksum(name: str, digest: bytes, vector: bytes) -> int:
+    return zlib.crc32(name.encode() + digest + vector)
 
 
 def now_s() -> int:

@@ -1,0 +1,246 @@
+"""`Gallery` from Python: thresholds, quality, models, several objects on one file."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn_photos import smooth
+from PIL import Image
+from tiny_bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
+
+from facepairs import Gallery, Verifier
+from facepairs.bundles.operating_point import identification_point
+from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough
+
+# The tiny network embeds whole images, so drawn waves serve as faces.
+
+
+@pytest.fixture(scope="module")
+def verifier(tmp_path_factory):
+    return Verifier.load(tiny_bundle(tmp_path_factory.mktemp("b") / "a", **AMONG_LOOKALIKES).folder)
+
+
+def picture(seed: int, noise: int = 0) -> np.ndarray:
+    """Return an image of `seed`; other noise gives another file that looks the same."""
+    image = smooth(64, 64, seed).astype(int)
+    image += np.random.default_rng(noise).integers(-3, 4, image.shape)
+    return image.clip(0, 255).astype(np.uint8)
+
+
+def save(path: Path, seed: int, noise: int = 0) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(picture(seed, noise)).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("photos")
+    for person in range(5):
+        for noise in range(3):
+            save(folder / f"P{person}" / f"{noise}.png", person, noise)
+    return folder
+
+
+@pytest.fixture
+def gallery(tmp_path, verifier, photos):
+    with Gallery(tmp_path / "g", verifier, write=True) as gallery:
+        assert gallery.add_folder(photos, any_quality=True).enrolled == 15
+        yield gallery
+
+
+def test_it_knows_people_and_strangers(gallery):
+    for person in range(5):
+        found = gallery.identify(picture(person, 9), threshold=0.99)
+        assert (found.name, found.known, found.words) == (f"P{person}", True, f"P{person}")
+        assert [one.rank for one in found.candidates] == [1, 2, 3, 4, 5]
+        assert found.candidates[0].photos == 3
+        assert gallery.verify_as(f"P{person}", picture(person, 9)).same
+    stranger = gallery.identify(picture(77), threshold=0.9999)
+    assert (stranger.name, stranger.known, stranger.words) == (None, False, "unknown")
+    strict = gallery.verifier.operating_point(0.9999)
+    assert not gallery.verify_as("P0", picture(77), strict).same
+
+
+def test_a_person_has_the_score_of_the_most_similar_photo(gallery, verifier, photos):
+    probe = picture(2, 9)
+    scores = {one.name: one.score for one in gallery.identify(probe, threshold=0).candidates}
+    for person in range(5):
+        each = [verifier.verify(probe, path).score for path in (photos / f"P{person}").iterdir()]
+        assert scores[f"P{person}"] == pytest.approx(max(each), abs=2e-3)
+    verdict = gallery.verify_as("P1", probe)
+    assert verdict.score == pytest.approx(scores["P1"], abs=1e-6)
+    assert (verdict.comparisons, verdict.probability) == (3, None)
+
+
+def test_the_threshold_follows_the_gallerys_size(verifier, gallery):
+    table = error_table()  # FMR .4 at 0, .01 at .5, .001 at .75
+    for photos, fpir, threshold in ((1, 0.4, 0), (1, 0.01, 0.5), (10, 0.1, 0.5), (10, 0.01, 0.75)):
+        point = identification_point(verifier.bundle, fpir, photos)
+        assert (point.threshold, point.measured_on) == (threshold, table.measured_on)
+    found = gallery.identify(picture(1), max_fpir=0.15)
+    assert (found.point.threshold, found.max_fpir) == (0.5, 0.15)
+    assert found.expected.expected == pytest.approx(15 * 0.01)
+    assert "at most 15 in 100 strangers" in found.describe_errors()
+    assert "10,000 pairs: drawn pairs" in found.describe_errors()
+
+
+def test_a_rate_that_the_pairs_do_not_support_is_refused(verifier, gallery):
+    with pytest.raises(NotEnough, match=r"10,000 pairs .* support 0\.0003 .*max-fpir 0\.03 or"):
+        identification_point(verifier.bundle, 0.01, 100)
+    with pytest.raises(NotEnough, match="at best; give a threshold, or a model"):
+        identification_point(verifier.bundle, 1, 100_000)
+    point = identification_point(verifier.bundle, 0.03, 100)
+    assert point.threshold == 1  # where nothing was accepted
+    for wrong in (0, -1, 1.1, float("nan")):
+        with pytest.raises(BadConfig, match="max-fpir"):
+            gallery.identify(picture(0), max_fpir=wrong)
+    with pytest.raises(BadConfig, match="exclude each other"):
+        gallery.identify(picture(0), max_fpir=0.1, threshold=0.5)
+
+
+def test_a_model_without_errors_gives_no_verdict(tmp_path, photos):
+    older = Verifier.load(tiny_bundle(tmp_path / "older", "embedding").folder)
+    with Gallery(tmp_path / "g", older, write=True) as gallery:
+        gallery.add("P0", [photos / "P0" / "0.png"], any_quality=True)
+        found = gallery.identify(photos / "P0" / "1.png")
+        assert (found.known, found.words, found.expected) == (None, "none: no threshold", None)
+        assert gallery.identify(photos / "P0" / "1.png", threshold=0.5).known
+
+
+def test_another_model_is_refused(tmp_path, gallery, verifier):
+    from tiny_bundles import embedding_network
+
+    network = embedding_network(width=25)
+    other = tiny_bundle(tmp_path / "other", network=network, **AMONG_LOOKALIKES)
+    with pytest.raises(BadData, match=r"made with another model .*gallery add-folder NEW_GALLERY"):
+        Gallery(gallery.path, Verifier.load(other.folder))
+    moved = tiny_bundle(tmp_path / "aligned", alignment="landmarks-5", **AMONG_LOOKALIKES)
+    with pytest.raises(BadData, match="another model"):
+        Gallery(gallery.path, Verifier.load(moved.folder))
+    calibrated = tiny_bundle(tmp_path / "same", **{**AMONG_LOOKALIKES, "threshold": 0.6})
+    assert len(Gallery(gallery.path, Verifier.load(calibrated.folder)).people()) == 5
+    pair = tiny_bundle(tmp_path / "pair", "pair")
+    with pytest.raises(BadBundle, match="has no embeddings"):
+        Gallery(tmp_path / "new", Verifier.load(pair.folder), write=True)
+
+
+def test_photos_are_judged_before_they_are_enrolled(tmp_path, verifier, photos):
+    dark = tmp_path / "dark.png"
+    Image.fromarray(picture(1) // 6).save(dark)
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"no image")
+    with Gallery(tmp_path / "g", verifier, write=True) as gallery:
+        done = gallery.add("Ann", [dark, broken, tmp_path / "missing.png"])
+        assert (done.enrolled, len(done.refused), gallery.people()) == (0, 3, [])
+        assert "dark.png: dark: mean light" in done.refused[0].error
+        assert gallery.add("Ann", [dark], any_quality=True).enrolled == 1
+        assert gallery.add("Ann", [dark, dark], any_quality=True).known == 2
+        done = gallery.add("Bo", [dark], any_quality=True)
+        assert (done.enrolled, done.known) == (0, 0)
+        assert "this very photo is enrolled as Ann" in done.refused[0].error
+        assert [one.name for one in gallery.people()] == ["Ann"]
+
+
+def test_somebody_who_looks_like_another_is_warned_of(tmp_path, verifier):
+    with Gallery(tmp_path / "g", verifier, write=True) as gallery:
+        assert not gallery.add("Ann", [save(tmp_path / "a.png", 3)], any_quality=True).resemblances
+        done = gallery.add("New", [save(tmp_path / "b.png", 3, 50)], any_quality=True)
+        (one,) = done.resemblances
+        assert (one.person, one.other) == ("New", "Ann")
+        assert "already enrolled as Ann?" in one.describe()
+        assert done.to_json()["resemblances"][0]["other"] == "Ann"
+
+
+def test_an_open_gallery_sees_what_others_change(gallery, verifier, tmp_path):
+    reader = Gallery(gallery.path, verifier)
+    probe = save(tmp_path / "x.png", 42)
+    assert reader.identify(probe, threshold=0.9999).name is None
+    gallery.add("New", [save(tmp_path / "y.png", 42, 5)], any_quality=True)
+    assert reader.identify(probe, threshold=0.99).name == "New"
+    gallery.remove("New")
+    assert reader.identify(probe, threshold=0.9999).name is None
+    gallery.add("Guest", [tmp_path / "y.png"], forget_after=1e-9, any_quality=True)
+    for one in (reader, gallery):
+        assert one.identify(probe, threshold=0.9999).name is None
+    reader.close()
+
+
+def test_the_same_file_is_no_evidence(gallery, photos):
+    assert gallery.identify(photos / "P1" / "0.png", threshold=0.9).same_photo == "P1"
+    assert gallery.identify((photos / "P1" / "0.png").read_bytes(), threshold=0.9).same_photo is (
+        None
+    )
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 201])
+def test_odd_names_are_refused(gallery, name):
+    with pytest.raises(BadConfig, match="no name"):
+        gallery.add(name, [])
+
+
+def test_names_are_composed_unicode(gallery, photos, tmp_path):
+    gallery.add("Be\u0301", [save(tmp_path / "x.png", 42)], any_quality=True)
+    assert gallery.remove(" B\u00e9 ") == 1
+    for missing in (gallery.remove, lambda name: gallery.verify_as(name, photos / "P0/0.png")):
+        with pytest.raises(BadData, match="nobody is called Bé"):
+            missing("Bé")
+
+
+def test_nobody_to_identify(tmp_path, verifier):
+    with (
+        Gallery(tmp_path / "g", verifier, write=True) as gallery,
+        pytest.raises(BadData, match="holds nobody"),
+    ):
+        gallery.identify(picture(0))
+
+
+def test_days_to_forget_after_are_checked(gallery):
+    for days in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(BadConfig, match="forget-after"):
+            gallery.add("Ann", [], forget_after=days)
+
+
+def test_export_has_names_and_embeddings(gallery, verifier, photos, tmp_path):
+    assert gallery.export(tmp_path / "x.npz") == 15
+    with np.load(tmp_path / "x.npz") as arrays:
+        assert arrays["name"].tolist() == [f"P{k // 3}" for k in range(15)]
+        rows = verifier.embed(
+            [path for k in range(5) for path in sorted((photos / f"P{k}").iterdir())]
+        )
+        assert np.allclose(np.sort(arrays["vector"] @ rows[4]), np.sort(rows @ rows[4]), atol=3e-3)
+        assert len(set(arrays["sha256"].tolist())) == 15
+        assert str(arrays["model"]) == gallery.model.sha256
+    if os.name == "posix":
+        assert (tmp_path / "x.npz").stat().st_mode & 0o777 == 0o600
+
+
+def test_check_says_if_others_may_read_it(gallery):
+    assert gallery.check() == []
+    if os.name == "posix":
+        gallery.path.chmod(0o644)
+        assert "chmod 600" in gallery.check()[0]
+
+
+def test_a_stream_is_a_photo(gallery, photos):
+    stream = io.BytesIO((photos / "P4" / "1.png").read_bytes())
+    assert gallery.identify(stream, threshold=0.99).name == "P4"
+
+
+def test_it_does_not_import_tensorflow(gallery, photos):
+    code = """
+import sys
+from facepairs import Gallery, Verifier
+place, bundle, photo = sys.argv[1:]
+with Gallery(place, Verifier.load(bundle)) as known:
+    print(known.identify(photo, threshold=.5).name)
+print([n for n in ("tensorflow", "keras", "sklearn", "scipy", "onnx") if n in sys.modules])
+"""
+    words = [gallery.path, gallery.verifier.bundle.folder, photos / "P1/0.png"]
+    command = [sys.executable, "-c", code, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.stderr) == (["P1", "[]"], "")
