@@ -52,20 +52,6 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 # Defaults with `init`: the weights are trained already, and few people should change them little.
 FINE_TUNING: dict[str, Any] = {"learning_rate": 1e-4, "epochs": 2, "pairs_per_epoch": 3_200}
-# What older versions did, whose settings do not say so.
-OLD_SETTINGS: dict[str, Any] = {
-    "align": "none",
-    "validation_share": 0.0,
-    "members": ["face"],
-    "cohort": 0,
-}
-# What older versions wrote as 0.
-OLD_ZEROS: dict[str, Any] = {
-    "epochs": None,
-    "minutes": None,
-    "margin": None,
-    "several_share": "natural",
-}
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Members = Annotated[
@@ -182,7 +168,7 @@ class TrainConfig:
         self._check_range("crop_px", 16, min(self.frame_px, 1024))
         if self.model in FISHER and (self.image_size < 96 or self.image_size % 16):
             raise BadConfig(
-                f"image_size is {self.image_size}; siamese needs a multiple of 16 from 96 on"
+                f"image_size is {self.image_size}; {self.model} needs a multiple of 16 from 96 on"
             )
         if self.calibration_share + self.test_share + self.validation_share > 0.95:
             raise BadConfig(
@@ -196,7 +182,7 @@ class TrainConfig:
             )
         if self.model in FISHER and self.cache:
             raise BadConfig(
-                "siamese needs each image by itself, and a cache holds pairs only; use "
+                f"{self.model} needs each image by itself, and a cache holds pairs only; use "
                 "--store files or memory, or --model siamese-conv"
             )
         if self.sampler == "article" and (self.model, self.cache) != ("difference", ""):
@@ -302,16 +288,6 @@ def from_table(table: Mapping[str, Any], source: str = "") -> TrainConfig:
     if table.get("init"):
         recipe |= FINE_TUNING
     return validate({**recipe, **table}, TrainConfig, source)
-
-
-def from_saved(table: Mapping[str, Any], source: str) -> TrainConfig:
-    """Build a TrainConfig from the settings of a run, which an older version may have written.
-
-    Raises:
-        BadConfig: As `from_table`.
-    """
-    zeros = {name: value for name, value in OLD_ZEROS.items() if table.get(name) == 0}
-    return from_table({**OLD_SETTINGS, **table, **zeros}, source)
 
 
 @contextlib.contextmanager

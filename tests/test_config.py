@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from facepairs.config import TrainConfig, from_saved, from_table, load_config, name_options
+from facepairs.config import TrainConfig, from_table, load_config, name_options
 from facepairs.errors import BadConfig
 
 
@@ -85,17 +85,6 @@ def test_a_cache_and_its_store_go_together():
     for table in ({"store": "tfrecord"}, {"cache": "folder"}):
         with pytest.raises(BadConfig, match="--store tfrecord --cache DIR"):
             from_table(table, "t")
-
-
-def test_settings_of_an_older_run_keep_their_meaning():
-    old = {"epochs": 0, "minutes": 0.0, "margin": 0.0, "several_share": 0.0, "model": "siamese"}
-    config = from_saved(old, "config.toml")
-    assert config.length == [None, None, None]
-    assert (config.margin, config.several_share) == (None, "natural")
-    assert (config.align, config.validation_share) == ("none", 0.0)
-    assert (config.members, config.cohort) == (("face",), 0)
-    assert config.max_epochs == 20
-    assert from_saved(tomllib.loads(config.to_toml()), "config.toml") == config
 
 
 @pytest.mark.parametrize(

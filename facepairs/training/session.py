@@ -12,11 +12,9 @@ import tensorflow as tf
 
 from facepairs.errors import BadRun
 from facepairs.evaluation.metrics.calibration import FittedCalibration
-from facepairs.images.crop_plan import LFW_FRAME
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.models.replicas import synchronise_batch_norms
-from facepairs.pipeline.records.build import people_digest
 from facepairs.support.clock import running_s
 from facepairs.support.progress import (
     MessageCallback,
@@ -185,18 +183,15 @@ class Session:
     def _load(self) -> None:
         path, state, config = self.run.checkpoint_path, self.state, self.data.config
         saved, state.best_weights = load_checkpoint(path, state.variables)
-        fingerprint = self.data.fingerprint()
-        older = {"crops": LFW_FRAME, "validation": people_digest(self.data.index, [])}
-        if {**older, **saved["sources"]} != fingerprint:
+        if saved["sources"] != self.data.fingerprint():
             raise BadRun(
                 f"{path}: made for other people or images than those of {self.data.index.root}, "
                 "or by another detector of faces; train again with another --out"
             )
         state.progress = TrainingProgress(**saved["progress"])
         state.initial_bundle = saved["start"]
-        state.wall_s = saved.get("wall_s", state.progress.seconds)
-        asked = [value or None for value in [*saved["asked"], None][: len(config.length)]]
-        if asked == config.length:  # older versions wrote 0 for None, and no patience
+        state.wall_s = saved["wall_s"]
+        if saved["asked"] == config.length:
             state.schedule = replace(state.schedule, epochs=saved["epochs"])
 
     def save(self) -> None:

@@ -24,7 +24,7 @@ from facepairs.bundles.default import FOLDER
 from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
 from facepairs.cli.shared.output import ERROR, INTERRUPTED, log, print_error, progress_display
-from facepairs.config import TrainConfig, from_saved, load_config
+from facepairs.config import TrainConfig, from_table, load_config
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData, FacepairsError
@@ -97,7 +97,7 @@ def check_same_recipe(config: TrainConfig, folder: Path) -> str:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadData(f"{path}: cannot be read ({error}); give a folder of crossval") from None
-    measured = vars(from_saved(table.get("train", {}), str(path)))
+    measured = vars(from_table(table.get("train", {}), str(path)))
     differing = [
         f"{name} = {value!r} (measured with {measured[name]!r})"
         for name, value in vars(config).items()

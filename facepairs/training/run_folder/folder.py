@@ -16,7 +16,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from facepairs.config import TrainConfig, from_saved, from_table, name_options, read_table
+from facepairs.config import TrainConfig, from_table, name_options, read_table
 from facepairs.data.index import READABLE
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file, is_temporary
@@ -67,7 +67,7 @@ def resolve_config(
 
 def load_run_config(path: Path) -> TrainConfig:
     """Read the settings of a run; raise BadConfig when they cannot be used."""
-    return from_saved(read_table(path), str(path))
+    return from_table(read_table(path), str(path))
 
 
 def check_place(

@@ -21,9 +21,7 @@ import msgspec
 from facepairs.choices import Align
 from facepairs.config import (
     EMBEDDINGS,
-    OLD_SETTINGS,
     TrainConfig,
-    from_saved,
     from_table,
     name_options,
     read_table,
@@ -177,7 +175,7 @@ def keep_settings(
             handle.write(msgspec.toml.encode(settings))
         return
     check_data(folder, digests)
-    old = dataclasses.asdict(from_saved(_read_settings(path).train, str(path)))
+    old = dataclasses.asdict(from_table(_read_settings(path).train, str(path)))
     changed = [
         f"{key} was {_shown(old[key])} and is {_shown(value)}"
         for key, value in dataclasses.asdict(config).items()
@@ -201,7 +199,7 @@ def category_of(folder: Path) -> str:
         BadRun: The file cannot be used.
     """
     path = folder / CONFIG
-    align = {**OLD_SETTINGS, **_read_settings(path).train}["align"]
+    align = _read_settings(path).train.get("align")
     for known, name in ALIGNMENTS.items():
         if align == known:
             return CATEGORIES[name]

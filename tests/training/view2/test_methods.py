@@ -90,7 +90,10 @@ def test_minutes_per_fold_apply_only_to_trained_methods(tmp_path):
         ("methods = ['pixels']\n[pixels]\nskip_bad = true", "skip_bad is decided by the method"),
         ("methods = ['pixels']\n[pixels]\nstore = 'tfrecord'", "use store auto, files or memory"),
         ("methods = 3", "methods is 3; use a list"),
-        ("methods = ['resnet']", "unknown method 'resnet'; known: siamese, siamese-small, siamese-conv"),
+        (
+            "methods = ['resnet']",
+            "unknown method 'resnet'; known: siamese, siamese-small, siamese-conv",
+        ),
         ("folds = 'x'", "folds is 'x'; use numbers"),
         ("seed = 'x'", "seed is 'x'; use a whole number"),
         ("seed = = 3", "not TOML"),
@@ -138,27 +141,12 @@ def test_changed_settings_or_data_are_refused(tmp_path):
         keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
 
 
-def test_folds_of_an_older_version_took_photos_as_they_are(tmp_path):
+def test_folds_of_a_method_share_an_alignment(tmp_path):
     config = TrainConfig(test_share=0.0, align="none")
-    keep_settings(tmp_path, "difference", config, DIGESTS)
-    path = tmp_path / "config.toml"
-    path.write_text(path.read_text().replace('align = "none"\n', ""))
-    assert "align" not in path.read_text()
     keep_settings(tmp_path, "difference", config, DIGESTS)
     with pytest.raises(BadRun, match="align was 'none' and is 'landmarks'"):
         keep_settings(tmp_path, "difference", config.replace(align="landmarks"), DIGESTS)
     assert category_of(tmp_path).startswith("no outside data")
-
-
-def test_folds_of_an_older_version_kept_the_last_epoch_and_wrote_zeros(tmp_path):
-    config = TrainConfig(test_share=0.0, validation_share=0.0)
-    keep_settings(tmp_path, "siamese", config, DIGESTS)
-    path = tmp_path / "config.toml"
-    older = path.read_text().replace("validation_share = 0.0\n", "")
-    path.write_text(older + "epochs = 0\nminutes = 0.0\nmargin = 0.0\n")
-    keep_settings(tmp_path, "siamese", config, DIGESTS)
-    with pytest.raises(BadRun, match=r"validation_share was 0\.0 and is 0\.04: all folds"):
-        keep_settings(tmp_path, "siamese", config.replace(validation_share=0.04), DIGESTS)
 
 
 def test_an_unknown_alignment_has_no_category(tmp_path):
