@@ -68,6 +68,13 @@ def test_it_verifies_two_photos_and_searches_a_folder(core):
     assert found == set(core.photos[1:])  # all but the photo itself
 
 
+def test_it_enrols_and_identifies(core):
+    words = ("known.gallery", FACES, "--any-quality", "--json")
+    assert json.loads(core("gallery", "add-folder", *words).stdout)["photos"] == len(core.photos)
+    found = json.loads(core("gallery", "identify", "known.gallery", core.photos[0], "--json").stdout)
+    assert found["name"] == core.photos[0].split("/")[1]
+
+
 def test_it_measures_and_compares_scores(core):
     done = core("evaluate", "scores.csv", "--json")
     assert done.returncode == 0, done.stderr

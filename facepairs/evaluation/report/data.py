@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-import facepairs
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import EvaluationSummary, Measurement
@@ -34,6 +33,7 @@ from facepairs.images.crop import CropSpec
 from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import describe
 from facepairs.support.progress import ProgressFactory, ignore_phases
+from facepairs.support.version import __version__
 
 SCHEMA = 3
 WORST = 12
@@ -169,7 +169,7 @@ def report_data(
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         dataset=_dataset(evaluation),
         command=command,
-        version=facepairs.__version__,
+        version=__version__,
         machine=describe(),
         seeds=_seeds(evaluation),
         warnings=evaluation.warnings,
