@@ -37,8 +37,8 @@ MAX_PHOTOS = 9_999  # of a person
 SIZE_LIMITS_PX = 32, 1_000
 BACKDROP_PX = 64  # it is out of focus
 MARKS = 40
-FAMILIES = 12  # that the people of a seed belong to where difficulty is above 0
-RESEMBLANCE = 0.6  # of relatives at difficulty 1: which share of what differs is the family's
+FAMILIES = 10  # that the people of a seed belong to where difficulty is above 0
+RESEMBLANCE = 0.7  # of relatives at difficulty 1: which share of what differs is the family's
 BACKDROP_OBJECTS = 8
 
 Plane = npt.NDArray[np.float32]

@@ -17,6 +17,7 @@ from facepairs.evaluation.metrics.calibration import calibrate
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import CropPlan
 from facepairs.models.build import build_network
+from facepairs.models.export.onnx import keras_bytes
 from facepairs.training.export.trained_bundle import write_trained_bundle
 from facepairs.training.inputs.initial_weights import load_initial_weights, settings_from_bundle
 from facepairs.training.inputs.people import choose_people
@@ -122,9 +123,10 @@ def test_a_resumed_training_keeps_its_init(start, tmp_path):
         resolve_config({"init": "default"}, None, tmp_path, True)
 
 
-def changed_copy(start, out, **files):
+def changed_copy(start, out, changes=None, **files):
     bundle = Bundle.open(start[0])
     manifest = {k: v for k, v in bundle.raw.items() if k not in ("files", "schema")}
+    manifest |= changes or {}
     old = {name: bundle.read(name) for name in bundle.files}
     return write_bundle(out, manifest, {n: v for n, v in {**old, **files}.items() if v}).folder
 
@@ -176,15 +178,13 @@ def test_a_damaged_model_file_is_detected(start, tmp_path):
 
 
 @pytest.mark.parametrize("recorded", [{}, {"members": ["face", "eyes"], "cohort": 20}])
-def test_the_bundle_decides_the_members_of_a_siamese_network(recorded, tmp_path):
+def test_the_bundle_decides_the_members_of_a_siamese_network(recorded, start, tmp_path):
     shape = recorded or {"members": ["face"], "cohort": 0}  # what older bundles do not record
     network = build_network("siamese", 96, 96, 0.0, **shape)
-    plan = CropPlan(CropSpec(250, 96), np.zeros(0, np.bool_))
     out = tmp_path / "bundle"
-    identities = Identities.of(["A", "B"], ["C", "D"])
-    write_trained_bundle(
-        out, network, plan, identities, {"config": recorded}, lambda draft: CALIBRATION
-    )
+    described = {**Bundle.open(start[0]).raw["network"], "image_px": 96}
+    changes = {"model": "siamese", "network": described, "training": {"config": recorded}}
+    changed_copy(start, out, changes, **{MODEL: keras_bytes(network.inference_model())})
     settings = settings_from_bundle({"init": str(out)})
     assert {name: settings[name] for name in shape} == shape
     same = build_network("siamese", 96, 96, 0.0, **shape)

@@ -5,7 +5,7 @@ import json
 import keras
 import numpy as np
 import pytest
-from command_line import facepairs
+from command_line import in_process
 from crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
@@ -123,7 +123,7 @@ model = "siamese-conv"
 loss = "cosface"
 singletons = "negatives"
 epochs = 1
-pairs_per_epoch = 480
+pairs_per_epoch = 48
 batch_size = 8
 calibration_pairs = 200
 calibration_share = 0.25
@@ -135,12 +135,12 @@ def test_the_command_line_trains_with_an_identity_loss(faces, tmp_path):
     config, out = tmp_path / "small.toml", tmp_path / "run"
     config.write_text(SETTINGS)
     train = ("train", faces, "--config", config)
-    report = json.loads(facepairs(*train, "--out", out, "--json", check=0).stdout)
+    report = json.loads(in_process(*train, "--out", out, "--json", check=0).stdout)
     with np.load(out / "checkpoint.npz") as archive:
         shapes = {archive[name].shape for name in archive.files}
     assert (report["people"]["training"], 256) in shapes  # a direction a person
     manifest = json.loads((out / "bundle" / "manifest.json").read_text())
     assert manifest["training"]["config"]["loss"] == "cosface"
-    done = facepairs(*train, "--out", tmp_path / "none", "--loss", "softmax", check=2)
+    done = in_process(*train, "--out", tmp_path / "none", "--loss", "softmax", check=2)
     assert "'softmax' is not one of 'in-batch'" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
