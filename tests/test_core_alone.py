@@ -69,10 +69,12 @@ def test_it_verifies_two_photos_and_searches_a_folder(core):
 
 
 def test_it_enrols_and_identifies(core):
-    words = ("known.gallery", FACES, "--any-quality", "--json")
-    assert json.loads(core("gallery", "add-folder", *words).stdout)["photos"] == len(core.photos)
-    found = json.loads(core("gallery", "identify", "known.gallery", core.photos[0], "--json").stdout)
-    assert found["name"] == core.photos[0].split("/")[1]
+    done = core("gallery", "add-folder", "known", FACES, "--any-quality", "--json")
+    assert json.loads(done.stdout)["photos"] == len(core.photos)
+    done = core("gallery", "identify", "known", core.photos[0], "--json")
+    assert json.loads(done.stdout)["name"] == core.photos[0].split("/")[1]
+    done = core("gallery", "export", "known", "--out", "people.npz")  # not `facepairs export`
+    assert done.returncode == 0, done.stderr
 
 
 def test_it_measures_and_compares_scores(core):

@@ -40,7 +40,7 @@ COMMANDS = (
     "train", "evaluate", "crossval", "calibrate", "verify", "info", "export", "bench", "demo",
 )  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
-NEEDS = {  # the extras of commands, and of the groups' commands; `evaluate` asks for its own
+NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "calibrate", "export", "bench", "cache"), ("train",)),
     "demo": ("train", "report"),
 }
@@ -71,18 +71,18 @@ def build_command(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> Any:
     return command
 
 
-def _complete(command: Any, words: str = "facepairs", extras: Sequence[str] = ()) -> None:
+def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
     """Add what all commands share: options, the check for extras, no URL in place of a path.
 
     Args:
         command: A click command, or a group of them.
         words: What a user types for it.
-        extras: The extras that it needs.
     """
     paths = {parameter.name for parameter in command.params if hasattr(parameter.type, "dir_okay")}
     children = getattr(command, "commands", {})
     if not children:
-        command.callback = _checked(command.callback, words, extras, paths)
+        extras = NEEDS.get(words[1], ())  # not of `gallery export` by its last word
+        command.callback = _checked(command.callback, " ".join(words), extras, paths)
     for option, (_, text) in EVERYWHERE.items():
         command.params.append(
             typer.core.TyperOption(
@@ -90,7 +90,7 @@ def _complete(command: Any, words: str = "facepairs", extras: Sequence[str] = ()
             )
         )
     for name, child in children.items():
-        _complete(child, f"{words} {name}", extras or NEEDS.get(name, ()))
+        _complete(child, (*words, name))
 
 
 def _checked(
