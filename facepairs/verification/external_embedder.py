@@ -214,10 +214,7 @@ def _scaling(toml: EmbedderToml) -> tuple[Floats, Floats] | None:
 
 
 def _check_align(toml: EmbedderToml, given: Container[str]) -> None:
-    """Raise BadBundle for a threshold or calibration of scores of unknown crops.
-
-    Older versions took the whole image, and now the default is to align.
-    """
+    """Raise BadBundle for a threshold or calibration that does not say which crops it is for."""
     if "align" not in given and (toml.threshold is not None or toml.calibration):
         raise BadBundle(
             "align is missing, and threshold and calibration hold for one way only; give "

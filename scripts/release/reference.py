@@ -118,15 +118,12 @@ def _help(parameter: Any) -> str:
 
 
 def update(text: str) -> str:
-    """Return the text with new blocks between its markers."""
+    """Return the text with a new block between its markers."""
     for name, write in {"cli": commands, "settings": settings}.items():
-        begin, end = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
-        before, found, rest = text.partition(begin)
-        if found:
-            _, found, after = rest.partition(end)
-            text = before + begin + write() + end + after
-        if found:
-            return text
+        before, begin, rest = text.partition(f"<!-- {name} -->\n")
+        if begin:
+            _, end, after = rest.partition(f"\n<!-- /{name} -->")
+            return before + begin + write() + end + after
     sys.exit("no <!-- cli --> … <!-- /cli -->; put both lines where the reference belongs")
 
 

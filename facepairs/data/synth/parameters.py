@@ -29,9 +29,7 @@ class Identity:
     head_half_width: float = between(40.5, 49)
     skull_height: float = between(58, 68)
     chin_drop: float = between(68, 81)
-    jaw_width: float = between(
-        0.66, 0.92, changes=0.25
-    )  # of the head's, at the height of the mouth
+    jaw_width: float = between(0.66, 0.92, changes=0.25)  # at the mouth, as a share of the head's
     chin_half_width: float = between(9, 19)
     cheek_fullness: float = between(0.95, 1.04, changes=0.6)
     skin_tone: float = between(0, 1, bell=True, changes=0.12)  # place on the ramp SKIN

@@ -87,7 +87,7 @@ def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
     expected = np.asarray(model(inputs if len(inputs) > 1 else inputs[0]))
     fast = fused(model)
     if fast is not model:
-        fast(inputs[0])  # Keras does not export a model that has never been called
+        fast(inputs[0][:1])  # Keras does not export a model that has never been called
     with tempfile.TemporaryDirectory() as folder, quiet_exporters():
         path = Path(folder) / "network.onnx"
         fast.export(path, format="onnx", verbose=False)
@@ -138,7 +138,7 @@ def _finished(data: bytes, output: str) -> bytes:
     last.name = output
     tensors, nodes = [], list(model.graph.node)
     for tensor in model.graph.initializer:
-        stored, casts = _stored(tensor, _is_factor(tensor.name, nodes))
+        stored, casts = _stored(tensor, _is_second_factor(tensor.name, nodes))
         tensors += stored
         nodes = casts + (_scaled(nodes, tensor.name) if len(stored) > 1 else nodes)
     del model.graph.initializer[:], model.graph.node[:]
@@ -148,10 +148,11 @@ def _finished(data: bytes, output: str) -> bytes:
     return serialised
 
 
-def _stored(tensor: Any, factor: bool) -> tuple[list[Any], list[Any]]:
-    """Return how an ONNX tensor is stored, and the nodes that compute it from that.
+def _stored(tensor: Any, second_factor: bool) -> tuple[list[Any], list[Any]]:
+    """Return how an ONNX tensor is stored, and the nodes that restore it.
 
-    In 8 bits, only for a factor of products, there are two tensors; the second is for `_scaled`.
+    If it is only a second factor of products, it may be stored as two tensors: whole numbers of 8
+    bits, and their scale, which `_scaled` applies.
     """
     from onnx import TensorProto, helper, numpy_helper
 
@@ -159,20 +160,19 @@ def _stored(tensor: Any, factor: bool) -> tuple[list[Any], list[Any]]:
         return [tensor], []
     values, name = numpy_helper.to_array(tensor), tensor.name
     finite = bool(np.isfinite(values).all())
-    if finite and factor and np.array_equal(eight_bits(values), values):
-        # Restored by a cast and a product: an ONNX Runtime loses negatives in DequantizeLinear.
+    if finite and second_factor and np.array_equal(eight_bits(values), values):
+        # Not DequantizeLinear, in which some versions of ONNX Runtime lose negative numbers.
         scale = scales(values)
         eight = numpy_helper.from_array((values / scale).astype(np.int8), f"{name}/eight_bits")
-        factor = numpy_helper.from_array(scale, f"{name}/scale")
         cast = helper.make_node("Cast", [eight.name], [name], to=TensorProto.FLOAT)
-        return [eight, factor], [cast]
+        return [eight, numpy_helper.from_array(scale, f"{name}/scale")], [cast]
     if np.array_equal(_rounded(values), values):
         half = numpy_helper.from_array(values.astype(np.float16), f"{name}/half")
         return [half], [helper.make_node("Cast", [half.name], [name], to=TensorProto.FLOAT)]
     return [tensor], []
 
 
-def _is_factor(name: str, nodes: list[Any]) -> bool:
+def _is_second_factor(name: str, nodes: list[Any]) -> bool:
     """Return whether a tensor is only used as the second factor of products of matrices."""
     users = [node for node in nodes if name in node.input]
     return all(node.op_type == "MatMul" and node.input[0] != name for node in users)
