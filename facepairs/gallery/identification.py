@@ -71,11 +71,14 @@ class Identification:
         expected = self.expected
         if expected is None:
             return "unknown: this model brings no measured errors"
-        shares = (f"{100 * min(1.0, share):.2g}" for share in (expected.expected, expected.high))
-        pairs = f" ({self.impostor_pairs:,} pairs: {self.point.measured_on})"
-        return "at most {} in 100 strangers would be taken for somebody, interval to {}".format(
-            *shares
-        ) + (pairs if self.impostor_pairs else "")
+        rate, high = (
+            f"{float(f'{100 * min(1.0, share):.2g}'):g}"
+            for share in (expected.expected, expected.high)
+        )
+        return (
+            f"at most {rate} in 100 strangers would be taken for somebody, interval to {high} "
+            f"({self.impostor_pairs or 0:,} pairs: {self.point.measured_on})"
+        )
 
     def describe_size(self) -> str:
         """Return the size of the gallery in words."""
@@ -84,8 +87,9 @@ class Identification:
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict; what is not known is None."""
         expected = self.expected
-        fpir = [min(1.0, x) for x in (expected.expected, expected.low, expected.high)] if (
-            expected) else None  # fmt: skip
+        fpir: list[float | None] = [None]
+        if expected:
+            fpir = [min(1.0, x) for x in (expected.expected, expected.low, expected.high)]
         return {
             "known": self.known,
             "name": self.name,
@@ -93,8 +97,8 @@ class Identification:
             "people": self.people,
             "photos": self.photos,
             "max_fpir": self.max_fpir,
-            "fpir": fpir and fpir[0],
-            "fpir_interval": fpir and fpir[1:],
+            "fpir": fpir[0],
+            "fpir_interval": fpir[1:] if expected else None,
             "impostor_pairs": self.impostor_pairs,
             "same_photo": self.same_photo,
             "face": self.face.to_json(),
