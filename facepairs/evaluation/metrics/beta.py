@@ -3,8 +3,8 @@
 It spares those who only verify and measure scores the 140 MB of SciPy; tests compare with it.
 
 References:
-    Loader, *Fast and Accurate Computation of Binomial Probabilities*, 2000; DiDonato and Morris,
-    ACM Transactions on Mathematical Software 18, 1992 (the continued fraction).
+    Loader, *Fast and Accurate Computation of Binomial Probabilities*, 2000; Digital Library of
+    Mathematical Functions, 8.17.22 (the continued fraction).
 """
 
 import math
