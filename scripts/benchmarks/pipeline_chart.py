@@ -1,13 +1,11 @@
 """Draw the published speed of input pipelines as an SVG chart for the documentation.
 
-    python scripts/benchmarks/pipeline_chart.py             # rewrite docs/images/pipelines.svg
-    python scripts/benchmarks/pipeline_chart.py --check     # exit code 1 if it is not up to date
+    python scripts/benchmarks/pipeline_chart.py
 
-The figures are those of the tables in docs/results/speed.md. The chart's text has the colour of the
-page around it, light or dark.
+It rewrites docs/images/pipelines.svg from the tables in docs/results/speed.md. The chart's text has
+the colour of the page around it, light or dark.
 """
 
-import argparse
 import math
 import re
 import sys
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 DOCS = Path(__file__).parents[2] / "docs"
+PAGE, PICTURE = DOCS / "results" / "speed.md", DOCS / "images" / "pipelines.svg"
 FIGURE = r"\|\s*([\d,]+) \(([\d,]+)\u2013([\d,]+)\)"
 ROW = re.compile(rf"^\| \**`([\w-]+)`[^|]*{FIGURE}", re.MULTILINE)
 CONSTANT_BATCH = re.compile(r"^\| `memory` \|[^|]*\|[^|]*\| ([\d.]+) \|", re.MULTILINE)
@@ -115,18 +114,5 @@ def _row(rate: Rate, y: int, left: bool) -> list[str]:
     ]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--page", type=Path, default=DOCS / "results" / "speed.md")
-    parser.add_argument("--out", type=Path, default=DOCS / "images" / "pipelines.svg")
-    parser.add_argument("--check", action="store_true", help="only compare; exit code 1 if old")
-    options = parser.parse_args(arguments)
-    new = chart(options.page.read_text(encoding="utf-8"))
-    if not options.check:
-        options.out.write_text(new, encoding="utf-8")
-    elif options.out.read_text(encoding="utf-8") != new:
-        sys.exit(f"{options.out}: not up to date; run: {Path(__file__).name}")
-
-
 if __name__ == "__main__":
-    main()
+    PICTURE.write_text(chart(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
