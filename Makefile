@@ -104,8 +104,9 @@ $(VENV)/.installed-docs: $(VENV)/.installed
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-release: test
+release:
 	@test -n "$(VERSION)" || { echo "usage: make release VERSION=x.y.z" >&2; exit 2; }
+	$(MAKE) test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[release]'
 	$(BIN)/python scripts/release/release.py $(VERSION)
 
