@@ -34,7 +34,7 @@ class FoldRecord(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         people: Number of people trained on and calibrated on.
         images: Number of their images.
-        epoch: The epoch whose weights were kept; None in records of older versions.
+        epoch: The epoch whose weights were kept, from 1; 0 if nothing is trained step by step.
     """
 
     schema: Literal[1] = 1
@@ -48,7 +48,7 @@ class FoldRecord(msgspec.Struct, frozen=True, kw_only=True):
     images: dict[str, int]
     identities_digest: str
     epochs: int
-    epoch: int | None = None
+    epoch: int
     minutes: float
     seed: int
     versions: dict[str, str]
