@@ -14,7 +14,7 @@ EXAMPLE = "Example: facepairs demo --out demo"
 
 def demo(
     out: Annotated[Path, Option(help="Folder to write.")] = Path("demo"),
-    people: Annotated[int, Option(min=24, help="Number of people to draw.")] = 400,
+    people: Annotated[int, Option(min=24, help="Number of people to draw.")] = 320,
     epochs: Annotated[int, Option(min=1, help="Epochs of training.")] = 6,
     seed: Annotated[int, Option(help="Of the faces and of the training.")] = 1,
     json: Json = False,
