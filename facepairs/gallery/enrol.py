@@ -145,11 +145,15 @@ def enrol(
         raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
     enrolment, done = Enrolment(), 0
     read = PhotoReader(gallery.verifier, gallery.store.owner, any_quality)
-    for batch in thread_map(read, batches(photos, BATCH_CROPS)):
-        with gallery.lock:
-            _put(gallery, batch, enrolment, forget_after)
-        done += len(batch)
-        progress(done, len(photos))
+    try:
+        for batch in thread_map(read, batches(photos, BATCH_CROPS)):
+            with gallery.lock:
+                _put(gallery, batch, enrolment, forget_after)
+            done += len(batch)
+            progress(done, len(photos))
+    finally:
+        if forget_after is not None:
+            gallery.reload()  # what is in memory does not expire
     return enrolment
 
 
@@ -179,8 +183,6 @@ def _put(
         if other := _resembled(gallery, vectors, row):
             enrolment.resemblances.append(Resemblance(row.person, photo.photo, *other))
         vectors.append([row.person], row.vector[None])
-    if forget_after is not None:
-        gallery.reload()  # these expire
 
 
 def _note_known(photo: ReadPhoto, owner: str | None, enrolment: Enrolment) -> None:

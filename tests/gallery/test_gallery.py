@@ -123,7 +123,8 @@ def test_another_model_is_refused(tmp_path, gallery, verifier):
     with pytest.raises(BadData, match="another model"):
         Gallery(gallery.path, Verifier.load(moved.folder))
     calibrated = tiny_bundle(tmp_path / "same", **{**AMONG_LOOKALIKES, "threshold": 0.6})
-    assert len(Gallery(gallery.path, Verifier.load(calibrated.folder)).people()) == 5
+    with Gallery(gallery.path, Verifier.load(calibrated.folder)) as fits:
+        assert len(fits.people()) == 5
     pair = tiny_bundle(tmp_path / "pair", "pair")
     with pytest.raises(BadBundle, match="has no embeddings"):
         Gallery(tmp_path / "new", Verifier.load(pair.folder), write=True)

@@ -310,6 +310,31 @@ def evaluate_job(base: Path) -> Job:
     return _quick_job("evaluate", work, check)
 
 
+def gallery_job(base: Path) -> Job:
+    """Enrol a folder; the photos that were enrolled before a kill are still there."""
+    from facepairs.gallery.store import GalleryStore
+
+    def work(place: Path) -> Work:
+        return command_line("gallery", "add-folder", place / "known.gallery", base / "faces",
+                            "--any-quality")  # fmt: skip
+
+    def people(place: Path) -> object:
+        store = GalleryStore(place / "known.gallery", write=True)
+        try:
+            if problems := store.problems():
+                raise Broken(problems[0])
+            return [(one.name, one.photos) for one in store.people()]
+        finally:
+            store.close()
+
+    def is_complete(place: Path) -> bool:
+        if not (place / "known.gallery").exists():
+            return False
+        return people(place) == [(path.name, PHOTOS) for path in sorted((base / "faces").iterdir())]
+
+    return Job("gallery", ("known.gallery*",), work, is_complete, people)
+
+
 def export_job(base: Path) -> Job:
     def check(out: Path) -> None:
         import onnx
@@ -375,6 +400,7 @@ _KILLED = {
     "bundle": bundle_job,
     "calibrate": calibrate_job,
     "verify": verify_job,
+    "gallery": gallery_job,
     "crossval": crossval_job,
 }
 _QUICK = {  # they write something in a second or two
