@@ -1,4 +1,4 @@
-"""Quantiles and shares agree with SciPy's, from one pair to billions."""
+"""Quantiles and shares agree with SciPy's, from one pair to ten million."""
 
 import pytest
 from hypothesis import given
