@@ -187,7 +187,7 @@ def test_check_and_export(place, tmp_path):
         f"written  {3 * PEOPLE} embeddings in {out}\n"
     )
     with np.load(out) as arrays:
-        assert arrays["vector"].shape == (3 * PEOPLE, 128)
+        assert arrays["vector"].shape == (3 * PEOPLE, 385)
         assert arrays["vector"].dtype == np.float16
     assert ".npz" in gallery("export", place, "--out", tmp_path / "x.csv", check=2).stderr
 

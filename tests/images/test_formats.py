@@ -110,7 +110,9 @@ def test_newer_formats_are_turned_upright(kind):
 def test_an_image_of_an_iphone_needs_pillow_heif(monkeypatch):
     start = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(99)
     monkeypatch.setattr(formats, "_has_heif", lambda: False)
-    with pytest.raises(ImageProblem, match=r"HEIF .HEIC. image; pip install 'facepairs.heif.'") as caught:
+    with pytest.raises(
+        ImageProblem, match=r"HEIF .HEIC. image; pip install 'facepairs.heif.'"
+    ) as caught:
         open_photo(start, "IMG_1.HEIC")
     assert caught.value.problem == "unsupported"
 
