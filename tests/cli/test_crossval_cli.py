@@ -126,7 +126,10 @@ def test_ctrl_c_without_steps_stops_between_folds(given, tmp_path):
     [
         (["--folds", "x"], "--folds is 'x'"),
         (["--folds", "5"], "folds 1 to 4"),
-        (["--methods", "resnet"], "unknown method 'resnet'; known: siamese, siamese-small, siamese-conv, "),
+        (
+            ["--methods", "resnet"],
+            "unknown method 'resnet'; known: siamese, siamese-small, ",
+        ),
         (["--methods", "siames"], "--methods: unknown method 'siames'; did you mean 'siamese'?"),
         (["--minutes-per-fold", "-1"], "--minutes-per-fold is -1.0; use a number"),
         (["--lists", "{tmp}"], "people.txt: No such file"),
