@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 
 from facepairs.cli import verify_output
-from facepairs.cli.shared.options import Json
+from facepairs.cli.shared.options import Balanced, Bundle, Json, MaxFmr, Threshold
 from facepairs.cli.shared.output import (
     NEGATIVE,
     OK,
@@ -43,15 +43,6 @@ Examples:
 Place = Annotated[Path, Argument(metavar="GALLERY", help="File of enrolled people.")]
 Name = Annotated[str, Argument(help="Name of the person.")]
 Photo = Annotated[str, Argument(help="One photo; of several faces, the most prominent counts.")]
-Bundle = Annotated[
-    str,
-    Option(
-        "--bundle",
-        "--model",
-        help="Bundle of `facepairs train`, TOML file of another embedder, or: default.",
-        envvar="FACEPAIRS_BUNDLE",
-    ),
-]
 ForgetAfter = Annotated[
     float | None, Option(metavar="DAYS", help="Forget these photos after so many days.")
 ]
@@ -150,7 +141,7 @@ def identify(
         float | None,
         Option(help="Share of strangers who may be taken for somebody.  [default: 0.01]"),
     ] = None,
-    threshold: Annotated[float | None, Option(help="Accept at this score and above.")] = None,
+    threshold: Threshold = None,
     top: Annotated[int, Option(min=1, help="Candidates to print.")] = 5,
     bundle: Bundle = "default",
     json: Json = False,
@@ -202,14 +193,9 @@ def verify_as(
     gallery: Place,
     name: Name,
     photo: Photo,
-    threshold: Annotated[float | None, Option(help="Accept at this score and above.")] = None,
-    max_fmr: Annotated[
-        float | None,
-        Option(help="Use the bundle's threshold for this false match rate, such as 0.01."),
-    ] = None,
-    balanced: Annotated[
-        bool, Option("--balanced", help="Use the threshold at which the probability is one half.")
-    ] = False,
+    threshold: Threshold = None,
+    max_fmr: MaxFmr = None,
+    balanced: Balanced = False,
     bundle: Bundle = "default",
     json: Json = False,
 ) -> None:

@@ -10,7 +10,16 @@ from typer import Argument, Option
 
 from facepairs.choices import FaceChoice
 from facepairs.cli import verify_output
-from facepairs.cli.shared.options import BeamOptions, Json, Runner, path
+from facepairs.cli.shared.options import (
+    Balanced,
+    BeamOptions,
+    Bundle,
+    Json,
+    MaxFmr,
+    Runner,
+    Threshold,
+    path,
+)
 from facepairs.cli.shared.output import (
     NEGATIVE,
     OK,
@@ -59,23 +68,10 @@ def verify(
     left: Annotated[str | None, Argument(metavar="[A]", help="One photo.")] = None,
     right: Annotated[str | None, Argument(metavar="[B]", help="The other photo.")] = None,
     beam: BeamOptions = None,
-    bundle: Annotated[
-        str,
-        Option(
-            "--bundle",
-            "--model",
-            help="Bundle of `facepairs train`, TOML file of another embedder, or: default.",
-            envvar="FACEPAIRS_BUNDLE",
-        ),
-    ] = "default",
-    threshold: Annotated[float | None, Option(help="Accept at this score and above.")] = None,
-    max_fmr: Annotated[
-        float | None,
-        Option(help="Use the bundle's threshold for this false match rate, such as 0.01."),
-    ] = None,
-    balanced: Annotated[
-        bool, Option("--balanced", help="Use the threshold at which the probability is one half.")
-    ] = False,
+    bundle: Bundle = "default",
+    threshold: Threshold = None,
+    max_fmr: MaxFmr = None,
+    balanced: Balanced = False,
     prior: Annotated[
         float | None,
         Option(help="Share of genuine pairs among yours, for the probability. [default: 0.5]"),

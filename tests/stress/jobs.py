@@ -310,31 +310,6 @@ def evaluate_job(base: Path) -> Job:
     return _quick_job("evaluate", work, check)
 
 
-def gallery_job(base: Path) -> Job:
-    """Enrol a folder; the photos that were enrolled before a kill are still there."""
-    from facepairs.gallery.store import GalleryStore
-
-    def work(place: Path) -> Work:
-        return command_line("gallery", "add-folder", place / "known.gallery", base / "faces",
-                            "--any-quality")  # fmt: skip
-
-    def people(place: Path) -> object:
-        store = GalleryStore(place / "known.gallery", write=True)
-        try:
-            if problems := store.problems():
-                raise Broken(problems[0])
-            return [(one.name, one.photos) for one in store.people()]
-        finally:
-            store.close()
-
-    def is_complete(place: Path) -> bool:
-        if not (place / "known.gallery").exists():
-            return False
-        return people(place) == [(path.name, PHOTOS) for path in sorted((base / "faces").iterdir())]
-
-    return Job("gallery", ("known.gallery*",), work, is_complete, people)
-
-
 def export_job(base: Path) -> Job:
     def check(out: Path) -> None:
         import onnx
@@ -400,7 +375,6 @@ _KILLED = {
     "bundle": bundle_job,
     "calibrate": calibrate_job,
     "verify": verify_job,
-    "gallery": gallery_job,
     "crossval": crossval_job,
 }
 _QUICK = {  # they write something in a second or two
@@ -410,7 +384,7 @@ _QUICK = {  # they write something in a second or two
     "synth": synth_job,
     "check": check_job,
 }
-KILLED = (*_KILLED, "fetch")
+KILLED = (*_KILLED, "gallery", "fetch")
 SQUEEZED = (*[name for name in KILLED if name != "bundle"], *_QUICK)  # `train` writes a bundle too
 
 
@@ -422,5 +396,9 @@ def open_job(name: str, base: Path) -> Iterator[Job]:
 
         with fetch_job(base) as job:
             yield job
+    elif name == "gallery":
+        from stress.gallery_job import gallery_job
+
+        yield gallery_job(base)
     else:
         yield {**_KILLED, **_QUICK}[name](base)

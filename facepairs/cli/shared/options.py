@@ -31,6 +31,23 @@ AnyData = Annotated[str, Argument(parser=path, help="Folder of Person_Name/photo
 BundleArgument = Annotated[
     str, Argument(help="Bundle made by `facepairs train`, or `default` for the included model.")
 ]
+Bundle = Annotated[
+    str,
+    Option(
+        "--bundle",
+        "--model",
+        help="Bundle of `facepairs train`, TOML file of another embedder, or: default.",
+        envvar="FACEPAIRS_BUNDLE",
+    ),
+]
+Threshold = Annotated[float | None, Option(help="Accept at this score and above.")]
+MaxFmr = Annotated[
+    float | None,
+    Option(help="Use the bundle's threshold for this false match rate, such as 0.01."),
+]
+Balanced = Annotated[
+    bool, Option("--balanced", help="Use the threshold at which the probability is one half.")
+]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 Lists = Annotated[Path | None, Option(help="Folder of the official LFW lists.")]
 Pairs = Annotated[Path | None, Option(help="CSV file left,right,genuine with paths below DATA.")]
