@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from invented_view2 import write_lists
+from PIL import Image
 
 from facepairs.data.synth.folder import write_synthetic_faces
 from stress.processes import Work, command_line, run
@@ -341,15 +342,11 @@ def synth_job(base: Path) -> Job:
 
 def check_job(base: Path) -> Job:
     """`data check`, which writes nothing."""
-    words = ("data", "check", base / "faces")
-    return _quick_job("check", lambda place: command_line(*words), _nothing)
+    return _quick_job("check", lambda _: command_line("data", "check", base / "faces"), _nothing)
 
 
 def _check_photos(folder: Path, expected: int) -> None:
-    from PIL import Image
-
-    paths = list(folder.glob("*/*.jpg"))
-    if len(paths) != expected:
+    if len(paths := list(folder.glob("*/*.jpg"))) != expected:
         raise Broken(f"{folder}: {len(paths)} photos, not {expected}")
     for path in paths:
         with Image.open(path) as photo:
@@ -360,10 +357,9 @@ def _quick_job(name: str, work: Callable[[Path], Work], check: Callable[[Path], 
     """Return a job that writes `out`; `check` raises if that is not complete."""
 
     def is_complete(place: Path) -> bool:
-        if not (place / "out").exists():
-            return False
-        check(place / "out")
-        return True
+        if written := (place / "out").exists():
+            check(place / "out")
+        return written
 
     return Job(name, ("out",), work, is_complete, is_complete)
 
