@@ -204,6 +204,8 @@ def verify_as(
     Exit codes: 0 that person, 1 another one or not confirmed, 2 an error such as no face, 3 no
     verdict: a face of less than 24 pixels, or a model without a threshold.
     """
+    from facepairs.verification.words import verdict_rows
+
     path = photo_path(photo)
     with _open(gallery, bundle, quick=True) as known:
         point = known.verifier.operating_point(threshold, max_fmr, balanced)
@@ -214,7 +216,7 @@ def verify_as(
         face = values.pop("faces")["left"]
         names = {"name": name, "photo": photo, "gallery": str(gallery), "model": bundle}
         rows = [(key.replace("A", "photo"), value)
-                for key, value in verify_output.verdict_rows(verdict)]  # fmt: skip
+                for key, value in verdict_rows(verdict)]  # fmt: skip
         print_result(json, {**values, "face": face, **names, "schema": SCHEMA}, rows)
         _note_source(known.verifier, json)
     raise typer.Exit(EXIT_CODES[verdict.same])
@@ -222,8 +224,9 @@ def verify_as(
 
 def _note_source(verifier: "Verifier", json: bool) -> None:
     from facepairs.verification.loading import model_name
+    from facepairs.verification.words import source_note
 
-    note = verify_output.source_note(verifier.bundle, model_name(verifier.bundle))
+    note = source_note(verifier.bundle, model_name(verifier.bundle))
     if note and not json:
         log(note)
 

@@ -177,8 +177,9 @@ def _load(settings: VerifySettings, **options: Any) -> "tuple[Verifier, Operatin
 def _note_source(settings: VerifySettings, verifier: "Verifier") -> None:
     """Tell people, not programs, how to have errors that were measured on photos like theirs."""
     from facepairs.verification.loading import model_name
+    from facepairs.verification.words import source_note
 
-    note = verify_output.source_note(verifier.bundle, model_name(verifier.bundle))
+    note = source_note(verifier.bundle, model_name(verifier.bundle))
     if note and not settings.json:
         log(note)
 
@@ -186,6 +187,8 @@ def _note_source(settings: VerifySettings, verifier: "Verifier") -> None:
 def _verify_two(
     settings: VerifySettings, left: Path, right: Path, every: bool, show: Path | None
 ) -> None:
+    from facepairs.verification.words import verdict_rows
+
     if show is not None:
         from facepairs.faces.overlay import NoVerdict, picture_format, write_overlay
 
@@ -214,7 +217,7 @@ def _verify_two(
 
         values["comparisons"] = [one.to_json() for one in verdicts]
         values |= expected_json(best.expected_matches)
-    print_result(settings.json, values, verify_output.verdict_rows(best))
+    print_result(settings.json, values, verdict_rows(best))
     if len(verdicts) > 1 and not settings.json:
         print()
         print_rows(verify_output.comparison_table(verdicts))

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from facepairs.bundles.operating_point import OperatingPoint
-    from facepairs.verification.loading import Model
     from facepairs.verification.ranking import Match, Ranking
     from facepairs.verification.verdict import Verdict
     from facepairs.verification.verify_pairs import PairsReport
@@ -18,22 +17,6 @@ if TYPE_CHECKING:
 Rows = list[tuple[str, str]]
 MAX_FAILURES_SHOWN = 5
 MATCH = {True: "yes", False: "no", None: ""}
-
-
-def verdict_rows(verdict: "Verdict") -> Rows:
-    """Return the verdict on two photos, the best of some comparisons, and the face of each."""
-    from facepairs.verification.verdict import NOT_CONFIRMED
-
-    several = verdict.comparisons > 1
-    unsure = verdict.words == "not confirmed"
-    sides = (("A", verdict.left), ("B", verdict.right))
-    return [
-        ("verdict", verdict.words + (f": {NOT_CONFIRMED}" if unsure else "")),
-        ("probability", verdict.describe_probability()),
-        *(_false_match_rows(verdict) if several else _error_rows(verdict.point)),
-        ("score", f"{verdict.score:.4f}{_threshold(verdict.point)}"),
-        *((name, face.describe(verdict.chosen)) for name, face in sides if face),
-    ]
 
 
 def comparison_table(verdicts: "Sequence[Verdict]") -> list[list[str]]:
@@ -61,20 +44,6 @@ def verdict_warnings(verdict: "Verdict", left: "Path", right: "Path") -> Iterato
             "warning: by the probability these are more likely two people, but the threshold is so "
             "low that they pass; for a stricter one: --max-fmr or --threshold"
         )
-
-
-def source_note(model: "Model", name: str) -> str:
-    """Return how to measure errors on one's own photos; "" where they are."""
-    from facepairs.bundles.bundle import Bundle
-    from facepairs.bundles.default import DEFAULT
-
-    if model.errors is None and not isinstance(model, Bundle):
-        return f"note: errors are not known; on your photos run: facepairs evaluate {name} photos/"
-    if model.errors is not None and name != DEFAULT:
-        return ""
-    known = "are not known for this bundle" if model.errors is None else "were measured on LFW"
-    calibrate = f"facepairs calibrate {name} photos/ --out mine"
-    return f"note: errors {known}; on your photos run: {calibrate}"
 
 
 def batch_rows(report: "PairsReport", point: "OperatingPoint", prior: str) -> Rows:
@@ -134,26 +103,8 @@ def _match(one: "Match") -> str:
     return "copy" if one.same_content else MATCH[one.match]
 
 
-def _false_match_rows(verdict: "Verdict") -> Rows:
-    expected = verdict.expected_matches
-    text = expected.describe("comparisons") if expected else verdict.point.describe()
-    return [("false matches", text)]
-
-
-def _error_rows(point: "OperatingPoint") -> Rows:
-    """Return the errors at the threshold, strangers and genuine pairs on a line each."""
-    known = "at this threshold " if point.errors.fmr else ""
-    lines = f"{known}{point.describe()}".split("; ")
-    labels = ["errors", *[""] * len(lines)]
-    return list(zip(labels, lines, strict=False))
-
-
 def _threshold_rows(point: "OperatingPoint", errors: bool = True) -> Rows:
+    from facepairs.verification.words import error_rows
+
     threshold = "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"
-    return [("threshold", threshold), *(_error_rows(point) if errors else [])]
-
-
-def _threshold(point: "OperatingPoint") -> str:
-    if point.threshold is None:
-        return ""
-    return f" (threshold {point.threshold:.4f}: {point.label})"
+    return [("threshold", threshold), *(error_rows(point) if errors else [])]

@@ -190,7 +190,16 @@ class Verifier:
         if self._quick:
             align_right = Background(align_right).result
         left = self.align_faces(a, _name_of(a, "first image"), every)
-        right = align_right()
+        return self.compare_aligned(left, align_right(), point, prior)
+
+    def compare_aligned(
+        self,
+        left: Sequence[AlignedFace],
+        right: Sequence[AlignedFace],
+        point: OperatingPoint,
+        prior: float = EQUAL_PRIORS,
+    ) -> list[Verdict]:
+        """Compare every face of `left` with every face of `right`; see `compare_faces`."""
         scores = self._score_all(*(np.stack([f.crop for f in side]) for side in (left, right)))
         count = len(left) * len(right)
         return [

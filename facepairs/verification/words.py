@@ -1,0 +1,54 @@
+"""A verdict in rows of text, for the command line and the web page."""
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.default import DEFAULT
+from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.verification.loading import Model
+from facepairs.verification.verdict import NOT_CONFIRMED, Verdict
+
+Rows = list[tuple[str, str]]
+
+
+def verdict_rows(verdict: Verdict) -> Rows:
+    """Return the verdict on two photos, the best of some comparisons, and the face of each."""
+    several = verdict.comparisons > 1
+    unsure = verdict.words == "not confirmed"
+    sides = (("A", verdict.left), ("B", verdict.right))
+    return [
+        ("verdict", verdict.words + (f": {NOT_CONFIRMED}" if unsure else "")),
+        ("probability", verdict.describe_probability()),
+        *(_false_match_rows(verdict) if several else error_rows(verdict.point)),
+        ("score", f"{verdict.score:.4f}{_threshold(verdict.point)}"),
+        *((name, face.describe(verdict.chosen)) for name, face in sides if face),
+    ]
+
+
+def error_rows(point: OperatingPoint) -> Rows:
+    """Return the errors at the threshold, strangers and genuine pairs on a line each."""
+    known = "at this threshold " if point.errors.fmr else ""
+    lines = f"{known}{point.describe()}".split("; ")
+    labels = ["errors", *[""] * len(lines)]
+    return list(zip(labels, lines, strict=False))
+
+
+def source_note(model: Model, name: str) -> str:
+    """Return how to measure errors on one's own photos; "" where they are."""
+    if model.errors is None and not isinstance(model, Bundle):
+        return f"note: errors are not known; on your photos run: facepairs evaluate {name} photos/"
+    if model.errors is not None and name != DEFAULT:
+        return ""
+    known = "are not known for this bundle" if model.errors is None else "were measured on LFW"
+    calibrate = f"facepairs calibrate {name} photos/ --out mine"
+    return f"note: errors {known}; on your photos run: {calibrate}"
+
+
+def _false_match_rows(verdict: Verdict) -> Rows:
+    expected = verdict.expected_matches
+    text = expected.describe("comparisons") if expected else verdict.point.describe()
+    return [("false matches", text)]
+
+
+def _threshold(point: OperatingPoint) -> str:
+    if point.threshold is None:
+        return ""
+    return f" (threshold {point.threshold:.4f}: {point.label})"
