@@ -138,7 +138,7 @@ def test_python_runs(tmp_path, monkeypatch):
 
 def test_the_toml_of_an_embedder_is_valid(tmp_path):
     from facepairs.support.validation import validate
-    from facepairs.verification.external_embedder import EmbedderToml
+    from facepairs.verification.embedders.embedder import EmbedderToml
 
     snippets = list(blocks("toml"))
     assert len(snippets) >= 3

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from facepairs.errors import BadImage, NoFace, TooSmallFace
-from facepairs.faces.alignment import to_crop
+from facepairs.faces.alignment import TemplateSpec, to_crop
 from facepairs.faces.detector import Face, search_photo
 from facepairs.faces.face_problem import face_problem, large_enough
 from facepairs.faces.hints import UNALIGNED, Hint, photo_hints
@@ -174,7 +174,10 @@ def unaligned_face(photo: Photo, spec: CropSpec, hints: bool = True) -> AlignedF
 
 
 def _align(photo: Photo, spec: CropSpec, face: Face, faces: int, hints: bool) -> AlignedFace:
-    to_square = to_crop(face.to_frame, spec)
+    if isinstance(spec, TemplateSpec):
+        to_square = spec.fit(face.landmarks)
+    else:
+        to_square = to_crop(face.to_frame, spec)
     crop = warp_photo(photo, to_square, spec.crop_px)
     found = photo_hints(crop, spec.crop_px / to_square.scale, face) if hints else ()
     return AlignedFace(crop, face, to_square, faces, found)

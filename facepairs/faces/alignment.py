@@ -2,14 +2,16 @@
 
 The frame is 250 x 250 pixels. Its landmarks are the mean ones of Labeled Faces in the Wild,
 deep-funneled: detected in all 13,233 photos, averaged, and made symmetric. A network sees the
-centre of the frame.
+centre of the frame. Networks of others have a template of their own, see `TemplateSpec`.
 
 References:
     Umeyama: Least-squares estimation of transformation parameters between two point patterns.
     IEEE TPAMI, 1991.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +28,44 @@ TEMPLATE = np.array(
 # Inverse variances over LFW, the eyes' set to one: the nose tip moves with every turn of the head.
 WEIGHTS = np.array([1.0, 1.0, 0.43, 0.62, 0.62])
 
-_SHARES = (WEIGHTS / WEIGHTS.sum()).tolist()
-_MEAN = (WEIGHTS @ TEMPLATE / WEIGHTS.sum()).tolist()
-_CENTRED = (TEMPLATE - _MEAN).tolist()
+
+class _Target(NamedTuple):
+    """Points that landmarks are to come close to: shares of the weight, mean, and offsets of it."""
+
+    shares: list[float]
+    mean: list[float]
+    centred: list[list[float]]
+
+    @classmethod
+    def of(cls, points: Points, weights: Points) -> "_Target":
+        mean = weights @ points / weights.sum()
+        shares = weights / weights.sum()
+        return cls(shares.tolist(), mean.tolist(), (points - mean).tolist())
+
+
+_FRAME = _Target.of(TEMPLATE, WEIGHTS)
+
+
+@dataclass(frozen=True)
+class TemplateSpec(CropSpec):
+    """A square in which the five landmarks come as close as possible to `points`.
+
+    The map is a similarity by least squares with equal weights, as networks trained on such
+    squares expect.
+
+    Attributes:
+        points: (x, y) in pixels of the square, in the order of `TEMPLATE`.
+    """
+
+    points: tuple[tuple[float, float], ...]
+
+    @cached_property
+    def _target(self) -> _Target:
+        return _Target.of(np.array(self.points), np.ones(len(self.points)))
+
+    def fit(self, landmarks: Points) -> Similarity:
+        """Return the map from an image to the square; `landmarks` as in `fit_similarity`."""
+        return _similarity(landmarks, self._target)
 
 
 def fit_similarity(landmarks: Points) -> Similarity:
@@ -37,8 +74,7 @@ def fit_similarity(landmarks: Points) -> Similarity:
     Args:
         landmarks: float64[5, 2] in the template's order, not all equal.
     """
-    cos, sin, x, y = _fit(*landmarks.T.tolist())
-    return Similarity(np.array([(cos, -sin), (sin, cos)]), np.array([x, y]))
+    return _similarity(landmarks, _FRAME)
 
 
 def fit_similarities(landmarks: npt.NDArray[np.floating]) -> Points:
@@ -50,25 +86,31 @@ def fit_similarities(landmarks: npt.NDArray[np.floating]) -> Points:
     Returns:
         float64[N, 2, 3]: matrix and offset of each map.
     """
-    cos, sin, x, y = _fit(*landmarks.astype(np.float64).transpose(2, 1, 0))
+    cos, sin, x, y = _fit(*landmarks.astype(np.float64).transpose(2, 1, 0), _FRAME)
     maps: Points = np.stack([cos, -sin, x, sin, cos, y], axis=1).reshape(-1, 2, 3)
     return maps
 
 
-def _fit(xs: Any, ys: Any) -> tuple[Any, Any, Any, Any]:
+def _similarity(landmarks: Points, target: _Target) -> Similarity:
+    cos, sin, x, y = _fit(*landmarks.T.tolist(), target)
+    return Similarity(np.array([(cos, -sin), (sin, cos)]), np.array([x, y]))
+
+
+def _fit(xs: Any, ys: Any, target: _Target) -> tuple[Any, Any, Any, Any]:
     """Return cosine, sine (both times the scale) and offset of the map from five x and y.
 
     Each is a number or an array: plain numbers are ten times as fast for a single face.
     """
-    left, top = (sum(w * v for w, v in zip(_SHARES, vs, strict=True)) for vs in (xs, ys))
+    shares, mean, centred = target
+    left, top = (sum(w * v for w, v in zip(shares, vs, strict=True)) for vs in (xs, ys))
     size = cos = sin = 0.0
-    for share, (to_x, to_y), x, y in zip(_SHARES, _CENTRED, xs, ys, strict=True):
+    for share, (to_x, to_y), x, y in zip(shares, centred, xs, ys, strict=True):
         across, down = x - left, y - top
         size = size + share * (across * across + down * down)
         cos = cos + share * (across * to_x + down * to_y)
         sin = sin + share * (across * to_y - down * to_x)
     cos, sin = cos / size, sin / size
-    return cos, sin, _MEAN[0] - cos * left + sin * top, _MEAN[1] - sin * left - cos * top
+    return cos, sin, mean[0] - cos * left + sin * top, mean[1] - sin * left - cos * top
 
 
 def to_crop(to_frame: Similarity, spec: CropSpec) -> Similarity:

@@ -53,9 +53,10 @@ def identify_model(model: Model, width: int) -> ModelIdentity:
     if isinstance(model, Bundle):
         sha256 = model.files[model.network.file].sha256
     else:
-        from facepairs.verification.external_embedder import EmbedderToml
+        from facepairs.verification.embedders.embedder import EmbedderToml
 
-        other = ("file", "name", "threshold", "calibration")
+        other = ("file", "name", "sha256", "threshold", "calibration", "measured")
+        other += ("licence", "trained_on")
         fields = [name for name in EmbedderToml.__struct_fields__ if name not in other]
         settings = json.dumps([getattr(model, name) for name in fields])
         parts = f"{file_sha256(model.network_path)} {settings}"

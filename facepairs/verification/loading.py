@@ -8,7 +8,7 @@ from facepairs.bundles.default import DEFAULT, FOLDER
 from facepairs.verification.scorer import BundleScorer, ExternalScorer, Scorer
 
 if TYPE_CHECKING:
-    from facepairs.verification.external_embedder import ExternalEmbedder
+    from facepairs.verification.embedders.embedder import ExternalEmbedder
 
 Model: TypeAlias = "Bundle | ExternalEmbedder"
 
@@ -24,7 +24,7 @@ def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
         BadBundle: The model is missing, damaged or cannot be used.
     """
     if path is not None and str(path).lower().endswith(".toml"):
-        from facepairs.verification.external_embedder import ExternalEmbedder
+        from facepairs.verification.embedders.embedder import ExternalEmbedder
 
         return ExternalEmbedder.open(path)
     return Bundle.open(path, verify_files)

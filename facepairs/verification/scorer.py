@@ -17,7 +17,7 @@ from facepairs.errors import BadBundle, BadData
 from facepairs.images.crop import Crop, CropSpec
 
 if TYPE_CHECKING:
-    from facepairs.verification.external_embedder import ExternalEmbedder
+    from facepairs.verification.embedders.embedder import ExternalEmbedder
 
 BATCH_CROPS = 16  # per call: activations stay near the caches; larger batches are slower
 LOG_FATAL_ONLY = 4  # ONNX Runtime's log level; errors are raised as exceptions

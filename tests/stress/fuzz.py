@@ -34,7 +34,7 @@ with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"])
     from facepairs.data.pairs import read_pairs_csv
     from facepairs.errors import FacepairsError
     from facepairs.evaluation.scores import read_scores
-    from facepairs.verification.external_embedder import ExternalEmbedder
+    from facepairs.verification.embedders.embedder import ExternalEmbedder
     from facepairs.verification.pairs_file import PairsFile
 
 INDEX = FaceIndex.from_listing(

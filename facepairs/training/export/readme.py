@@ -35,7 +35,7 @@ def readme(record: ExportRecord) -> str:
 
 
 def embedder_toml(bundle: Bundle) -> str:
-    """Return the TOML file with which `verification.external_embedder` reads the network."""
+    """Return the TOML file with which `verification.embedders` reads the network."""
     align = "landmarks" if bundle.aligned else "none"
     return _fill_in("embedder.toml", bundle=bundle, align=align)
 

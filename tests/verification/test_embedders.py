@@ -15,7 +15,7 @@ from tiny_bundles import NETWORK, embedding_network, onnx_model, tiny_bundle
 from facepairs.errors import BadBundle, BadData
 from facepairs.faces.align import align_faces
 from facepairs.images.crop import load_crop
-from facepairs.verification.external_embedder import ExternalEmbedder
+from facepairs.verification.embedders.embedder import ExternalEmbedder
 from facepairs.verification.verifier import Verifier
 
 SIZE = 12

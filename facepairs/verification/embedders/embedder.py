@@ -1,0 +1,354 @@
+"""External embedders: a network and a small TOML beside it that describes its input.
+
+    file = "w600k_r50.onnx"    # in the folder of this TOML
+    size_px = 112              # side of the square that the network takes
+    layout = "nchw"            # or "nhwc"
+    colours = "rgb"            # or "bgr"
+    mean = 127.5               # (x - mean) / std for x from 0 to 255: one number, or three in the
+    std = 127.5                # network's order; or scale and offset: x * scale + offset
+    align = "arcface-112"      # see below
+    distance = "cosine"        # or "euclidean", "squared-euclidean", "manhattan"
+
+These keys are required (a network that takes uint8 needs no scaling). How a face comes into the
+square:
+
+    align = "arcface-112"      # five landmarks onto those of ArcFace, InsightFace and SFace
+    align = "landmarks-5"      # five landmarks onto `points`, five [x, y] in pixels of the square:
+    points = [[38, 52], [74, 52], [56, 72], [42, 92], [71, 92]]    # eyes, nose, mouth corners
+    align = "landmarks"        # the default: the centre of the canonical frame of `faces.alignment`
+    crop = [128, 250]          # of which 128 of 250 pixels of a side, or a share such as 0.6
+    align = "none"             # the same of the whole image, with `crop`: nobody looks for a face
+
+Optional keys:
+
+    name = "arcface-r50"       # default: the name of the TOML
+    sha256 = "4c06341c…"       # of the network's file, which is checked
+    output = "embedding"       # which output, when the network has several
+    normalise = true           # scale embeddings to length one before a distance is taken
+    threshold = 0.28           # on the score: accept from there on; distances count negatively
+    calibration = { scale = 12.0, offset = -3.4 }  # logistic, score to probability
+    measured = "measured.json" # both, with thresholds and errors, from `facepairs calibrate`
+    licence = "Apache-2.0"     # of the weights, and on what they were trained: for reports
+    trained_on = "MS1MV3: 5.2 million photos from the web"
+
+A threshold or calibration holds for one way of cropping only, so `align` is required beside them.
+A file that ends in `.dat` is dlib's network, see `dlib_model`.
+
+It is unknown which people such a network was trained on. Without a threshold there is no verdict,
+without a calibration no probability.
+"""
+
+import hashlib
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import Meta
+
+from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.error_table import ErrorTable
+from facepairs.bundles.identities import Identities, hashed_in
+from facepairs.bundles.manifest import TrainingRecord, check_file_name, read_regular_file
+from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.errors import BadBundle
+from facepairs.faces.alignment import TemplateSpec
+from facepairs.images.crop import CropSpec
+from facepairs.support.validation import validate
+from facepairs.verification.embedders.measured import Measured, read_measured
+
+MAX_TOML_BYTES = 2**20
+MAX_NETWORK_BYTES = 2**31  # the most that protobuf, and so one ONNX file, can hold
+MIN_SHARE = 0.01
+TOML = "embedder.toml"  # in a folder that `facepairs calibrate` wrote
+ARCFACE_PX = 112
+ARCFACE_POINTS = (
+    (38.2946, 51.6963), (73.5318, 51.5014), (56.0252, 71.7366), (41.5493, 92.3655),
+    (70.7299, 92.2041),
+)  # fmt: skip
+"""Landmarks in the square of 112 pixels on which ArcFace and many others were trained.
+
+References:
+    Deng et al.: ArcFace: Additive Angular Margin Loss for Deep Face Recognition. CVPR, 2019.
+"""
+
+Number = Annotated[float, Meta(ge=-1e30, le=1e30)]
+Positive = Annotated[float, Meta(gt=0, le=1e30)]
+# Lists of fixed length: msgspec 0.22 crashes on unions of a bounded number and a tuple.
+Numbers = Annotated[
+    Number | Annotated[list[Number], Meta(min_length=3, max_length=3)],
+    Meta(description="one number or three"),
+]
+PositiveNumbers = Annotated[
+    Positive | Annotated[list[Positive], Meta(min_length=3, max_length=3)],
+    Meta(description="one number or three, all above 0"),
+]
+CropShare = Annotated[
+    Positive | Annotated[list[Positive], Meta(min_length=2, max_length=2)],
+    Meta(description="a share from 0.01 to 1, or [pixels, of how many] such as [128, 250]"),
+]
+PointList = Annotated[
+    list[Annotated[list[Number], Meta(min_length=2, max_length=2)]],
+    Meta(min_length=5, max_length=5, description="five [x, y]: eyes, nose tip, mouth corners"),
+]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="64 hexadecimal digits")]
+EmbedderAlign = Literal["landmarks", "none", "arcface-112", "landmarks-5"]
+Text = Annotated[str, Meta(min_length=1)]
+Floats = npt.NDArray[np.float32]
+
+
+class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of the TOML; the module's docstring explains them."""
+
+    file: Text
+    size_px: Annotated[int, Meta(ge=1, le=2048)]
+    layout: Literal["nchw", "nhwc"]
+    colours: Literal["rgb", "bgr"]
+    distance: Literal["cosine", "euclidean", "squared-euclidean", "manhattan"]
+    mean: Numbers | None = None
+    std: PositiveNumbers | None = None
+    scale: Numbers | None = None
+    offset: Numbers | None = None
+    name: Text | None = None
+    align: EmbedderAlign = "landmarks"
+    crop: CropShare | None = None
+    points: PointList | None = None
+    sha256: Sha256 | None = None
+    output: Text | None = None
+    normalise: bool = False
+    threshold: Number | None = None
+    calibration: Calibration | None = None
+    measured: Text | None = None
+    licence: Text | None = None
+    trained_on: Text | None = None
+
+
+@dataclass(frozen=True)
+class ShareCropSpec(CropSpec):
+    """A centre square that is `share` of an image's shorter side, resized to crop_px."""
+
+    share: float
+
+    def side_px(self, width: int, height: int) -> int:
+        """Return the side of the square in an image of that size, at least 1 pixel."""
+        return max(1, round(min(width, height) * self.share))
+
+
+class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
+    """An external network and how to use it; it takes the place of a bundle everywhere.
+
+    Attributes:
+        path: The TOML file.
+        network_path: The network's file.
+        framing: The crop that the network takes of a photo.
+        scaling: (scale, offset), float32[3] each in the network's order of colours; None for a
+            network that takes uint8.
+        thresholds: Thresholds by target FMR; none without `measured`.
+        operating_point: The target FMR that decides by default; None for `threshold`.
+        errors: The errors at every threshold; None where they were not measured.
+        identities: The people on whom those were measured.
+    """
+
+    kind: ClassVar[Literal["embedding"]] = "embedding"
+    raw: ClassVar[dict[str, Any]] = {}
+    training: ClassVar[TrainingRecord] = TrainingRecord()
+
+    path: Path
+    network_path: Path
+    framing: CropSpec
+    scaling: tuple[Floats, Floats] | None
+    thresholds: Sequence[FmrThreshold] = ()
+    operating_point: float | None = None
+    errors: ErrorTable | None = None
+    identities: Identities = Identities(frozenset(), frozenset())
+
+    @classmethod
+    def open(cls, path: Path | str, network: Path | None = None) -> "ExternalEmbedder":
+        """Read and check a TOML.
+
+        Args:
+            path: The TOML, or a folder in which it is called `embedder.toml`.
+            network: The network's file; by default the one beside the TOML.
+
+        Raises:
+            BadBundle: It cannot be used; the message names the file, the key and its value.
+        """
+        path = Path(path)
+        if path.is_dir():
+            path = path / TOML
+        values = read_toml(path)
+        try:
+            toml = validate(values, EmbedderToml, error=BadBundle)
+            check_file_name(toml.file)
+            _check_align(toml, values)
+            fields = msgspec.structs.asdict(toml)
+            if toml.measured is not None:
+                fields |= _measured_fields(toml, path)
+            _check_threshold(toml.distance, fields["threshold"])
+            return cls(
+                path=path,
+                network_path=network or path.parent / toml.file,
+                framing=_framing(toml),
+                scaling=_scaling(toml),
+                **fields,
+            )
+        except (ValueError, BadBundle) as error:
+            raise BadBundle(f"{path}: {error}") from None
+
+    @property
+    def model(self) -> str:
+        """The embedder's name."""
+        return self.name or (self.folder.name if self.path.name == TOML else self.path.stem)
+
+    @property
+    def alignment(self) -> str:
+        """The alignment's name, as bundles have it."""
+        return "landmarks-5" if self.aligned else "lfw-frame"
+
+    @property
+    def aligned(self) -> bool:
+        """Whether faces are found and aligned; if not, images are used whole."""
+        return self.align != "none"
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the TOML and the network."""
+        return self.path.parent
+
+    def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Return for each name whether its errors were measured on that person: bool[N].
+
+        The people of the training are unknown.
+        """
+        return hashed_in(names, self.identities.calibration)
+
+    def trained_on_people(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Return bool[N], all False: the people of the training are unknown."""
+        return np.zeros(len(names), np.bool_)
+
+    def read_network(self) -> bytes:
+        """Read the network's bytes.
+
+        Raises:
+            BadBundle: The file is missing, too large, a link out of its folder, or not the one
+                that `sha256` names.
+        """
+        folder = self.network_path.parent
+        if self.network_path.resolve().parent != folder.resolve():
+            raise BadBundle(f"{self.network_path}: a link that leads out of {folder}; copy it")
+        network = read_regular_file(self.network_path, MAX_NETWORK_BYTES)
+        if self.sha256 and hashlib.sha256(network).hexdigest() != self.sha256:
+            raise BadBundle(
+                f"{self.network_path}: its SHA-256 is not the one in {self.path}; download the "
+                "file that this TOML is for"
+            )
+        return network
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the keys of a TOML; raise BadBundle if it cannot be read."""
+    import tomllib  # only this function needs it
+
+    try:
+        return tomllib.loads(read_regular_file(path, MAX_TOML_BYTES).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadBundle(f"{path}: not TOML: {error}") from None
+
+
+def _measured_fields(toml: EmbedderToml, path: Path) -> dict[str, Any]:
+    """Return what the file of the key `measured` adds."""
+    assert toml.measured is not None
+    if toml.threshold is not None or toml.calibration is not None:
+        raise BadBundle("measured holds threshold and calibration, too; leave those out")
+    check_file_name(toml.measured)
+    found: Measured = read_measured(path.parent / toml.measured)
+    return {
+        "threshold": found.threshold,
+        "calibration": found.calibration,
+        "thresholds": found.thresholds,
+        "operating_point": found.operating_point,
+        "errors": found.errors,
+        "identities": Identities(frozenset(), found.people),
+    }
+
+
+def _framing(toml: EmbedderToml) -> CropSpec:
+    """Return the crop that the network takes."""
+    size = toml.size_px
+    if toml.align in ("landmarks", "none"):
+        if toml.points is not None:
+            raise BadBundle('points go with align = "landmarks-5"; leave one of them out')
+        share = _crop_share(toml)
+        return ShareCropSpec(max(size, round(size / share)), size, share)
+    if toml.crop is not None:
+        raise BadBundle(f'crop does not go with align = "{toml.align}"; leave one of them out')
+    if toml.align == "landmarks-5":
+        if toml.points is None:
+            raise BadBundle('points is missing: where align = "landmarks-5" puts the landmarks')
+        return _template(size, tuple((x, y) for x, y in toml.points))
+    if size != ARCFACE_PX or toml.points is not None:
+        raise BadBundle(
+            f'align = "arcface-112" is for size_px {ARCFACE_PX} and brings its points; for others '
+            'give align = "landmarks-5" and points'
+        )
+    return _template(size, ARCFACE_POINTS)
+
+
+def _template(size_px: int, points: tuple[tuple[float, float], ...]) -> TemplateSpec:
+    xs, ys = zip(*points, strict=True)
+    inside = all(-size_px <= value <= 2 * size_px for value in (*xs, *ys))
+    if not inside or not xs[0] < xs[1] or max(ys[:2]) >= min(ys[3:]):
+        raise BadBundle(
+            f"points are {[list(point) for point in points]}: in pixels of the square, the left "
+            "eye before the right one as the image shows them, and the mouth below the eyes"
+        )
+    return TemplateSpec(size_px, size_px, points)
+
+
+def _crop_share(toml: EmbedderToml) -> float:
+    """Return `crop` as a share of the shorter side."""
+    if toml.crop is None:
+        raise BadBundle(f'crop is missing: the share of the frame with align = "{toml.align}"')
+    share = toml.crop[0] / toml.crop[1] if isinstance(toml.crop, list) else toml.crop
+    if not MIN_SHARE <= share <= 1:
+        raise BadBundle(f"crop is {toml.crop}, a share of {share:g}; use one from {MIN_SHARE} to 1")
+    return share
+
+
+def _scaling(toml: EmbedderToml) -> tuple[Floats, Floats] | None:
+    """Return scale and offset, float32[3] each, from whichever pair of keys is there."""
+    keys = ("mean", "std", "scale", "offset")
+    given = [key for key in keys if getattr(toml, key) is not None]
+    if not given:
+        return None
+    if given not in (["mean", "std"], ["scale", "offset"]):
+        raise BadBundle(f"{', '.join(given)}: give mean and std, or scale and offset")
+    first, second = (np.broadcast_to(np.float64(getattr(toml, key)), 3) for key in given)
+    scale, offset = (first, second) if given[0] == "scale" else (1 / second, -first / second)
+    if not (np.isfinite(scale).all() and np.isfinite(offset).all() and scale.all()):
+        raise BadBundle(f"{' and '.join(given)} leave nothing of the image; give others")
+    return scale.astype(np.float32), offset.astype(np.float32)
+
+
+def _check_align(toml: EmbedderToml, given: Container[str]) -> None:
+    """Raise BadBundle for a threshold or calibration that does not say which crops it is for."""
+    own = (toml.threshold, toml.calibration, toml.measured)
+    if "align" not in given and any(value is not None for value in own):
+        raise BadBundle(
+            "align is missing, and threshold and calibration hold for one way only; give "
+            'align = "landmarks" (they are of aligned faces) or "none" (of whole images)'
+        )
+
+
+def _check_threshold(distance: str, value: float | None) -> None:
+    if value is None:
+        return
+    if distance == "cosine" and abs(value) > 1:
+        raise BadBundle(f"threshold is {value}; a cosine lies from -1 to 1")
+    if distance != "cosine" and value > 0:
+        raise BadBundle(
+            f"threshold is {value}; it is on the score, a distance with a minus: give {-value}"
+        )
