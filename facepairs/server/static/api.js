@@ -1,0 +1,57 @@
+/** Requests to the server that this page comes from. */
+
+const GONE = "The server does not answer. See whether facepairs serve is still running, then try again.";
+let token = ""; // in memory only
+
+export class ApiError extends Error {
+  constructor(kind, message) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+export const needsToken = (error) => error.kind === "unauthorized";
+
+export function setToken(text) {
+  token = text;
+}
+
+export const hasToken = () => token !== "";
+
+/** Return the absolute address of a path such as `v1/verify`; the server may run below a prefix. */
+export const address = (path) => new URL(path, document.baseURI).href;
+
+/**
+ * Send a request and return the object that the server answers.
+ *
+ * @param {string} method
+ * @param {string} path
+ * @param {Object<string, string|File>} fields Sent as a form; without any, no body is sent.
+ * @param {AbortSignal} signal
+ * @throws {ApiError} The server refuses the request, or does not answer.
+ */
+export async function call(method, path, fields, signal) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  let body;
+  if (fields) {
+    body = new FormData();
+    for (const [name, value] of Object.entries(fields)) body.append(name, value);
+  }
+  let response;
+  try {
+    response = await fetch(address(path), { method, headers, body, signal, cache: "no-store" });
+  } catch (error) {
+    throw error.name === "AbortError" ? error : new ApiError("gone", GONE);
+  }
+  const text = await response.text();
+  let answer;
+  try {
+    answer = text ? JSON.parse(text) : {};
+  } catch {
+    throw new ApiError("answer", `The server answers ${response.status}, but not in JSON.`);
+  }
+  if (response.ok) return answer;
+  const { kind, message } = answer.error ?? {};
+  const problem = response.status === 401 ? "unauthorized" : kind;
+  throw new ApiError(problem, message ?? `The server answers ${response.status}.`);
+}

@@ -1,0 +1,30 @@
+/** Errors at a threshold, in the words of `facepairs verify`: see bundles/words.py and error_table.py. */
+
+const ROUNDING = { roundingMode: "halfEven" }; // Python's
+const whole = new Intl.NumberFormat("en", { ...ROUNDING, maximumFractionDigits: 0 });
+const twoDigits = new Intl.NumberFormat("en", { ...ROUNDING, maximumSignificantDigits: 2 });
+
+/** Return a rate [rate, low, high] in words: `1 in 16`, `36 in 100`, or `fewer than 1 in 900`. */
+export function oneIn([rate, , high]) {
+  const few = (number) => Math.trunc(number.toPrecision(2));
+  const one = (share) => `1 in ${share > 0.1 ? few(1 / share) : twoDigits.format(1 / share)}`;
+  if (rate >= 0.2) return `${whole.format(100 * rate)} in 100`;
+  if (rate > 0) return high > 2 * rate ? `${one(rate)} (at most ${one(high)})` : one(rate);
+  return high > 0 ? `fewer than ${one(high)}` : "none";
+}
+
+/** Return the rates of a table of errors at a threshold; between two rows, the larger of each. */
+export function errorsAt(table, threshold) {
+  const { thresholds, fmr, lookalike_fmr: alike, fnmr } = table;
+  const last = thresholds.length - 1;
+  const above = thresholds.findIndex((one) => one > threshold);
+  const below = Math.max(0, (above < 0 ? thresholds.length : above) - 1);
+  const from = thresholds.findIndex((one) => one >= threshold);
+  return { fmr: fmr[below], lookalike_fmr: alike?.[below] ?? null, fnmr: fnmr[from < 0 ? last : from] };
+}
+
+/** Return the verdict on a score at a threshold, as `Verdict.words`. */
+export function wordsAt(score, probability, threshold) {
+  if (score >= threshold) return "same person";
+  return probability !== null && probability >= 0.5 ? "not confirmed" : "different people";
+}
