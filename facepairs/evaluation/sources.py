@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from facepairs.bundles.default import DEFAULT
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.errors import BadConfig
+from facepairs.verification.loading import DLIB, is_embedder
 
 SCORES, RESULT = "scores.csv", "result.json"  # the files that `crossval` writes for a method
 Kind = Literal["model", "scores", "view2"]
@@ -27,7 +28,7 @@ def find_sources(
     """Split the words of a command into what is to be measured and the folder of photos, if any.
 
     Args:
-        words: `default`, a bundle, the .toml of an external embedder, a scores file (.csv), or a
+        words: `default`, `dlib`, a bundle, an external embedder, a scores file (.csv), or a
             folder of `crossval`, of one method or of several; the last word may be the folder of
             photos.
         scores: A scores file to measure, where no verifier is named.
@@ -63,9 +64,7 @@ def find_sources(
 
 def _kind(word: str) -> Kind | None:
     path = Path(word)
-    if word == DEFAULT or word.lower().endswith(".toml"):
-        return "model"
-    if (path / MANIFEST).is_file():
+    if word in (DEFAULT, DLIB) or is_embedder(word) or (path / MANIFEST).is_file():
         return "model"
     if path.is_dir():
         return "view2" if _method_folders(path) else None

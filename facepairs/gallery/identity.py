@@ -55,8 +55,7 @@ def identify_model(model: Model, width: int) -> ModelIdentity:
     else:
         from facepairs.verification.embedders.embedder import EmbedderToml
 
-        other = ("file", "name", "sha256", "threshold", "calibration", "measured")
-        other += ("licence", "trained_on")
+        other = "file name sha256 threshold calibration measured licence trained_on".split()
         fields = [name for name in EmbedderToml.__struct_fields__ if name not in other]
         settings = json.dumps([getattr(model, name) for name in fields])
         parts = f"{file_sha256(model.network_path)} {settings}"

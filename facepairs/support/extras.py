@@ -11,6 +11,8 @@ EXTRAS = {  # the modules that the packages of an extra bring, as in pyproject.t
         "tomli_w",
     ),
     "report": ("jinja2", "matplotlib"),
+    "serve": ("prometheus_client", "python_multipart", "starlette", "uvicorn"),
+    "dlib": ("dlib", "face_recognition_models"),
 }  # fmt: skip
 
 

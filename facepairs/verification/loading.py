@@ -1,40 +1,57 @@
-"""Opening a model: a bundle, or the TOML of an external embedder."""
+"""Opening a model: a bundle, dlib's network, or an external embedder that a TOML describes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import DEFAULT, FOLDER
-from facepairs.verification.scorer import BundleScorer, ExternalScorer, Scorer
+from facepairs.verification.scorer import BundleScorer, Scorer
 
 if TYPE_CHECKING:
     from facepairs.verification.embedders.embedder import ExternalEmbedder
 
 Model: TypeAlias = "Bundle | ExternalEmbedder"
 
+DLIB = "dlib"  # a folder of that name is given as ./dlib, or as a Path
+EMBEDDER = "embedder.toml"  # in a folder that `facepairs calibrate` wrote
+
 
 def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
-    """Open a bundle's folder, or the TOML of an external embedder.
+    """Open a bundle's folder, dlib's network, or an external embedder.
 
     Args:
-        path: None and the word `default` mean the bundle that comes with the package.
+        path: A bundle, the TOML of an external embedder, or a folder that holds it as
+            `embedder.toml`. None and the word `default` mean the bundle that comes with the
+            package, the word `dlib` the network of the extra of that name.
         verify_files: Check a bundle's network and identities against their SHA-256.
 
     Raises:
         BadBundle: The model is missing, damaged or cannot be used.
+        MissingExtra: The packages of `dlib` are not installed.
     """
-    if path is not None and str(path).lower().endswith(".toml"):
+    if path == DLIB:
+        from facepairs.verification.embedders.dlib_model import open_dlib
+
+        return open_dlib()
+    if path is not None and is_embedder(path):
         from facepairs.verification.embedders.embedder import ExternalEmbedder
 
         return ExternalEmbedder.open(path)
     return Bundle.open(path, verify_files)
 
 
+def is_embedder(path: Path | str) -> bool:
+    """Return whether a path names a TOML, or a folder that holds an external embedder."""
+    return str(path).lower().endswith(".toml") or Path(path, EMBEDDER).is_file()
+
+
 def model_name(model: Model) -> str:
-    """Return what a command line calls a model: its path, or `default` for the package's own."""
+    """Return what a command line calls a model: its path, or the word for the package's own."""
     if isinstance(model, Bundle):
         return DEFAULT if model.folder == FOLDER else str(model.folder)
-    return str(model.path)
+    if model.is_packaged:
+        return DLIB
+    return str(model.folder if model.path.name == EMBEDDER else model.path)
 
 
 def describe_scoring(model: Model) -> str:
@@ -44,7 +61,13 @@ def describe_scoring(model: Model) -> str:
 
 
 def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -> Scorer:
-    """Open a model's network; see `BundleScorer` and `ExternalScorer`."""
+    """Open a model's network; threads and quick as for `BundleScorer`."""
     if isinstance(model, Bundle):
         return BundleScorer(model, threads, quick)
-    return ExternalScorer(model, threads)
+    if model.network_path.suffix == ".dat":
+        from facepairs.verification.embedders.dlib_model import DlibScorer
+
+        return DlibScorer(model)
+    from facepairs.verification.embedders.scorers import OnnxEmbedderScorer
+
+    return OnnxEmbedderScorer(model, threads)

@@ -6,7 +6,7 @@ size of a batch changes a score by float32 rounding at most (matrix products are
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,6 @@ import onnxruntime
 from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadBundle, BadData
 from facepairs.images.crop import Crop, CropSpec
-
-if TYPE_CHECKING:
-    from facepairs.verification.embedders.embedder import ExternalEmbedder
 
 BATCH_CROPS = 16  # per call: activations stay near the caches; larger batches are slower
 LOG_FATAL_ONLY = 4  # ONNX Runtime's log level; errors are raised as exceptions
@@ -33,12 +30,6 @@ _LEVELS = onnxruntime.GraphOptimizationLevel
 # The last level's blocked layout makes `siamese`, whose convolutions have few channels, a quarter
 # slower, and towers a third faster.
 _FASTEST_LEVELS = dict.fromkeys(("siamese", "siamese-small"), _LEVELS.ORT_ENABLE_EXTENDED)
-
-_INPUT_TYPES = {
-    "tensor(float)": np.float32,
-    "tensor(float16)": np.float16,
-    "tensor(uint8)": np.uint8,
-}
 
 
 def pair_scores(left: ScoreArray, right: ScoreArray) -> ScoreArray:
@@ -129,8 +120,7 @@ class OnnxSession:
 class Scorer(ABC):
     """Embeds and scores crops; thread-safe."""
 
-    def __init__(self, session: OnnxSession, framing: CropSpec, batch: int = BATCH_CROPS) -> None:
-        self._session = session
+    def __init__(self, framing: CropSpec, batch: int = BATCH_CROPS) -> None:
         self._crop_px = framing.crop_px
         self._batch = batch
 
@@ -198,8 +188,8 @@ class BundleScorer(Scorer):
     def __init__(self, bundle: Bundle, threads: int | None = None, quick: bool = False) -> None:
         fastest = _FASTEST_LEVELS.get(bundle.model, _LEVELS.ORT_ENABLE_ALL)
         level = _LEVELS.ORT_DISABLE_ALL if quick else fastest
-        session = OnnxSession(bundle.read_network(), bundle.network_path, threads, level)
-        super().__init__(session, bundle.framing)
+        super().__init__(bundle.framing)
+        self._session = OnnxSession(bundle.read_network(), bundle.network_path, threads, level)
         self._bundle = bundle
         self._check_signature()
 
@@ -210,7 +200,7 @@ class BundleScorer(Scorer):
         if set(inputs) != set(names):
             raise self._misfit(f"its inputs are {sorted(inputs)}, not {sorted(names)}")
         for name, node in inputs.items():
-            fits = _fits(node, [side, side, 3]) and not isinstance(node.shape[0], int)
+            fits = takes_shape(node, [side, side, 3]) and not isinstance(node.shape[0], int)
             if node.type != "tensor(uint8)" or not fits:
                 raise self._misfit(
                     f"input {name} is {node.type} {node.shape}, not uint8 [N, {side}, {side}, 3] "
@@ -263,92 +253,7 @@ class BundleScorer(Scorer):
         return self._session.run(self._bundle.network.output, inputs)
 
 
-class ExternalScorer(Scorer):
-    """Runs an external embedder as its TOML describes it.
-
-    Args:
-        model: The embedder.
-        threads: Threads of one call; None for one per core.
-
-    Raises:
-        BadBundle: As `OnnxSession` does, or the network does not fit the TOML.
-    """
-
-    def __init__(self, model: "ExternalEmbedder", threads: int | None = None) -> None:
-        session = OnnxSession(model.read_network(), model.network_path, threads)
-        super().__init__(session, model.framing)
-        self._model = model
-        self._check_input()
-        self._output = self._checked_output()
-        if isinstance(self._input.shape[0], int):
-            self._batch = self._input.shape[0]
-
-    @property
-    def _input(self) -> Any:
-        return next(iter(self._session.inputs.values()))
-
-    def _check_input(self) -> None:
-        side, count = self._crop_px, len(self._session.inputs)
-        if count != 1:
-            raise self._misfit(f"it has {count} inputs, not 1: an embedder takes one face")
-        node = self._input
-        if node.type not in _INPUT_TYPES:
-            raise self._misfit(f"its input is {node.type}, not one of {', '.join(_INPUT_TYPES)}")
-        if (node.type == "tensor(uint8)") != (self._model.scaling is None):
-            advice = "give mean and std, or scale and offset"
-            if self._model.scaling:
-                advice = "leave mean, std, scale and offset out"
-            raise self._misfit(f"its input is {node.type}; {advice}")
-        sizes = [3, side, side] if self._model.layout == "nchw" else [side, side, 3]
-        if not _fits(node, sizes) or (isinstance(node.shape[0], int) and node.shape[0] != 1):
-            raise self._misfit(
-                f"its input is {node.shape}, not [N, {', '.join(map(str, sizes))}] with N free or "
-                "1; correct size_px or layout"
-            )
-
-    def _checked_output(self) -> str:
-        names, wanted = list(self._session.outputs), self._model.output
-        if wanted is None and len(names) == 1:
-            return str(names[0])
-        if wanted is None or wanted not in names:
-            raise self._misfit(f"its outputs are {', '.join(names)}; set output to one of them")
-        return wanted
-
-    def _misfit(self, problem: str) -> BadBundle:
-        return BadBundle(f"{self._session.path}: {problem} (described by {self._model.path})")
-
-    def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
-        """Score embeddings row by row; distances count negatively: float32[N, D] twice → [N]."""
-        if self._model.distance == "cosine":
-            return pair_scores(left, right)
-        order = 1 if self._model.distance == "manhattan" else 2
-        distances: ScoreArray = np.linalg.norm(left - right, ord=order, axis=1)
-        return -(distances**2 if self._model.distance == "squared-euclidean" else distances)
-
-    def _embed_batch(self, crops: Crop) -> ScoreArray:
-        rows = self._session.run(self._output, {self._input.name: self._network_input(crops)})
-        if len(rows) != len(crops) or rows.ndim < 2:
-            raise self._misfit(f"its output has shape {list(rows.shape)}, not [N, D]")
-        rows = rows.reshape(len(rows), -1)
-        if self._model.distance == "cosine" or self._model.normalise:
-            lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
-            if not lengths.all():
-                raise self._misfit("it returned an embedding of length 0")
-            rows = rows / lengths
-        return rows
-
-    def _network_input(self, crops: Crop) -> Any:
-        """Bring crops to the colour order, scale and layout that the network takes."""
-        images: Any = crops[..., ::-1] if self._model.colours == "bgr" else crops
-        if self._model.scaling:
-            scale, offset = self._model.scaling
-            images = images.astype(np.float32) * scale + offset
-        if self._model.layout == "nchw":
-            images = images.transpose(0, 3, 1, 2)
-        return np.ascontiguousarray(images, _INPUT_TYPES[self._input.type])
-
-
-def _fits(node: Any, sizes: list[int]) -> bool:
+def takes_shape(node: Any, sizes: list[int]) -> bool:
     """Whether a tensor of shape [N, *sizes] fits an input; ONNX names the sizes that are free."""
     if len(node.shape) != len(sizes) + 1:
         return False

@@ -59,11 +59,11 @@ from facepairs.faces.alignment import TemplateSpec
 from facepairs.images.crop import CropSpec
 from facepairs.support.validation import validate
 from facepairs.verification.embedders.measured import Measured, read_measured
+from facepairs.verification.loading import EMBEDDER
 
 MAX_TOML_BYTES = 2**20
 MAX_NETWORK_BYTES = 2**31  # the most that protobuf, and so one ONNX file, can hold
 MIN_SHARE = 0.01
-TOML = "embedder.toml"  # in a folder that `facepairs calibrate` wrote
 ARCFACE_PX = 112
 ARCFACE_POINTS = (
     (38.2946, 51.6963), (73.5318, 51.5014), (56.0252, 71.7366), (41.5493, 92.3655),
@@ -166,19 +166,19 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     identities: Identities = Identities(frozenset(), frozenset())
 
     @classmethod
-    def open(cls, path: Path | str, network: Path | None = None) -> "ExternalEmbedder":
+    def open(cls, path: Path | str, networks: Path | None = None) -> "ExternalEmbedder":
         """Read and check a TOML.
 
         Args:
             path: The TOML, or a folder in which it is called `embedder.toml`.
-            network: The network's file; by default the one beside the TOML.
+            networks: The folder of the network's file; by default that of the TOML.
 
         Raises:
             BadBundle: It cannot be used; the message names the file, the key and its value.
         """
         path = Path(path)
         if path.is_dir():
-            path = path / TOML
+            path = path / EMBEDDER
         values = read_toml(path)
         try:
             toml = validate(values, EmbedderToml, error=BadBundle)
@@ -190,7 +190,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
             _check_threshold(toml.distance, fields["threshold"])
             return cls(
                 path=path,
-                network_path=network or path.parent / toml.file,
+                network_path=(networks or path.parent) / toml.file,
                 framing=_framing(toml),
                 scaling=_scaling(toml),
                 **fields,
@@ -201,7 +201,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     @property
     def model(self) -> str:
         """The embedder's name."""
-        return self.name or (self.folder.name if self.path.name == TOML else self.path.stem)
+        return self.name or (self.folder.name if self.path.name == EMBEDDER else self.path.stem)
 
     @property
     def alignment(self) -> str:
@@ -215,8 +215,13 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
 
     @property
     def folder(self) -> Path:
-        """The folder of the TOML and the network."""
+        """The folder of the TOML."""
         return self.path.parent
+
+    @property
+    def is_packaged(self) -> bool:
+        """Whether the TOML comes with facepairs."""
+        return self.folder.parent == Path(__file__).parent
 
     def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return for each name whether its errors were measured on that person: bool[N].

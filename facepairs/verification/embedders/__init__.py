@@ -1,0 +1,1 @@
+"""Networks of others: ONNX files that a TOML describes, and dlib's."""

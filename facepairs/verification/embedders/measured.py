@@ -1,0 +1,53 @@
+"""What `facepairs calibrate` measured of an external embedder: `measured.json` beside its TOML."""
+
+from pathlib import Path
+
+import msgspec
+
+from facepairs.bundles.calibration import BundleCalibration, Finite, Share
+from facepairs.bundles.error_table import ErrorTable
+from facepairs.bundles.manifest import (
+    MAX_ERRORS_BYTES,
+    MAX_IDENTITIES_BYTES,
+    parse_json_object,
+    read_regular_file,
+)
+from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.errors import BadBundle
+from facepairs.support.validation import validate
+
+MEASURED = "measured.json"
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """Probability, thresholds and errors, as a bundle has them.
+
+    Attributes:
+        calibration: From a score to a probability.
+        threshold: The balanced threshold, where the probability is one half.
+        threshold_source: Where `threshold` comes from, in words.
+        thresholds: Thresholds by target FMR.
+        operating_point: The target FMR that decides by default; None for `threshold`.
+        errors: The errors at every threshold.
+        people: Hashes of the people on whom all this was measured.
+    """
+
+    calibration: BundleCalibration
+    threshold: Finite
+    errors: ErrorTable
+    people: frozenset[str]
+    threshold_source: str = ""
+    thresholds: tuple[FmrThreshold, ...] = ()
+    operating_point: Share | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file: the same bytes for the same figures."""
+        values = {**msgspec.to_builtins(self), "people": sorted(self.people)}
+        return msgspec.json.format(msgspec.json.encode(values), indent=0) + b"\n"
+
+
+def read_measured(path: Path) -> Measured:
+    """Read the file; raise BadBundle if it is missing, damaged or unusable."""
+    data = read_regular_file(path, MAX_ERRORS_BYTES + MAX_IDENTITIES_BYTES)
+    values = parse_json_object(data, path)
+    return validate(values, Measured, str(path), BadBundle, "calibrate again")
