@@ -37,12 +37,14 @@ from facepairs.support.extras import require_extras
 from facepairs.support.places import refuse_url
 
 COMMANDS = (
-    "train", "evaluate", "crossval", "calibrate", "verify", "info", "export", "bench", "demo",
+    "train", "evaluate", "crossval", "calibrate", "verify", "serve", "info", "export", "bench",
+    "demo",
 )  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "calibrate", "export", "bench", "cache"), ("train",)),
     "demo": ("train", "report"),
+    "serve": ("serve",),
 }
 EVERYWHERE = {  # options of every command, before or after its name; and what they set
     "--quiet": (QUIET, "Print nothing on stderr but errors."),

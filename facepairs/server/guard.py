@@ -1,0 +1,177 @@
+"""What every request passes first: host, rate, origin and token; and the log line of each.
+
+A page of another site must not reach this server through a visitor's browser: not by a name that
+suddenly points to this machine (DNS rebinding), and not by sending forms.
+"""
+
+import hashlib
+import hmac
+import ipaddress
+import logging
+import re
+import secrets
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from facepairs.server.answers import error_answer
+from facepairs.server.metrics import Metrics
+from facepairs.server.problem import RequestProblem
+
+logger = logging.getLogger("facepairs.server")
+
+OPEN = ("/", "/docs", "/openapi.json", "/healthz", "/readyz")  # need no token, as /static
+UNLIMITED = ("/healthz", "/readyz")
+ROUTE = "facepairs.route"  # the key of a scope: the route's path without names of people
+MOST_CLIENTS = 10_000
+REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+HEADERS = {
+    "content-security-policy": "default-src 'self'; img-src 'self' blob: data:; media-src 'self' "
+    "blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(self), microphone=(), geolocation=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+}
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may use the server.
+
+    Attributes:
+        token: What clients must send; "" for none.
+        hosts: Names in addition to localhost and IP addresses by which the server is called.
+        origins: Other sites whose pages may call it, such as `https://app.example`.
+        per_second: Requests of one client address; 0 for any number.
+    """
+
+    token: str = ""
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    per_second: float = 0.0
+
+
+class RateLimit:
+    """A token bucket per client, which holds what it may use in one second."""
+
+    def __init__(self, per_second: float) -> None:
+        self._per_second = per_second
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def allows(self, client: str) -> bool:
+        """Return whether a client may send a request now, and count it."""
+        if not self._per_second:
+            return True
+        now, most = time.monotonic(), max(1.0, self._per_second)
+        level, since = self._buckets.pop(client, (most, now))
+        level = min(most, level + (now - since) * self._per_second)
+        self._buckets[client] = (max(0.0, level - 1), now)
+        if len(self._buckets) > MOST_CLIENTS:
+            self._buckets.popitem(last=False)
+        return level >= 1
+
+
+class Guard:
+    """ASGI middleware: checks, security headers, request ids, metrics and the log.
+
+    A log line has method, route, status, time and id; never a name, an address or a photo.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, metrics: Metrics) -> None:
+        self._app = app
+        self._access = access
+        self._metrics = metrics
+        self._rate = RateLimit(access.per_second)
+        self._token = _digest(access.token)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        status = 499  # as nginx calls it when the client has gone
+
+        async def send_guarded(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                answered = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    answered.setdefault(name, value)
+                answered["x-request-id"] = request_id
+            await send(message)
+
+        try:
+            try:
+                self._check(scope, headers)
+            except RequestProblem as error:
+                await error_answer(error)(scope, receive, send_guarded)
+            else:
+                await self._app(scope, receive, send_guarded)
+        except Exception:
+            logger.exception("a bug in facepairs, in request %s", request_id)
+        finally:
+            self._note(scope, status, time.perf_counter() - begun, request_id)
+
+    def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
+        route = scope.get(ROUTE, "other")
+        method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE") else "other"
+        self._metrics.requests.labels(route, method, str(status)).inc()
+        self._metrics.seconds.labels(route).observe(seconds)
+        logger.info("%s %s %d %.0f ms id=%s", method, route, status, 1000 * seconds, request_id)
+
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        """Raise RequestProblem for a request that must not come through."""
+        access, path = self._access, scope["path"]
+        host = headers.get("host", "")
+        if not _is_known_host(host, access.hosts):
+            raise RequestProblem(
+                400, "host", "this server is not known by that name; start it with --allow-host"
+            )
+        client = (scope.get("client") or ("",))[0]
+        if path not in UNLIMITED and not self._rate.allows(client):
+            raise RequestProblem(429, "rate", "too many requests; send them more slowly")
+        if scope["method"] not in ("GET", "HEAD") and not _is_same_site(headers, host, access):
+            raise RequestProblem(403, "origin", "pages of other sites may not use this server")
+        if not access.token or path in OPEN or path.startswith("/static/"):
+            return
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(_digest(token), self._token):
+            raise RequestProblem(401, "token", "send the header Authorization: Bearer TOKEN")
+
+
+def _digest(token: str) -> bytes:
+    """Return what has the same length for every token."""
+    return hashlib.sha256(token.strip().encode()).digest()
+
+
+def _is_known_host(host: str, names: tuple[str, ...]) -> bool:
+    """Return whether a request is for an IP address, localhost or one of the names."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        if name == "localhost" or name in names:
+            return True
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_same_site(headers: Headers, host: str, access: Access) -> bool:
+    """Return whether a request comes from no page, a page of this server, or an allowed one."""
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
+    if origin is not None and origin in access.origins:
+        return True
+    if origin is not None and urlsplit(origin).netloc != host:
+        return False
+    return site in ("same-origin", "none")

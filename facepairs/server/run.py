@@ -1,0 +1,134 @@
+"""Run the server: its socket, its model and gallery, and how it starts and stops."""
+
+import contextlib
+import errno
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from facepairs.errors import BadConfig
+from facepairs.gallery.gallery import Gallery
+from facepairs.server.app import build_app
+from facepairs.server.guard import Access
+from facepairs.server.service import Service
+from facepairs.support.platform import cores
+from facepairs.verification.verifier import Verifier
+
+SHORTEST_TOKEN = 16
+STOP_S, IDLE_S = 30, 30  # for requests in work when it stops; for a connection between requests
+MOST_CONNECTIONS = 1000
+BACKLOG = 256
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """How to serve.
+
+    Attributes:
+        model: A bundle, or the TOML of an external embedder.
+        gallery: File of known people; None for none. It is made if it is missing.
+        read_only: Whether the gallery is never changed.
+        host: Address or name to listen on.
+        port: 0 for any that is free.
+        access: Who may use the server.
+        workers: Requests that are worked on at the same time; None for one per core.
+        max_photo_bytes: The largest photo.
+        max_fmr: The false match rate of the default threshold; None for the model's own default.
+    """
+
+    model: str
+    gallery: Path | None
+    read_only: bool
+    host: str
+    port: int
+    access: Access
+    workers: int | None
+    max_photo_bytes: int
+    max_fmr: float | None
+
+
+def run_server(settings: ServerSettings, started: Callable[[str, int], None]) -> None:
+    """Serve until SIGINT or SIGTERM; requests that are in work are answered first.
+
+    Args:
+        settings: How to serve.
+        started: Called with the host and the port once requests are answered.
+
+    Raises:
+        BadConfig: The address cannot be used, or is not this machine's own without a token.
+        BadBundle: The model cannot be used.
+        BadData: The gallery cannot be used.
+    """
+    listener = _listen(settings)
+    with contextlib.closing(listener), contextlib.ExitStack() as stack:
+        # One thread per call of the network: the requests in work share the cores.
+        verifier = Verifier.load(settings.model, threads=1)
+        gallery = None
+        if settings.gallery is not None:
+            gallery = Gallery(settings.gallery, verifier, write=not settings.read_only)
+            stack.enter_context(gallery)
+        service = Service(
+            verifier,
+            gallery,
+            not settings.read_only,
+            settings.max_photo_bytes,
+            settings.max_fmr,
+        )
+        app = build_app(service, settings.access, settings.workers or cores())
+        config = uvicorn.Config(
+            app,
+            access_log=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            log_config=None,
+            server_header=False,
+            timeout_graceful_shutdown=STOP_S,
+            timeout_keep_alive=IDLE_S,
+        )
+        server = _Server(config, lambda: started(settings.host, listener.getsockname()[1]))
+        # uvicorn repeats the signal that stopped it; without a handler that would kill us.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, server.handle_exit)
+        server.run([listener])
+
+
+class _Server(uvicorn.Server):
+    """Calls back once it accepts connections."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._tell_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._tell_started()
+
+
+def _listen(settings: ServerSettings) -> socket.socket:
+    """Return a socket that listens at the address."""
+    place = f"{settings.host}:{settings.port}"
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        own = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
+        token = settings.access.token
+        if not own and len(token) < SHORTEST_TOKEN:
+            raise BadConfig(
+                f"{place}: other machines can reach this address; give a --token of "
+                f"{SHORTEST_TOKEN} characters or more, or serve on 127.0.0.1"
+            )
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except socket.gaierror:
+        raise BadConfig(f"{settings.host}: no such host; give an address with --host") from None
+    except (OSError, OverflowError) as error:
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            raise BadConfig(
+                f"{place}: the port is taken; stop what uses it, or give another with --port"
+            ) from None
+        why = getattr(error, "strerror", None) or error
+        raise BadConfig(f"{place}: {why}; give another --host or --port") from None

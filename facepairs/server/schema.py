@@ -1,0 +1,328 @@
+"""What the API takes and returns, as types: requests are checked by them, `/openapi.json` is made
+of them, and answers have the fields that `--json` prints.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from facepairs.bundles.calibration import EQUAL_PRIORS
+from facepairs.bundles.error_table import ErrorTable
+
+MOST_PHOTOS = 16  # of a field that takes several: those of one call of the network
+VERIFY_SCHEMA, GALLERY_SCHEMA = 2, 1  # as `facepairs verify --json` and `gallery --json`
+
+Photo = Annotated[bytes, Meta(description="An image file; in JSON, base64 of it.")]
+Photos = Annotated[list[Photo], Meta(min_length=1, max_length=MOST_PHOTOS)]
+Position = Annotated[
+    int,
+    Meta(ge=0, description="Which face, as its position in the answer of /v1/detect. Without it, "
+    "the most prominent one."),
+]  # fmt: skip
+Score = Annotated[float, Meta(description="Accept from this score on.")]
+Describe = Annotated[bool, Meta(description="Add `description`: the answer in rows of text.")]
+Vector = Annotated[
+    list[float], Meta(min_length=1, max_length=4096, description="An embedding of this model.")
+]
+Rows = Annotated[list[tuple[str, str]], Meta(description="The answer in words, by row.")]
+Interval = Annotated[list[float], Meta(min_length=2, max_length=2, description="Of 95 %.")]
+
+
+class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Fields of a request."""
+
+
+class Options(Request, frozen=True, kw_only=True):
+    """How to decide; at most one of `threshold`, `max_fmr` and `balanced`."""
+
+    threshold: Score | None = None
+    max_fmr: Annotated[
+        float | None, Meta(description="Use the model's threshold for this false match rate.")
+    ] = None
+    balanced: Annotated[
+        bool, Meta(description="Use the threshold at which the probability is one half.")
+    ] = False
+    prior: Annotated[
+        float, Meta(description="Share of genuine pairs among yours, for the probability.")
+    ] = EQUAL_PRIORS
+    describe: Describe = False
+
+
+class VerifyRequest(Options, frozen=True, kw_only=True):
+    """Two photos."""
+
+    left: Photo
+    right: Photo
+    left_face: Position | None = None
+    right_face: Position | None = None
+
+
+class BatchRequest(Options, frozen=True, kw_only=True):
+    """Pairs of photos: the first of `left` with the first of `right`, and so on."""
+
+    left: Photos
+    right: Photos
+
+
+class CompareRequest(Options, frozen=True, kw_only=True):
+    """Two embeddings of /v1/embed."""
+
+    left: Vector
+    right: Vector
+
+
+class DetectRequest(Request, frozen=True, kw_only=True):
+    """A photo."""
+
+    image: Photo
+    crops: Annotated[bool, Meta(description="Add each face as the network sees it, PNG.")] = False
+
+
+class EmbedRequest(Request, frozen=True, kw_only=True):
+    """Photos; the most prominent face of each is embedded."""
+
+    image: Photos
+
+
+class EnrolRequest(Request, frozen=True, kw_only=True):
+    """Photos of one person, who may be new."""
+
+    name: str
+    photo: Photos
+    face: Position | None = None
+    forget_after: Annotated[float | None, Meta(description="Days until these expire.")] = None
+    any_quality: Annotated[bool, Meta(description="Also take photos that are hard to judge.")] = (
+        False
+    )
+
+
+class ForgetRequest(Request, frozen=True, kw_only=True):
+    """Somebody of the gallery."""
+
+    name: str
+
+
+class IdentifyRequest(Request, frozen=True, kw_only=True):
+    """A photo; at most one of `max_fpir` and `threshold`."""
+
+    image: Photo
+    face: Position | None = None
+    max_fpir: Annotated[
+        float | None, Meta(description="Share of strangers who may be taken for somebody.")
+    ] = None
+    threshold: Score | None = None
+    top: Annotated[int, Meta(ge=1, le=1000, description="Candidates to return.")] = 5
+    describe: Describe = False
+
+
+class ErrorDetail(Struct, frozen=True):
+    """What is wrong, for programs and for people."""
+
+    kind: str
+    message: str
+
+
+class ErrorResult(Struct, frozen=True):
+    """The answer to a request that failed."""
+
+    error: ErrorDetail
+
+
+class HintResult(Struct, frozen=True):
+    """What makes a photo hard to judge."""
+
+    kind: str
+    text: str
+
+
+class FaceResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A face: box [left, top, side] and landmarks [x, y] in pixels of the upright photo."""
+
+    box: list[int] | None
+    landmarks: list[list[float]] | None
+    score: float | None
+    roll_deg: float | None
+    faces: int | None
+    hints: list[HintResult]
+    description: str | None = None
+    crop: Annotated[str | None, Meta(description="A data URL.")] = None
+
+
+class FacesResult(Struct, frozen=True):
+    """The face of each photo; null where vectors were compared."""
+
+    left: FaceResult | None
+    right: FaceResult | None
+
+
+class PointResult(Struct, frozen=True, kw_only=True):
+    """A threshold and its errors, as far as they are known."""
+
+    operating_point: str
+    threshold: float | None
+    max_fmr: float | None
+    fmr: float | None
+    fmr_interval: Interval | None
+    lookalike_fmr: float | None
+    lookalike_fmr_interval: Interval | None
+    fnmr: float | None
+    fnmr_interval: Interval | None
+    measured_on: str | None
+
+
+class VerifyResult(PointResult, frozen=True, kw_only=True, omit_defaults=True):
+    """A verdict, as `facepairs verify --json` prints it."""
+
+    verdict: str | None
+    same: bool | None
+    probability: float | None
+    prior: float
+    score: float
+    faces: FacesResult
+    model: str
+    schema: int
+    description: Rows | None = None
+
+
+class PairResult(Struct, frozen=True, omit_defaults=True):
+    """A verdict or an error."""
+
+    result: VerifyResult | None = None
+    error: ErrorDetail | None = None
+
+
+class BatchResult(Struct, frozen=True):
+    """What each pair gave, in their order."""
+
+    results: list[PairResult]
+    model: str
+    schema: int
+
+
+class DetectResult(Struct, frozen=True):
+    """The faces of a photo that are large enough for a verdict, the most prominent first."""
+
+    width: int
+    height: int
+    faces: list[FaceResult]
+    model: str
+    schema: int
+
+
+class EmbedResult(Struct, frozen=True):
+    """An embedding and the face of each photo, in their order."""
+
+    embeddings: list[list[float]]
+    faces: list[FaceResult]
+    model: str
+    schema: int
+
+
+class DescribedPoint(PointResult, frozen=True, kw_only=True):
+    """The default threshold, also in words."""
+
+    label: str
+    description: str
+
+
+class ModelResult(Struct, frozen=True, kw_only=True):
+    """The model, its default threshold, and its errors at every threshold (`curve`)."""
+
+    model: str
+    kind: str
+    aligned: bool
+    gallery: Annotated[str | None, Meta(description="null, `read` or `write`.")]
+    max_bytes: Annotated[int, Meta(description="Of a photo.")]
+    operating_point: DescribedPoint
+    curve: ErrorTable | None
+    note: str
+    schema: int
+
+
+class PersonResult(Struct, frozen=True):
+    """Somebody who is enrolled; times in ISO 8601, UTC."""
+
+    name: str
+    photos: int
+    added: str
+    expires: str | None
+
+
+class PeopleResult(Struct, frozen=True):
+    """Everybody who is enrolled."""
+
+    people: list[PersonResult]
+    schema: int
+
+
+class RefusedResult(Struct, frozen=True):
+    """A photo that was not enrolled, and why."""
+
+    person: str
+    photo: str
+    error: str
+
+
+class ResemblanceResult(Struct, frozen=True):
+    """A photo that was enrolled, although somebody else in the gallery matches it."""
+
+    person: str
+    photo: str
+    other: str
+    score: float
+
+
+class EnrolResult(Struct, frozen=True):
+    """What became of some photos, and the size of the gallery."""
+
+    enrolled: int
+    known: int
+    several_faces: int
+    refused: list[RefusedResult]
+    resemblances: list[ResemblanceResult]
+    people: int
+    photos: int
+    schema: int
+
+
+class ForgetResult(Struct, frozen=True):
+    """How many photos were removed."""
+
+    name: str
+    photos: int
+    schema: int
+
+
+class CandidateResult(Struct, frozen=True):
+    """Somebody of the gallery, by their most similar photo."""
+
+    rank: int
+    name: str
+    score: float
+    match: bool | None
+    photos: int
+
+
+class IdentifyResult(PointResult, frozen=True, kw_only=True, omit_defaults=True):
+    """Who a photo shows, as `facepairs gallery identify --json` prints it."""
+
+    known: bool | None
+    name: str | None
+    candidates: list[CandidateResult]
+    people: int
+    photos: int
+    max_fpir: float | None
+    fpir: float | None
+    fpir_interval: Interval | None
+    impostor_pairs: int | None
+    same_photo: str | None
+    face: FaceResult
+    model: str
+    schema: int
+    description: Rows | None = None
+
+
+class StatusResult(Struct, frozen=True):
+    """That the server works."""
+
+    status: str

@@ -1,0 +1,238 @@
+"""What the server does with a request that was read and checked: no HTTP here."""
+
+import base64
+import io
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+from PIL import Image
+
+from facepairs.bundles.calibration import check_prior
+from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.errors import BadConfig, BadData, BadImage
+from facepairs.faces.align import AlignedFace
+from facepairs.gallery.gallery import Gallery
+from facepairs.images.orientation import turn_of
+from facepairs.images.photo import open_photo
+from facepairs.server import schema
+from facepairs.server.problem import RequestProblem
+from facepairs.verification.loading import model_name
+from facepairs.verification.verdict import Verdict
+from facepairs.verification.verifier import Verifier
+from facepairs.verification.words import source_note, verdict_rows
+
+UNIT = 1e-3  # how far an embedding's length may be from 1
+
+
+class Service:
+    """Answers requests; thread-safe.
+
+    Args:
+        verifier: The model.
+        gallery: Known people; None without any.
+        writable: Whether people may be enrolled and removed.
+        max_photo_bytes: The largest photo, for those who ask.
+        max_fmr: As in `Verifier.verify`, for requests without a threshold.
+
+    Raises:
+        BadConfig: The model has no threshold for `max_fmr`.
+    """
+
+    def __init__(
+        self,
+        verifier: Verifier,
+        gallery: Gallery | None,
+        writable: bool,
+        max_photo_bytes: int,
+        max_fmr: float | None = None,
+    ) -> None:
+        self.verifier = verifier
+        self._default_point = verifier.operating_point(max_fmr=max_fmr)
+        self._gallery = gallery
+        self._writable = writable
+        self.max_photo_bytes = max_photo_bytes
+        self._model = model_name(verifier.bundle)
+
+    def model(self) -> schema.ModelResult:
+        """Describe the model."""
+        bundle, point = self.verifier.bundle, self._default_point
+        words = {"label": point.label, "description": point.describe()}
+        gallery = None if self._gallery is None else "write" if self._writable else "read"
+        return schema.ModelResult(
+            model=self._model,
+            kind=bundle.kind,
+            aligned=bundle.aligned,
+            gallery=gallery,
+            max_bytes=self.max_photo_bytes,
+            operating_point=msgspec.convert({**point.to_json(), **words}, schema.DescribedPoint),
+            curve=bundle.errors,
+            note=source_note(bundle, self._model),
+            schema=schema.VERIFY_SCHEMA,
+        )
+
+    def verify(self, request: schema.VerifyRequest) -> schema.VerifyResult:
+        """Compare two photos."""
+        point = self._point(request)
+        left = self._face(request.left, "left", request.left_face)
+        right = self._face(request.right, "right", request.right_face)
+        verdict = self.verifier.compare_aligned([left], [right], point, request.prior)[0]
+        return self._verdict(verdict, request.describe)
+
+    def verify_batch(self, request: schema.BatchRequest) -> schema.BatchResult:
+        """Compare pairs of photos; a pair that cannot be compared has an error."""
+        point = self._point(request)
+        if len(request.left) != len(request.right):
+            raise BadData(
+                f"{len(request.left)} photos left and {len(request.right)} right make no pairs"
+            )
+        results = []
+        for number, (left, right) in enumerate(zip(request.left, request.right, strict=True)):
+            try:
+                faces = (
+                    self._face(left, f"left photo {number}"),
+                    self._face(right, f"right photo {number}"),
+                )
+            except BadImage as error:
+                detail = schema.ErrorDetail(error.kind, str(error))
+                results.append(schema.PairResult(error=detail))
+                continue
+            verdict = self.verifier.compare_aligned([faces[0]], [faces[1]], point, request.prior)[0]
+            results.append(schema.PairResult(self._verdict(verdict, request.describe)))
+        return schema.BatchResult(results, self._model, schema.VERIFY_SCHEMA)
+
+    def compare(self, request: schema.CompareRequest) -> schema.VerifyResult:
+        """Compare two embeddings."""
+        point, scorer = self._point(request), self.verifier.scorer
+        left, right = (self._vector(request.left, "left"), self._vector(request.right, "right"))
+        score = float(scorer.compare(left[None], right[None])[0])
+        return self._verdict(self.verifier.verdict(score, point, request.prior), request.describe)
+
+    def detect(self, request: schema.DetectRequest) -> schema.DetectResult:
+        """Find the faces of a photo."""
+        photo = open_photo(request.image, "image")
+        turn = turn_of(photo.opened) if photo.opened else None
+        size = photo.width_px, photo.height_px
+        width, height = reversed(size) if turn and turn.swaps else size
+        faces = self.verifier.align_faces(request.image, "image", every=True)
+        results = [_face(face, request.crops) for face in faces]
+        return schema.DetectResult(width, height, results, self._model, schema.VERIFY_SCHEMA)
+
+    def embed(self, request: schema.EmbedRequest) -> schema.EmbedResult:
+        """Embed the most prominent face of each photo."""
+        faces = [self._face(photo, f"image {number}") for number, photo in enumerate(request.image)]
+        rows = self.verifier.scorer.embed(np.stack([face.crop for face in faces]))
+        return schema.EmbedResult(
+            rows.tolist(), [_face(face) for face in faces], self._model, schema.VERIFY_SCHEMA
+        )
+
+    def people(self) -> schema.PeopleResult:
+        """List the people of the gallery."""
+        people = [
+            schema.PersonResult(one.name, one.photos, _iso(one.added) or "", _iso(one.expires))
+            for one in self._known().people()
+        ]
+        return schema.PeopleResult(people, schema.GALLERY_SCHEMA)
+
+    def enrol(self, request: schema.EnrolRequest) -> schema.EnrolResult:
+        """Enrol photos of one person."""
+        gallery = self._changed()
+        enrolment = gallery.add(
+            request.name, request.photo, request.forget_after, request.any_quality
+        )
+        people = gallery.people()
+        counts = {"people": len(people), "photos": sum(one.photos for one in people)}
+        values = {**enrolment.to_json(), **counts, "schema": schema.GALLERY_SCHEMA}
+        return msgspec.convert(values, schema.EnrolResult)
+
+    def forget(self, request: schema.ForgetRequest) -> schema.ForgetResult:
+        """Remove a person from the gallery for good."""
+        photos = self._changed().remove(request.name)
+        return schema.ForgetResult(request.name, photos, schema.GALLERY_SCHEMA)
+
+    def identify(self, request: schema.IdentifyRequest) -> schema.IdentifyResult:
+        """Find out who of the gallery a photo shows."""
+        found = self._known().identify(
+            request.image, request.max_fpir, request.threshold, request.top
+        )
+        values = {**found.to_json(), "model": self._model, "schema": schema.GALLERY_SCHEMA}
+        if request.describe:
+            values["description"] = found.rows()
+        return msgspec.convert(values, schema.IdentifyResult)
+
+    def ready(self) -> schema.StatusResult:
+        """Raise BadData if the gallery cannot be read."""
+        if self._gallery is not None:
+            self._gallery.store.version()
+        return schema.StatusResult("ready")
+
+    def _known(self) -> Gallery:
+        if self._gallery is None:
+            raise RequestProblem(
+                404, "no_gallery", "this server has no gallery; start it with --gallery FILE"
+            )
+        return self._gallery
+
+    def _changed(self) -> Gallery:
+        gallery = self._known()
+        if not self._writable:
+            raise RequestProblem(
+                403, "read_only", "this server may only read its gallery; enrol people elsewhere"
+            )
+        return gallery
+
+    def _point(self, request: schema.Options) -> OperatingPoint:
+        check_prior(request.prior)
+        wishes = (request.threshold, request.max_fmr, request.balanced)
+        if wishes == (None, None, False):
+            return self._default_point
+        return self.verifier.operating_point(*wishes)
+
+    def _face(self, photo: bytes, name: str, position: int | None = None) -> AlignedFace:
+        """Return the most prominent face, or the one at a position of `detect`'s answer."""
+        faces = self.verifier.align_faces(photo, name, every=position is not None)
+        if position is not None and position >= len(faces):
+            raise BadConfig(
+                f"{name}: face {position} is asked for, but the photo has faces 0 to "
+                f"{len(faces) - 1}"
+            )
+        return faces[position or 0]
+
+    @cached_property
+    def _width(self) -> int:
+        """Numbers in an embedding; raises BadBundle for a network that has none."""
+        side = self.verifier.bundle.framing.crop_px
+        noise = np.arange(3 * side * side).astype(np.uint8).reshape(1, side, side, 3)
+        return self.verifier.scorer.embed(noise).shape[1]
+
+    def _vector(self, values: list[float], name: str) -> Any:
+        vector = np.array(values, np.float32)
+        if len(vector) != self._width:
+            raise BadData(f"{name}: {len(vector)} numbers, but embeddings have {self._width}")
+        unit = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
+        length = float(np.linalg.norm(vector))
+        if not np.isfinite(length) or (unit and abs(length - 1) > UNIT):
+            raise BadData(f"{name}: its length is {length:.4g}, not 1; send /v1/embed's numbers")
+        return vector
+
+    def _verdict(self, verdict: Verdict, describe: bool) -> schema.VerifyResult:
+        values = {**verdict.to_json(), **verdict.point.to_json()}
+        values |= {"model": self._model, "schema": schema.VERIFY_SCHEMA}
+        if describe:
+            values["description"] = verdict_rows(verdict)
+        return msgspec.convert(values, schema.VerifyResult)
+
+
+def _face(face: AlignedFace, crop: bool = False) -> schema.FaceResult:
+    values = {**face.to_json(), "description": face.describe()}
+    if crop:
+        buffer = io.BytesIO()
+        Image.fromarray(face.crop).save(buffer, "PNG")
+        values["crop"] = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    return msgspec.convert(values, schema.FaceResult)
+
+
+def _iso(date: datetime | None) -> str | None:
+    return None if date is None else date.isoformat(timespec="seconds")
