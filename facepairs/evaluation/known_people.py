@@ -30,11 +30,11 @@ def known_in_selection(
     Raises:
         BadData: There are such pairs, although the pairs are those of a protocol.
     """
-    if not isinstance(model, Bundle):
-        return None, [_unknown_training(str(model.network_path))]
     known, person = model.knows(list(selection.index.people)), selection.index.person_of
     pairs = selection.pairs
     count = int((known[person[pairs.left]] | known[person[pairs.right]]).sum())
+    if not isinstance(model, Bundle) and (not count or selection.protocol == "view2"):
+        return None, [_unknown_training(path)]  # View 2 uses none of its thresholds
     return _judge(count, len(pairs), path, selection.protocol)
 
 

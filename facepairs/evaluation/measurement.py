@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -35,6 +36,9 @@ from facepairs.images.crop import CropSpec
 from facepairs.support.words import counted
 from facepairs.verification.loading import Model
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
+
+if TYPE_CHECKING:
+    import pandas
 
 OWN_PROBABILITY = "the verifier's own"
 REFITTED = "fitted here, for each part of the pairs on the other parts"
@@ -112,6 +116,12 @@ class Measurement:
     origin: Origin = field(default_factory=Origin)
     provenance: Provenance | None = None
     warnings: Sequence[str] = ()
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return the pairs as a pandas DataFrame; raises MissingExtra without pandas."""
+        from facepairs.evaluation.notebook import pairs_frame
+
+        return pairs_frame(self)
 
     def take(self, order: Ints) -> "Measurement":
         """Return the same measurement with its pairs in another order, int64[N]."""
@@ -201,8 +211,8 @@ def measure_model(
 
     Args:
         source: Name and path of the model.
-        model: Its threshold and calibration are used where it has them, its threshold never on
-            View 2; otherwise parts of the pairs set them for the others.
+        model: Its threshold and calibration are used where it has them, but not on View 2;
+            otherwise parts of the pairs set them for the others.
         selection: The pairs.
         scored: Their scores.
         known_pairs: How many of them show people that the model knows; None where not known.
@@ -226,7 +236,7 @@ def measure_model(
         scores,
         selection.source,
         replace(decided, is_default=decided.threshold is not None and point.name == BALANCED),
-        model.calibration,
+        from_model.calibration if from_model else None,
         _promises(from_model, scores.score) if from_model else [],
         groups=groups,
     )
@@ -244,8 +254,10 @@ def measure_model(
     made_by = provenance_of(
         model, source.path, selection.source, point, protocol=selection.protocol or None
     )
-    if from_model is None:  # its own threshold decides nothing on View 2
-        made_by = msgspec.structs.replace(made_by, threshold=None, balanced_threshold=None)
+    if from_model is None:  # nothing of its own decides on View 2
+        made_by = msgspec.structs.replace(
+            made_by, threshold=None, balanced_threshold=None, calibration=None
+        )
     return replace(
         measured,
         summary=summary,

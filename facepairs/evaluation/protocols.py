@@ -19,6 +19,7 @@ from facepairs.verification.loading import Model
 
 HELDOUT_PAIRS = 6_000
 HELDOUT_SEED = 0
+OUTSIDE_LABELS = "labelled outside data"
 PROTOCOLS = ("heldout", "view1")
 LISTS = {"view1": "View 1, pairsDevTest.txt", "view2": "View 2, pairs.txt"}
 CATEGORIES = {
@@ -132,13 +133,15 @@ def _all(people: int) -> str:
 
 
 def category_of(model: Model, selection: PairSelection) -> str | None:
-    """Return LFW's category of a bundle that was trained for the protocol of the pairs, or None.
+    """Return LFW's category of a verifier, where it is known for the protocol of the pairs.
 
-    It is not known of external embedders, nor of a training that began from another bundle.
+    It is not known of a training that began from another bundle, nor of external embedders whose
+    TOML does not say on what they were trained.
     """
-    if not isinstance(model, Bundle) or model.training.init is not None:
+    if selection.protocol not in LISTS:
         return None
-    trained_under = model.training.protocol
-    if selection.protocol not in LISTS or trained_under != selection.protocol:
+    if not isinstance(model, Bundle):
+        return OUTSIDE_LABELS if model.training_data else None
+    if model.training.init is not None or model.training.protocol != selection.protocol:
         return None
     return CATEGORIES.get(model.alignment)

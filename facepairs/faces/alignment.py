@@ -86,13 +86,15 @@ def fit_similarities(landmarks: npt.NDArray[np.floating]) -> Points:
     Returns:
         float64[N, 2, 3]: matrix and offset of each map.
     """
-    cos, sin, x, y = _fit(*landmarks.astype(np.float64).transpose(2, 1, 0), _FRAME)
+    xs, ys = landmarks.astype(np.float64).transpose(2, 1, 0)
+    cos, sin, x, y = _fit(xs, ys, _FRAME)
     maps: Points = np.stack([cos, -sin, x, sin, cos, y], axis=1).reshape(-1, 2, 3)
     return maps
 
 
 def _similarity(landmarks: Points, target: _Target) -> Similarity:
-    cos, sin, x, y = _fit(*landmarks.T.tolist(), target)
+    xs, ys = landmarks.T.tolist()
+    cos, sin, x, y = _fit(xs, ys, target)
     return Similarity(np.array([(cos, -sin), (sin, cos)]), np.array([x, y]))
 
 

@@ -1,7 +1,6 @@
 """What names a person, and what tells models with different embeddings apart."""
 
 import hashlib
-import json
 import unicodedata
 from dataclasses import dataclass
 
@@ -53,11 +52,6 @@ def identify_model(model: Model, width: int) -> ModelIdentity:
     if isinstance(model, Bundle):
         sha256 = model.files[model.network.file].sha256
     else:
-        from facepairs.verification.embedders.embedder import EmbedderToml
-
-        other = "file name sha256 threshold calibration measured licence trained_on".split()
-        fields = [name for name in EmbedderToml.__struct_fields__ if name not in other]
-        settings = json.dumps([getattr(model, name) for name in fields])
-        parts = f"{file_sha256(model.network_path)} {settings}"
+        parts = f"{file_sha256(model.network_path)} {model.embedding_settings}"
         sha256 = hashlib.sha256(parts.encode()).hexdigest()
     return ModelIdentity(sha256, model.model, model.alignment, width)

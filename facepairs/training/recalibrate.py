@@ -1,4 +1,4 @@
-"""`calibrate`: fit a bundle's probability and thresholds to other people; its weights stay."""
+"""`calibrate`: fit a verifier's probability and thresholds to other people; its weights stay."""
 
 import time
 from dataclasses import dataclass, replace
@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.error_table import GroupErrors
+from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.error_table import ErrorTable, GroupErrors
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.operating_point import OperatingPoint, operating_point
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
@@ -23,10 +24,10 @@ from facepairs.errors import BadConfig, BadImage, NotEnough
 from facepairs.evaluation.evaluate import SKIP_ADVICE
 from facepairs.evaluation.metrics.calibration import (
     FittedCalibration,
-    calibrate,
     compare_calibrations,
     lookalikes,
 )
+from facepairs.evaluation.metrics.calibration import calibrate as fit_calibration
 from facepairs.evaluation.metrics.error_table import errors_by_group
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
@@ -35,10 +36,14 @@ from facepairs.evaluation.pair_scores import (
     describe_unusable,
     score_pairs,
 )
+from facepairs.support.extras import require_extras
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted
-from facepairs.verification.loading import describe_scoring
+from facepairs.verification.embedders import writer as embedders
+from facepairs.verification.embedders.embedder import ExternalEmbedder
+from facepairs.verification.embedders.measured import Measured, read_measured
+from facepairs.verification.loading import Model, describe_scoring, open_model
 from facepairs.verification.verifier import Verifier
 
 PAIRS = 6_000
@@ -90,18 +95,19 @@ class RecalibrationSummary:
 class Recalibration:
     """The bundle written, its figures, and notes for the user."""
 
-    bundle: Bundle
+    bundle: Model
     summary: RecalibrationSummary
     notes: list[str]
 
 
-def recalibrate(
-    path: Path | str,
-    data: Path,
-    out: Path,
-    pairs_csv: Path | None = None,
+def calibrate(
+    bundle: Path | str,
+    data: Path | str,
+    out: Path | str,
+    pairs: Path | str | None = None,
+    *,
     skip_bad: bool = False,
-    groups_csv: Path | None = None,
+    groups: Path | str | None = None,
     progress: ProgressFactory = ignore_phases,
 ) -> Recalibration:
     """Score pairs of other people with a bundle, and write it again with their calibration.
@@ -112,14 +118,18 @@ def recalibrate(
     is kept. Results of protocols are removed, because they were measured at the old threshold.
     People that the old bundle knew stay known.
 
+    Examples:
+        >>> calibrated = facepairs.calibrate("default", "photos", "mine")
+        >>> calibrated.summary.operating_point.describe()
+
     Args:
-        path: The bundle, or `default`.
+        bundle: The bundle's folder, the TOML file of an external embedder, or `default`.
         data: Folder of photos, Person_Name/photo.jpg.
         out: Bundle to write.
-        pairs_csv: The pairs; by default up to 3,000 genuine ones, at most ten of each person, are
-            drawn from `data`, and many impostor pairs of the same photos.
+        pairs: CSV file left,right,genuine; by default up to 3,000 genuine pairs, at most ten of
+            each person, are drawn from `data`, and many impostor pairs of the same photos.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
-        groups_csv: Groups of people (CSV person,group) whose errors the model card lists.
+        groups: Groups of people (CSV person,group) whose errors the model card lists.
         progress: Called with the name of the phase.
 
     Raises:
@@ -127,20 +137,23 @@ def recalibrate(
         NotEnough: There are too few people or pairs (`data.minimums`).
         BadConfig: `out` is the bundle itself or lies in `data`.
         BadRun: Another process writes `out`.
-        BadBundle: The bundle cannot be opened, or `out` is something else than a bundle.
+        BadBundle: The verifier cannot be opened, or `out` is something else than such a one.
         BadData: The folder, the pairs or the groups cannot be read, or `out` cannot be written.
+        MissingExtra: The packages for training are not installed.
     """
-    bundle = Bundle.open(path)
-    if out.resolve() == bundle.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
+    require_extras(["train"], "facepairs.calibrate")
+    old, data, out = open_model(bundle), Path(data), Path(out)
+    if out.resolve() == old.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} is the bundle itself or lies in the photos; choose another --out")
-    check_replaceable(out)
-    groups = read_groups(groups_csv) if groups_csv else None
+    (check_replaceable if isinstance(old, Bundle) else embedders.check_replaceable)(out)
+    people_groups = read_groups(Path(groups)) if groups else None
+    file = Path(pairs) if pairs else None
     with held(lock_beside(out), out):
-        return _recalibrate(bundle, data, out, pairs_csv, skip_bad, groups, progress)
+        return _calibrate(old, data, out, file, skip_bad, people_groups, progress)
 
 
-def _recalibrate(
-    bundle: Bundle,
+def _calibrate(
+    bundle: Model,
     data: Path,
     out: Path,
     pairs_csv: Path | None,
@@ -164,7 +177,7 @@ def _recalibrate(
             raise BadImage(f"{problem}; {SKIP_ADVICE}")
         notes.append(f"unusable photos left out: {problem}")
         _check_enough(index, scored.pairs, pairs_csv, notes)
-    fitted = calibrate(
+    fitted = fit_calibration(
         scored.pairs.genuine,
         scored.score,
         cluster=scored.cluster,
@@ -173,18 +186,28 @@ def _recalibrate(
         measured_on=f"{counted(len(scored.names), 'person', 'people')} of {data.name}",
     )
     is_new = not bundle.knows(scored.names).any()
-    # A bundle without measured errors gets those of these people in any case.
+    former = bundle.calibration
+    # A verifier without measured errors gets those of these people in any case.
     can_keep = is_new and bundle.errors is not None
-    kept_former = can_keep and not _is_better(fitted, bundle, scored)
+    kept_former = can_keep and former is not None and not _is_better(former, scored)
     ece = fitted.calibration.ece
     if kept_former:
-        ece = _former_ece(bundle, scored)
+        assert former is not None
+        ece = _former_ece(former, scored)
         if groups:
             notes.append(
                 "errors by group are not written, because the former calibration is kept; for them "
                 f"run: facepairs evaluate {out} {data} --groups {groups.path}"
             )
-    new = _write(bundle, out, fitted, scored, groups, kept_former)
+    table = fitted.errors
+    if groups:
+        table = msgspec.structs.replace(table, groups=_group_errors(groups, fitted, scored))
+    new: Model
+    if isinstance(bundle, Bundle):
+        new = _write_bundle(bundle, out, fitted, scored, table, kept_former)
+    else:
+        new = _write_embedder(bundle, out, fitted, scored, table, kept_former)
+    assert new.threshold is not None
     summary = RecalibrationSummary(
         out=str(out),
         people=len(scored.names),
@@ -193,7 +216,7 @@ def _recalibrate(
         people_left_out=int(trained.sum()),
         photos_left_out=len(errors),
         kept_former=kept_former,
-        former=_former(bundle, fitted) if is_new else None,
+        former=_former(bundle, fitted) if is_new and former is not None else None,
         operating_point=operating_point(new),
         threshold=new.threshold,
         ece=ece,
@@ -201,12 +224,12 @@ def _recalibrate(
     return Recalibration(new, summary, notes)
 
 
-def _write(
+def _write_bundle(
     bundle: Bundle,
     out: Path,
     fitted: FittedCalibration,
     scored: ScoredPairs,
-    groups: PeopleGroups | None,
+    errors: ErrorTable,
     kept_former: bool,
 ) -> Bundle:
     """Write the bundle with the new calibration, or with the former one."""
@@ -223,11 +246,36 @@ def _write(
             "from_network_sha256": bundle.files[bundle.network.file].sha256,
         },
     }
-    errors = fitted.errors
-    if groups:
-        errors = msgspec.structs.replace(errors, groups=_group_errors(groups, fitted, scored))
     identities = Identities.of((), scored.names).union(bundle.identities)
     return rewrite_bundle(bundle, out, changes, identities, errors)
+
+
+def _write_embedder(
+    model: ExternalEmbedder,
+    out: Path,
+    fitted: FittedCalibration,
+    scored: ScoredPairs,
+    errors: ErrorTable,
+    kept_former: bool,
+) -> ExternalEmbedder:
+    """Write the embedder with the new calibration, or with the former one."""
+    if kept_former and model.measured:
+        return embedders.write_embedder(model, out, read_measured(model.folder / model.measured))
+    people = Identities.of((), scored.names).union(model.identities).calibration
+    return embedders.write_embedder(model, out, measured_of(fitted, errors, people))
+
+
+def measured_of(fitted: FittedCalibration, errors: ErrorTable, people: frozenset[str]) -> Measured:
+    """Return what is written beside an external embedder; `people` are hashes."""
+    return Measured(
+        calibration=fitted.calibration,
+        threshold=fitted.threshold,
+        threshold_source=fitted.threshold_source,
+        thresholds=tuple(fitted.thresholds),
+        operating_point=fitted.operating_point,
+        errors=errors,
+        people=people,
+    )
 
 
 def _group_errors(
@@ -239,29 +287,28 @@ def _group_errors(
     return tuple(errors_by_group(pairs, scored.pairs.genuine, accepted, scored.people))
 
 
-def _former(bundle: Bundle, fitted: FittedCalibration) -> OperatingPoint:
-    """Return the bundle's operating point with its errors on the new pairs."""
+def _former(bundle: Model, fitted: FittedCalibration) -> OperatingPoint | None:
+    """Return the operating point before with its errors on the new pairs; None without one."""
     point = operating_point(bundle)
-    assert point.threshold is not None
+    if point.threshold is None:
+        return None
     errors = fitted.errors.at(point.threshold)
     return replace(point, errors=errors, measured_on=fitted.errors.measured_on)
 
 
-def _former_ece(bundle: Bundle, scored: ScoredPairs) -> float:
-    """Return the error of the bundle's calibration on pairs that it was not fitted to."""
-    genuine, probability = scored.pairs.genuine, bundle.calibration.probability(scored.score)
+def _former_ece(former: Calibration, scored: ScoredPairs) -> float:
+    """Return the error of the former calibration on pairs that it was not fitted to."""
+    genuine, probability = scored.pairs.genuine, former.probability(scored.score)
     return expected_calibration_error(genuine, probability, lookalikes(genuine, scored.cluster))
 
 
-def _is_better(fitted: FittedCalibration, bundle: Bundle, scored: ScoredPairs) -> bool:
-    """Whether a calibration of some people is better on others than the bundle's own.
+def _is_better(former: Calibration, scored: ScoredPairs) -> bool:
+    """Whether a calibration of some people is better on others than the former one.
 
     True also where there are too few people to tell.
     """
     alike = lookalikes(scored.pairs.genuine, scored.cluster)
-    losses = compare_calibrations(
-        bundle.calibration, scored.pairs.genuine, scored.score, scored.people, alike
-    )
+    losses = compare_calibrations(former, scored.pairs.genuine, scored.score, scored.people, alike)
     return losses is None or losses.new < losses.former
 
 

@@ -161,9 +161,6 @@ class Scorer(ABC):
     def _embed_batch(self, crops: Crop) -> ScoreArray:
         """Embed crops in one call of the network."""
 
-    def _misfit(self, problem: str) -> BadBundle:
-        return BadBundle(f"{self._session.path}: {problem}")
-
     def _check_crops(self, crops: Crop) -> None:
         side = self._crop_px
         if crops.dtype != np.uint8 or crops.ndim != 4 or crops.shape[1:] != (side, side, 3):

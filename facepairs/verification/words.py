@@ -1,9 +1,8 @@
 """A verdict in rows of text, for the command line and the web page."""
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import DEFAULT
 from facepairs.bundles.operating_point import OperatingPoint
-from facepairs.verification.loading import Model
+from facepairs.verification.loading import DLIB, Model
 from facepairs.verification.verdict import NOT_CONFIRMED, Verdict
 
 Rows = list[tuple[str, str]]
@@ -33,11 +32,9 @@ def error_rows(point: OperatingPoint) -> Rows:
 
 def source_note(model: Model, name: str) -> str:
     """Return how to measure errors on one's own photos; "" where they are."""
-    if model.errors is None and not isinstance(model, Bundle):
-        return f"note: errors are not known; on your photos run: facepairs evaluate {name} photos/"
-    if model.errors is not None and name != DEFAULT:
+    if model.errors is not None and name not in (DEFAULT, DLIB):
         return ""
-    known = "are not known for this bundle" if model.errors is None else "were measured on LFW"
+    known = "are not known for this model" if model.errors is None else "were measured on LFW"
     calibrate = f"facepairs calibrate {name} photos/ --out mine"
     return f"note: errors {known}; on your photos run: {calibrate}"
 

@@ -63,7 +63,7 @@ def test_json_always_has_the_errors(known, older, drawn):
 def test_an_older_bundle_says_that_its_errors_are_unknown(older, drawn):
     done = verify(*drawn[:2], "--bundle", older)
     assert "errors       unknown: " in done.stdout
-    assert f"not known for this bundle; on your photos run: facepairs calibrate {older}" in (
+    assert f"not known for this model; on your photos run: facepairs calibrate {older}" in (
         done.stderr
     )
 

@@ -29,7 +29,7 @@ Optional keys:
     calibration = { scale = 12.0, offset = -3.4 }  # logistic, score to probability
     measured = "measured.json" # both, with thresholds and errors, from `facepairs calibrate`
     licence = "Apache-2.0"     # of the weights, and on what they were trained: for reports
-    trained_on = "MS1MV3: 5.2 million photos from the web"
+    training_data = "MS1MV3: 5.2 million photos from the web"
 
 A threshold or calibration holds for one way of cropping only, so `align` is required beside them.
 A file that ends in `.dat` is dlib's network, see `dlib_model`.
@@ -39,6 +39,7 @@ without a calibration no probability.
 """
 
 import hashlib
+import json
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +124,7 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calibration: Calibration | None = None
     measured: Text | None = None
     licence: Text | None = None
-    trained_on: Text | None = None
+    training_data: Text | None = None
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,14 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         return self.path.parent
 
     @property
+    def embedding_settings(self) -> str:
+        """The keys, as JSON, that decide what the embedding of a photo is."""
+        other = {"file", "name", "sha256", "threshold", "calibration", "measured"}
+        other |= {"licence", "training_data"}
+        fields = [name for name in EmbedderToml.__struct_fields__ if name not in other]
+        return json.dumps([getattr(self, name) for name in fields])
+
+    @property
     def is_packaged(self) -> bool:
         """Whether the TOML comes with facepairs."""
         return self.folder.parent == Path(__file__).parent
@@ -230,7 +239,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         """
         return hashed_in(names, self.identities.calibration)
 
-    def trained_on_people(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    def trained_on(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return bool[N], all False: the people of the training are unknown."""
         return np.zeros(len(names), np.bool_)
 

@@ -1,0 +1,37 @@
+"""Writing an external embedder with what was measured of it: whole or not at all."""
+
+import shutil
+from pathlib import Path
+
+from facepairs.errors import BadBundle
+from facepairs.support.atomic import atomic_folder
+from facepairs.support.places import check_output_folder
+from facepairs.verification.embedders.embedder import ExternalEmbedder, read_toml
+from facepairs.verification.embedders.measured import MEASURED, Measured
+from facepairs.verification.loading import EMBEDDER, is_embedder
+
+
+def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> ExternalEmbedder:
+    """Write a folder with the embedder's network, its TOML and `measured.json`, and open it.
+
+    Raises:
+        BadBundle: `out` is something else than such a folder.
+        BadData: `out` cannot be written.
+    """
+    import tomli_w
+
+    check_replaceable(out)
+    values = read_toml(model.path)
+    for key in ("threshold", "calibration"):
+        values.pop(key, None)
+    values |= {"name": model.model, "align": model.align, "measured": MEASURED}
+    with atomic_folder(out) as folder:
+        shutil.copyfile(model.network_path, folder / model.file)
+        (folder / EMBEDDER).write_text(tomli_w.dumps(values), encoding="utf-8")
+        (folder / MEASURED).write_bytes(measured.to_bytes())
+    return ExternalEmbedder.open(out)
+
+
+def check_replaceable(out: Path) -> None:
+    """Raise BadBundle unless `out` is an external embedder, an empty folder, or does not exist."""
+    check_output_folder(out, "an embedder", is_embedder, error=BadBundle)
