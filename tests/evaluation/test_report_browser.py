@@ -4,25 +4,19 @@ Needs Chromium and its driver; skipped with a message where they are missing.
 """
 
 import io
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from chromium import DESKTOP, PHONE, open_chromium, set_network, set_screen
 from invented_scores import draw_photos, invented, write_method
 from PIL import Image
 
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.evaluation.report.write import write_reports
 
-ARGUMENTS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-quic"),
-    "--hide-scrollbars",
-)
-PHONE, DESKTOP = (390, 844, True), (1280, 900, False)
 FIGURES = """
 return [...document.querySelectorAll("figure > svg")].map(svg => {
   const box = svg.getBoundingClientRect();
@@ -37,21 +31,8 @@ return [...document.querySelectorAll("figure > svg")].map(svg => {
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory) -> Iterator[Any]:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    driver = shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("needs a browser: install chromium and chromium-driver")
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    profile = tmp_path_factory.mktemp("profile")
-    for argument in (*ARGUMENTS, f"--user-data-dir={profile}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(executable_path=driver)
-    found = webdriver.Chrome(options=options, service=service)
-    yield found
-    found.quit()
+    with open_chromium(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +58,8 @@ def show(
     unfolded: bool = True,
 ) -> None:
     """Open the page on a screen, without network, so that loading anything is an error."""
-    width, height, mobile = screen
-    browser.execute_cdp_cmd("Network.enable", {})
-    offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-    browser.execute_cdp_cmd("Network.emulateNetworkConditions", offline)
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    set_network(browser, offline=True)
+    set_screen(browser, screen, scheme)
     browser.get(page.as_uri())
     if unfolded:
         browser.execute_script(
