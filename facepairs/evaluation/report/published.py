@@ -33,6 +33,7 @@ PUBLISHED = (
     Published("High-dimensional LBP", 0.9318, LABEL_FREE, "Chen et al., CVPR 2013"),
     Published("MDML-DCPs", 0.9558, LABEL_FREE, "Ding et al., TPAMI 2016"),
     Published("MRF-Fusion-CSKDA", 0.9589, ONLY_LFW, "Arashloo and Kittler, TIFS 2014"),
+    Published("dlib", 0.9938, LABELLED, "King, README of dlib-models, 2017"),
     Published("MobileFaceNet", 0.9955, LABELLED, "Chen et al., CCBR 2018"),
 )
 BASELINES = (
