@@ -25,7 +25,6 @@ from facepairs.support.words import counted
 if TYPE_CHECKING:
     from facepairs.gallery.enrol import Enrolment
     from facepairs.gallery.gallery import Gallery as OpenGallery
-    from facepairs.gallery.identification import Identification
     from facepairs.verification.verifier import Verifier
 
 app = typer.Typer(
@@ -164,7 +163,7 @@ def identify(
         for hint in found.face.hints:
             log(f"warning: {path}: {hint.text}")
         values = {"photo": photo, "gallery": str(gallery), "model": bundle, "schema": SCHEMA}
-        print_result(json, {**found.to_json(), **values}, _identification_rows(found))
+        print_result(json, {**found.to_json(), **values}, found.rows())
         if not json:
             print()
             table = [
@@ -174,18 +173,6 @@ def identify(
             print_rows([["rank", "score", "match", "name"], *table])
         _note_source(known.verifier, json)
     raise typer.Exit(EXIT_CODES[found.known])
-
-
-def _identification_rows(found: "Identification") -> verify_output.Rows:
-    point = found.point
-    threshold = "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"
-    return [
-        ("person", found.words),
-        ("errors", found.describe_errors()),
-        ("threshold", threshold),
-        ("gallery", found.describe_size()),
-        ("photo", found.face.describe()),
-    ]
 
 
 @app.command(epilog="Example: facepairs gallery verify-as known.gallery Ann photo.jpg")

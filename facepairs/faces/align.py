@@ -38,6 +38,7 @@ class AlignedFace:
         to_crop: Map from the upright photo to the crop; None without a face.
         faces: Number of faces found, None where nobody looked for them.
         hints: What makes the photo hard to judge.
+        number: Which of the photo's faces it is, from 1 for the most prominent.
     """
 
     crop: Crop
@@ -45,13 +46,15 @@ class AlignedFace:
     to_crop: Similarity | None = None
     faces: int | None = None
     hints: tuple[Hint, ...] = ()
+    number: int = 1
 
-    def describe(self, chosen: str = "the most prominent") -> str:
-        """Return in words what the network sees; `chosen` says which of several faces this is."""
+    def describe(self, chosen: str = "") -> str:
+        """Return in words what the network sees; `chosen` says why this one of several faces."""
         if self.face is None:
             return "the whole image"
         side, roll_deg = round(self.face.side_px), self.face.roll_deg
         turned = f", turned by {abs(roll_deg):.0f} degrees" if abs(roll_deg) >= LEVEL_DEG else ""
+        chosen = chosen or (f"number {self.number}" if self.number > 1 else "the most prominent")
         others = f", {chosen} of {self.faces}" if (self.faces or 0) > 1 else ""
         return f"face of {side} x {side} pixels{turned}{others}"
 
@@ -116,7 +119,10 @@ def align_faces(
     photo = open_photo(source, name)
     found = search_photo(photo, every)
     chosen = usable_faces(found, photo.name)[: None if every else 1]
-    return [_align(photo, spec, face, len(found), hints) for face in chosen]
+    return [
+        _align(photo, spec, face, len(found), hints, number)
+        for number, face in enumerate(chosen, 1)
+    ]
 
 
 def align_and_keep(photo: Photo, spec: CropSpec, hints: bool = False) -> AlignedFace:
@@ -173,11 +179,13 @@ def unaligned_face(photo: Photo, spec: CropSpec, hints: bool = True) -> AlignedF
     return AlignedFace(crop, hints=(*photo_hints(crop, side_px), UNALIGNED) if hints else ())
 
 
-def _align(photo: Photo, spec: CropSpec, face: Face, faces: int, hints: bool) -> AlignedFace:
+def _align(
+    photo: Photo, spec: CropSpec, face: Face, faces: int, hints: bool, number: int = 1
+) -> AlignedFace:
     if isinstance(spec, TemplateSpec):
         to_square = spec.fit(face.landmarks)
     else:
         to_square = to_crop(face.to_frame, spec)
     crop = warp_photo(photo, to_square, spec.crop_px)
     found = photo_hints(crop, spec.crop_px / to_square.scale, face) if hints else ()
-    return AlignedFace(crop, face, to_square, faces, found)
+    return AlignedFace(crop, face, to_square, faces, found, number)

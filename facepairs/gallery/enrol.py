@@ -76,6 +76,18 @@ class Enrolment:
         return {**vars(self), **lists}
 
 
+class Photo(NamedTuple):
+    """A photo to enrol: whose it is, what messages call it, and its file or content.
+
+    `position` is that of a face, see `Verifier.align_face`.
+    """
+
+    person: str
+    name: str
+    source: Path | bytes
+    position: int | None = None
+
+
 class ReadPhoto(NamedTuple):
     """A photo after it was read: with a problem, or with its embedding (or known before)."""
 
@@ -101,11 +113,11 @@ class PhotoReader:
     is_known: Callable[[bytes], object]
     any_quality: bool = False
 
-    def __call__(self, photos: Sequence[tuple[str, Path]]) -> list[ReadPhoto]:
-        """Return what was read of each photo, given by person and path."""
+    def __call__(self, photos: Sequence[Photo]) -> list[ReadPhoto]:
+        """Return what was read of each photo."""
         read, faces = [], []
-        for person, path in photos:
-            result, face = self._read(person, path)
+        for photo in photos:
+            result, face = self._read(photo)
             read.append(result)
             faces.append(face)
         crops = [face.crop for face in faces if face]
@@ -115,32 +127,35 @@ class PhotoReader:
             for result, face in zip(read, faces, strict=True)
         ]
 
-    def _read(self, person: str, path: Path) -> tuple[ReadPhoto, AlignedFace | None]:
+    def _read(self, photo: Photo) -> tuple[ReadPhoto, AlignedFace | None]:
         """Return the photo, and its face if it is to be embedded."""
-        result = ReadPhoto(person, str(path))
+        person, name, source, position = photo
+        result = ReadPhoto(person, name)
         try:
-            data = read_checked(path, read_image_file, str(path))
+            data = source
+            if not isinstance(source, bytes):
+                data = read_checked(source, read_image_file, name)
             result = result._replace(digest=hashlib.sha256(data).digest())
             if self.is_known(result.digest):
                 return result, None
             # Not the cache of faces, which would remember a person after their removal.
-            face = self.verifier.align_faces(data, str(path))[0]
+            face = self.verifier.align_face(data, name, position)
         except BadImage as error:
             return result._replace(problem=str(error)), None
         poor = [hint.text for hint in face.hints if hint.kind in POOR]
         if poor and not self.any_quality:
-            return result._replace(problem=f"{path}: {'; '.join(poor)}; use a better photo"), None
+            return result._replace(problem=f"{name}: {'; '.join(poor)}; use a better photo"), None
         return result, face
 
 
 def enrol(
     gallery: "Gallery",
-    photos: Sequence[tuple[str, Path]],
+    photos: Sequence[Photo],
     forget_after: float | None,
     any_quality: bool,
     progress: ProgressCallback = ignore_progress,
 ) -> Enrolment:
-    """Enrol photos, given by person and path, batch by batch; see `Gallery.add_folder`."""
+    """Enrol photos batch by batch; see `Gallery.add_folder`."""
     if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
         raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
     enrolment, done = Enrolment(), 0

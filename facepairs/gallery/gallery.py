@@ -1,5 +1,6 @@
 """`Gallery`: enrol people once, then ask who a photo shows."""
 
+import hashlib
 import os
 import threading
 from collections.abc import Iterable, Sequence
@@ -13,7 +14,7 @@ from facepairs.bundles.operating_point import OperatingPoint, identification_poi
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadData
 from facepairs.faces.align import AlignedFace
-from facepairs.gallery.enrol import DEFAULT_FPIR, Enrolment, enrol
+from facepairs.gallery.enrol import DEFAULT_FPIR, Enrolment, Photo, enrol
 from facepairs.gallery.identification import Candidate, Identification
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
 from facepairs.gallery.store import GalleryStore, Person, now_s
@@ -120,27 +121,36 @@ class Gallery:
     def add(
         self,
         name: str,
-        photos: Sequence[Path | str],
+        photos: Sequence[Path | str | bytes],
         forget_after: float | None = None,
         any_quality: bool = False,
+        position: int | None = None,
     ) -> Enrolment:
         """Enrol photos of one person, who may be new; one that is enrolled already is skipped.
 
         Args:
             name: Of the person.
-            photos: Image files; of several faces, the most prominent is enrolled.
+            photos: Image files or their content; of several faces, the most prominent is enrolled.
             forget_after: Days after which they expire; None for never.
             any_quality: Also take photos that are dark, blurred, or otherwise hard to judge.
+            position: Of another face, see `Verifier.align_face`.
 
         Returns:
-            What became of the photos; those that cannot be used are listed, not raised.
+            What became of the photos; those that cannot be used are listed, not raised. A content
+            is called by its place: `photo 1` for the first.
 
         Raises:
-            BadConfig: The name is empty or not printable, or `forget_after` is not above 0.
+            BadConfig: The name is empty or not printable, `forget_after` is not above 0, or there
+                is no face at the position.
             BadData: The file cannot be written.
         """
         name = clean_name(name)
-        named = [(name, Path(photo)) for photo in photos]
+        named = [
+            Photo(name, f"photo {number}", photo, position)
+            if isinstance(photo, bytes)
+            else Photo(name, str(photo), Path(photo), position)
+            for number, photo in enumerate(photos, 1)
+        ]
         return enrol(self, named, forget_after, any_quality)
 
     def add_folder(
@@ -171,7 +181,7 @@ class Gallery:
         index = FaceIndex.scan(folder)
         names = [clean_name(person) for person in index.people]
         photos = [
-            (names[person], path)
+            Photo(names[person], str(path), path)
             for person, path in zip(index.person_of.tolist(), index.paths, strict=True)
         ]
         return enrol(self, photos, forget_after, any_quality, progress)
@@ -182,6 +192,7 @@ class Gallery:
         max_fpir: float | None = None,
         threshold: float | None = None,
         top: int = 5,
+        position: int | None = None,
     ) -> Identification:
         """Find out who of the gallery a photo shows, or that it shows nobody known.
 
@@ -192,13 +203,15 @@ class Gallery:
                 .01. The threshold follows from it, the model's errors and the gallery's size.
             threshold: A score instead.
             top: Number of candidates to return.
+            position: Of another face, see `Verifier.align_face`.
 
         Raises:
             BadImage: The photo cannot be read.
             NoFace: It shows no face.
             TooSmallFace: Its face has too few pixels.
             BadData: The gallery is empty.
-            BadConfig: Both or impossible `max_fpir` and `threshold` are given.
+            BadConfig: Both or impossible `max_fpir` and `threshold` are given, or no face is at the
+                position.
             NotEnough: The model's errors were measured on too few pairs for `max_fpir`.
         """
         if threshold is not None and max_fpir is not None:
@@ -214,10 +227,12 @@ class Gallery:
         else:
             max_fpir = DEFAULT_FPIR if max_fpir is None else max_fpir
             point = identification_point(verifier.bundle, max_fpir, len(vectors))
+        face = verifier.align_face(photo, position=position)
+        same = None
         if isinstance(photo, str | os.PathLike):
-            face, same = self._face_of_file(Path(photo))
-        else:
-            face, same = verifier.align_faces(photo)[0], None
+            same = self.store.owner(bytes.fromhex(file_sha256(Path(photo))))
+        elif isinstance(photo, bytes):
+            same = self.store.owner(hashlib.sha256(photo).digest())
         scores = vectors.best(self._embed(face), self.compare)
         errors = verifier.bundle.errors
         return Identification(
@@ -335,10 +350,6 @@ class Gallery:
     def _embed(self, face: AlignedFace) -> ScoreArray:
         row: ScoreArray = self.verifier.scorer.embed(face.crop[None])[0]
         return row
-
-    def _face_of_file(self, path: Path) -> tuple[AlignedFace, str | None]:
-        face = self.verifier.align_faces(path)[0]
-        return face, self.store.owner(bytes.fromhex(file_sha256(path)))
 
     def _nobody(self, name: str) -> BadData:
         return BadData(

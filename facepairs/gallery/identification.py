@@ -84,6 +84,18 @@ class Identification:
         """Return the size of the gallery in words."""
         return f"{counted(self.people, 'person', 'people')}, {counted(self.photos, 'photo')}"
 
+    def rows(self) -> list[tuple[str, str]]:
+        """Return who it is, and the errors to expect, in rows of text."""
+        point = self.point
+        threshold = "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"
+        return [
+            ("person", self.words),
+            ("errors", self.describe_errors()),
+            ("threshold", threshold),
+            ("gallery", self.describe_size()),
+            ("photo", self.face.describe()),
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict; what is not known is None."""
         expected = self.expected

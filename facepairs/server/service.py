@@ -12,7 +12,7 @@ from PIL import Image
 
 from facepairs.bundles.calibration import check_prior
 from facepairs.bundles.operating_point import OperatingPoint
-from facepairs.errors import BadConfig, BadData, BadImage
+from facepairs.errors import BadData, BadImage
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.gallery import Gallery
 from facepairs.images.orientation import turn_of
@@ -76,8 +76,8 @@ class Service:
     def verify(self, request: schema.VerifyRequest) -> schema.VerifyResult:
         """Compare two photos."""
         point = self._point(request)
-        left = self._face(request.left, "left", request.left_face)
-        right = self._face(request.right, "right", request.right_face)
+        left = self.verifier.align_face(request.left, "left", request.left_face)
+        right = self.verifier.align_face(request.right, "right", request.right_face)
         verdict = self.verifier.compare_aligned([left], [right], point, request.prior)[0]
         return self._verdict(verdict, request.describe)
 
@@ -92,8 +92,8 @@ class Service:
         for number, (left, right) in enumerate(zip(request.left, request.right, strict=True)):
             try:
                 faces = (
-                    self._face(left, f"left photo {number}"),
-                    self._face(right, f"right photo {number}"),
+                    self.verifier.align_face(left, f"left photo {number}"),
+                    self.verifier.align_face(right, f"right photo {number}"),
                 )
             except BadImage as error:
                 detail = schema.ErrorDetail(error.kind, str(error))
@@ -122,7 +122,10 @@ class Service:
 
     def embed(self, request: schema.EmbedRequest) -> schema.EmbedResult:
         """Embed the most prominent face of each photo."""
-        faces = [self._face(photo, f"image {number}") for number, photo in enumerate(request.image)]
+        faces = [
+            self.verifier.align_face(photo, f"image {number}")
+            for number, photo in enumerate(request.image)
+        ]
         rows = self.verifier.scorer.embed(np.stack([face.crop for face in faces]))
         return schema.EmbedResult(
             rows.tolist(), [_face(face) for face in faces], self._model, schema.VERIFY_SCHEMA
@@ -140,7 +143,7 @@ class Service:
         """Enrol photos of one person."""
         gallery = self._changed()
         enrolment = gallery.add(
-            request.name, request.photo, request.forget_after, request.any_quality
+            request.name, request.photo, request.forget_after, request.any_quality, request.face
         )
         people = gallery.people()
         counts = {"people": len(people), "photos": sum(one.photos for one in people)}
@@ -155,7 +158,7 @@ class Service:
     def identify(self, request: schema.IdentifyRequest) -> schema.IdentifyResult:
         """Find out who of the gallery a photo shows."""
         found = self._known().identify(
-            request.image, request.max_fpir, request.threshold, request.top
+            request.image, request.max_fpir, request.threshold, request.top, request.face
         )
         values = {**found.to_json(), "model": self._model, "schema": schema.GALLERY_SCHEMA}
         if request.describe:
@@ -189,16 +192,6 @@ class Service:
         if wishes == (None, None, False):
             return self._default_point
         return self.verifier.operating_point(*wishes)
-
-    def _face(self, photo: bytes, name: str, position: int | None = None) -> AlignedFace:
-        """Return the most prominent face, or the one at a position of `detect`'s answer."""
-        faces = self.verifier.align_faces(photo, name, every=position is not None)
-        if position is not None and position >= len(faces):
-            raise BadConfig(
-                f"{name}: face {position} is asked for, but the photo has faces 0 to "
-                f"{len(faces) - 1}"
-            )
-        return faces[position or 0]
 
     @cached_property
     def _width(self) -> int:

@@ -66,8 +66,8 @@ class Verdict:
 
     @property
     def chosen(self) -> str:
-        """Which of the faces of a photo was compared, in words."""
-        return "the most similar" if self.comparisons > 1 else "the most prominent"
+        """Why these faces of the photos were compared, if not by choice: `the most similar`."""
+        return "the most similar" if self.comparisons > 1 else ""
 
     def describe_probability(self) -> str:
         """Return the probability and its prior in words: `0.970 (at equal priors)`."""
@@ -97,6 +97,15 @@ class Verdict:
         expected_errors = f"errors at this threshold: {self.point.describe()}"
         probability = f"probability {self.describe_probability()}"
         return [*meaning, probability, score, *expected_errors.split("; ")]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: both faces as the network saw them, and the verdict."""
+        from facepairs.support.html import html_image, html_table
+        from facepairs.verification.words import verdict_rows
+
+        faces = [face.crop for face in (self.left, self.right) if face is not None]
+        images = (html_image(crop, side) for crop, side in zip(faces, "AB", strict=False))
+        return " ".join(images) + html_table(verdict_rows(self))
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict: verdict, same, probability, prior, score, and left and right faces.

@@ -107,6 +107,29 @@ class Verifier:
         """
         return self._faces(source, name, every)
 
+    def align_face(
+        self, source: ImageSource, name: str | None = None, position: int | None = None
+    ) -> AlignedFace:
+        """Find and align one face of an image.
+
+        Args:
+            source: As for `align_faces`.
+            name: What messages call the image.
+            position: Its place in the list that `align_faces` returns with `every`; None for the
+                most prominent face.
+
+        Raises:
+            BadConfig: The image has fewer faces.
+            BadImage: As in `align_faces`, and so for NoFace and TooSmallFace.
+        """
+        faces = self.align_faces(source, name, every=position is not None)
+        if position is not None and not 0 <= position < len(faces):
+            raise BadConfig(
+                f"{name or 'image'}: it has no face at position {position}; give 0 to "
+                f"{len(faces) - 1}"
+            )
+        return faces[position or 0]
+
     def _faces(
         self, source: ImageSource, name: str | None, every: bool = False, hints: bool = True
     ) -> list[AlignedFace]:
