@@ -85,11 +85,11 @@ def evaluate(
         bundles or [],
         protocol=protocol,
         lists=lists,
-        pairs_csv=pairs,
+        pairs=pairs,
         scores=scores,
         scores_out=out,
         threshold=threshold,
-        groups_csv=groups,
+        groups=groups,
         skip_bad=skip_bad,
         progress=progress,
     )

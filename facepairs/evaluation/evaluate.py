@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.errors import BadConfig, BadImage
 from facepairs.evaluation.by_group import person_name
 from facepairs.evaluation.known_people import known_in_selection
 from facepairs.evaluation.measurement import (
+    EvaluationSummary,
     Measurement,
     measure_model,
     measure_scores,
@@ -25,8 +26,16 @@ from facepairs.evaluation.sources import Kind, ScoreSource, find_sources
 from facepairs.support.extras import require_extras
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted
-from facepairs.verification.loading import Model, describe_scoring, open_model
+from facepairs.verification.loading import Model, describe_scoring, model_name, open_model
 from facepairs.verification.verifier import Verifier
+
+if TYPE_CHECKING:
+    import pandas
+
+    from facepairs.evaluation.report.plots.style import Plot
+
+Place = str | Path
+Source = Place | Verifier
 
 SCHEMA = 3
 FEW_PEOPLE = 30  # `train` warns below, too
@@ -54,6 +63,11 @@ class Evaluation:
     notes: tuple[str, ...] = ()
 
     @property
+    def summary(self) -> EvaluationSummary:
+        """The figures of the verifier, or of the first one of several."""
+        return self.measurements[0].summary
+
+    @property
     def warnings(self) -> list[str]:
         """What limits the figures, one line each."""
         lines = [*self.notes, *(line for one in self.measurements for line in one.warnings)]
@@ -63,14 +77,14 @@ class Evaluation:
                 f"left out: {counted(photos, 'unusable photo')}, in {counted(pairs, 'pair')}, such "
                 f"as {self.left_out}"
             )
-        people = self.measurements[0].summary.people
+        people = self.summary.people
         if people is not None and people < FEW_PEOPLE:
             lines.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
         return lines
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary of one verifier, or those of all with their comparison."""
-        first: dict[str, Any] = to_plain(self.measurements[0].summary)
+        first: dict[str, Any] = to_plain(self.summary)
         if self.comparison is None:
             return first
         models = [
@@ -79,30 +93,72 @@ class Evaluation:
         ]
         return {"schema": SCHEMA, "models": models, "comparison": to_plain(self.comparison)}
 
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return the figures as a pandas DataFrame, a row for each verifier.
+
+        The pairs of one verifier are in `measurements[0].to_frame()`.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        from facepairs.evaluation.notebook import figures_frame
+
+        return figures_frame(self)
+
+    def plot(self, name: str = "roc") -> "Plot":
+        """Draw a plot of the report; a notebook shows it, and its `figure` is Matplotlib's.
+
+        Args:
+            name: `roc` or `det`, of all verifiers; `scores`, `reliability` or `folds`, of the
+                first one.
+
+        Raises:
+            BadConfig: There is no such plot of these pairs.
+            MissingExtra: Matplotlib is not installed.
+        """
+        from facepairs.evaluation.notebook import draw_plot
+
+        return draw_plot(self, name)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the tables that `facepairs evaluate` prints."""
+        from facepairs.evaluation.notebook import evaluation_html
+
+        return evaluation_html(self)
+
 
 def evaluate(
-    sources: Sequence[str],
+    sources: Source | Sequence[Source],
+    data: Place | None = None,
     *,
     protocol: str | None = None,
-    lists: Path | None = None,
-    pairs_csv: Path | None = None,
-    scores: Path | None = None,
-    scores_out: Path | None = None,
+    lists: Place | None = None,
+    pairs: Place | None = None,
+    scores: Place | None = None,
+    scores_out: Place | None = None,
     threshold: float | None = None,
-    groups_csv: Path | None = None,
+    groups: Place | None = None,
     skip_bad: bool = False,
     progress: ProgressFactory = ignore_phases,
 ) -> Evaluation:
     """Measure one or several sources of scores; compare several on the same pairs.
 
+    Examples:
+        >>> facepairs.evaluate("run/bundle", "photos").summary.auc
+        >>> facepairs.evaluate(["run/bundle", "default"], "photos").to_frame()
+        >>> facepairs.evaluate("scores.csv").plot("det")
+
     Args:
-        sources: Verifiers, scores files, `crossval` folders and the folder of photos
-            (`find_sources`).
-        protocol, lists, pairs_csv: Choose the pairs for verifiers (`choose_pairs`).
+        sources: Verifiers (`Verifier`, bundles, `default`, TOML files of embedders), scores files
+            and folders of `crossval`. As a list they may end with the folder of photos.
+        data: The folder of photos, Person_Name/photo.jpg; needed for verifiers.
+        protocol: Which pairs: `heldout`, `view1` or `view2`; by default as the bundle was trained.
+        lists: Folder of LFW's official lists.
+        pairs: CSV file left,right,genuine of the pairs instead, with paths below `data`.
         scores: A scores file to read; refused with a verifier.
         scores_out: Scores file to write, for a single verifier.
         threshold: For a single scores file.
-        groups_csv: Groups of people (CSV person,group), to measure the errors within them.
+        groups: Groups of people (CSV person,group), to measure the errors within them.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
         progress: Called with the name of each phase.
 
@@ -112,25 +168,29 @@ def evaluate(
         BadData: A bundle knows people of a protocol's pairs, the pairs of several sources differ,
             or a file cannot be read.
         NotEnough: A class is missing or too rare.
+        MissingExtra: The packages to measure photos are not installed.
     """
-    score_sources, data = find_sources(sources, scores)
+    words = [_word(one) for one in ([sources] if isinstance(sources, Source) else sources)]
+    words += [] if data is None else [str(data)]
+    score_sources, folder = find_sources(words, _path(scores))
     for_models = {
         "--protocol": protocol,
-        "--pairs": pairs_csv,
+        "--pairs": pairs,
         "--out": scores_out,
         "--skip-bad": skip_bad or None,
     }
     _check_options([source.kind for source in score_sources], threshold, for_models)
     if any(source.kind == "model" for source in score_sources):
         require_extras(["train"], "facepairs evaluate on photos")
-    groups = read_groups(groups_csv) if groups_csv else None
+    people_groups = read_groups(Path(groups)) if groups else None
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection, left_out = None, ""
     warnings: list[str] = []
     known: dict[ScoreSource, int | None] = {}
     scored: dict[ScoreSource, ScoredPairs] = {}
-    if models and data is not None:
-        selection = choose_pairs(list(models.values()), data, protocol, lists, pairs_csv)
+    if models and folder is not None:
+        verifiers = list(models.values())
+        selection = choose_pairs(verifiers, folder, protocol, _path(lists), _path(pairs))
         for source, model in models.items():  # refuses pairs of known people before it reads photos
             known[source], lines = known_in_selection(model, source.path, selection)
             warnings += lines
@@ -139,21 +199,21 @@ def evaluate(
     for source in score_sources:
         if selection is not None and source in models:
             one = measure_model(
-                source, models[source], selection, scored[source], known[source], groups
+                source, models[source], selection, scored[source], known[source], people_groups
             )
             if scores_out is not None:
-                write_scores(scores_out, one.scores, one.provenance)
+                write_scores(Path(scores_out), one.scores, one.provenance)
         elif source.kind == "view2":
-            one = measure_view2(source, groups)
+            one = measure_view2(source, people_groups)
         else:
-            one = measure_scores(source, threshold, groups)
+            one = measure_scores(source, threshold, people_groups)
         if measurements:
             first = measurements[0]
             names = (first.source, one.source)
             one = one.take(match_pairs(first.scores, one.scores, names))
         measurements.append(one)
-    if groups is not None:
-        warnings.append(_describe_unknown(groups, selection, measurements[0]))
+    if people_groups is not None:
+        warnings.append(_describe_unknown(people_groups, selection, measurements[0]))
     comparison = None
     if len(measurements) > 1:
         first = measurements[0]
@@ -167,8 +227,17 @@ def evaluate(
             progress=progress("comparing"),
         )
     return Evaluation(
-        tuple(measurements), comparison, data, selection, left_out, tuple(filter(None, warnings))
+        tuple(measurements), comparison, folder, selection, left_out, tuple(filter(None, warnings))
     )
+
+
+def _word(source: Source) -> str:
+    """Return what a command line calls a source."""
+    return model_name(source.bundle) if isinstance(source, Verifier) else str(source)
+
+
+def _path(place: Place | None) -> Path | None:
+    return None if place is None else Path(place)
 
 
 def _describe_unknown(

@@ -33,3 +33,9 @@ def require_extras(extras: Sequence[str], what: str) -> None:
             f"{what} needs more packages; install them with: "
             f"pip install 'facepairs[{','.join(missing)}]'"
         )
+
+
+def require_pandas(what: str) -> None:
+    """Raise MissingExtra unless pandas is installed, which no extra brings."""
+    if importlib.util.find_spec("pandas") is None:
+        raise MissingExtra(f"{what} needs pandas; install it with: pip install pandas")

@@ -55,7 +55,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[Bundle]:
 @pytest.fixture(scope="module")
 def both(bundles: list[Bundle], scenes: Path, pairs: Path) -> Evaluation:
     words = [*(str(bundle.folder) for bundle in bundles), str(scenes)]
-    return evaluate(words, pairs_csv=pairs, skip_bad=True)
+    return evaluate(words, pairs=pairs, skip_bad=True)
 
 
 def test_a_photo_that_cannot_be_used_is_refused_by_name(
@@ -63,9 +63,9 @@ def test_a_photo_that_cannot_be_used_is_refused_by_name(
 ) -> None:
     aligned, whole = (str(bundle.folder) for bundle in bundles)
     with pytest.raises(BadImage, match=r"(blank\.png: no face|broken\.jpg).*--skip-bad"):
-        evaluate([aligned, str(scenes)], pairs_csv=pairs)
+        evaluate([aligned, str(scenes)], pairs=pairs)
     with pytest.raises(BadImage, match=r"broken\.jpg.*--skip-bad"):
-        evaluate([whole, str(scenes)], pairs_csv=pairs)
+        evaluate([whole, str(scenes)], pairs=pairs)
 
 
 def test_all_models_are_measured_on_the_pairs_that_all_can_use(both: Evaluation) -> None:

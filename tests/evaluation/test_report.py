@@ -260,7 +260,7 @@ def grouped(tmp_path_factory) -> tuple[ReportData, Reader]:
     write_scores(root / "scores.csv", scores)
     names = [f"Person_{k:02},{'ab'[k // 10]}" for k in range(20)]
     (root / "groups.csv").write_text("\n".join(["person,group", *names, "Person_19,c"]))
-    found = evaluate([str(root / "scores.csv")], groups_csv=root / "groups.csv")
+    found = evaluate([str(root / "scores.csv")], groups=root / "groups.csv")
     report = report_data(found, "")
     return report, read(render_page(report, None))
 

@@ -67,6 +67,10 @@ class Plot(NamedTuple):
     caption: str
     figure: "Figure"
 
+    def _repr_svg_(self) -> str:
+        """Return what a notebook shows."""
+        return svg(self.figure)
+
 
 @contextmanager
 def plot_style() -> Iterator[None]:
