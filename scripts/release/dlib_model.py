@@ -28,7 +28,7 @@ from facepairs.verification.verifier import Verifier
 
 PAIRS = 8_000
 IMPOSTORS = 300_000
-MEASURED_ON = "LFW View 1, 1,711 test people"
+MEASURED_ON = "test people of LFW View 1"
 SOURCE = "probability one half on the test people of LFW's View 1"
 
 

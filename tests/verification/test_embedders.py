@@ -8,13 +8,16 @@ import sys
 
 import numpy as np
 import pytest
+from command_line import in_process
 from drawn_scenes import drawn_faces
 from onnx import helper
 from tiny_bundles import NETWORK, embedding_network, onnx_model, tiny_bundle
 
 from facepairs.errors import BadBundle, BadData
 from facepairs.faces.align import align_faces
+from facepairs.faces.detector import find_faces
 from facepairs.images.crop import load_crop
+from facepairs.images.photo import load_upright, open_photo
 from facepairs.verification.embedders.embedder import ExternalEmbedder
 from facepairs.verification.verifier import Verifier
 
@@ -24,6 +27,7 @@ TOML = {
     "mean": [103.9, 116.8, 123.7], "std": 57.5, "crop": [20, 32], "distance": "cosine",
     "align": "none",
 }  # fmt: skip
+POINTS = [[3.5, 4], [7.5, 4], [5.5, 6], [4, 8], [7, 8]]
 MATRIX = np.random.default_rng(1).normal(size=(SIZE * SIZE * 3, 7)).astype(np.float32)
 
 
@@ -202,6 +206,16 @@ def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
         ({"calibration": {"scale": -1, "offset": 0}}, "scale above 0"),
         ({"normalise": "yes"}, "use true or false"),
         ({"output": "none"}, "set output to one of them"),
+        ({"crop": None}, "crop is missing"),
+        ({"points": POINTS}, 'points go with align = "landmarks-5"'),
+        ({"align": "landmarks-5", "crop": None}, "points is missing"),
+        ({"align": "landmarks-5", "points": POINTS}, "crop does not go with"),
+        ({"align": "landmarks-5", "crop": None, "points": POINTS[:4]}, "use five"),
+        ({"align": "landmarks-5", "crop": None, "points": POINTS[::-1]}, "the left eye before"),
+        ({"align": "arcface-112", "crop": None}, "is for size_px 112"),
+        ({"sha256": "0" * 64}, "its SHA-256 is not the one in other.toml"),
+        ({"measured": "none.json"}, "none.json: missing"),
+        ({"measured": "a.json", "threshold": 0.3}, "leave those out"),
         ({"size_px": 10**40}, "size_px is"),
         ({"std": 10**400}, "std is"),
     ],
@@ -247,6 +261,92 @@ def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
         ExternalEmbedder.open(tmp_path / "none.toml")
 
 
+def looks_at(points, size_px):
+    """Return a network whose embedding is the colours at some pixels (x, y) of its square."""
+    matrix = np.zeros((3, size_px, size_px, 3 * len(points)), np.float32)
+    for number, (x, y) in enumerate(points):
+        for colour in range(3):
+            matrix[colour, y, x, 3 * number + colour] = 1
+    nodes = [
+        helper.make_node("Flatten", ["face"], ["flat"], axis=1),
+        helper.make_node("MatMul", ["flat", "matrix"], ["colours"]),
+    ]
+    matrix = matrix.reshape(-1, 3 * len(points))
+    frame = {"face": ["N", 3, size_px, size_px]}
+    shape = {"colours": ["N", 3 * len(points)]}
+    return onnx_model(nodes, shape, frame, {"matrix": matrix}, "FLOAT").SerializeToString()
+
+
+PLAIN = {"mean": None, "std": None, "scale": 1, "offset": 0, "crop": None, "colours": "rgb"}
+
+
+def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
+    photo = drawn_faces(tmp_path / "drawn", people=1)[0]
+    (face,) = find_faces(load_upright(open_photo(photo), 1600)[0])
+    turn = np.array([[0.6, -0.3], [0.3, 0.6]])  # a similarity, so that all five can be met
+    points = face.landmarks @ turn.T
+    points = np.round(points - points.min(axis=0) + 20, 6)
+    toml = embedder(
+        tmp_path / "e", looks_at([(0, 0)], 112), **PLAIN, size_px=112, align="landmarks-5",
+        points=points.tolist(), distance="euclidean",
+    )  # fmt: skip
+    (found,) = Verifier.load(toml).align_faces(photo)
+    assert found.to_crop(face.landmarks) == pytest.approx(points, abs=1e-4)
+    pixels = points.round().astype(int)  # of the square, near each landmark
+    looking = embedder(
+        tmp_path / "f", looks_at(pixels, 112), **PLAIN, size_px=112, align="landmarks-5",
+        points=points.tolist(), distance="euclidean",
+    )  # fmt: skip
+    seen = Verifier.load(looking).embed([photo])
+    image = np.asarray(load_upright(open_photo(photo), 1600)[0], np.float64)
+    for (x, y), colours in zip(found.to_crop.inverse()(pixels), seen.reshape(5, 3), strict=True):
+        left, top = int(x), int(y)
+        right, below = x - left, y - top
+        window = image[top : top + 2, left : left + 2]
+        weights = np.outer([1 - below, below], [1 - right, right])
+        assert colours == pytest.approx((window * weights[:, :, None]).sum(axis=(0, 1)), abs=4)
+
+
+def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_path):
+    photo = drawn_faces(tmp_path / "drawn", people=1)[0]
+    toml = embedder(
+        tmp_path / "e", looks_at([(0, 0)], 112), **PLAIN, size_px=112, align="arcface-112"
+    )
+    verifier = Verifier.load(toml)
+    (found,) = verifier.align_faces(photo)
+    template = np.array(verifier.bundle.framing.points)
+    # x' = a x - b y + c, y' = b x + a y + d: four unknowns, ten equations
+    rows = [row for x, y in found.face.landmarks for row in ((x, -y, 1, 0), (y, x, 0, 1))]
+    (a, b, c, d), *_ = np.linalg.lstsq(np.array(rows), template.ravel(), rcond=None)
+    assert found.to_crop.matrix == pytest.approx(np.array([(a, -b), (b, a)]), abs=1e-9)
+    assert found.to_crop.offset == pytest.approx(np.array([c, d]), abs=1e-6)
+    distance = np.linalg.norm(found.to_crop(found.face.landmarks) - template, axis=1)
+    assert distance.max() < 10  # drawn faces have nearly the template's proportions
+    assert found.crop.shape == (112, 112, 3)
+
+
+def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
+    toml, mine = embedder(tmp_path / "e", align="landmarks", crop=[20, 32]), tmp_path / "mine"
+    done = in_process("calibrate", toml, faces, "--out", mine, "--json", check=0)
+    assert json.loads(done.stdout)["people"] == 24
+    assert sorted(path.name for path in mine.iterdir()) == [
+        "embedder.toml", "measured.json", "network.onnx"
+    ]  # fmt: skip
+    a, b = sorted(faces.glob("*/*.jpg"))[:2]
+    told = json.loads(in_process("verify", a, b, "--model", mine, "--json").stdout)
+    assert told["same"] is not None
+    assert told["measured_on"] == "24 people of faces"
+    assert told["fmr_interval"][0] <= told["fmr"] <= told["fmr_interval"][1]
+    assert 0 < told["probability"] < 1
+    refused = in_process("evaluate", mine, faces, check=2)
+    assert "this model was trained or calibrated on all 24 people there" in refused.stderr
+    broken = json.loads((mine / "measured.json").read_text())
+    del broken["errors"]["fmr"]
+    (mine / "measured.json").write_text(json.dumps(broken))
+    refused = in_process("verify", a, b, "--model", mine, check=2)
+    assert "measured.json: errors.fmr is missing" in refused.stderr
+
+
 def test_verify_without_a_threshold_exits_with_3(tmp_path, photos):
     def verify(toml):
         return subprocess.run(
@@ -290,7 +390,7 @@ def test_faces_are_aligned_unless_the_toml_says_no(tmp_path):
     spec = aligned.bundle.framing
     assert np.array_equal(aligned.crop(found), align_faces(found, spec)[0].crop)
     assert np.array_equal(whole.crop(found), load_crop(found, spec))
-    with pytest.raises(BadBundle, match="align is 'eyes'; use one of landmarks, none"):
+    with pytest.raises(BadBundle, match="align is 'eyes'; use one of landmarks, none, arcface-112"):
         ExternalEmbedder.open(embedder(tmp_path / "c", align="eyes"))
 
 

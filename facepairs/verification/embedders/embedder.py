@@ -253,11 +253,13 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         folder = self.network_path.parent
         if self.network_path.resolve().parent != folder.resolve():
             raise BadBundle(f"{self.network_path}: a link that leads out of {folder}; copy it")
+        if not self.network_path.exists():
+            raise BadBundle(f"{self.network_path}: missing; put the network there, beside its TOML")
         network = read_regular_file(self.network_path, MAX_NETWORK_BYTES)
         if self.sha256 and hashlib.sha256(network).hexdigest() != self.sha256:
             raise BadBundle(
-                f"{self.network_path}: its SHA-256 is not the one in {self.path}; download the "
-                "file that this TOML is for"
+                f"{self.network_path}: its SHA-256 is not the one in {self.path.name}; download "
+                "the file that this TOML is for"
             )
         return network
 
