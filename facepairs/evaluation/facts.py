@@ -1,0 +1,69 @@
+"""What a verifier costs, and where it comes from: beside its figures when several are compared."""
+
+import statistics
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.default import FOLDER
+from facepairs.verification.loading import Model
+from facepairs.verification.verifier import Verifier
+
+TIMED = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFacts:
+    """What is known of a verifier beside its errors; None where nothing is.
+
+    Attributes:
+        network_ms: Time of the network for one face on this machine with one thread, in
+            milliseconds: the median of some calls. Finding the face is not in it.
+        network_mb: Size of the network's file, in 10⁶ bytes.
+        licence: Of the weights.
+        training_data: On what it was trained.
+    """
+
+    network_ms: float | None = None
+    network_mb: float | None = None
+    licence: str | None = None
+    training_data: str | None = None
+
+
+def model_facts(model: Model) -> ModelFacts:
+    """Time a model's network, and return what its description says."""
+    licence, training_data = _described(model)
+    return ModelFacts(
+        network_ms=_network_ms(Verifier(model, threads=1)),
+        network_mb=model.network_path.stat().st_size / 1e6,
+        licence=licence,
+        training_data=training_data,
+    )
+
+
+def _network_ms(verifier: Verifier) -> float:
+    side = verifier.bundle.framing.crop_px
+    crop = np.random.default_rng(0).integers(0, 256, (1, side, side, 3), np.uint8)
+    embeds = verifier.bundle.kind == "embedding"
+    times = []
+    for _ in range(1 + TIMED):
+        start = time.perf_counter()
+        if embeds:
+            verifier.scorer.embed(crop)
+        else:
+            verifier.scorer.score_pairs(crop, crop)
+        times.append(time.perf_counter() - start)
+    return 1000 * statistics.median(times[1:]) / (1 if embeds else 2)  # a pair shows two faces
+
+
+def _described(model: Model) -> tuple[str | None, str | None]:
+    """Return licence and training data."""
+    if not isinstance(model, Bundle):
+        return model.licence, model.training_data
+    trained = model.training
+    data = f"{trained.images or 0:,} photos of {trained.people or 0:,} people"
+    if model.folder == FOLDER:
+        return "research", f"LFW: {data}"
+    return None, data if trained.images else None
