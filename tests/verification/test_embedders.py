@@ -5,6 +5,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -345,6 +346,23 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     (mine / "measured.json").write_text(json.dumps(broken))
     refused = in_process("verify", a, b, "--model", mine, check=2)
     assert "measured.json: errors.fmr is missing" in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["sface", "auraface", "w600k-mbf", "w600k-r50"])
+def test_the_ready_files_can_be_used_beside_their_networks(tmp_path, name):
+    ready = Path(__file__).parents[2] / "docs" / "how-to" / "embedders" / f"{name}.toml"
+    model = ExternalEmbedder.open(ready)
+    assert (model.model, model.size_px, model.align) == (name, 112, "arcface-112")
+    assert model.sha256
+    assert model.licence
+    assert model.training_data
+    with pytest.raises(BadBundle, match="missing; put the network there"):
+        model.read_network()
+    text = ready.read_text(encoding="utf-8").replace(model.sha256, "0" * 64)
+    (tmp_path / "x.toml").write_text(text)
+    (tmp_path / model.file).write_bytes(b"another network")
+    with pytest.raises(BadBundle, match="download the file that this TOML is for"):
+        Verifier.load(tmp_path / "x.toml")
 
 
 def test_verify_without_a_threshold_exits_with_3(tmp_path, photos):
