@@ -7,6 +7,7 @@ from typer import Argument, Option
 
 from facepairs.cli.shared.options import Groups, Json, Lists, SkipBad, typed_command
 from facepairs.cli.shared.output import log, print_json, print_rows, progress_display
+from facepairs.support.extras import require_extras
 from facepairs.support.places import check_output_file
 
 EXAMPLE = "Example: facepairs evaluate run/bundle default photos/ --report report.html"
@@ -18,7 +19,7 @@ def evaluate(
         Argument(
             metavar="[BUNDLE]... [DATA]",
             show_default=False,
-            help="What to measure, several to compare: bundles (`default`: the included model), "
+            help="What to measure, several to compare: bundles (`default`: the included model), `dlib`, "
             "TOML files of other embedders, scores files, folders of crossval; then the folder of "
             "Person_Name/photo.jpg.",
         ),
@@ -57,6 +58,13 @@ def evaluate(
         Option("--no-images", help="No photos in the report; names of files and people remain."),
     ] = False,
     groups: Groups = None,
+    identification: Annotated[
+        bool,
+        Option(
+            "--identification",
+            help="Also measure how often known people are found and strangers taken for somebody.",
+        ),
+    ] = False,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
@@ -71,11 +79,17 @@ def evaluate(
     from facepairs.evaluation.report.summary_tables import (
         comparison_lines,
         group_tables,
+        identification_lines,
         source_rows,
         summary_rows,
     )
     from facepairs.evaluation.report.write import check_places, write_reports
+    from facepairs.evaluation.sources import find_sources
 
+    sources, _ = find_sources(bundles or [], scores)
+    extras = ["train"] if any(source.kind == "model" for source in sources) else []
+    extras += ["report"] if report or report_dir else []
+    require_extras(extras, "this measurement")
     check_places(report, report_dir)
     for path in (out, report):
         if path is not None:
@@ -90,6 +104,7 @@ def evaluate(
         scores_out=out,
         threshold=threshold,
         groups=groups,
+        identification=identification,
         skip_bad=skip_bad,
         progress=progress,
     )
@@ -106,6 +121,8 @@ def evaluate(
         print_rows([*source_rows(summary), *summary_rows(summary)])
         for table in group_tables(summary):
             print("", *lines_of(table), sep="\n")
+        for line in identification_lines(summary):
+            print(line)
     for path in (out, report, report_dir):
         if path and not json:
             log(f"written: {path}")

@@ -1,13 +1,15 @@
 """`evaluate`: measure verifiers, scores files and `crossval` folders, and compare several."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.errors import BadConfig, BadImage
 from facepairs.evaluation.by_group import person_name
+from facepairs.evaluation.facts import model_facts
+from facepairs.evaluation.identification import IdentificationFigures, measure_identification
 from facepairs.evaluation.known_people import known_in_selection
 from facepairs.evaluation.measurement import (
     EvaluationSummary,
@@ -88,7 +90,12 @@ class Evaluation:
         if self.comparison is None:
             return first
         models = [
-            {"name": one.name, "source": one.source, **to_plain(one.summary)}
+            {
+                "name": one.name,
+                "source": one.source,
+                **to_plain(one.summary),
+                "facts": None if one.facts is None else to_plain(one.facts),
+            }
             for one in self.measurements
         ]
         return {"schema": SCHEMA, "models": models, "comparison": to_plain(self.comparison)}
@@ -138,6 +145,7 @@ def evaluate(
     scores_out: Place | None = None,
     threshold: float | None = None,
     groups: Place | None = None,
+    identification: bool = False,
     skip_bad: bool = False,
     progress: ProgressFactory = ignore_phases,
 ) -> Evaluation:
@@ -159,6 +167,8 @@ def evaluate(
         scores_out: Scores file to write, for a single verifier.
         threshold: For a single scores file.
         groups: Groups of people (CSV person,group), to measure the errors within them.
+        identification: Also measure how well people of `data` whom the verifiers do not know are
+            identified, see `facepairs.evaluation.identification`.
         skip_bad: Leave pairs out whose photos cannot be read or show no face, instead of raising.
         progress: Called with the name of each phase.
 
@@ -177,6 +187,7 @@ def evaluate(
         "--protocol": protocol,
         "--pairs": pairs,
         "--out": scores_out,
+        "--identification": identification or None,
         "--skip-bad": skip_bad or None,
     }
     _check_options([source.kind for source in score_sources], threshold, for_models)
@@ -188,19 +199,27 @@ def evaluate(
     warnings: list[str] = []
     known: dict[ScoreSource, int | None] = {}
     scored: dict[ScoreSource, ScoredPairs] = {}
+    identified: dict[ScoreSource, IdentificationFigures] = {}
     if models and folder is not None:
         verifiers = list(models.values())
         selection = choose_pairs(verifiers, folder, protocol, _path(lists), _path(pairs))
         for source, model in models.items():  # refuses pairs of known people before it reads photos
             known[source], lines = known_in_selection(model, source.path, selection)
             warnings += lines
+        index = selection.index
         selection, scored, left_out = _score_photos(models, selection, skip_bad, progress)
+        if identification:
+            identified = measure_identification(models, index, skip_bad, progress)
     measurements: list[Measurement] = []
+    several = len(score_sources) > 1
     for source in score_sources:
         if selection is not None and source in models:
             one = measure_model(
                 source, models[source], selection, scored[source], known[source], people_groups
             )
+            summary = replace(one.summary, identification=identified.get(source))
+            one = replace(one, summary=summary)
+            one = replace(one, facts=model_facts(models[source]) if several else None)
             if scores_out is not None:
                 write_scores(Path(scores_out), one.scores, one.provenance)
         elif source.kind == "view2":

@@ -15,6 +15,8 @@ from facepairs.data.groups import PeopleGroups
 from facepairs.data.index import StringTable
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.by_group import cluster_errors, group_errors
+from facepairs.evaluation.facts import ModelFacts
+from facepairs.evaluation.identification import IdentificationFigures
 from facepairs.evaluation.known_people import known_in_file
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.metrics.calibration import cross_fitted_probability, lookalikes_of
@@ -62,6 +64,7 @@ class EvaluationSummary(Summary):
         bundle: Path of the verifier.
         clusters: Errors within clusters of look-alikes, as `verify` decides, the worst first.
         groups: The same for the groups of people that the user named.
+        identification: How well people are identified; None where it was not asked for.
     """
 
     pairs: str
@@ -75,6 +78,7 @@ class EvaluationSummary(Summary):
     bundle: str | None = None
     clusters: Sequence[GroupErrors] = ()
     groups: Sequence[GroupErrors] = ()
+    identification: IdentificationFigures | None = None
 
     @property
     def aligned(self) -> bool:
@@ -100,6 +104,7 @@ class Measurement:
         crop: What of a photo the verifier sees.
         origin: How the verifier was made.
         provenance: What made the scores; None for scores of unknown origin.
+        facts: What the verifier costs and where it comes from; None where it was not asked for.
         warnings: What limits the figures, one line each.
     """
 
@@ -115,6 +120,7 @@ class Measurement:
     crop: CropSpec = LFW_CROP
     origin: Origin = field(default_factory=Origin)
     provenance: Provenance | None = None
+    facts: ModelFacts | None = None
     warnings: Sequence[str] = ()
 
     def to_frame(self) -> "pandas.DataFrame":

@@ -46,6 +46,7 @@ class Stream(IntEnum):
     BOOTSTRAP_PEOPLE = 18
     FACE_FAMILY = 19
     FACE_CHANGES = 20
+    IDENTIFICATION = 21
 
 
 def raw_words(

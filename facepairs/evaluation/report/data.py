@@ -11,6 +11,7 @@ import numpy as np
 
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.evaluate import Evaluation
+from facepairs.evaluation.facts import ModelFacts
 from facepairs.evaluation.measurement import EvaluationSummary, Measurement
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.comparison import Comparison
@@ -63,6 +64,7 @@ class ModelData:
         quality: None where `quality_reason` says why.
         people: None without names of photos.
         provenance: Where the scores come from, in words.
+        facts: What the verifier costs, where several are compared.
         worst: The pairs decided most wrongly, by "false_accepts" and "false_rejects", farthest from
             the threshold first; None without names.
     """
@@ -82,6 +84,7 @@ class ModelData:
     worst: dict[str, list[WrongPair]] | None
     origin: Origin
     provenance: str
+    facts: ModelFacts | None = None
 
     @property
     def points(self) -> list[PointErrors]:
@@ -229,6 +232,7 @@ def _model_data(
         worst=worst,
         origin=one.origin,
         provenance=_provenance(one),
+        facts=one.facts,
     )
 
 

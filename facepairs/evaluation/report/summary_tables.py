@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from facepairs.bundles.error_table import GroupErrors
 from facepairs.evaluation.by_group import is_small
 from facepairs.evaluation.evaluate import Evaluation
+from facepairs.evaluation.facts import ModelFacts
 from facepairs.evaluation.measurement import EvaluationSummary
 from facepairs.evaluation.metrics.arrays import Interval
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
@@ -151,6 +152,44 @@ def _groups_table(kind: str, groups: Sequence[GroupErrors], title: str, note: st
     return make_table(f"{kind}s", title, note, columns, rows)
 
 
+def identification_tables(summary: EvaluationSummary) -> list[Table]:
+    """Return the errors of identification and the ranks of known people, if measured."""
+    figures = summary.identification
+    if figures is None:
+        return []
+    note = (
+        f"Identification of {figures.known:,} known people with {figures.enrolled:,} enrolled "
+        f"photos, asked for with {figures.known_probes:,} others; {figures.strangers:,} strangers "
+        f"with {figures.stranger_probes:,} photos. Every person counts once; 95 % intervals are "
+        "over people."
+    )
+    rows = [
+        [
+            f"{point.set_by}, FPIR {100 * point.max_fpir:g} %",
+            *(
+                measured(one.rate, one.interval) if one else Cell(point.reason, None)
+                for one in (point.dir, point.fpir)
+            ),
+            number(point.threshold),
+        ]
+        for point in figures.points
+    ]
+    columns = ["threshold from", "known people found (DIR)", "strangers taken for somebody (FPIR)"]
+    ranks = [[rank, measured(one.rate, one.interval)] for rank, one in figures.cmc.items()]
+    return [
+        make_table("identification", "Identification", note, [*columns, "threshold"], rows),
+        make_table("ranks", "Ranks of known people", "", ["rank", "at it or better (CMC)"], ranks),
+    ]
+
+
+def identification_lines(summary: EvaluationSummary, prefix: str = "") -> list[str]:
+    """Return what a terminal shows of `identification_tables`."""
+    lines: list[str] = []
+    for table in identification_tables(summary):
+        lines += ["", f"{prefix}{table.note or table.title}", *lines_of(table)]
+    return lines
+
+
 def _threshold_text(summary: Summary) -> str:
     if summary.operating_points[0].name == FILE:
         return FROM_FILE
@@ -190,6 +229,24 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
     return make_table(f"{kind}s", f"{kind.capitalize()}s", note, columns, rows)
 
 
+def facts_table(facts: Mapping[str, ModelFacts | None]) -> list[Table]:
+    """Return what verifiers cost and where they come from; no table where nothing is known."""
+    rows = [
+        [
+            name,
+            EMPTY if one.network_ms is None else Cell(f"{one.network_ms:.1f}", one.network_ms),
+            EMPTY if one.network_mb is None else Cell(f"{one.network_mb:.1f}", one.network_mb),
+            one.licence or "not recorded",
+            one.training_data or "not recorded",
+        ]
+        for name, one in facts.items()
+        if one is not None
+    ]
+    columns = ["verifier", "ms a face", "MB", "licence of the weights", "trained on"]
+    note = "Time of the network for one face, one thread of this machine, without finding it."
+    return [make_table("facts", "Cost and origin", note, columns, rows)] if rows else []
+
+
 def tests_table(comparison: Comparison) -> Table:
     """Return the differences between every two verifiers, with tests."""
     tests = comparison.tests
@@ -224,4 +281,10 @@ def comparison_lines(evaluation: Evaluation) -> list[str]:
     assert evaluation.comparison is not None
     summaries = {one.name: one.summary for one in evaluation.measurements}
     tables = summaries_table("verifier", summaries), tests_table(evaluation.comparison)
-    return [*lines_of(tables[0]), "", *lines_of(tables[1])]
+    facts = facts_table({one.name: one.facts for one in evaluation.measurements})
+    lines = [*lines_of(tables[0]), "", *lines_of(tables[1])]
+    for table in facts:
+        lines += ["", *lines_of(table)]
+    for name, summary in summaries.items():
+        lines += identification_lines(summary, f"{name}: ")
+    return lines

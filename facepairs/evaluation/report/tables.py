@@ -15,8 +15,10 @@ from facepairs.evaluation.report.cells import (
 from facepairs.evaluation.report.data import ModelData, ReportData, point_label
 from facepairs.evaluation.report.published import BASELINES, PUBLISHED
 from facepairs.evaluation.report.summary_tables import (
+    facts_table,
     figure_rows,
     group_tables,
+    identification_tables,
     measured,
     source_rows,
     summaries_table,
@@ -46,7 +48,8 @@ def comparison_tables(report: ReportData) -> list[Table]:
         return []
     summaries = {model.name: model.summary for model in report.models}
     verifiers = summaries_table("verifier", summaries, VERIFIERS_NOTE)
-    return [verifiers, tests_table(report.comparison)]
+    facts = facts_table({model.name: model.facts for model in report.models})
+    return [verifiers, *facts, tests_table(report.comparison)]
 
 
 def _trade_offs(model: ModelData, key: str) -> Table:
@@ -172,6 +175,8 @@ def model_tables(model: ModelData, key: str) -> dict[str, Table]:
         table.key: table._replace(key=f"{table.key}-{key}", note=at + table.note)
         for table in group_tables(model.summary)
     }
+    for table in identification_tables(model.summary):
+        tables[table.key] = table._replace(key=f"{table.key}-{key}")
     if len(model.summary.true_folds) > 1:
         tables["folds"] = _folds_table(model, key)
     if model.quality:
