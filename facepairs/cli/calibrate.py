@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from facepairs.cli.shared.options import BundleArgument, Data, Groups, Json, Pairs, SkipBad
+from facepairs.cli.shared.options import Data, Groups, Json, Pairs, SkipBad, VerifierArgument
 from facepairs.cli.shared.output import log, percent, print_result, progress_display
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ KEPT = (
 
 
 def calibrate(
-    bundle: BundleArgument,
+    bundle: VerifierArgument,
     data: Data,
     out: Annotated[Path, Option(help="Bundle to write; an existing one is replaced.")],
     pairs: Pairs = None,
@@ -32,9 +32,10 @@ def calibrate(
     Needs at least 6 people and 20 genuine pairs; from about 20 people on, thresholds fit your
     photos far better than those of another collection. Measure the result on other people.
     """
-    from facepairs.training.recalibrate import recalibrate
+    from facepairs.training.recalibrate import calibrate as run
 
-    result = recalibrate(bundle, data, out, pairs, skip_bad, groups, progress_display(json))
+    progress = progress_display(json)
+    result = run(bundle, data, out, pairs, skip_bad=skip_bad, groups=groups, progress=progress)
     for line in result.notes:
         log(line)
     if result.summary.kept_former:

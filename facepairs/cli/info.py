@@ -1,12 +1,14 @@
 """`facepairs info`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from facepairs.cli.shared.options import BundleArgument, Json
+from facepairs.cli.shared.options import Json, VerifierArgument
 from facepairs.cli.shared.output import percent, print_result
 
 if TYPE_CHECKING:
     from facepairs.bundles.bundle import Bundle
+    from facepairs.verification.embedders.embedder import ExternalEmbedder
+    from facepairs.verification.loading import Model
 
 PHOTOS = {
     "landmarks-5": "any: the face is found and aligned by five landmarks (landmarks-5)",
@@ -15,13 +17,41 @@ PHOTOS = {
 EXAMPLE = "Example: facepairs info run/bundle"
 
 
-def info(bundle: BundleArgument, json: Json = False) -> None:
-    """Show a bundle: model, training, thresholds and their errors. Checks every file's checksum."""
+def info(bundle: VerifierArgument, json: Json = False) -> None:
+    """Show a verifier: model, training, thresholds and their errors. Checks files' checksums."""
     from facepairs.bundles.bundle import Bundle
+    from facepairs.verification.loading import open_model
 
-    opened = Bundle.open(bundle)
-    opened.check_all()
-    print_result(json, opened.raw, _rows(opened))
+    opened = open_model(bundle)
+    if isinstance(opened, Bundle):
+        opened.check_all()
+        print_result(json, opened.raw, _rows(opened))
+    else:
+        opened.read_network()  # checks it
+        print_result(json, _embedder_json(opened), _embedder_rows(opened))
+
+
+def _embedder_json(model: "ExternalEmbedder") -> dict[str, Any]:
+    """Return the keys of the TOML, and the operating point with its errors."""
+    from facepairs.bundles.operating_point import operating_point
+    from facepairs.verification.embedders.embedder import read_toml
+
+    return {**read_toml(model.path), "point": operating_point(model).to_json()}
+
+
+def _embedder_rows(model: "ExternalEmbedder") -> list[tuple[str, str]]:
+    size = model.network_path.stat().st_size / 1e6
+    checked = "" if model.sha256 else ", no checksum to compare with"
+    rows = [
+        ("model", f"{model.model}, described by {model.path}"),
+        ("network", f"{model.network_path} ({size:.1f} MB{checked})"),
+        ("photos", PHOTOS[model.alignment]),
+        ("licence", model.licence or "not recorded"),
+        ("trained on", model.training_data or "not recorded"),
+    ]
+    if model.threshold is None:
+        return [*rows, ("threshold", "none: facepairs calibrate measures one on your people")]
+    return rows + _point_rows(model)
 
 
 def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
@@ -58,7 +88,7 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
     return [*rows, ("versions", versions), ("files", "all SHA-256 checksums match")]
 
 
-def _point_rows(bundle: "Bundle") -> list[tuple[str, str]]:
+def _point_rows(bundle: "Model") -> list[tuple[str, str]]:
     """Return the thresholds with their errors; the one that decides by default comes first."""
     from facepairs.bundles.operating_point import operating_point
 

@@ -31,12 +31,19 @@ AnyData = Annotated[str, Argument(parser=path, help="Folder of Person_Name/photo
 BundleArgument = Annotated[
     str, Argument(help="Bundle made by `facepairs train`, or `default` for the included model.")
 ]
+VerifierArgument = Annotated[
+    str,
+    Argument(
+        metavar="BUNDLE",
+        help="Bundle of `facepairs train`, TOML file of another embedder, or: default, dlib.",
+    ),
+]
 Bundle = Annotated[
     str,
     Option(
         "--bundle",
         "--model",
-        help="Bundle of `facepairs train`, TOML file of another embedder, or: default.",
+        help="Bundle of `facepairs train`, TOML file of another embedder, or: default, dlib.",
         envvar="FACEPAIRS_BUNDLE",
     ),
 ]
