@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 from facepairs.errors import BadImage, FacepairsError
 from facepairs.server.answers import answer, error_answer
 from facepairs.server.body import PHOTOS_PER_BODY, read_request
-from facepairs.server.guard import ROUTE, Access, Guard
+from facepairs.server.guard import GONE, ROUTE, Access, Guard
 from facepairs.server.metrics import Metrics
 from facepairs.server.openapi import docs_page, openapi
 from facepairs.server.problem import RequestProblem
@@ -62,7 +62,7 @@ def build_app(service: Service, access: Access, threads: int) -> ASGIApp:
     }
     routes += [_route("GET", path, _plain_endpoint(respond)) for path, respond in plain.items()]
     routes.append(Mount("/static", StaticFiles(directory=STATIC)))
-    handlers = {HTTPException: _http_error, Exception: _bug}
+    handlers = {HTTPException: _http_error}
     app: ASGIApp = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
     app = Guard(app, access, metrics)
     if access.origins:
@@ -107,7 +107,7 @@ def _api_endpoint(route: ApiRoute, service: Service, work: Work, metrics: Metric
         try:
             return await respond(request)
         except ClientDisconnect:
-            return Response(status_code=499)
+            return Response(status_code=GONE)
         except (FacepairsError, RequestProblem) as error:
             if isinstance(error, BadImage):
                 metrics.refused_photos.labels(getattr(error, "problem", error.kind)).inc()
@@ -120,7 +120,3 @@ async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kind = {404: "not_found", 405: "method"}.get(error.status_code, "http")
     return error_answer(RequestProblem(error.status_code, kind, str(error.detail)))
-
-
-async def _bug(_: Request, error: Exception) -> Response:
-    return error_answer(error)

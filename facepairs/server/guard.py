@@ -28,6 +28,7 @@ OPEN = ("/", "/docs", "/openapi.json", "/healthz", "/readyz")  # need no token, 
 UNLIMITED = ("/healthz", "/readyz")
 ROUTE = "facepairs.route"  # the key of a scope: the route's path without names of people
 MOST_CLIENTS = 10_000
+GONE = 499  # as nginx calls it when the client does not wait for the answer
 REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 HEADERS = {
     "content-security-policy": "default-src 'self'; img-src 'self' blob: data:; media-src 'self' "
@@ -99,7 +100,7 @@ class Guard:
         headers = Headers(scope=scope)
         given = headers.get("x-request-id", "")
         request_id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
-        status = 499  # as nginx calls it when the client has gone
+        status = GONE
 
         async def send_guarded(message: Message) -> None:
             nonlocal status
@@ -118,13 +119,15 @@ class Guard:
                 await error_answer(error)(scope, receive, send_guarded)
             else:
                 await self._app(scope, receive, send_guarded)
-        except Exception:
+        except Exception as error:
             logger.exception("a bug in facepairs, in request %s", request_id)
+            if status == GONE:  # nothing was sent
+                await error_answer(error)(scope, receive, send_guarded)
         finally:
             self._note(scope, status, time.perf_counter() - begun, request_id)
 
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
-        route = scope.get(ROUTE, "other")
+        route = scope.get(ROUTE) or ("/static" if scope["path"].startswith("/static/") else "other")
         method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE") else "other"
         self._metrics.requests.labels(route, method, str(status)).inc()
         self._metrics.seconds.labels(route).observe(seconds)
@@ -172,6 +175,6 @@ def _is_same_site(headers: Headers, host: str, access: Access) -> bool:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
     if origin is not None and origin in access.origins:
         return True
-    if origin is not None and urlsplit(origin).netloc != host:
+    if origin is not None and origin.partition("://")[2] != host:
         return False
     return site in ("same-origin", "none")

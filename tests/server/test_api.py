@@ -1,0 +1,254 @@
+"""Every route answers what the command line prints for the same photos, in form data and JSON."""
+
+import base64
+import io
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import jsonschema
+import numpy as np
+import pytest
+from command_line import in_process
+from PIL import Image
+
+from facepairs import Verifier
+from facepairs.bundles.error_table import ErrorTable
+from facepairs.server.openapi import openapi
+from facepairs.server.routes import ROUTES
+
+Validator = jsonschema.Draft202012Validator
+DESCRIPTION = json.loads(json.dumps(openapi()))
+
+
+def check_schema(answer: httpx.Response, path: str, method: str) -> Any:
+    """Return an answer that has the schema which /openapi.json promises for its status."""
+    operation = DESCRIPTION["paths"][path][method.lower()]
+    promised = operation["responses"][str(answer.status_code)]["content"]["application/json"]
+    value = answer.json()
+    Validator({**promised["schema"], "components": DESCRIPTION["components"]}).validate(value)
+    return value
+
+
+@pytest.fixture
+def ask(client: httpx.Client) -> Any:
+    """Send a request, check the answer's schema, and return it."""
+
+    def send(method: str, path: str, status: int = 200, route: str = "", **options: Any) -> Any:
+        answer = client.request(method, path, **options)
+        assert answer.status_code == status, answer.text
+        assert answer.headers["content-type"] == "application/json"
+        return check_schema(answer, route or path, method)
+
+    return send
+
+
+def base64_of(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def files(**paths: Path) -> dict[str, bytes]:
+    return {name: path.read_bytes() for name, path in paths.items()}
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("options", [{}, {"max_fmr": 0.01}, {"threshold": 0.3, "prior": 0.01}])
+def test_verify_answers_as_the_command_does(ask, people, as_json, options):
+    left, right = people[0], people[1]
+    if as_json:
+        photos = {"left": base64_of(left), "right": base64_of(right)}
+        answer = ask("POST", "/v1/verify", json={**photos, **options})
+    else:
+        answer = ask("POST", "/v1/verify", files=files(left=left, right=right), data=options)
+    words = [word for name, value in options.items()
+             for word in (f"--{name.replace('_', '-')}", value)]  # fmt: skip
+    printed = json.loads(in_process("verify", left, right, "--json", *words).stdout)
+    assert answer.pop("score") == pytest.approx(printed.pop("score"), abs=1e-4)
+    probability = printed.pop("probability")
+    assert answer.pop("probability") == pytest.approx(probability, abs=1e-3)
+    assert {**answer, "left": str(left), "right": str(right)} == printed
+
+
+def test_a_face_can_be_chosen(ask, people, group):
+    found = ask("POST", "/v1/detect", files=files(image=group), data={"crops": "true"})
+    assert (found["width"], found["height"]) == (640, 400)
+    assert [face["description"].partition(", ")[2] for face in found["faces"]] == [
+        "the most prominent of 2",
+        "number 2 of 2",
+    ]
+    for face in found["faces"]:
+        _, _, data = face["crop"].partition("base64,")
+        crop = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
+        assert crop.shape == (128, 128, 3)
+    verdicts = [
+        ask(
+            "POST",
+            "/v1/verify",
+            files=files(left=people[position * 2 + 1], right=group),
+            data={"right_face": position, "describe": True},
+        )
+        for position in (0, 1)
+    ]
+    for verdict, face in zip(verdicts, found["faces"], strict=True):
+        assert verdict["faces"]["right"]["box"] == face["box"]
+        assert ["verdict", verdict["verdict"]] in verdict["description"]
+        assert ["B", face["description"]] in verdict["description"]
+    error = ask("POST", "/v1/verify", 422, files=files(left=group, right=group),
+                data={"left_face": 2})  # fmt: skip
+    assert error["error"]["message"] == "left: it has no face at position 2; give 0 to 1"
+
+
+def test_detect_counts_pixels_of_the_upright_photo(ask, people, tmp_path):
+    photo, exif = Image.open(people[0]).crop((0, 0, 250, 220)), Image.Exif()
+    exif[274] = 6
+    photo.transpose(Image.Transpose.ROTATE_90).save(tmp_path / "a.jpg", exif=exif, quality=95)
+    found = ask("POST", "/v1/detect", files=files(image=tmp_path / "a.jpg"))
+    assert (found["width"], found["height"]) == (250, 220)
+    assert "crop" not in found["faces"][0]
+
+
+def test_embeddings_are_those_of_the_library_and_can_be_compared(ask, people):
+    images = [("image", path.read_bytes()) for path in people[:3]]
+    answer = ask("POST", "/v1/embed", files=images)
+    expected = Verifier.load().embed(people[:3])
+    np.testing.assert_allclose(answer["embeddings"], expected, atol=1e-3)
+    left, right = answer["embeddings"][:2]
+    verdict = ask("POST", "/v1/compare", json={"left": left, "right": right, "describe": True})
+    same = ask("POST", "/v1/verify", files=files(left=people[0], right=people[1]))
+    assert verdict["score"] == pytest.approx(same["score"], abs=1e-4)
+    assert verdict["faces"] == {"left": None, "right": None}
+    for wrong, why in ((left[:-1], "numbers"), ([2 * x for x in left], "length")):
+        error = ask("POST", "/v1/compare", 422, json={"left": wrong, "right": right})
+        assert why in error["error"]["message"]
+
+
+def test_a_batch_has_an_error_for_a_pair_without_a_face(ask, people):
+    blank = io.BytesIO()
+    Image.new("RGB", (90, 90)).save(blank, "PNG")
+    left = [people[0].read_bytes(), blank.getvalue(), people[2].read_bytes()]
+    photos = [("left", photo) for photo in left] + [
+        ("right", path.read_bytes()) for path in people[1::2]
+    ]
+    results = ask("POST", "/v1/verify-batch", files=photos)["results"]
+    assert [sorted(one) for one in results] == [["result"], ["error"], ["result"]]
+    assert results[1]["error"]["kind"] == "no_face"
+    assert results[1]["error"]["message"].startswith("left photo 1: no face")
+    single = ask("POST", "/v1/verify", files=files(left=people[4], right=people[5]))
+    assert single["model"] == results[0]["result"]["model"] == "default"
+    error = ask("POST", "/v1/verify-batch", 422, files=photos[:4])
+    assert error["error"]["message"] == "3 photos left and 1 right make no pairs"
+
+
+def test_the_model_tells_its_errors(ask):
+    model = ask("GET", "/v1/model")
+    bundle = Verifier.load().bundle
+    assert isinstance(bundle.errors, ErrorTable)
+    assert model["curve"]["thresholds"] == list(bundle.errors.thresholds)
+    assert (model["gallery"], model["max_bytes"]) == ("write", 10 << 20)
+    assert "strangers would pass" in model["operating_point"]["description"]
+    assert model["note"].startswith("note: ")
+
+
+def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
+    photo = [("photo", people[0].read_bytes()), ("photo", people[1].read_bytes())]
+    options = {"name": "Ann O'Neil/Müller", "any_quality": "true"}
+    done = ask("POST", "/v1/people", data=options, files=photo)
+    assert (done["enrolled"], done["people"], done["photos"]) == (2, 1, 2)
+    done = ask("POST", "/v1/people", data=options, files=photo[:1])
+    assert (done["enrolled"], done["known"]) == (0, 1)
+    done = ask("POST", "/v1/people", data={"name": "Ben", "face": 1, "any_quality": "1",
+               "forget_after": 2}, files={"photo": group.read_bytes()})  # fmt: skip
+    assert (done["enrolled"], done["refused"]) == (1, [])
+    everybody = {one["name"]: one for one in ask("GET", "/v1/people")["people"]}
+    assert sorted(everybody) == ["Ann O'Neil/Müller", "Ben"]
+    assert everybody["Ben"]["expires"] > everybody["Ben"]["added"]
+    answers = [
+        ask(
+            "POST",
+            "/v1/identify",
+            files=files(image=group),
+            data={"threshold": 0.99, "face": position, "describe": True},
+        )
+        for position in (0, 1)
+    ]
+    assert [one["candidates"][0]["name"] for one in answers] == ["Ann O'Neil/Müller", "Ben"]
+    assert answers[1]["same_photo"] == "Ben"
+    assert answers[1]["description"][0] == ["person", "Ben"]
+    error = ask("POST", "/v1/people", 422, data={"name": " "}, files=photo[:1])
+    assert "is no name" in error["error"]["message"]
+    path = "/v1/people/{name}"
+    for name in everybody:
+        gone = ask("DELETE", f"/v1/people/{quote(name, safe='')}", route=path)
+        assert gone["name"] == name
+    assert ask("GET", "/v1/people")["people"] == []
+    error = ask("DELETE", "/v1/people/Nobody", 422, route=path)
+    assert "nobody is called Nobody" in error["error"]["message"]
+    assert ask("POST", "/v1/identify", 422, files=files(image=group))["error"]["kind"] == "data"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kind"),
+    [
+        ({"json": {"left": "x"}}, 422, "value"),
+        ({"json": {"left": "aGk=", "right": "aGk=", "maxfmr": 1}}, 422, "value"),
+        ({"json": {"left": "aGk=", "right": "aGk=", "prior": 2}}, 422, "config"),
+        ({"json": {"left": "aGk=", "right": "aGk="}}, 415, "image"),
+        ({"files": {"left": b"x", "right": b"x"}, "data": {"max_fmr": "1e-9"}}, 422, "config"),
+        ({"files": {"left": b"x", "right": b"x"}, "data": {"threshold": "nan"}}, 422, "config"),
+        ({"files": {"left": b"", "right": b"x"}}, 422, "image"),
+        ({"files": {"left": b"x"}}, 422, "value"),
+        ({"content": b"{", "headers": {"content-type": "application/json"}}, 400, "json"),
+        ({"content": b"left=1", "headers": {"content-type": "text/plain"}}, 415, "type"),
+        ({"content": b"", "headers": {"content-type": "multipart/form-data"}}, 400, "multipart"),
+        ({}, 415, "type"),
+    ],
+)
+def test_what_cannot_be_read_is_named(ask, body, status, kind):
+    error = ask("POST", "/v1/verify", status, **body)["error"]
+    assert error["kind"] == kind
+    assert "Traceback" not in error["message"]
+
+
+def test_other_addresses_and_methods_are_refused_as_json(client):
+    for method, path, status in (("GET", "/v1/nothing", 404), ("GET", "/v1/verify", 405),
+                                 ("POST", "/v1/model", 405), ("GET", "/static/nothing", 404),
+                                 ("GET", "/static/../app.py", 404)):  # fmt: skip
+        answer = client.request(method, path)
+        assert (answer.status_code, [*answer.json()]) == (status, ["error"]), path
+
+
+def test_the_description_names_every_route(client, ask):
+    description = client.get("/openapi.json").json()
+    assert description == DESCRIPTION
+    named = {(method.upper(), path) for path, operations in description["paths"].items()
+             for method in operations}  # fmt: skip
+    assert named == {(route.method, route.path) for route in ROUTES}
+    page = client.get("/docs")
+    for route in ROUTES:
+        assert f"<code>{route.method} {route.path}</code>" in page.text
+    assert "http://" not in page.text
+    assert "https://" not in page.text
+    Validator.check_schema({"components": description["components"]})
+    assert ask("GET", "/readyz") == {"status": "ready"}
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_metrics_count_requests_and_refused_photos(client, ask):
+    def value(name: str) -> float:
+        lines = client.get("/metrics").text.splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
+
+    counted = 'facepairs_requests_total{method="POST",route="/v1/detect",status="422"}'
+    refused = 'facepairs_photos_refused_total{kind="no_face"}'
+    before = value(counted), value(refused)
+    blank = io.BytesIO()
+    Image.new("RGB", (90, 90)).save(blank, "PNG")
+    assert ask("POST", "/v1/detect", 422, files={"image": blank.getvalue()})["error"] == {
+        "kind": "no_face",
+        "message": "image: no face found; use a photo that shows the face clearly",
+    }
+    assert (value(counted), value(refused)) == (before[0] + 1, before[1] + 1)
+    assert value("facepairs_request_seconds_count") > 0
+    assert value("facepairs_queue") == 0

@@ -1,0 +1,229 @@
+"""Who may use the server, what it refuses, and what it never writes down."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from command_line import command, in_process
+from live_server import live_server
+
+TOKEN = "a token of enough letters"
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[httpx.Client]:
+    options = ("--token", TOKEN, "--allow-host", "faces.example", "--allow-origin",
+               "https://app.example", "--rate", 0)  # fmt: skip
+    with live_server(*options) as server, httpx.Client(base_url=server.url) as client:
+        yield client
+
+
+def bearer(token: str = TOKEN) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+@pytest.mark.parametrize("headers", [{}, bearer("wrong"), bearer("ä" * 30),
+                                     {"authorization": f"Basic {TOKEN}"}])  # fmt: skip
+@pytest.mark.parametrize("path", ["/v1/model", "/metrics", "/v1/people", "//v1/model"])
+def test_a_token_is_asked_for(guarded, path, headers):
+    raw = {name: value.encode() for name, value in headers.items()}
+    answer = guarded.get(path, headers=raw)
+    assert answer.status_code == 401
+    assert answer.json()["error"]["kind"] == "token"
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_the_token_opens_and_pages_need_none(guarded):
+    assert guarded.get("/v1/model", headers=bearer()).status_code == 200
+    for path in ("/", "/docs", "/openapi.json", "/healthz", "/readyz", "/static/style.css"):
+        assert guarded.get(path).status_code == 200, path
+
+
+@pytest.mark.parametrize(
+    ("host", "known"),
+    [("127.0.0.1", True), ("localhost:8756", True), ("[::1]:1", True), ("faces.example", True),
+     ("evil.example", False), ("127.0.0.1.evil.example", False), ("", False), ("[", False),
+     ("localhost.evil.example:80", False), ("FACES.example:80", True)],
+)  # fmt: skip
+def test_only_known_names_are_answered(guarded, host, known):
+    answer = guarded.get("/healthz", headers={"host": host})
+    assert answer.status_code == (200 if known else 400)
+
+
+@pytest.mark.parametrize(
+    ("headers", "allowed"),
+    [
+        ({}, True),
+        ({"origin": "https://app.example", "sec-fetch-site": "cross-site"}, True),
+        ({"origin": "http://{host}", "sec-fetch-site": "same-origin"}, True),
+        ({"sec-fetch-site": "none"}, True),
+        ({"origin": "https://evil.example"}, False),
+        ({"origin": "null"}, False),
+        ({"sec-fetch-site": "cross-site"}, False),
+        ({"sec-fetch-site": "same-site"}, False),
+        ({"origin": "http://{host}", "sec-fetch-site": "cross-site"}, False),
+        ({"origin": "http://["}, False),
+    ],
+)
+def test_pages_of_other_sites_may_not_write(guarded, headers, allowed):
+    sent = {name: value.replace("{host}", guarded.base_url.netloc.decode())
+            for name, value in headers.items()}  # fmt: skip
+    answer = guarded.post("/v1/verify", headers=bearer() | sent)
+    assert answer.json()["error"]["kind"] == ("type" if allowed else "origin")
+
+
+def test_cors_is_for_the_allowed_site_alone(guarded):
+    asked = {"access-control-request-method": "POST",
+             "access-control-request-headers": "authorization"}  # fmt: skip
+    for site, allowed in (("https://app.example", True), ("https://evil.example", False)):
+        answer = guarded.options("/v1/verify", headers={"origin": site, **asked})
+        assert (answer.headers.get("access-control-allow-origin") == site) == allowed
+        answer = guarded.get("/v1/model", headers=bearer() | {"origin": site})
+        assert ("access-control-allow-origin" in answer.headers) == allowed
+
+
+def test_without_allowed_sites_there_is_no_cors_and_no_cookie(client):
+    answer = client.get("/", headers={"origin": "https://evil.example"})
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+    assert "set-cookie" not in answer.headers
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "server" not in answer.headers
+
+
+def test_an_id_is_kept_if_it_is_one(client):
+    def id_of(sent: str) -> str:
+        return str(client.get("/healthz", headers={"x-request-id": sent}).headers["x-request-id"])
+
+    assert id_of("abc-1.2") == "abc-1.2"
+    for odd in ("", "a b", "x" * 65, "a\tb"):
+        assert re.fullmatch("[0-9a-f]{16}", id_of(odd))
+
+
+def test_one_client_may_not_ask_too_often():
+    with live_server("--rate", 5) as server, httpx.Client(base_url=server.url) as client:
+        answers = [client.get("/v1/model") for _ in range(30)]
+        refused = [one for one in answers if one.status_code == 429]
+        assert len(refused) > 5
+        assert [one.status_code for one in answers[:4]] == [200] * 4
+        assert refused[0].headers["retry-after"] == "1"
+        assert client.get("/healthz").status_code == 200
+        time.sleep(1)
+        assert client.get("/v1/model").status_code == 200
+
+
+def start(*options: object, **kinds: object) -> "subprocess.Popen[str]":
+    words = command("serve", "--port", 0, "--json", *options)
+    return subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kinds
+    )
+
+
+def test_the_log_has_no_names_and_no_addresses(people, tmp_path):
+    process = start("--gallery", tmp_path / "g")
+    assert process.stdout
+    told = json.loads(process.stdout.readline())
+    assert told["pid"] == process.pid
+    with httpx.Client(base_url=told["url"]) as client:
+        photo = {"photo": ("Ann_at_home.jpg", people[0].read_bytes())}
+        client.post("/v1/people", data={"name": "Ann", "any_quality": 1}, files=photo)
+        client.delete("/v1/people/Ann", headers={"x-request-id": "the-last-one"})
+    process.send_signal(signal.SIGTERM)
+    _, log = process.communicate(timeout=60)
+    assert process.returncode == 0
+    lines = log.splitlines()
+    assert [line.split()[2:5] for line in lines] == [
+        ["POST", "/v1/people", "200"],
+        ["DELETE", "/v1/people/{name}", "200"],
+    ]
+    assert lines[1].endswith("ms id=the-last-one")
+    assert "Ann" not in log
+    assert "127.0.0.1" not in log
+    assert not list(tmp_path.glob("*.jpg"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_stops_after_what_is_in_work(people, number):
+    with live_server() as server:
+        photos = [(side, path.read_bytes()) for path in people for side in ("left", "right")]
+        answers: list[httpx.Response] = []
+
+        def ask() -> None:
+            answers.append(httpx.post(f"{server.url}/v1/verify-batch", files=photos, timeout=60))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        queued = re.compile("^facepairs_queue 1.0$", re.MULTILINE)
+        while not answers and not queued.search(httpx.get(f"{server.url}/metrics").text):
+            time.sleep(0.01)
+        server.process.send_signal(number)
+        thread.join()
+        assert answers[0].status_code == 200
+        assert server.process.wait(timeout=60) == 0
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{server.url}/healthz")
+
+
+def test_addresses_that_cannot_be_used_are_named():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = in_process("serve", "--port", port, check=2)
+    assert done.stderr == (
+        f"facepairs: error: 127.0.0.1:{port}: the port is taken; stop what uses it, or give "
+        "another with --port\n"
+    )
+    for options, message in (
+        (("--host", "0.0.0.0"), "give a --token of 16 characters or more"),
+        (("--host", "0.0.0.0", "--token", "short"), "give a --token"),
+        (("--host", "no.such.host.invalid"), "no such host"),
+        (("--host", "203.0.113.7", "--token", TOKEN), "give another --host or --port"),
+        (("--max-fmr", "1e-9"), "no threshold for FMR"),
+        (("--bundle", "missing"), "no such folder"),
+        (("--gallery", "missing", "--read-only"), "no such gallery"),
+    ):
+        done = in_process("serve", "--port", 0, *options, check=2)
+        assert message in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_gallery_can_be_read_alone(people, tmp_path):
+    place = tmp_path / "g"
+    in_process("gallery", "add", place, "Ann", people[0], "--any-quality", check=0)
+    with (
+        live_server("--gallery", place, "--read-only") as server,
+        httpx.Client(base_url=server.url) as client,
+    ):
+        photo = {"photo": people[1].read_bytes()}
+        answer = client.post("/v1/people", data={"name": "Ben"}, files=photo)
+        assert (answer.status_code, answer.json()["error"]["kind"]) == (403, "read_only")
+        assert client.delete("/v1/people/Ann").status_code == 403
+        assert client.get("/v1/model").json()["gallery"] == "read"
+        assert [one["name"] for one in client.get("/v1/people").json()["people"]] == ["Ann"]
+        in_process("gallery", "add", place, "Ben", people[2], "--any-quality", check=0)
+        names = [one["name"] for one in client.get("/v1/people").json()["people"]]
+        assert names == ["Ann", "Ben"]
+
+
+def test_a_token_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FACEPAIRS_TOKEN", TOKEN)
+    with live_server() as server:
+        assert httpx.get(f"{server.url}/v1/model").status_code == 401
+        assert httpx.get(f"{server.url}/v1/model", headers=bearer()).status_code == 200
+
+
+def test_the_server_needs_its_extra_alone():
+    done = subprocess.run([*command("serve", "--help")], capture_output=True, text=True, check=True)
+    assert "127.0.0.1" in done.stdout
+    code = ("import sys, facepairs.server.run; print([name for name in ('tensorflow', 'keras', "
+            "'cv2', 'sklearn') if name in sys.modules])")  # fmt: skip
+    done = subprocess.run([command()[0], "-c", code], capture_output=True, text=True, check=True,
+                          cwd=Path(__file__).parent)  # fmt: skip
+    assert done.stdout.strip() == "[]"
