@@ -62,6 +62,15 @@ def test_verify_says_its_operating_point_and_errors(photos, verifier):
     assert "were measured on LFW; on your photos run: facepairs calibrate dlib" in shown.stderr
 
 
+def test_info_describes_the_network(verifier):
+    shown = in_process("info", "dlib", check=0).stdout
+    for words in ("CC0 (public domain)", "3 million labelled photos", "FMR 1 % among look-alikes"):
+        assert words in shown
+    told = json.loads(in_process("info", "dlib", "--json", check=0).stdout)
+    assert told["size_px"] == 150
+    assert told["point"]["operating_point"] == "fmr-0.01"
+
+
 def test_it_embeds_batches_threads_and_pickles_the_same(photos, verifier):
     rows = verifier.embed(photos)
     assert rows.shape == (4, 128)
