@@ -113,11 +113,9 @@ MISSING = {
         "facepairs cache build",
         "train",
     ),
-    ("evaluate", "default", FACES): ("facepairs evaluate on photos", "train"),
-    ("evaluate", "scores.csv", "--report", "r.html"): (
-        "a report of facepairs evaluate",
-        "report",
-    ),
+    ("evaluate", "default", FACES): ("this measurement", "train"),
+    ("evaluate", "scores.csv", "--report", "r.html"): ("this measurement", "report"),
+    ("evaluate", "default", FACES, "--report", "r.html"): ("this measurement", "train,report"),
 }  # fmt: skip
 
 

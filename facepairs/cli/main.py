@@ -140,11 +140,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if option in ours:
             os.environ[variable] = "1"
     silence_libraries()
+    code = 0
     try:
         code = _run(arguments, "--json" in ours)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader of our output is gone; Python would complain again at shutdown.
+    except (OSError, SystemExit) as error:  # typer exits when the reader of our output is gone
+        if code != ERROR and not isinstance(error, (BrokenPipeError, SystemExit)):
+            print_error("system", f"standard output: {error.strerror}; free space", False)
+        # Python would complain again at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ERROR
     sys.exit(code)

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 import pytest
-from command_line import facepairs, in_process
+from command_line import command, facepairs, in_process
 
 from facepairs.cli import main as cli
 from facepairs.data.synth.folder import write_synthetic_faces
@@ -96,6 +96,35 @@ def test_a_file_size_limit(faces, tmp_path):
     facepairs("verify", "--pairs", pairs, "--root", faces, "--out", out, *again, check=0)
     left = {entry.name for entry in tmp_path.iterdir()}
     assert left == {"pairs.csv", "scores.csv", "scores.csv.json"}
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+@pytest.mark.parametrize("words", [("--help",), ("info", "default", "--json"), ("info", "default")])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_under_stdout_is_one_line(words, unbuffered):
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command(*words), stdout=full, stderr=subprocess.PIPE, text=True, env=environment,
+            check=False,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("facepairs: error: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_is_gone_is_no_verdict(unbuffered):
+    """Exit code 1 would say: different people."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command("info", "default"), stdout=writer, stderr=subprocess.PIPE, text=True,
+        env=environment, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (2, "")
 
 
 def test_a_photo_that_is_cut_is_not_kept(tmp_path):
