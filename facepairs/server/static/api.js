@@ -10,7 +10,7 @@ export class ApiError extends Error {
   }
 }
 
-export const needsToken = (error) => error.kind === "unauthorized";
+export const needsToken = (error) => error.kind === "token";
 
 export function setToken(text) {
   token = text;
@@ -52,6 +52,5 @@ export async function call(method, path, fields, signal) {
   }
   if (response.ok) return answer;
   const { kind, message } = answer.error ?? {};
-  const problem = response.status === 401 ? "unauthorized" : kind;
-  throw new ApiError(problem, message ?? `The server answers ${response.status}.`);
+  throw new ApiError(kind, message ?? `The server answers ${response.status}.`);
 }

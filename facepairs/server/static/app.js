@@ -3,7 +3,7 @@
 import { call, setToken } from "./api.js";
 import { byId, element } from "./elements.js";
 import { GalleryPanel } from "./gallery.js";
-import { Photo, listenForPaste } from "./photo.js";
+import { Photo, listenForPaste, setMaxBytes } from "./photo.js";
 import { Task } from "./task.js";
 import { VerdictPanel } from "./verdict.js";
 
@@ -37,6 +37,7 @@ async function load() {
   await start.run("Asking the server for its model", async (signal) => {
     const model = await call("GET", "v1/model", undefined, signal);
     verdict.setModel(model);
+    setMaxBytes(model.max_bytes);
     byId("model").textContent = `Model: ${model.model}. Threshold: ${model.operating_point.label}.`;
     gallery.open(model.gallery);
     for (const photo of [...pair, asked]) photo.look();

@@ -9,6 +9,7 @@ export class GalleryPanel {
   constructor(photo) {
     this.photo = photo;
     this.task = new Task(byId("gallery-task"));
+    this.listing = new Task(byId("people-task"));
     byId("identify").addEventListener("click", () => this.identify());
     byId("enrol").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -26,6 +27,7 @@ export class GalleryPanel {
 
   /** Follow the photo: without a face there is nothing to do. */
   update() {
+    this.task.stop();
     this.say("");
     for (const button of [byId("identify"), byId("enrol").querySelector("button")]) {
       button.disabled = !this.photo.face;
@@ -33,7 +35,6 @@ export class GalleryPanel {
   }
 
   say(words, rows = [], candidates = []) {
-    this.task.stop();
     byId("who").textContent = words;
     fillRows(byId("who-rows"), rows);
     byId("candidates").replaceChildren(...candidates);
@@ -57,30 +58,32 @@ export class GalleryPanel {
   enrol(name) {
     this.say("");
     return this.task.run(`Enrolling ${name}`, async (signal) => {
-      const fields = { name, ...this.photo.fields("photo", "face") };
+      const quality = { any_quality: String(byId("any-quality").checked) };
+      const fields = { name, ...quality, ...this.photo.fields("photo", "face") };
       const enrolment = await call("POST", "v1/people", fields, signal);
       if (enrolment.refused.length) throw new Error(enrolment.refused[0].error);
-      const alike = enrolment.resemblances.map(
-        ({ other, score }) => `Warning: ${other}, who is enrolled, looks the same (score ${score.toFixed(4)}).`,
-      );
-      this.say([enrolment.enrolled ? `${name} is enrolled.` : `${name}: this photo is enrolled already.`, ...alike].join(" "));
+      const warnings = enrolment.resemblances.map(({ other, score }) => [
+        "warning",
+        `${other}, who is enrolled, looks the same: score ${score.toFixed(4)}`,
+      ]);
+      this.say(enrolment.enrolled ? `${name} is enrolled.` : `${name} is enrolled with this photo already.`, warnings);
       byId("name").value = "";
-      this.list();
+      await this.list();
     });
   }
 
   /** Show who is enrolled. */
   async list() {
-    await this.task.run("Reading the gallery", async (signal) => {
+    await this.listing.run("Reading the gallery", async (signal) => {
       const { people } = await call("GET", "v1/people", undefined, signal);
       const rows = people.map(({ name, photos, added }) => {
         const button = element("button", { type: "button", "aria-label": `Forget ${name}` }, "Forget");
         button.addEventListener("click", () => this.forget(name));
         return [name, String(photos), added.slice(0, 10), this.writable ? button : ""];
       });
-      const count = people.length === 1 ? "1 person is" : `${people.length || "No"} people are`;
-      byId("people-count").textContent = people.length ? `${count} enrolled.` : "Nobody is enrolled yet.";
-      byId("people").replaceChildren(...(rows.length ? [table(["name", "photos", "since", ""], rows)] : []));
+      const count = people.length === 1 ? "1 person is enrolled." : `${people.length} people are enrolled.`;
+      byId("people-count").textContent = people.length ? count : "Nobody is enrolled yet.";
+      byId("people").replaceChildren(people.length ? table(["name", "photos", "since", ""], rows) : "");
     });
   }
 
@@ -92,10 +95,11 @@ export class GalleryPanel {
     await new Promise((closed) => (dialog.onclose = closed));
     if (dialog.returnValue !== "forget") return;
     this.say("");
-    const done = await this.task.run(`Forgetting ${name}`, async (signal) => {
+    await this.task.run(`Forgetting ${name}`, async (signal) => {
       await call("DELETE", `v1/people/${encodeURIComponent(name)}`, undefined, signal);
+      this.say(`${name} is forgotten.`);
+      await this.list();
+      byId("people-count").focus(); // the button is gone
     });
-    if (done) await this.list();
-    if (done) byId("who").textContent = `${name} is forgotten.`;
   }
 }

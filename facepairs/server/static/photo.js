@@ -6,6 +6,12 @@ import { byId, element, shape } from "./elements.js";
 import { Task } from "./task.js";
 
 let slots = 0;
+let maxBytes = Infinity;
+
+/** Refuse larger photos here: a server may stop listening in the midst of one. */
+export function setMaxBytes(count) {
+  maxBytes = count;
+}
 
 export class Photo {
   /**
@@ -108,6 +114,7 @@ export class Photo {
   look() {
     if (!this.file || this.faces.length) return undefined;
     return this.task.run("Looking for faces", async (signal) => {
+      if (this.file.size > maxBytes) throw new Error(tooLarge(this.file.size));
       const found = await call("POST", "v1/detect", { image: this.file, crops: "true" }, signal);
       this.faces = found.faces;
       this.draw(found.width, found.height);
@@ -157,6 +164,11 @@ export class Photo {
     this.find(".hints").replaceChildren(...face.hints.map((hint) => element("li", {}, hint.text)));
     this.changed();
   }
+}
+
+function tooLarge(bytes) {
+  const [size, most] = [bytes, maxBytes].map((count) => (count / 2 ** 20).toFixed(1));
+  return `This photo has ${size} MB, and the server takes ${most} at most; shrink it.`;
 }
 
 /** Give pasted pictures to the photo that has the focus, else to the first that is empty. */
