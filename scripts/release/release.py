@@ -111,11 +111,11 @@ def release(tree: Path, version: str, today: datetime.date) -> None:
     try:
         section = write_version(tree, version, today)
         build(tree, version)
+        git(tree, "commit", "--quiet", "--allow-empty", "-m", f"Release {version}", "--", *CHANGED)
     except BaseException:
         for name, data in before.items():
             (tree / name).write_bytes(data)
         raise
-    git(tree, "commit", "--quiet", "--allow-empty", "-m", f"Release {version}", "--", *CHANGED)
     git(tree, "tag", "--annotate", f"v{version}", "--cleanup=verbatim",
         "-m", f"facepairs {version}\n\n{section}")  # fmt: skip
     print(f"v{version} is tagged. To publish it:")

@@ -100,3 +100,14 @@ def test_an_empty_changelog_or_a_failing_check_changes_nothing(script, tree):
     shutil.rmtree(tree.path / "dist", ignore_errors=True)
     assert script.git(tree.path, "status", "--porcelain") == ""
     assert script.git(tree.path, "tag") == ""
+
+
+def test_a_hook_that_refuses_the_commit_changes_nothing(script, tree, monkeypatch):
+    monkeypatch.setattr(script, "build", lambda *_: None)  # there is nothing to build here
+    hook = tree.path / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\necho not today >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(SystemExit, match="git commit: not today"):
+        script.release(tree.path, "0.9.0", DAY)
+    assert script.git(tree.path, "status", "--porcelain") == ""
+    assert script.git(tree.path, "tag") == ""
