@@ -24,6 +24,22 @@ HEIC = (
     "import pillow_heif, PIL.Image; pillow_heif.register_heif_opener(); "
     f"PIL.Image.open('{LEFT}').save('left.heic')"
 )
+SERVE = """
+import json, subprocess, sys, urllib.request
+words = [sys.executable, "-m", "facepairs", "serve", "--port", "0", "--json"]
+server = subprocess.Popen(words, stdout=subprocess.PIPE)
+try:
+    address = json.loads(server.stdout.readline())["url"]
+    for path in ("/", "/healthz", "/v1/model", "/openapi.json"):
+        urllib.request.urlopen(address + path).close()
+finally:
+    server.terminate()
+"""
+ENCRYPT = f"""
+from facepairs import Gallery
+with Gallery("secret.gallery", write=True, passphrase="three words only") as gallery:
+    gallery.add("Ann Lee", ["{LEFT}"])
+"""
 PAIRS = ("verify", "--pairs", "pairs.csv", "--out")
 TRIALS = {  # commands by extra, after those of the core; each must not fail
     "core": [("verify", LEFT, RIGHT), (*PAIRS, "scores.csv"), ("evaluate", "scores.csv")],
@@ -32,9 +48,13 @@ TRIALS = {  # commands by extra, after those of the core; each must not fail
         ("evaluate", "run/bundle", "faces"),
     ],
     "report": [("evaluate", "scores.csv", "--report", "report.html")],
+    "serve": [],
+    "encrypt": [],
     "heif": [("verify", "left.heic", RIGHT)],
+    "dlib": [("verify", LEFT, RIGHT, "--bundle", "dlib")],
     "beam": [(*PAIRS, "beam.csv", "--runner", "DirectRunner")],
 }
+CODE = {"serve": (SERVE,), "encrypt": (ENCRYPT,), "heif": (HEIC,), "all": (HEIC, SERVE, ENCRYPT)}
 TRIALS["all"] = TRIALS["train"] + TRIALS["report"] + TRIALS["heif"]
 RUNS = 7
 
@@ -107,8 +127,8 @@ def try_extra(environment: Environment, extra: str = "core") -> list[str]:
         sys.exit(f"the core takes {environment.installed_mb:.0f} MB, more than {MAX_CORE_MB}")
     environment.draw_faces()
     first_s = environment.run("facepairs", "verify", LEFT, RIGHT)
-    if extra in ("heif", "all"):
-        environment.run("python", "-c", HEIC)
+    for code in CODE.get(extra, ()):
+        environment.run("python", "-c", code)
     for words in dict.fromkeys([*TRIALS["core"], *TRIALS[extra]]):
         environment.run("facepairs", *words)
     figures = [
