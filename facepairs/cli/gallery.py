@@ -1,5 +1,8 @@
 """`facepairs gallery add | add-folder | identify | verify-as | list | remove | check | export`."""
 
+import os
+import sys
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,15 +52,41 @@ AnyQuality = Annotated[
     bool,
     Option("--any-quality", help="Also take photos that are dark, blurred, small or from a side."),
 ]
+Encrypt = Annotated[
+    bool,
+    Option("--encrypt", help="Encrypt a new gallery; asks for a passphrase."),
+]
 
 
-def _open(place: Path, bundle: str, write: bool = False, **options: Any) -> "OpenGallery":
+def _open(
+    place: Path, bundle: str, write: bool = False, encrypt: bool = False, **options: Any
+) -> "OpenGallery":
     from facepairs.gallery.gallery import Gallery
     from facepairs.verification.verifier import Verifier
 
     if not write and not place.is_file():
         return Gallery(place)  # names what is missing, before a model is opened
-    return Gallery(place, Verifier.load(bundle, **options), write)
+    passphrase = _new_passphrase(place) if encrypt else _ask(place)
+    return Gallery(place, Verifier.load(bundle, **options), write, passphrase)
+
+
+def _ask(place: Path, confirm: bool = False) -> Callable[[], str]:
+    """Return what asks for a passphrase in a terminal; elsewhere there is none."""
+
+    def ask() -> str:
+        if not sys.stdin.isatty():
+            return ""
+        text = f"passphrase of {place}"
+        return str(typer.prompt(text, hide_input=True, confirmation_prompt=confirm, err=True))
+
+    return ask
+
+
+def _new_passphrase(place: Path) -> str:
+    from facepairs.gallery.encryption import VARIABLE
+
+    is_new = not place.exists() or not place.stat().st_size
+    return os.environ.get(VARIABLE) or _ask(place, confirm=is_new)()
 
 
 @app.command(epilog=NEW)
@@ -68,6 +97,7 @@ def add(
     bundle: Bundle = "default",
     forget_after: ForgetAfter = None,
     any_quality: AnyQuality = False,
+    encrypt: Encrypt = False,
     json: Json = False,
 ) -> None:
     """Enrol photos of one person; the gallery is made if it is missing.
@@ -77,7 +107,7 @@ def add(
     1. A warning says if somebody else in the gallery looks the same.
     """
     paths = [photo_path(photo) for photo in photos]
-    with _open(gallery, bundle, write=True, threads=1) as known:
+    with _open(gallery, bundle, write=True, encrypt=encrypt, threads=1) as known:
         enrolment = known.add(name, paths, forget_after, any_quality)
         _print_enrolment(known, enrolment, json)
 
@@ -89,6 +119,7 @@ def add_folder(
     bundle: Bundle = "default",
     forget_after: ForgetAfter = None,
     any_quality: AnyQuality = False,
+    encrypt: Encrypt = False,
     json: Json = False,
 ) -> None:
     """Enrol everybody of a folder; the names of its folders are those of the people.
@@ -96,7 +127,7 @@ def add_folder(
     Resumable: what was enrolled before an interruption is skipped. Otherwise as `add`.
     """
     progress = progress_display(json)("enrolling photos")
-    with _open(gallery, bundle, write=True, threads=1) as known:
+    with _open(gallery, bundle, write=True, encrypt=encrypt, threads=1) as known:
         try:
             enrolment = known.add_folder(folder, forget_after, any_quality, progress)
         except KeyboardInterrupt:
@@ -223,7 +254,7 @@ def list_people(gallery: Place, json: Json = False) -> None:
     """List everybody in the gallery: photos, date, and when they are forgotten."""
     from facepairs.gallery.gallery import Gallery
 
-    with Gallery(gallery) as known:
+    with Gallery(gallery, passphrase=_ask(gallery)) as known:
         people, model = known.people(), known.model
     if json:
         rows = [{**one._asdict(), "added": _iso(one.added), "expires": _iso(one.expires)}
@@ -249,7 +280,7 @@ def remove(gallery: Place, name: Name, json: Json = False) -> None:
 
     if not gallery.exists():
         raise BadData(f"{gallery}: no such gallery; give the file that people were enrolled in")
-    with Gallery(gallery, write=True) as known:
+    with Gallery(gallery, write=True, passphrase=_ask(gallery)) as known:
         removed = known.remove(name)
     values = {"name": name, "photos": removed, "gallery": str(gallery), "schema": SCHEMA}
     print_result(json, values, [("removed", f"{name}, {counted(removed, 'photo')}")])
@@ -263,7 +294,7 @@ def check(gallery: Place, json: Json = False) -> None:
     """
     from facepairs.gallery.gallery import Gallery
 
-    with Gallery(gallery) as known:
+    with Gallery(gallery, passphrase=_ask(gallery)) as known:
         problems = known.check()
         people = [] if problems else known.people()
     if json:
@@ -293,7 +324,7 @@ def export(
 
     if out.suffix.lower() != ".npz":
         raise typer.BadParameter(f"{out}: the file to write ends in .npz")
-    with Gallery(gallery) as known:
+    with Gallery(gallery, passphrase=_ask(gallery)) as known:
         photos = known.export(out)
     values = {"out": str(out), "photos": photos, "gallery": str(gallery), "schema": SCHEMA}
     print_result(json, values, [("written", f"{counted(photos, 'embedding')} in {out}")])

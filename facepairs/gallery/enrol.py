@@ -211,12 +211,8 @@ def _note_known(photo: ReadPhoto, owner: str | None, enrolment: Enrolment) -> No
 def _resembled(gallery: "Gallery", vectors: Vectors, row: NewPhoto) -> tuple[str, float] | None:
     """Return who else matches a new photo, and the score."""
     errors = gallery.verifier.bundle.errors
-    if not len(vectors) or errors is None:
+    other = vectors.best_other(row.person, row.vector, gallery.compare)
+    if errors is None or other is None:
         return None
-    scores = vectors.best(row.vector, gallery.compare)
-    people = vectors.people
-    scores[[name == row.person for name in people]] = -np.inf
-    best = int(scores.argmax())
-    if scores[best] < errors.threshold_for(DEFAULT_FPIR / len(vectors)):
-        return None
-    return people[best], float(scores[best])
+    is_match = other[1] >= errors.threshold_for(DEFAULT_FPIR / len(vectors))
+    return other if is_match else None

@@ -14,6 +14,7 @@ from facepairs.bundles.operating_point import OperatingPoint, identification_poi
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadData
 from facepairs.faces.align import AlignedFace
+from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import DEFAULT_FPIR, Enrolment, Photo, enrol
 from facepairs.gallery.identification import Candidate, Identification
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
@@ -46,18 +47,27 @@ class Gallery:
             the one that the gallery was made with.
         write: Open it to be changed: it is made if it is missing, and photos that have expired are
             removed for good.
+        passphrase: Of an encrypted gallery; by default that of the environment variable
+            FACEPAIRS_PASSPHRASE, or what a function given here returns. A new gallery is encrypted
+            if this is a text.
 
     Raises:
-        BadData: The file is missing, damaged, no gallery, or was made with another model.
+        BadData: The file is missing, damaged, no gallery, was made with another model, or has
+            another passphrase.
         BadBundle: The model has no embeddings.
+        MissingExtra: It is encrypted, and the package `cryptography` is not installed.
     """
 
     def __init__(
-        self, path: Path | str, verifier: Verifier | None = None, write: bool = False
+        self,
+        path: Path | str,
+        verifier: Verifier | None = None,
+        write: bool = False,
+        passphrase: Passphrase = None,
     ) -> None:
         self.path = Path(path)
         self._given = verifier
-        self.store = GalleryStore(self.path, write)
+        self.store = GalleryStore(self.path, write, passphrase)
         self.lock = threading.RLock()
         self._vectors: Vectors | None = None
         self._version = -1
@@ -311,8 +321,8 @@ class Gallery:
         Raises:
             BadData: The file cannot be written.
         """
-        rows = list(self.store.rows())
-        names, digests, blobs, _, added = zip(*rows, strict=True) if rows else ((),) * 5
+        rows = sorted(self.store.rows())
+        names, digests, blobs, added = zip(*rows, strict=True) if rows else ((),) * 4
         model = self.store.model()
         width = model.width if model else 0
         with temporary_beside(Path(out)) as place:

@@ -1,7 +1,9 @@
 """The gallery's file: names, embeddings, hashes of photos and dates in one SQLite database.
 
 SQLite's write-ahead log lets other processes read while one writes, and a transaction that was
-committed survives a kill. Only its owner may read the file. What is deleted is overwritten.
+committed survives a kill. Only its owner may read the file. What is deleted is overwritten. With a
+passphrase, names, embeddings and hashes are encrypted; dates, the model and how many people there
+are can be read.
 """
 
 import contextlib
@@ -17,19 +19,22 @@ from typing import NamedTuple
 import numpy as np
 
 from facepairs.errors import BadData
+from facepairs.gallery.encryption import Passphrase, PlainValues, new_encryption, open_encryption
 from facepairs.gallery.identity import ModelIdentity
 from facepairs.gallery.vectors import STORED, Vectors
 from facepairs.verification.scorer import ScoreArray
 
-APPLICATION_ID, VERSION = 0x66616365, 1  # of SCHEMA; the former spells "face"
+APPLICATION_ID, VERSION = 0x66616365, 2  # of SCHEMA; the former spells "face"
 TIMEOUT_S = 30.0  # for another process that writes
 ROWS_PER_READ = 4096
 DAY_S = 86_400
+NAME, PHOTO = b"name", b"photo"  # contexts of encrypted values
 SCHEMA = """
 BEGIN IMMEDIATE;
 CREATE TABLE model (sha256 TEXT NOT NULL, name TEXT NOT NULL, alignment TEXT NOT NULL,
     width INTEGER NOT NULL);
-CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE encryption (salt BLOB NOT NULL, probe BLOB NOT NULL);
+CREATE TABLE people (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE);
 CREATE TABLE photos (id INTEGER PRIMARY KEY, person INTEGER NOT NULL REFERENCES people,
     sha256 BLOB NOT NULL UNIQUE, vector BLOB NOT NULL, checksum INTEGER NOT NULL,
     added INTEGER NOT NULL, expires INTEGER);
@@ -37,8 +42,7 @@ CREATE INDEX photos_of_person ON photos (person);
 CREATE VIEW live AS SELECT photos.*, name FROM photos JOIN people ON people.id = person
     WHERE expires IS NULL OR expires > CAST(strftime('%s', 'now') AS INTEGER);
 PRAGMA application_id = 0x66616365;
-PRAGMA user_version = 1;
-COMMIT;
+PRAGMA user_version = 2;
 """  # times are whole seconds since 1970
 OWNER = "SELECT name FROM photos JOIN people ON people.id = person WHERE sha256 = ?"
 
@@ -73,13 +77,16 @@ class GalleryStore:
     Args:
         path: The file.
         write: Open it to be changed: it is made if it is missing, and expired photos are removed.
+        passphrase: Of an encrypted gallery; a new one is encrypted if this is a text.
 
     Raises:
-        BadData: The file is missing, damaged, no gallery, or cannot be opened.
+        BadData: The file is missing, damaged, no gallery, encrypted otherwise, or cannot be opened.
+        BadConfig: The passphrase of a new gallery is empty.
     """
 
-    def __init__(self, path: Path, write: bool = False) -> None:
+    def __init__(self, path: Path, write: bool = False, passphrase: Passphrase = None) -> None:
         self.path = path
+        self._values = PlainValues()
         self._lock = threading.RLock()
         if not write and not path.is_file():
             raise BadData(
@@ -98,16 +105,20 @@ class GalleryStore:
                 check_same_thread=False,
             )
             try:
-                self._prepare(write)
+                self._prepare(write, passphrase)
             except BaseException:
                 self._database.close()
                 raise
 
-    def _prepare(self, write: bool) -> None:
+    def _prepare(self, write: bool, passphrase: Passphrase) -> None:
         if write and not self._value("SELECT count(*) FROM sqlite_master"):
+            new = new_encryption(passphrase) if isinstance(passphrase, str) else None
             self._value("PRAGMA journal_mode = WAL")
             try:
                 self._database.executescript(SCHEMA)
+                if new:
+                    self._database.execute("INSERT INTO encryption VALUES (?, ?)", new[1:])
+                self._database.execute("COMMIT")
             except sqlite3.OperationalError:  # another process made it at the same time
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
@@ -115,6 +126,11 @@ class GalleryStore:
             raise BadData(f"{self.path}: not a gallery of facepairs; give another file")
         if self._value("PRAGMA user_version") != VERSION:
             raise BadData(f"{self.path}: of another version of facepairs; enrol the photos again")
+        encryption = self._database.execute("SELECT * FROM encryption").fetchone()
+        if encryption:
+            self._values = open_encryption(self.path, passphrase, *encryption)
+        elif isinstance(passphrase, str):
+            raise BadData(f"{self.path}: not encrypted; give no passphrase, or make a new gallery")
         if write:
             for pragma in ("secure_delete = ON", "synchronous = FULL", "foreign_keys = ON"):
                 self._value(f"PRAGMA {pragma}")
@@ -146,8 +162,8 @@ class GalleryStore:
     def owner(self, digest: bytes) -> str | None:
         """Return who is enrolled with the photo of a SHA-256."""
         with self._errors_named():
-            row = self._database.execute(OWNER, (digest,)).fetchone()
-        return row[0] if row else None
+            row = self._database.execute(OWNER, (self._values.seal(digest, PHOTO),)).fetchone()
+            return self._name(row[0]) if row else None
 
     def put(self, photos: Iterable[NewPhoto], forget_after: float | None) -> list[str | None]:
         """Add photos in one transaction, which is on disk when this returns.
@@ -167,21 +183,24 @@ class GalleryStore:
                 owners.append(self.owner(digest))
                 if owners[-1] is not None:
                     continue
-                database.execute("INSERT OR IGNORE INTO people (name) VALUES (?)", (name,))
-                blob = vector.astype(STORED).tobytes()
+                whose = self._values.seal(name.encode(), NAME)
+                key = self._values.seal(digest, PHOTO)
+                blob = self._values.seal(vector.astype(STORED).tobytes(), whose, key)
+                database.execute("INSERT OR IGNORE INTO people (name) VALUES (?)", (whose,))
                 database.execute(
                     "INSERT INTO photos (person, sha256, vector, checksum, added, expires) "
                     "SELECT id, ?, ?, ?, ?, ? FROM people WHERE name = ?",
-                    (digest, blob, _checksum(name, digest, blob), now, expires, name),
+                    (key, blob, _checksum(whose, key, blob), now, expires, whose),
                 )
         return owners
 
     def remove(self, name: str) -> int:
         """Remove a person; return the number of photos removed, 0 for somebody unknown."""
         query = "DELETE FROM photos WHERE person = (SELECT id FROM people WHERE name = ?)"
+        whose = self._values.seal(name.encode(), NAME)
         with self._transaction() as database:
-            removed = database.execute(query, (name,)).rowcount
-            database.execute("DELETE FROM people WHERE name = ?", (name,))
+            removed = database.execute(query, (whose,)).rowcount
+            database.execute("DELETE FROM people WHERE name = ?", (whose,))
         if removed:
             self._erase()
         return removed
@@ -211,14 +230,20 @@ class GalleryStore:
         """Return everybody who is enrolled and not expired, by name."""
         query = (
             "SELECT name, count(*), min(added), max(expires), count(expires) FROM live "
-            "GROUP BY person ORDER BY name"
+            "GROUP BY person"
         )
         with self._errors_named():
             rows = self._database.execute(query).fetchall()
-        return [
-            Person(name, photos, _date(added), _date(expires) if dated == photos else None)
-            for name, photos, added, expires, dated in rows
-        ]
+            people = [
+                Person(
+                    self._name(name),
+                    photos,
+                    _date(added),
+                    _date(expires) if dated == photos else None,
+                )
+                for name, photos, added, expires, dated in rows
+            ]
+        return sorted(people)
 
     def load(self) -> Vectors:
         """Return the embeddings of everybody who is enrolled and not expired."""
@@ -230,21 +255,22 @@ class GalleryStore:
                     "SELECT count(*), min(expires) FROM live"
                 ).fetchone()
                 vectors = Vectors(model.width if model else 0, count, until)
-                rows = self._database.execute("SELECT name, vector FROM live")
+                rows = self._database.execute("SELECT name, sha256, vector FROM live")
                 while part := rows.fetchmany(ROWS_PER_READ):
-                    values = np.frombuffer(b"".join(row[1] for row in part), STORED)
-                    vectors.append([row[0] for row in part], values.reshape(len(part), -1))
-            except (ValueError, TypeError):
-                raise self._damaged("vectors of another length") from None
+                    blobs = [self._values.open(vector, *context) for *context, vector in part]
+                    values = np.frombuffer(b"".join(blobs), STORED).reshape(len(part), -1)
+                    vectors.append([self._name(row[0]) for row in part], values)
             finally:
                 self._database.execute("COMMIT")
         return vectors
 
-    def rows(self) -> Iterator[tuple[str, bytes, bytes, int, int]]:
-        """Yield person, SHA-256, vector, checksum and date of enrolment of each live photo."""
-        query = "SELECT name, sha256, vector, checksum, added FROM live ORDER BY name, id"
+    def rows(self) -> Iterator[tuple[str, bytes, bytes, int]]:
+        """Yield person, SHA-256, vector and date of enrolment of each live photo."""
+        query = "SELECT name, sha256, vector, added FROM live"
         with self._errors_named():
-            yield from self._database.execute(query)
+            for name, key, vector, added in self._database.execute(query):
+                digest = self._values.open(key, PHOTO)
+                yield self._name(name), digest, self._values.open(vector, name, key), added
 
     def problems(self) -> list[str]:
         """Return what is damaged: nothing for a file as it was written."""
@@ -256,10 +282,16 @@ class GalleryStore:
         found = [f"{orphans} photos of nobody"] if orphans else []
         model = self.model()
         size = np.dtype(STORED).itemsize * (model.width if model else 0)
-        for name, digest, vector, checksum, _ in self.rows():
-            if len(vector) != size or _checksum(name, digest, vector) != checksum:
-                found.append(f"a photo of {name} is not what was written")
+        query = "SELECT name, sha256, vector, checksum FROM live"
+        with self._errors_named():
+            for name, key, sealed, checksum in self._database.execute(query):
+                is_sound = _checksum(name, key, sealed) == checksum
+                if not is_sound or len(self._values.open(sealed, name, key)) != size:
+                    found.append(f"a photo of {self._name(name)} is not what was written")
         return found
+
+    def _name(self, sealed: bytes) -> str:
+        return self._values.open(sealed, NAME).decode()
 
     def _value(self, query: str) -> int:
         row = self._database.execute(query).fetchone()
@@ -300,10 +332,12 @@ class GalleryStore:
             if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
                 raise BadData(f"{self.path}: {error}; check the permissions") from None
             raise self._damaged(error) from None
+        except (ValueError, TypeError) as error:  # what was read has another form or length
+            raise self._damaged(error) from None
 
 
-def _checksum(name: str, digest: bytes, vector: bytes) -> int:
-    return zlib.crc32(name.encode() + digest + vector)
+def _checksum(name: bytes, digest: bytes, vector: bytes) -> int:
+    return zlib.crc32(name + digest + vector)
 
 
 def now_s() -> int:

@@ -35,6 +35,7 @@ class Vectors:
         self._matrix: npt.NDArray[Any] = np.empty((capacity, width), "<f4" if fast else STORED)
         self._person_of = np.empty(capacity, np.int32)
         self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
         self._count = 0
         self.until: float = np.inf if until is None else until
 
@@ -44,7 +45,7 @@ class Vectors:
     @property
     def people(self) -> list[str]:
         """The names, by the number that `best` uses."""
-        return list(self._numbers)
+        return self._names
 
     @property
     def photo_counts(self) -> npt.NDArray[np.intp]:
@@ -64,7 +65,11 @@ class Vectors:
             self._matrix = _grown(self._matrix, capacity)
             self._person_of = _grown(self._person_of, capacity)
         self._matrix[self._count : end] = values
-        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in people]
+        for name in people:
+            if name not in self._numbers:
+                self._numbers[name] = len(self._names)
+                self._names.append(name)
+        numbers = [self._numbers[name] for name in people]
         self._person_of[self._count : end] = numbers
         self._count = end
 
@@ -91,6 +96,19 @@ class Vectors:
                 part = compare(np.broadcast_to(probe, block.shape), block)
             np.maximum.at(scores, self._person_of[begin:end], part)
         return scores
+
+    def best_other(
+        self, name: str, probe: ScoreArray, compare: Compare | None = None
+    ) -> tuple[str, float] | None:
+        """Return who else is most like the probe, and the score; None if there is nobody else."""
+        scores = self.best(probe, compare)
+        own = self._numbers.get(name)
+        if own is not None:
+            scores[own] = -np.inf
+        if len(scores) <= (own is not None):
+            return None
+        best = int(scores.argmax())
+        return self._names[best], float(scores[best])
 
     def of_person(self, name: str) -> ScoreArray:
         """Return the embeddings of one person: float32[N, width]."""

@@ -1,0 +1,94 @@
+"""Encryption of a gallery's names, embeddings and hashes of photos, under a passphrase.
+
+scrypt makes the key. AES-SIV authenticates every value, and always encrypts it to the same bytes:
+so a name or a hash is found by its ciphertext. No two rows have the same one, so nothing shows.
+
+References:
+    RFC 7914 (scrypt), RFC 5297 (AES-SIV).
+"""
+
+import os
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+from facepairs.errors import BadConfig, BadData
+from facepairs.support.extras import require_extras
+
+VARIABLE = "FACEPAIRS_PASSPHRASE"
+PROBE = b"facepairs gallery"  # is encrypted to tell a wrong passphrase
+SALT_BYTES = 16
+KEY_BYTES = 64  # AES-256-SIV
+Passphrase = str | Callable[[], str] | None  # a text, or what asks for it if it is needed
+COST = {"n": 2**17, "r": 8, "p": 1}  # 128 MiB and half a second for each guess
+
+
+class PlainValues:
+    """Keeps values as they are."""
+
+    def seal(self, value: bytes, *context: bytes) -> bytes:
+        """Return what the file has of a value."""
+        return value
+
+    def open(self, sealed: bytes, *context: bytes) -> bytes:
+        """Return the value; raise ValueError if it was changed, or sealed in another context."""
+        return sealed
+
+
+class EncryptedValues(PlainValues):
+    """Encrypts values; what they belong to is their context, and authenticated with them."""
+
+    def __init__(self, passphrase: str, salt: bytes) -> None:
+        require_extras(["encrypt"], "an encrypted gallery")
+        from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+        from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+        secret = unicodedata.normalize("NFC", passphrase).encode()
+        self._siv = AESSIV(Scrypt(salt=salt, length=KEY_BYTES, **COST).derive(secret))
+
+    def seal(self, value: bytes, *context: bytes) -> bytes:
+        return self._siv.encrypt(value, list(context))
+
+    def open(self, sealed: bytes, *context: bytes) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._siv.decrypt(sealed, list(context))
+        except InvalidTag:
+            raise ValueError("an encrypted value is not what was written") from None
+
+
+def new_encryption(passphrase: str) -> tuple[EncryptedValues, bytes, bytes]:
+    """Return what encrypts a new gallery, its salt, and the sealed probe to be stored."""
+    if not passphrase:
+        raise BadConfig(f"no passphrase; set {VARIABLE} to one of several words")
+    salt = os.urandom(SALT_BYTES)
+    values = EncryptedValues(passphrase, salt)
+    return values, salt, values.seal(PROBE)
+
+
+def open_encryption(
+    path: Path, passphrase: Passphrase, salt: bytes, probe: bytes
+) -> EncryptedValues:
+    """Return what decrypts a gallery.
+
+    Args:
+        path: The file, for messages.
+        passphrase: Where it is no text, that of the environment comes first.
+        salt: Of the file.
+        probe: Of the file.
+
+    Raises:
+        BadData: There is no passphrase, or it is wrong.
+        MissingExtra: The package `cryptography` is not installed.
+    """
+    if not isinstance(passphrase, str):
+        passphrase = os.environ.get(VARIABLE) or (passphrase() if passphrase else "")
+    if not passphrase:
+        raise BadData(f"{path}: encrypted; set {VARIABLE} to its passphrase")
+    values = EncryptedValues(passphrase, salt)
+    try:
+        values.open(probe)
+    except ValueError:
+        raise BadData(f"{path}: the passphrase is wrong, or the file is damaged") from None
+    return values

@@ -1,0 +1,140 @@
+"""Encrypted galleries: without the passphrase, nothing can be read or moved."""
+
+import contextlib
+import json
+import sqlite3
+
+import numpy as np
+import pytest
+from command_line import in_process
+from drawn_photos import smooth
+from gallery_jobs import MODEL, photo
+from PIL import Image
+from tiny_bundles import AMONG_LOOKALIKES, tiny_bundle
+
+from facepairs.errors import BadConfig, BadData
+from facepairs.gallery.encryption import VARIABLE
+from facepairs.gallery.store import GalleryStore
+
+PASSPHRASE = "one of several wörds"
+PEOPLE = {"Secretname": [1, 2], "王芳": [3]}
+
+
+def fill(store):
+    store.set_model(MODEL)
+    for name, numbers in PEOPLE.items():
+        store.put([photo(number, name) for number in numbers], None)
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = GalleryStore(tmp_path / "g", write=True, passphrase=PASSPHRASE)
+    fill(store)
+    yield store
+    store.close()
+
+
+def test_it_holds_what_a_plain_one_holds(store, tmp_path):
+    plain = GalleryStore(tmp_path / "plain", write=True)
+    fill(plain)
+    reader = GalleryStore(store.path, passphrase=PASSPHRASE)
+    for one in (plain, reader, store):
+        assert [(person.name, person.photos) for person in one.people()] == [
+            ("Secretname", 2),
+            ("王芳", 1),
+        ]
+        assert (one.owner(photo(3).digest), one.owner(photo(4).digest)) == ("王芳", None)
+        assert one.problems() == []
+        vectors = one.load()
+        best = dict(zip(vectors.people, vectors.best(photo(2).vector), strict=True))
+        assert best["Secretname"] == pytest.approx(1, abs=2e-3)
+    assert sorted(row[:3] for row in reader.rows()) == sorted(row[:3] for row in plain.rows())
+    assert store.put([photo(3, "Other")], None) == ["王芳"]
+    assert store.remove("Secretname") == 2
+    assert [person.name for person in reader.people()] == ["王芳"]
+    for one in (plain, reader):
+        one.close()
+
+
+def test_nothing_can_be_read_in_the_files(store):
+    content = b"".join(path.read_bytes() for path in store.path.parent.glob("g*"))
+    for number in (1, 2, 3):
+        vector = photo(number).vector
+        for secret in (vector.astype("<f2").tobytes(), vector.tobytes(), photo(number).digest):
+            assert secret not in content
+            assert secret.hex().encode() not in content
+    for secret in (*PEOPLE, PASSPHRASE):
+        assert secret.encode() not in content
+    assert b"landmarks-5" in content  # the model is no secret
+
+
+def test_only_the_passphrase_opens_it(store, monkeypatch):
+    for write in (False, True):
+        with pytest.raises(BadData, match=rf"encrypted; set {VARIABLE}"):
+            GalleryStore(store.path, write)
+        with pytest.raises(BadData, match="passphrase is wrong"):
+            GalleryStore(store.path, write, "one of several words")
+    GalleryStore(store.path, passphrase=lambda: PASSPHRASE).close()
+    decomposed = PASSPHRASE.replace("ö", "o\u0308")
+    monkeypatch.setenv(VARIABLE, decomposed)
+    GalleryStore(store.path).close()
+    with pytest.raises(BadData, match="passphrase is wrong"):
+        GalleryStore(store.path, passphrase="x")
+
+
+def test_a_plain_gallery_stays_plain(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, PASSPHRASE)
+    GalleryStore(tmp_path / "plain", write=True).close()
+    monkeypatch.delenv(VARIABLE)
+    GalleryStore(tmp_path / "plain").close()
+    with pytest.raises(BadData, match="not encrypted"):
+        GalleryStore(tmp_path / "plain", passphrase=PASSPHRASE)
+    with pytest.raises(BadConfig, match="no passphrase"):
+        GalleryStore(tmp_path / "new", write=True, passphrase="")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE photos SET person = (SELECT max(id) FROM people)",  # given to somebody else
+        "UPDATE photos SET vector = (SELECT vector FROM photos ORDER BY id DESC LIMIT 1)",
+        "UPDATE people SET name = (SELECT sha256 FROM photos LIMIT 1) WHERE id = 1",
+    ],
+)
+def test_changes_without_the_passphrase_are_found(store, change):
+    with sqlite3.connect(store.path) as database:
+        database.execute(change)
+    database.close()
+    with pytest.raises(BadData, match=r"g: damaged.*not what was written"):
+        store.load()
+    with contextlib.suppress(BadData):  # raised where the name itself cannot be read
+        assert any("not what was written" in line for line in store.problems())
+
+
+def test_the_commands_take_it_from_the_environment(tmp_path, monkeypatch):
+    bundle = tiny_bundle(tmp_path / "b", **AMONG_LOOKALIKES).folder
+    image = tmp_path / "ann.png"
+    Image.fromarray(smooth(64, 64, 1).astype(np.uint8)).save(image)
+    place, model = tmp_path / "known.gallery", ("--bundle", bundle)
+    words = ("gallery", "add", place, "Secretname", image, "--any-quality", "--encrypt", *model)
+    assert f"no passphrase; set {VARIABLE}" in in_process(*words, check=2).stderr
+    monkeypatch.setenv(VARIABLE, PASSPHRASE)
+    in_process(*words, check=0)
+    in_process(*words, check=0)
+    found = in_process("gallery", "identify", place, image, *model, "--json", check=0)
+    assert json.loads(found.stdout)["name"] == "Secretname"
+    out = tmp_path / "people.npz"
+    in_process("gallery", "export", place, "--out", out, check=0)
+    with np.load(out) as arrays:
+        assert arrays["name"].tolist() == ["Secretname"]
+    monkeypatch.setenv(VARIABLE, "wrong")
+    assert "passphrase is wrong" in in_process("gallery", "list", place, check=2).stderr
+    monkeypatch.delenv(VARIABLE)
+    for command in ("list", "check"):
+        done = in_process("gallery", command, place, check=2)
+        assert f"encrypted; set {VARIABLE}" in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert b"Secretname" not in place.read_bytes()
+    monkeypatch.setenv(VARIABLE, PASSPHRASE)
+    assert in_process("gallery", "check", place, check=0).stdout == "ok: 1 person\n"
+    in_process("gallery", "remove", place, "Secretname", check=0)
