@@ -277,12 +277,12 @@ def manifest_digest(values: Mapping[str, Any]) -> str:
 
 
 def check_digest(values: Mapping[str, Any]) -> None:
-    """Compare a manifest with its own digest; bundles of older versions have none.
+    """Compare a manifest with its own digest.
 
     Raises:
-        BadBundle: They differ.
+        BadBundle: They differ, or it has none.
     """
-    if DIGEST in values and values[DIGEST] != manifest_digest(values):
+    if values.get(DIGEST) != manifest_digest(values):
         raise BadBundle(
             "damaged or edited (its content does not match its SHA-256); copy the bundle again"
         )

@@ -23,6 +23,7 @@ from facepairs.bundles.manifest import (
     DIGEST,
     MANIFEST,
     TrainingRecord,
+    manifest_digest,
     parse_manifest,
 )
 from facepairs.bundles.thresholds import FmrThreshold
@@ -35,8 +36,10 @@ from facepairs.images.crop import CropSpec
 def edit(bundle: Bundle, **changes: object) -> None:
     """Rewrite a manifest with some top-level fields changed; `...` removes a field."""
     path = bundle.folder / MANIFEST
-    data = json.loads(path.read_text()) | {DIGEST: ...} | changes
-    path.write_text(json.dumps({k: v for k, v in data.items() if v is not ...}, default=str))
+    data = json.loads(path.read_text()) | changes
+    kept = json.dumps({k: v for k, v in data.items() if v is not ...}, default=str)
+    values = json.loads(kept)
+    path.write_text(json.dumps(values | {DIGEST: manifest_digest(values)}))
 
 
 def test_a_bundle_reads_back(make_bundle):
