@@ -18,6 +18,7 @@ from facepairs.verification.verifier import Verifier
 
 CHUNK = 4096  # pairs compared at a time
 IMPOSTORS = 30_000  # a tenth of them look alike, which suffices for an FMR of .001
+MOST_IMPOSTORS = 300_000  # of many people, as large galleries need rarer errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +97,7 @@ def score_pairs(
 
 
 def add_impostors(
-    index: FaceIndex, pairs: PairList, seed: int = 0, count: int = IMPOSTORS
+    index: FaceIndex, pairs: PairList, seed: int = 0, count: int | None = None
 ) -> PairList:
     """Return the genuine pairs of `pairs` and many impostor pairs of the photos in it.
 
@@ -106,13 +107,17 @@ def add_impostors(
         index: The photos.
         pairs: Pairs of at least two people.
         seed: From 0 to 2**63 - 1.
-        count: How many; fewer where fewer exist.
+        count: How many, or fewer where fewer exist; None for one of every two people, but from
+            30,000 to 300,000.
     """
     images = pairs.images()  # in the order of people, as the index has them
     first = np.append(np.unique(index.person_of[images], return_index=True)[1], len(images)).astype(
         np.int64
     )
-    drawn = distinct_impostors(first, np.arange(len(first) - 1), count, seed)
+    people = len(first) - 1
+    if count is None:
+        count = min(max(IMPOSTORS, people * (people - 1) // 2), MOST_IMPOSTORS)
+    drawn = distinct_impostors(first, np.arange(people), count, seed)
     genuine = pairs.where(pairs.genuine)
     return PairList.of(
         np.concatenate([genuine.left, images[drawn.left]]),

@@ -13,7 +13,7 @@ from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools
-from facepairs.evaluation.pair_scores import add_impostors
+from facepairs.evaluation.pair_scores import IMPOSTORS, add_impostors
 from facepairs.support.words import counted
 from facepairs.verification.loading import Model
 
@@ -95,7 +95,7 @@ def choose_pairs(
     known = np.logical_or.reduce([model.knows(list(index.people)) for model in models])
     pairs = _heldout_pairs(index, known, data)
     if all(model.kind == "embedding" for model in models):
-        pairs = add_impostors(index, pairs)
+        pairs = add_impostors(index, pairs, count=IMPOSTORS)
     return PairSelection(index, pairs, "held-out people", protocol)
 
 
