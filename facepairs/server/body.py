@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import msgspec
 from starlette.datastructures import UploadFile
@@ -99,8 +99,8 @@ def _from_form(values: dict[str, list[Any]], kind: type[T], max_photo_bytes: int
     """Return a form's fields as a type; a field that takes several values has a list."""
     several = {
         field.name
-        for field in msgspec.inspect.type_info(kind).fields
-        if isinstance(field.type, msgspec.inspect.ListType)
+        for field in msgspec.structs.fields(kind)
+        if get_origin(getattr(field.type, "__origin__", None)) is list  # Annotated[list[…], …]
     }
     given = {
         name: found if name in several or len(found) > 1 else found[0]

@@ -29,7 +29,8 @@ class ApiRoute:
     @property
     def returns(self) -> type[msgspec.Struct]:
         """The type of the answer."""
-        return self._hints["return"]
+        kind: type[msgspec.Struct] = self._hints["return"]
+        return kind
 
     @property
     def summary(self) -> str:

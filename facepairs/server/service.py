@@ -198,7 +198,7 @@ class Service:
         """Numbers in an embedding; raises BadBundle for a network that has none."""
         side = self.verifier.bundle.framing.crop_px
         noise = np.arange(3 * side * side).astype(np.uint8).reshape(1, side, side, 3)
-        return self.verifier.scorer.embed(noise).shape[1]
+        return int(self.verifier.scorer.embed(noise).shape[1])
 
     def _vector(self, values: list[float], name: str) -> Any:
         vector = np.array(values, np.float32)
