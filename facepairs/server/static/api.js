@@ -1,6 +1,8 @@
 /** Requests to the server that this page comes from. */
 
 const GONE = "The server does not answer. See whether facepairs serve is still running, then try again.";
+const SECRET = "The server asks for its token.";
+const WRONG = "The server does not accept this token.";
 let token = ""; // in memory only
 
 export class ApiError extends Error {
@@ -16,10 +18,8 @@ export function setToken(text) {
   token = text;
 }
 
-export const hasToken = () => token !== "";
-
 /** Return the absolute address of a path such as `v1/verify`; the server may run below a prefix. */
-export const address = (path) => new URL(path, document.baseURI).href;
+const address = (path) => new URL(path, document.baseURI).href;
 
 /**
  * Send a request and return the object that the server answers.
@@ -51,6 +51,17 @@ export async function call(method, path, fields, signal) {
     throw new ApiError("answer", `The server answers ${response.status}, but not in JSON.`);
   }
   if (response.ok) return answer;
+  if (response.status === 401) throw new ApiError("token", token ? WRONG : SECRET);
   const { kind, message } = answer.error ?? {};
   throw new ApiError(kind, message ?? `The server answers ${response.status}.`);
+}
+
+/** Return a request as a command for a shell; it names the token's variable, not the token. */
+export function curlCommand(path, fields) {
+  const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const secret = token ? ['-H "Authorization: Bearer $FACEPAIRS_TOKEN"'] : [];
+  const parts = Object.entries(fields).map(([name, value]) =>
+    `-F ${quote(value instanceof File ? `${name}=@${value.name}` : `${name}=${value}`)}`,
+  );
+  return ["curl", ...secret, ...parts, quote(address(path))].join(" ");
 }

@@ -41,6 +41,7 @@ async function load() {
     byId("model").textContent = `Model: ${model.model}. Threshold: ${model.operating_point.label}.`;
     gallery.open(model.gallery);
     for (const photo of [...pair, asked]) photo.look();
+    verdict.update();
   });
 }
 

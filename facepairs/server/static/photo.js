@@ -1,6 +1,6 @@
 /** One photo: choose, drop, paste or take it; see its faces, and choose one of several. */
 
-import { address, call } from "./api.js";
+import { call } from "./api.js";
 import { takePhoto } from "./camera.js";
 import { byId, element, shape } from "./elements.js";
 import { Task } from "./task.js";
@@ -180,14 +180,4 @@ export function listenForPaste(photos) {
     const focused = photos.find((photo) => photo.root.contains(document.activeElement));
     (focused ?? photos.find((photo) => !photo.file) ?? photos[0]).use(file);
   });
-}
-
-/** Return the request of fields as a command for a shell. */
-export function curlCommand(path, fields, token) {
-  const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-  const parts = Object.entries(fields).map(([name, value]) =>
-    `-F ${quote(value instanceof File ? `${name}=@${value.name}` : `${name}=${value}`)}`,
-  );
-  const secret = token ? ['-H "Authorization: Bearer $TOKEN"'] : [];
-  return ["curl", ...secret, ...parts, quote(address(path))].join(" ");
 }

@@ -1,12 +1,12 @@
 /** The verdict on two photos, and what another threshold would make of it. */
 
-import { call, hasToken } from "./api.js";
+import { call, curlCommand } from "./api.js";
 import { Curve } from "./curve.js";
 import { byId, element, fillRows } from "./elements.js";
-import { curlCommand } from "./photo.js";
 import { Task } from "./task.js";
 import { errorsAt, oneIn, wordsAt } from "./words.js";
 
+const STEPS = 250;
 const KINDS = { "same person": "same", "not confirmed": "unsure", "different people": "different" };
 
 export class VerdictPanel {
@@ -33,7 +33,8 @@ export class VerdictPanel {
     byId("threshold-part").hidden = !table;
     if (!table) return;
     this.curve = new Curve(byId("curve"), table);
-    [this.slider.min, this.slider.max] = [this.curve.least, this.curve.most];
+    const { least, most } = this.curve;
+    Object.assign(this.slider, { min: least, max: most, step: (most - least) / STEPS });
     byId("measured").textContent = `Measured on ${table.measured_on}.`;
   }
 
@@ -69,7 +70,7 @@ export class VerdictPanel {
       this.curve.mark(this.curve.score, result.score);
       this.slider.value = result.threshold;
       this.explain(result.threshold);
-    } else byId("curl").textContent = curlCommand("v1/verify", fields, hasToken());
+    } else byId("curl").textContent = curlCommand("v1/verify", fields);
   }
 
   /** Say what the slider's threshold would mean. */
@@ -90,7 +91,7 @@ export class VerdictPanel {
     this.slider.setAttribute("aria-valuetext", `${threshold.toFixed(3)}: ${words}; of strangers, ${passing}`);
     const other = threshold === this.result.threshold ? {} : { threshold: threshold.toFixed(4) };
     byId("reset").hidden = threshold === this.result.threshold;
-    byId("curl").textContent = curlCommand("v1/verify", { ...this.fields, ...other }, hasToken());
+    byId("curl").textContent = curlCommand("v1/verify", { ...this.fields, ...other });
   }
 }
 
