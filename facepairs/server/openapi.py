@@ -91,19 +91,25 @@ def docs_page() -> str:
 
 def _table(schema: dict[str, Any]) -> str:
     rows = "".join(
-        f"<tr><td><code>{escape(name)}</code><td>{escape(_type(field))}"
-        f"<td>{escape(field.get('description', ''))}"
+        f"<tr><td><code>{escape(name)}</code><td>{escape(type_in_words(field))}"
+        f"<td>{escape(meaning(field))}"
         for name, field in schema["properties"].items()
     )
     return f"<table>{rows}</table>"
 
 
-def _type(field: dict[str, Any]) -> str:
+def meaning(field: dict[str, Any]) -> str:
+    """Return a field's description, which for a nullable one belongs to its type."""
+    described = [field, *field.get("anyOf", ()), field.get("items", {})]
+    return next((one["description"] for one in described if "description" in one), "")
+
+
+def type_in_words(field: dict[str, Any]) -> str:
     """Return a field's type in a word or two."""
     if "anyOf" in field:
-        return " or ".join(_type(one) for one in field["anyOf"])
+        return " or ".join(type_in_words(one) for one in field["anyOf"])
     if "$ref" in field:
         return str(field["$ref"]).rpartition("/")[2]
     if field.get("type") == "array":
-        return f"list of {_type(field.get('items') or {})}"
+        return f"list of {type_in_words(field.get('items') or {})}"
     return str(field.get("type", "any"))

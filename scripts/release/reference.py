@@ -1,6 +1,6 @@
-"""Write the reference of all commands and all settings into docs/reference, between their markers.
+"""Write the reference of commands, routes and settings into docs/reference, between markers.
 
-    python scripts/release/reference.py             # rewrite cli.md and settings.md
+    python scripts/release/reference.py             # rewrite cli.md, http.md and settings.md
     python scripts/release/reference.py --check     # exit code 1 if one is not up to date
 
 The text comes from the definitions of commands and settings, not from printed help, so neither the
@@ -19,11 +19,15 @@ from typing import Any, get_type_hints
 
 from facepairs.cli.main import EVERYWHERE, build_command
 from facepairs.config import TrainConfig
+from facepairs.server.openapi import ERRORS, meaning, openapi, type_in_words
+from facepairs.server.routes import ROUTES
 from facepairs.support.validation import find_problem
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
-PAGES = [FOLDER / "cli.md", FOLDER / "settings.md"]
+PAGES = [FOLDER / "cli.md", FOLDER / "http.md", FOLDER / "settings.md"]
 COMMAND = "make reference"
+INNER = ("FaceResult", "HintResult", "PairResult", "PersonResult", "CandidateResult",
+         "RefusedResult", "ResemblanceResult")  # fmt: skip
 KINDS = {"path": "PATH", "int": "N", "float": "X"}  # by the beginning of a type's name
 
 
@@ -44,6 +48,33 @@ def settings() -> str:
         allowed = find_problem(object(), kinds[field.name], "").partition("; use ")[2]
         rows.append(f"| `{field.name}` | {default} | {allowed} | {meanings[field.name]} |")
     return "\n".join(rows) + "\n"
+
+
+def routes() -> str:
+    """Return the Markdown of all routes of the server, in their order."""
+    schemas = openapi()["components"]["schemas"]
+    parts = []
+    for route in ROUTES:
+        parts.append(f"## `{route.method} {route.path}`\n\n{route.summary}\n")
+        if route.takes:
+            schema = schemas[route.takes.__name__]
+            rows = [
+                f"| `{name}` | {type_in_words(field)} | "
+                f"{'yes' if name in schema.get('required', ()) else ''} | {meaning(field)} |"
+                for name, field in schema["properties"].items()
+            ]
+            head = "| field | type | required | meaning |\n| --- | --- | --- | --- |"
+            parts.append("\n".join([head, *rows]) + "\n")
+        parts.append(f"Returns: {_fields(schemas[route.returns.__name__])}\n")
+    parts += [f"**{name}**: {_fields(schemas[name])}\n" for name in INNER]
+    errors = "\n".join(f"| {status} | {text} |" for status, text in ERRORS.items())
+    return "\n".join([*parts, f"| status | when |\n| --- | --- |\n{errors}\n"])
+
+
+def _fields(schema: dict[str, Any]) -> str:
+    """Return what a type is, and its fields."""
+    fields = (f"`{name}` ({type_in_words(kind)})" for name, kind in schema["properties"].items())
+    return f"{schema['description']} Fields: {', '.join(fields)}."
 
 
 def _attributes(docstring: str) -> dict[str, str]:
@@ -119,7 +150,7 @@ def _help(parameter: Any) -> str:
 
 def update(text: str) -> str:
     """Return the text with a new block between its markers."""
-    for name, write in {"cli": commands, "settings": settings}.items():
+    for name, write in {"cli": commands, "http": routes, "settings": settings}.items():
         before, begin, rest = text.partition(f"<!-- {name} -->\n")
         if begin:
             _, end, after = rest.partition(f"\n<!-- /{name} -->")
