@@ -12,16 +12,31 @@ for _name in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"):
     os.environ.setdefault(_name, "1")
 
 if TYPE_CHECKING:
+    from facepairs.api.crossval import crossval
+    from facepairs.api.embedder import FaceEmbedder
+    from facepairs.api.networks import build_keras, load_keras
+    from facepairs.api.pairs import PairMetrics, pairs_dataset
+    from facepairs.api.training import train
+    from facepairs.config import TrainConfig
     from facepairs.errors import (
         BadBundle,
         BadConfig,
         BadData,
         BadImage,
+        BadRun,
         FacepairsError,
+        MissingExtra,
         NoFace,
+        NotEnough,
         TooSmallFace,
     )
+    from facepairs.evaluation.evaluate import Evaluation, evaluate
     from facepairs.gallery.gallery import Gallery
+    from facepairs.models.losses.compiled import EmbeddingLoss
+    from facepairs.training.options import TrainOptions
+    from facepairs.training.recalibrate import calibrate
+    from facepairs.training.run_folder.result import Run
+    from facepairs.training.view2.methods import make_plan
     from facepairs.verification.verdict import Verdict
     from facepairs.verification.verifier import Verifier
 
@@ -30,18 +45,51 @@ __all__ = [
     "BadConfig",
     "BadData",
     "BadImage",
+    "BadRun",
+    "EmbeddingLoss",
+    "Evaluation",
+    "FaceEmbedder",
     "FacepairsError",
     "Gallery",
+    "MissingExtra",
     "NoFace",
+    "NotEnough",
+    "PairMetrics",
+    "Run",
     "TooSmallFace",
+    "TrainConfig",
+    "TrainOptions",
     "Verdict",
     "Verifier",
     "__version__",
+    "build_keras",
+    "calibrate",
+    "crossval",
+    "evaluate",
+    "load_keras",
+    "make_plan",
+    "pairs_dataset",
+    "train",
 ]
 _MODULES = {
+    "EmbeddingLoss": "facepairs.models.losses.compiled",
+    "Evaluation": "facepairs.evaluation.evaluate",
+    "FaceEmbedder": "facepairs.api.embedder",
     "Gallery": "facepairs.gallery.gallery",
+    "PairMetrics": "facepairs.api.pairs",
+    "Run": "facepairs.training.run_folder.result",
+    "TrainConfig": "facepairs.config",
+    "TrainOptions": "facepairs.training.options",
     "Verdict": "facepairs.verification.verdict",
     "Verifier": "facepairs.verification.verifier",
+    "build_keras": "facepairs.api.networks",
+    "calibrate": "facepairs.training.recalibrate",
+    "crossval": "facepairs.api.crossval",
+    "evaluate": "facepairs.evaluation.evaluate",
+    "load_keras": "facepairs.api.networks",
+    "make_plan": "facepairs.training.view2.methods",
+    "pairs_dataset": "facepairs.api.pairs",
+    "train": "facepairs.api.training",
 }
 
 
@@ -49,4 +97,6 @@ def __getattr__(name: str) -> object:
     """Import a public name on first use, so that `import facepairs` stays fast and light."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_MODULES.get(name, "facepairs.errors")), name)
+    value = getattr(importlib.import_module(_MODULES.get(name, "facepairs.errors")), name)
+    globals()[name] = value
+    return value

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from msgspec import Meta
 
@@ -66,9 +66,13 @@ Epochs = Annotated[int, Meta(ge=1, le=MAX_EPOCHS)]
 Minutes = Annotated[float, Meta(ge=0.01, le=100_000)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """The settings of a training run.
+    """The settings of a training run; what is not given is decided by the recipe of the model.
+
+    Examples:
+        >>> TrainConfig(model="difference", minutes=10).image_size
+        64
 
     Attributes:
         model: `siamese` (local descriptors, Fisher vectors and a trained projection, several times
@@ -162,7 +166,16 @@ class TrainConfig:
     checkpoint_minutes: Annotated[float, Meta(ge=0, le=100_000)] = 5.0
     skip_bad: bool = False
 
+    def __new__(cls, **given: Any) -> Self:
+        """Remember which settings are given: the recipe of the model decides the others."""
+        config = super().__new__(cls)
+        vars(config)["given"] = given
+        return config
+
     def __post_init__(self) -> None:
+        given = vars(self).pop("given", None)
+        if given is not None:  # `from_table` follows the recipe by itself
+            vars(self).update({k: v for k, v in _recipe(given).items() if k not in given})
         check_fields(self)
         self._check_range("pairs_per_epoch", self.batch_size, 10**9)
         self._check_range("crop_px", 16, min(self.frame_px, 1024))
@@ -267,11 +280,15 @@ class TrainConfig:
         """
         table = dataclasses.asdict(self)
         if {"model", "init"} & changes.keys():
-            fixed = {"model": self.model, "init": self.init}
-            defaults = dataclasses.asdict(from_table(fixed, "defaults"))
-            table = {name: value for name, value in table.items() if value != defaults[name]}
-            table |= fixed
+            table = {"model": self.model, "init": self.init, **self.changes()}
         return from_table({**table, **changes})
+
+    def changes(self) -> dict[str, Any]:
+        """Return the settings that differ from the defaults of their model and `init`."""
+        defaults = dataclasses.asdict(from_table({"model": self.model, "init": self.init}))
+        defaults |= {"model": TrainConfig.model, "init": ""}
+        table = dataclasses.asdict(self)
+        return {name: value for name, value in table.items() if value != defaults[name]}
 
 
 def from_table(table: Mapping[str, Any], source: str = "") -> TrainConfig:
@@ -284,10 +301,13 @@ def from_table(table: Mapping[str, Any], source: str = "") -> TrainConfig:
     Raises:
         BadConfig: Names the source, the field, its value and what is allowed.
     """
-    recipe = dict(RECIPES.get(str(table.get("model", TrainConfig.model)), {}))
-    if table.get("init"):
-        recipe |= FINE_TUNING
-    return validate({**recipe, **table}, TrainConfig, source)
+    return validate({**_recipe(table), **table}, TrainConfig, source)
+
+
+def _recipe(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that the model and `init` of a table bring."""
+    recipe = RECIPES.get(str(table.get("model", TrainConfig.model)), {})
+    return {**recipe, **(FINE_TUNING if table.get("init") else {})}
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,13 @@ from typer import Option
 
 from facepairs.choices import Method
 from facepairs.cli.shared.options import Align, Config, Data, Json, joined
-from facepairs.cli.shared.output import INTERRUPTED, log, print_json, progress_display, waiting
+from facepairs.cli.shared.output import (
+    INTERRUPTED,
+    log,
+    print_json,
+    progress_display,
+    starting_tensorflow,
+)
 
 EXAMPLE = (
     "Example: facepairs crossval data/lfw/lfw-deepfunneled --lists data/lfw --out view2 "
@@ -46,27 +53,18 @@ def crossval(
     only; choose models and settings on View 1. --config has a table of settings per method. Ctrl-C
     saves, and --resume continues.
     """
-    from facepairs.cli.shared.quiet import quiet_tensorflow
+    from facepairs.api.crossval import crossval as run
     from facepairs.evaluation.report.cells import lines_of
     from facepairs.evaluation.report.summary_tables import summaries_table
     from facepairs.evaluation.serialize import to_plain
-    from facepairs.support.machine import require_room_to_train
-    from facepairs.training.run_folder.folder import check_place, check_unlocked
-    from facepairs.training.view2.folds import prepare_view2
-    from facepairs.training.view2.methods import MARKS, make_plan
+    from facepairs.training.options import TrainOptions
+    from facepairs.training.view2.methods import make_plan
 
     plan = make_plan(methods, folds, minutes_per_fold, config, align)
-    check_place(out, data, resume, MARKS)
-    check_unlocked(out)
-    require_room_to_train()
-    progress = progress_display(json)
-    finding = progress("finding faces")
-    view, photos = prepare_view2(data, lists, plan.folds, plan.align, log, finding)
-    quiet_tensorflow()
-    with waiting("starting TensorFlow", json):
-        from facepairs.training.view2.crossval import crossval as run
-
-    report = run(view, photos, plan, out, resume, log, progress)
+    options = TrainOptions(
+        log=log, progress=progress_display(json), starting=partial(starting_tensorflow, json)
+    )
+    report = run(data, lists, out, plan, resume=resume, options=options)
     if json:
         print_json({**to_plain(report.results), "out": str(out), "interrupted": report.interrupted})
     elif report.results.methods:

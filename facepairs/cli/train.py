@@ -1,6 +1,6 @@
 """`facepairs train`."""
 
-from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,15 +27,12 @@ from facepairs.cli.shared.output import (
     print_error,
     print_result,
     progress_display,
-    waiting,
+    starting_tensorflow,
 )
 from facepairs.errors import LostWorker
-from facepairs.support.clock import running_s
-from facepairs.support.words import counted
 
 if TYPE_CHECKING:
-    from facepairs.config import TrainConfig
-    from facepairs.training.run_folder.result import TrainReport
+    from facepairs.training.run_folder.result import Run
 
 EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
 
@@ -102,97 +99,48 @@ def train(
     saves, and --resume continues, with more or fewer devices. If one of several workers is lost,
     the others exit with 138.
     """
-    started_s = running_s()
-    from facepairs.cli.shared.quiet import quiet_tensorflow
-    from facepairs.support.machine import require_room_to_train
-    from facepairs.training.distributed.cluster import Cluster, read_cluster
-    from facepairs.training.inputs.people import describe_few_people, prepare
-    from facepairs.training.run_folder.folder import (
-        CONFIG,
-        check_place,
-        check_unlocked,
-        resolve_config,
-    )
-    from facepairs.training.run_folder.result import finished_report
+    from facepairs.api.training import train as run
+    from facepairs.training.options import TrainOptions
+    from facepairs.training.run_folder.folder import CONFIG, resolve_config
 
-    cluster = Cluster() if devices == "one" else read_cluster()
-    run_folder = out or _new_run_folder(cluster.workers, resume)
-    options = training_settings(context)
-    settings = resolve_config(options, config, run_folder, resume)
-    check_place(run_folder, data, resume)
-    if cluster.workers == 1:  # several would disturb each other; the chief checks it later
-        check_unlocked(run_folder)
-    finished = finished_report(run_folder, settings) if resume else None
-    if finished:
-        log(
-            f"{run_folder} is finished after {counted(finished.epochs, 'epoch')}; nothing was done "
-            f"(for more: --resume --epochs {2 * finished.epochs or 1})"
-        )
-        _print(finished, data, settings, json)
-        return
-    require_room_to_train()
-    progress = progress_display(json)
-    index, plan, split = prepare(data, settings, log, progress("finding faces"))
-    quiet_tensorflow()
-    with waiting("starting TensorFlow", json):
-        from facepairs.training.train import TrainOptions
-        from facepairs.training.train import train as run
-
-    run_options = TrainOptions(
-        resume=resume,
+    settings = resolve_config(training_settings(context), config, out, resume)
+    options = TrainOptions(
         log=log,
-        progress=progress,
+        progress=progress_display(json),
         images_in_tensorboard=tensorboard_images,
         profile=profile,
         devices=devices,
-        config_file=run_folder / CONFIG if resume else config,
-        started_s=started_s,
+        config_file=out / CONFIG if resume and out else config,
+        starting=partial(starting_tensorflow, json),
     )
     try:
-        report = run(index, plan, split, settings, run_folder, run_options)
+        result = run(data, out, settings, resume=resume, options=options)
     except LostWorker as lost:
         print_error(lost.kind, str(lost), json)
         raise typer.Exit(LOST_WORKER) from None
-    few = describe_few_people(split)
-    if few and not report.interrupted:
-        log(f"warning: {few}")
-    if json or report.bundle:
-        _print(report, data, settings, json)
-    elif not report.interrupted:
-        log(f"done; worker 0 has written {run_folder}")
-    if report.interrupted:
-        log(f"stopped and saved; continue with: facepairs train {data} --out {run_folder} --resume")
+    if json or result.has_bundle:
+        print_result(json, result.to_json(), [] if json else _rows(result, data))
+    elif not result.interrupted:
+        log(f"done; worker 0 has written {result.out}")
+    if result.interrupted:
+        log(f"stopped and saved; continue with: facepairs train {data} --out {result.out} --resume")
         raise typer.Exit(INTERRUPTED)
 
 
-def _new_run_folder(workers: int, resume: bool) -> Path:
-    """Return a run folder named by the time, for a single worker that starts a new run."""
-    if workers > 1:
-        raise typer.BadParameter("several workers need the run folder that they share: --out RUN")
-    if resume:
-        raise typer.BadParameter("--resume needs the run folder: --out RUN")
-    return Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")
-
-
-def _print(report: "TrainReport", data: Path, settings: "TrainConfig", as_json: bool) -> None:
-    """Print the result; without a bundle (interrupted, or not the chief) only as JSON."""
-    print_result(as_json, report.to_json(), [] if as_json else _rows(report, data, settings))
-
-
-def _rows(report: "TrainReport", data: Path, settings: "TrainConfig") -> list[tuple[str, str]]:
-    lists_option = f" --lists {settings.lists}" if settings.protocol == "view1" else ""
+def _rows(run: "Run", data: Path) -> list[tuple[str, str]]:
+    lists_option = f" --lists {run.config.lists}" if run.config.protocol == "view1" else ""
     return [
-        ("bundle", str(report.bundle)),
-        ("trained", report.describe_time()),
-        ("validation AUC", f"{report.val_auc:.4f}, measured on {_describe_people(report)}"),
-        ("threshold", f"{report.threshold:.4f}"),
-        ("next", f"facepairs evaluate {report.bundle} {data}{lists_option}"),
-        ("", f"facepairs verify A.jpg B.jpg --bundle {report.bundle}"),
+        ("bundle", str(run.bundle)),
+        ("trained", run.describe_time()),
+        ("validation AUC", f"{run.val_auc:.4f}, measured on {_describe_people(run)}"),
+        ("threshold", f"{run.threshold:.4f}"),
+        ("next", f"facepairs evaluate {run.bundle} {data}{lists_option}"),
+        ("", f"facepairs verify A.jpg B.jpg --bundle {run.bundle}"),
     ]
 
 
-def _describe_people(report: "TrainReport") -> str:
-    if report.val_people:
-        return f"{report.val_people:,} people who are not trained on"
-    calibrating = report.people["calibration"]
+def _describe_people(run: "Run") -> str:
+    if run.val_people:
+        return f"{run.val_people:,} people who are not trained on"
+    calibrating = run.people["calibration"]
     return f"the {calibrating:,} people who set the threshold"

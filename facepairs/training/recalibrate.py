@@ -47,6 +47,7 @@ from facepairs.verification.loading import Model, describe_scoring, open_model
 from facepairs.verification.verifier import Verifier
 
 PAIRS = 6_000
+FEW_PEOPLE = 10
 SOURCE = "probability one half on the people of facepairs calibrate"
 SCHEMA = 3
 
@@ -177,6 +178,11 @@ def _calibrate(
             raise BadImage(f"{problem}; {SKIP_ADVICE}")
         notes.append(f"unusable photos left out: {problem}")
         _check_enough(index, scored.pairs, pairs_csv, notes)
+    if len(scored.names) < FEW_PEOPLE:
+        notes.append(
+            f"warning: {counted(len(scored.names), 'person', 'people')} only: thresholds and "
+            "errors of so few are rough; from some 20 people on they fit your photos"
+        )
     fitted = fit_calibration(
         scored.pairs.genuine,
         scored.score,

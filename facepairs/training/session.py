@@ -1,8 +1,7 @@
-"""One training: its options, its state, and the session that restores, saves and exports it."""
+"""One training: its state, and the session that restores, saves and exports it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -11,54 +10,18 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.errors import BadRun
-from facepairs.evaluation.metrics.calibration import FittedCalibration
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.models.replicas import synchronise_batch_norms
 from facepairs.support.clock import running_s
-from facepairs.support.progress import (
-    MessageCallback,
-    ProgressFactory,
-    ignore_message,
-    ignore_phases,
-)
 from facepairs.training.distributed.context import DistributedContext
 from facepairs.training.inputs.initial_weights import load_initial_weights
 from facepairs.training.inputs.training_data import TrainingData
 from facepairs.training.loop.schedule import Schedule, TrainingProgress
 from facepairs.training.loop.step import create_optimizer
+from facepairs.training.options import TrainOptions
 from facepairs.training.run_folder.checkpoint import load_checkpoint, save_checkpoint
 from facepairs.training.run_folder.folder import RunFolder
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainOptions:
-    """How a training runs, as opposed to what it learns (`TrainConfig`).
-
-    Attributes:
-        resume: Continue the run in the folder, if there is one.
-        log: Receives messages.
-        progress: Shows the progress of each phase.
-        images_in_tensorboard: Whether the TensorBoard log may show faces and names.
-        profile: Add a profile of five steps to the TensorBoard log.
-        store_folder: Where the memory store's array is kept; by default beside the run folder.
-        calibration: Replaces the calibration on people set aside; nobody need then be set aside.
-        devices: `one`, `all` or `auto`, as for `connect_devices`.
-        config_file: TOML file that the settings come from, if any; messages name it.
-        started_s: When the command began, by `support.clock.running_s`; by default when `train` is
-            called.
-    """
-
-    resume: bool = False
-    log: MessageCallback = ignore_message
-    progress: ProgressFactory = ignore_phases
-    images_in_tensorboard: bool = True
-    profile: bool = False
-    store_folder: Path | None = None
-    calibration: FittedCalibration | None = None
-    devices: str = "one"
-    config_file: Path | None = None
-    started_s: float | None = None
 
 
 @dataclass
@@ -128,7 +91,10 @@ def create_network(data: TrainingData) -> Network:
 
 @dataclass(frozen=True)
 class Session:
-    """What the stages of one training share: run folder, data, state, devices and options."""
+    """What the stages of one training share: run folder, data, state, devices and options.
+
+    `callbacks` are those of the caller, which the training loop calls beside its own.
+    """
 
     run: RunFolder
     data: TrainingData
@@ -136,6 +102,7 @@ class Session:
     context: DistributedContext
     should_stop: Callable[[], bool]
     options: TrainOptions
+    callbacks: Sequence[keras.callbacks.Callback] = ()
 
     @property
     def chooses_epoch(self) -> bool:

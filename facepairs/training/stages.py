@@ -136,6 +136,7 @@ def train_epochs(
             TensorBoardLog(session.run.tensorboard_path, monitor, grid, portable_settings(data)),
             *([profiler] if options.profile else []),
             PeriodicCheckpoint(config.checkpoint_minutes, session.save),
+            *session.callbacks,
         ]
     step = TrainStep(
         model,

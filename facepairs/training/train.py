@@ -1,10 +1,12 @@
-"""`train`: from a folder of faces to a run folder with a bundle."""
+"""`train_people`: from people and their photos to a run folder with a bundle."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import keras
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.identities import Identities
@@ -30,24 +32,25 @@ from facepairs.training.loop.callbacks import describe_collapse
 from facepairs.training.loop.interrupt import stop_on_signal
 from facepairs.training.loop.train_loop import TrainingInterrupted
 from facepairs.training.loop.validation import Validator
+from facepairs.training.options import TrainOptions
 from facepairs.training.run_folder.folder import RunFolder
-from facepairs.training.run_folder.result import TrainReport
-from facepairs.training.session import Session, TrainOptions, create_state
+from facepairs.training.run_folder.result import Run
+from facepairs.training.session import Session, create_state
 from facepairs.training.stages import portable_settings, prepare_model, train_epochs
-
-__all__ = ["TrainOptions", "TrainReport", "train"]
 
 DISTRIBUTED_MODELS = (*EMBEDDINGS, "difference")  # trained by gradient descent
 
 
-def train(
+def train_people(
     index: FaceIndex,
     plan: CropPlan,
     split: PeopleSplit,
     config: TrainConfig,
     out: Path,
     options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
-) -> TrainReport:
+    resume: bool = False,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+) -> Run:
     """Train a model, calibrate it and write `out/bundle`.
 
     When there are several workers, all of them call this; only the chief writes to `out`.
@@ -59,6 +62,8 @@ def train(
         config: The settings, from `resolve_config`.
         out: The run folder.
         options: How the training runs.
+        resume: Continue the run in the folder, if there is one.
+        callbacks: Called beside the training's own, on the chief alone.
 
     Raises:
         LostWorker: Another worker stopped or cannot be reached.
@@ -72,12 +77,12 @@ def train(
     _check_devices(context, config, log)
     with (
         translate_lost_worker(context.workers),
-        RunFolder(out, options.resume, read_only=not context.is_chief) as run,
+        RunFolder(out, resume, read_only=not context.is_chief) as run,
         stop_on_signal(log) as should_stop,
     ):
         data = _open_data(index, plan, split, config, run, options, context)
         state = create_state(data, context)
-        session = Session(run, data, state, context, should_stop, options)
+        session = Session(run, data, state, context, should_stop, options, callbacks)
         session.restore()
         run.begin(config)
         bundle = None
@@ -93,11 +98,11 @@ def train(
             if context.is_chief:
                 bundle = _write_bundle(session, validator, source)
         context.shutdown()
-        report = _report(session, interrupted, bundle)
+        result = _result(session, interrupted, bundle)
         if bundle:
-            report.save()
-            run.log(f"trained {report.describe_time()}")
-        return report
+            result.save()
+            run.log(f"trained {result.describe_time()}")
+        return result
 
 
 def _check_devices(context: DistributedContext, config: TrainConfig, log: MessageCallback) -> None:
@@ -216,9 +221,9 @@ def _manifest_entry(session: Session) -> Mapping[str, Any]:
     }
 
 
-def _report(session: Session, interrupted: bool, bundle: Path | None) -> TrainReport:
+def _result(session: Session, interrupted: bool, bundle: Path | None) -> Run:
     state, context, row = session.state, session.context, session.kept_row
-    return TrainReport(
+    return Run(
         out=session.run.path,
         interrupted=interrupted,
         epochs=state.progress.step // state.schedule.steps_per_epoch,
@@ -228,7 +233,6 @@ def _report(session: Session, interrupted: bool, bundle: Path | None) -> TrainRe
         val_auc=row.get("val_auc"),
         val_people=len(session.data.split.validation),
         people={name: len(part) for name, part in vars(session.data.split).items()},
-        bundle=bundle,
         threshold=Bundle.open(bundle).threshold if bundle else None,
         warning=state.warning,
         worker=context.worker,

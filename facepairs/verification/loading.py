@@ -1,10 +1,12 @@
 """Opening a model: a bundle, dlib's network, or an external embedder that a TOML describes."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import DEFAULT, FOLDER
+from facepairs.errors import BadConfig
 from facepairs.verification.scorer import BundleScorer, Scorer
 
 if TYPE_CHECKING:
@@ -71,3 +73,21 @@ def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -
     from facepairs.verification.embedders.scorers import OnnxEmbedderScorer
 
     return OnnxEmbedderScorer(model, threads)
+
+
+def check_threshold(model: Model, threshold: float) -> None:
+    """Raise BadConfig for a threshold that no score of the model can be."""
+    distance = getattr(model, "distance", "cosine")
+    if not math.isfinite(threshold):
+        return  # `operating_point` refuses it
+    if model.kind == "embedding" and distance == "cosine" and abs(threshold) > 1:
+        balanced = "" if model.threshold is None else f" such as {model.threshold:.3f}"
+        raise BadConfig(
+            f"the threshold is {threshold:g}, but scores of this model lie from -1 to 1; give one "
+            f"of them{balanced}"
+        )
+    if distance != "cosine" and threshold > 0:
+        raise BadConfig(
+            f"the threshold is {threshold:g}, but scores of this model are distances with a minus; "
+            f"give {-threshold:g}"
+        )

@@ -1,12 +1,11 @@
 """`Verifier`: compare the faces of two photos, embed images, and score many pairs of files."""
 
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +18,18 @@ from facepairs.images.crop import Crop
 from facepairs.images.photo import ImageSource, open_photo
 from facepairs.support.background import Background
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.verification.loading import Model, open_model, open_scorer
+from facepairs.verification.loading import (
+    Model,
+    check_threshold,
+    model_name,
+    open_model,
+    open_scorer,
+)
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray, Scorer
 from facepairs.verification.verdict import Verdict
+
+if TYPE_CHECKING:
+    from facepairs.verification.pair_frame import Frame
 
 
 class Verifier:
@@ -52,6 +60,16 @@ class Verifier:
     def scorer(self) -> Scorer:
         """The network."""
         return self._open()
+
+    def __repr__(self) -> str:
+        return f"Verifier({model_name(self.bundle)!r}, kind={self.bundle.kind!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Free the network's memory; it is opened again when it is used again."""
+        vars(self).pop("scorer", None)
 
     def __reduce__(self) -> Any:
         return _restore, (self.bundle, self.scorer)
@@ -130,6 +148,18 @@ class Verifier:
             )
         return faces[position or 0]
 
+    def detect(self, source: ImageSource, name: str | None = None) -> list[AlignedFace]:
+        """Find and align every face of an image, the most prominent first.
+
+        Args:
+            source: As for `align_faces`.
+            name: What messages call the image.
+
+        Raises:
+            BadImage: As in `align_faces`, and so for NoFace and TooSmallFace.
+        """
+        return self.align_faces(source, name, every=True)
+
     def _faces(
         self, source: ImageSource, name: str | None, every: bool = False, hints: bool = True
     ) -> list[AlignedFace]:
@@ -178,7 +208,7 @@ class Verifier:
     ) -> OperatingPoint:
         """Choose a threshold; arguments and errors as in `verify`."""
         if threshold is not None:
-            _check_threshold(self.bundle, threshold)
+            check_threshold(self.bundle, threshold)
         return operating_point(self.bundle, threshold, max_fmr, balanced)
 
     def compare_faces(
@@ -286,6 +316,29 @@ class Verifier:
             crops[at] = self.crop(source, _name_of(source, f"image {number}"))
         return self.scorer.embed(crops)
 
+    def verify_pairs(
+        self,
+        pairs: "Frame",
+        point: OperatingPoint | None = None,
+        prior: float = EQUAL_PRIORS,
+        progress: ProgressCallback | None = None,
+    ) -> "Frame":
+        """Score the pairs of photos in a pandas DataFrame; each photo is read once.
+
+        Args:
+            pairs: Its columns `left` and `right` are paths.
+            point: The threshold, from `operating_point`; None for the model's default.
+            prior: As for `verify`.
+            progress: As for `score_images`.
+
+        Returns:
+            A copy with the columns score, probability, same and error. Where a photo cannot be
+            used, error says why, score is NaN, and probability and same are None.
+        """
+        from facepairs.verification.pair_frame import verify_frame
+
+        return verify_frame(self, pairs, point or self.operating_point(), prior, progress)
+
     def score_images(
         self,
         paths: Sequence[Path],
@@ -335,24 +388,6 @@ def _restore(bundle: Model, scorer: Scorer) -> Verifier:
     return verifier
 
 
-def _check_threshold(model: Model, threshold: float) -> None:
-    """Raise BadConfig for a threshold that no score of the model can be."""
-    distance = getattr(model, "distance", "cosine")
-    if not math.isfinite(threshold):
-        return  # `operating_point` refuses it
-    if model.kind == "embedding" and distance == "cosine" and abs(threshold) > 1:
-        balanced = "" if model.threshold is None else f" such as {model.threshold:.3f}"
-        raise BadConfig(
-            f"the threshold is {threshold:g}, but scores of this model lie from -1 to 1; give one "
-            f"of them{balanced}"
-        )
-    if distance != "cosine" and threshold > 0:
-        raise BadConfig(
-            f"the threshold is {threshold:g}, but scores of this model are distances with a minus; "
-            f"give {-threshold:g}"
-        )
-
-
 def _name_of(source: ImageSource, name: str) -> str | None:
     """Return None for a path, which messages name themselves, and `name` for other sources."""
     return None if isinstance(source, str | os.PathLike) else name
@@ -361,4 +396,5 @@ def _name_of(source: ImageSource, name: str) -> str | None:
 def _is_one_image(images: Any) -> bool:
     """Tell one image from several; a path or an array [H, W, 3] can be iterated over as well."""
     is_file = isinstance(images, str | bytes | os.PathLike) or hasattr(images, "read")
-    return is_file or not isinstance(images, Iterable) or getattr(images, "ndim", 4) != 4
+    several = getattr(images, "ndim", 1) in (1, 4)  # a column of paths, or an array of images
+    return is_file or not isinstance(images, Iterable) or not several

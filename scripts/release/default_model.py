@@ -180,26 +180,26 @@ def build(data: Path, lists: Path, view2: Path, config_file: Path, out: Path, ru
 
     silence_libraries()
     quiet_tensorflow()
-    from facepairs.training.train import TrainOptions, train
+    from facepairs.training.options import TrainOptions
+    from facepairs.training.train import train_people
 
-    resume = (run / "config.toml").exists()
-    report = train(
+    trained = train_people(
         index,
         photos.crop_plan(config.crop_spec, config.align),
         split,
         config,
         run,
         TrainOptions(
-            resume=resume,
             log=log,
             progress=progress_display(),
             images_in_tensorboard=False,
             calibration=calibration,
         ),
+        resume=(run / "config.toml").exists(),
     )
-    if report.bundle is None:
+    if trained.interrupted:
         return False
-    publish(Bundle.open(report.bundle), out, figures, calibration)
+    publish(Bundle.open(trained.bundle), out, figures, calibration)
     return True
 
 

@@ -16,7 +16,8 @@ from facepairs.errors import BadRun
 from facepairs.training.inputs.pair_cache import build_training_cache
 from facepairs.training.inputs.people import prepare
 from facepairs.training.loop.callbacks import ProgressReport
-from facepairs.training.train import TrainOptions, train
+from facepairs.training.options import TrainOptions
+from facepairs.training.train import train_people
 
 STEPS, EPOCHS = 4, 2
 SMALL = {
@@ -31,8 +32,8 @@ SMALL = {
 
 def run(faces, out, config, resume=False):
     index, plan, split = prepare(faces, config, print)
-    options = TrainOptions(resume=resume, images_in_tensorboard=False)
-    return train(index, plan, split, config, out, options)
+    options = TrainOptions(log=print, images_in_tensorboard=False)
+    return train_people(index, plan, split, config, out, options, resume)
 
 
 def learned(out):

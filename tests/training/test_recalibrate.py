@@ -29,7 +29,7 @@ from facepairs.errors import BadBundle, BadConfig, BadImage, NotEnough
 from facepairs.evaluation.metrics.calibration import calibrate
 from facepairs.evaluation.metrics.parts import halves
 from facepairs.evaluation.metrics.rates import clopper_pearson
-from facepairs.training.recalibrate import recalibrate
+from facepairs.training.recalibrate import calibrate
 from facepairs.verification.verifier import Verifier
 
 
@@ -48,7 +48,7 @@ def some_of(faces, folder, people, photos=4):
 
 
 def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
-    result = recalibrate(bundle.folder, faces, tmp_path / "out")
+    result = calibrate(bundle.folder, faces, tmp_path / "out")
     new = result.bundle
     new.check_all()
     for name in (NETWORK, MODEL):
@@ -81,12 +81,12 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
 
 
 def test_people_known_to_the_old_bundle_stay_known(bundle, faces, tmp_path):
-    new = recalibrate(bundle.folder, faces, tmp_path / "out").bundle
+    new = calibrate(bundle.folder, faces, tmp_path / "out").bundle
     people = [p.name for p in faces.iterdir()]
     assert new.knows(["Ann", "Bé", "Cyd", *people]).all()
     assert new.trained_on(["Ann", "Bé", "Cyd", *people]).sum() == 2
     assert new.identity_counts.calibration == 1 + len(people)
-    again = recalibrate(new.folder, faces, tmp_path / "again")
+    again = calibrate(new.folder, faces, tmp_path / "again")
     assert again.summary.former is None  # these people chose the threshold
     assert again.bundle.identity_counts == new.identity_counts
     assert again.bundle.threshold == new.threshold
@@ -109,7 +109,7 @@ def test_a_second_process_is_refused(bundle, faces, tmp_path):
     assert f"out is in use by process {first.pid}; wait for it or stop it" in done.stderr
     first.kill()
     first.communicate()
-    recalibrate(bundle.folder, faces, out)
+    calibrate(bundle.folder, faces, out)
     assert {path.name for path in tmp_path.iterdir()} == {"bundle", "out"}
 
 
@@ -131,7 +131,7 @@ def test_people_trained_on_are_left_out_and_counted(faces, tmp_path):
     bundle = rewrite_bundle(
         tiny_bundle(tmp_path / "start"), tmp_path / "bundle", {}, Identities.of(names[:10], [])
     )
-    result = recalibrate(bundle.folder, faces, tmp_path / "out")
+    result = calibrate(bundle.folder, faces, tmp_path / "out")
     assert result.notes == ["10 of 24 people left out: they were in this model's training set"]
     assert (result.summary.people, result.summary.people_left_out) == (14, 10)
     assert result.bundle.identities.training == {identity_hash(name) for name in names[:10]}
@@ -143,7 +143,7 @@ def test_people_trained_on_are_left_out_and_counted(faces, tmp_path):
     lines = [f"{index.name(a)},{index.name(b)},{kind}" for a, b, kind in rows]
     pairs.write_text("\n".join(["left,right,genuine", *lines]) + "\n", encoding="utf-8")
     with pytest.raises(NotEnough, match=r"give 14 of 14 people.*; 30 of 70 pairs left out"):
-        recalibrate(bundle.folder, faces, tmp_path / "out2", pairs)
+        calibrate(bundle.folder, faces, tmp_path / "out2", pairs)
 
 
 def test_a_folder_of_training_people_is_refused(faces, tmp_path):
@@ -156,10 +156,10 @@ def test_a_folder_of_training_people_is_refused(faces, tmp_path):
 
 
 def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
-    first = recalibrate(bundle.folder, faces, tmp_path / "first").bundle
+    first = calibrate(bundle.folder, faces, tmp_path / "first").bundle
     # Forget these people, so that the calibration that fits them best counts as made elsewhere.
     forgotten = rewrite_bundle(first, tmp_path / "forgotten", {}, Identities.of([], []))
-    result = recalibrate(forgotten.folder, faces, tmp_path / "second")
+    result = calibrate(forgotten.folder, faces, tmp_path / "second")
     assert result.summary.kept_former
     assert result.bundle.calibration == first.calibration
     assert result.bundle.errors == first.errors
@@ -197,7 +197,7 @@ def test_pairs_can_be_given_as_a_file(bundle, faces, tmp_path):
     pairs = tmp_path / "pairs.csv"
     lines = [f"{index.name(a)},{index.name(b)},{kind}" for a, b, kind in rows]
     pairs.write_text("\n".join(["left,right,genuine", *lines]) + "\n", encoding="utf-8")
-    result = recalibrate(bundle.folder, faces, tmp_path / "out", pairs)
+    result = calibrate(bundle.folder, faces, tmp_path / "out", pairs)
     calibration = result.bundle.calibration
     assert (calibration.genuine_pairs, calibration.impostor_pairs) == (24, 23)
     assert all(row.threshold is None for row in result.bundle.thresholds[1:])
@@ -216,12 +216,12 @@ def test_pairs_can_be_given_as_a_file(bundle, faces, tmp_path):
 def test_too_few_pairs_are_refused(bundle, faces, tmp_path, people, photos, message):
     data = some_of(faces, tmp_path / "few", people, photos)
     with pytest.raises(NotEnough, match=message):
-        recalibrate(bundle.folder, data, tmp_path / "out")
+        calibrate(bundle.folder, data, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_too_few_pairs_for_a_low_fmr_give_a_reason(bundle, faces, tmp_path):
-    result = recalibrate(bundle.folder, some_of(faces, tmp_path / "few", 7, 3), tmp_path / "out")
+    result = calibrate(bundle.folder, some_of(faces, tmp_path / "few", 7, 3), tmp_path / "out")
     assert result.summary.genuine_pairs == 21
     reasons = [entry.reason for entry in result.bundle.thresholds]
     assert reasons[0] == "not enough pairs: needs 30 pairs of strangers, has 21"
@@ -234,17 +234,17 @@ def test_photos_that_cannot_be_used_are_refused_or_left_out(faces, tmp_path):
     blank = sorted(data.iterdir())[2] / "blank.png"
     canvas(300, 300).save(blank)
     with pytest.raises(BadImage, match=r"blank\.png: no face.*--skip-bad"):
-        recalibrate(bundle.folder, data, tmp_path / "out")
-    result = recalibrate(bundle.folder, data, tmp_path / "out", skip_bad=True)
+        calibrate(bundle.folder, data, tmp_path / "out")
+    result = calibrate(bundle.folder, data, tmp_path / "out", skip_bad=True)
     assert result.summary.photos_left_out == 1
     assert result.summary.genuine_pairs == 21
     assert result.notes[-1].startswith(f"unusable photos left out: {blank}: no face")
     assert result.bundle.alignment == "landmarks-5"
     (blank.parent / blank.with_name("second.jpg").name).write_bytes(b"")
     with pytest.raises(BadImage, match=r"second\.jpg"):
-        recalibrate(tiny_bundle(tmp_path / "whole").folder, data, tmp_path / "out")
+        calibrate(tiny_bundle(tmp_path / "whole").folder, data, tmp_path / "out")
     with pytest.raises(BadImage, match=r"\(and 1 more photo\); or leave such photos out"):
-        recalibrate(bundle.folder, data, tmp_path / "out")
+        calibrate(bundle.folder, data, tmp_path / "out")
 
 
 def test_too_few_pairs_are_left_without_unusable_photos(faces, tmp_path):
@@ -258,19 +258,19 @@ def test_too_few_pairs_are_left_without_unusable_photos(faces, tmp_path):
         NotEnough,
         match=r"give 17 of 7 people.*; unusable photos left out: .* \(and 2 more photos\)",
     ):
-        recalibrate(bundle.folder, data, tmp_path / "out", skip_bad=True)
+        calibrate(bundle.folder, data, tmp_path / "out", skip_bad=True)
     assert not (tmp_path / "out").exists()
 
 
 def test_photos_and_the_bundle_itself_are_not_replaced(bundle, faces, tmp_path):
     with pytest.raises(BadConfig, match="the bundle itself"):
-        recalibrate(bundle.folder, faces, bundle.folder)
+        calibrate(bundle.folder, faces, bundle.folder)
     with pytest.raises(BadConfig, match="choose another --out"):
-        recalibrate(bundle.folder, faces, faces / "out")
+        calibrate(bundle.folder, faces, faces / "out")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "photo.jpg").touch()
     with pytest.raises(BadBundle, match="neither a bundle nor an empty folder"):
-        recalibrate(bundle.folder, faces, tmp_path / "mine")
+        calibrate(bundle.folder, faces, tmp_path / "mine")
 
 
 def test_the_minimums_have_the_documented_intervals():

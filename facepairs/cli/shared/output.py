@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from facepairs.cli.shared.quiet import quiet
+from facepairs.cli.shared.quiet import quiet, quiet_tensorflow
 from facepairs.errors import one_line
 from facepairs.support.progress import (
     ProgressCallback,
@@ -104,6 +104,14 @@ def waiting(label: str, as_json: bool = False) -> Iterator[None]:
     finally:
         if shown:
             print(ERASE_LINE, end="", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def starting_tensorflow(as_json: bool) -> Iterator[None]:
+    """Keep TensorFlow's messages from stderr, and show that it starts."""
+    quiet_tensorflow()
+    with waiting("starting TensorFlow", as_json):
+        yield
 
 
 def _shows_progress(as_json: bool) -> bool:

@@ -13,6 +13,7 @@ import contextlib
 import json
 import time
 from collections.abc import Collection
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from facepairs.support.atomic import atomic_file, is_temporary
 from facepairs.support.lock import held
 from facepairs.training.inputs.initial_weights import settings_from_bundle
 
-CONFIG, BUNDLE, RESULT = "config.toml", "bundle", "result.json"
+CONFIG, BUNDLE, RESULT, HISTORY = "config.toml", "bundle", "result.json", "history.json"
 # Settings that `--resume` may change.
 CHANGEABLE = {"epochs", "minutes", "patience", "checkpoint_minutes"}
 LOCK = "run.lock"
@@ -31,7 +32,7 @@ WRITTEN_FIRST = (LOCK, "log.txt")  # before config.toml, which makes a folder a 
 
 
 def resolve_config(
-    options: dict[str, Any], file: Path | None, out: Path, resume: bool
+    options: dict[str, Any], file: Path | None, out: Path | None, resume: bool
 ) -> TrainConfig:
     """Return the settings of a run: the options override the TOML file, the file the defaults.
 
@@ -55,14 +56,44 @@ def resolve_config(
     if fixed:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
         raise BadConfig(f"--resume keeps the run's own settings; leave out {names}")
-    path = out / CONFIG
-    if not path.is_file():
-        raise BadRun(f"{out}: nothing to resume (no {CONFIG}); leave out --resume")
-    config = load_run_config(path)
+    config = config_to_resume(out)
     if "epochs" in options:  # a number of epochs replaces a limit of time
         options = {"minutes": None, **options}
     with name_options(options):
         return config.replace(**options)
+
+
+def settings_of_run(config: TrainConfig | None, out: Path, resume: bool) -> TrainConfig:
+    """Return the settings of a run, as `resolve_config` does, for settings that are an object.
+
+    Args:
+        config: The settings; None for the defaults. With `init` they may be incomplete.
+        out: The run folder.
+        resume: Read the settings of the run in `out`; `config` may only differ in those that
+            resuming may change, and None changes nothing.
+
+    Raises:
+        BadConfig: As in `resolve_config`.
+        BadRun: As in `resolve_config`.
+    """
+    if resume and config is None:
+        return config_to_resume(out)
+    wanted = resolve_config((config or TrainConfig()).changes(), None, out, resume=False)
+    if not resume:
+        return wanted
+    before = asdict(config_to_resume(out))
+    changes = {name: value for name, value in asdict(wanted).items() if value != before[name]}
+    return resolve_config(changes, None, out, resume)
+
+
+def config_to_resume(out: Path | None) -> TrainConfig:
+    """Return the settings of the run in a folder; raise BadRun where there is none."""
+    if out is None:
+        raise BadConfig("--resume needs the run folder: --out RUN")
+    path = out / CONFIG
+    if not path.is_file():
+        raise BadRun(f"{out}: nothing to resume (no {CONFIG}); leave out --resume")
+    return load_run_config(path)
 
 
 def load_run_config(path: Path) -> TrainConfig:
@@ -167,7 +198,7 @@ class RunFolder:
         """Replace the history, one JSON object per epoch."""
         if self.read_only:
             return
-        with atomic_file(self.path / "history.json") as handle:
+        with atomic_file(self.path / HISTORY) as handle:
             json.dump(rows, handle, indent=1)
 
     def log(self, line: str) -> None:

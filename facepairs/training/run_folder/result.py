@@ -1,24 +1,33 @@
-"""The result of a training, which a finished run keeps in `result.json`."""
+"""`Run`: a training's folder and its result, which a finished run keeps in `result.json`."""
 
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.config import TrainConfig
-from facepairs.errors import FacepairsError
+from facepairs.errors import BadRun, FacepairsError
 from facepairs.evaluation.serialize import write_json
 from facepairs.support.words import counted
-from facepairs.training.run_folder.folder import BUNDLE, CONFIG, RESULT, load_run_config
+from facepairs.training.run_folder.folder import (
+    BUNDLE,
+    CONFIG,
+    HISTORY,
+    RESULT,
+    load_run_config,
+)
+
+if TYPE_CHECKING:
+    from facepairs.verification.verifier import Verifier
 
 SCHEMA = 2
 MINUTES_FROM_S = 120
 
 
 @dataclass(frozen=True)
-class TrainReport:
-    """The result of a training.
+class Run:
+    """A training, finished or stopped.
 
     Attributes:
         out: The run folder.
@@ -32,8 +41,7 @@ class TrainReport:
         val_people: Number of people who chose the epoch; 0: nobody did, the last epoch was kept,
             and `val_auc` was measured on the calibration people.
         people: Number of people in each part of the split.
-        bundle: The bundle's folder; None if interrupted, and on workers other than the chief.
-        threshold: The bundle's threshold, None without a bundle.
+        threshold: The bundle's threshold; None if interrupted, and on workers other than the chief.
         warning: How the scores had collapsed, "" when they had not.
         worker: Number of this worker, from 0.
         workers: Number of workers.
@@ -48,15 +56,43 @@ class TrainReport:
     val_auc: float | None
     val_people: int
     people: dict[str, int]
-    bundle: Path | None
     threshold: float | None
     warning: str
     worker: int
     workers: int
 
+    @property
+    def has_bundle(self) -> bool:
+        """Whether there is a bundle: not if interrupted, or on workers other than the chief."""
+        return self.threshold is not None
+
+    @property
+    def bundle(self) -> Path:
+        """The bundle's folder; raises BadRun where there is none."""
+        if not self.has_bundle:
+            raise BadRun(f"{self.out}: stopped before its bundle was written; resume it")
+        return self.out / BUNDLE
+
+    @property
+    def config(self) -> TrainConfig:
+        """The settings, defaults included."""
+        return load_run_config(self.out / CONFIG)
+
+    @property
+    def history(self) -> list[dict[str, float]]:
+        """A row for each epoch: epoch, loss, val_auc, learning_rate, pairs_per_s, seconds, …"""
+        rows: list[dict[str, float]] = json.loads((self.out / HISTORY).read_text(encoding="utf-8"))
+        return rows
+
+    def verifier(self) -> "Verifier":
+        """Open the bundle; raises BadRun where there is none."""
+        from facepairs.verification.verifier import Verifier
+
+        return Verifier.load(self.bundle)
+
     def to_json(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        paths = {"out": str(self.out), "bundle": str(self.bundle) if self.bundle else None}
+        paths = {"out": str(self.out), "bundle": str(self.bundle) if self.has_bundle else None}
         return {**asdict(self), **paths, "schema": SCHEMA}
 
     def describe_time(self) -> str:
@@ -80,8 +116,8 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.1f} minutes" if seconds >= MINUTES_FROM_S else f"{seconds:.0f} s"
 
 
-def finished_report(out: Path, config: TrainConfig) -> TrainReport | None:
-    """Return the report of a finished run, or None when there is something left to do.
+def finished_run(out: Path, config: TrainConfig) -> Run | None:
+    """Return a finished run, or None when there is something left to do.
 
     Args:
         out: The run folder.
@@ -89,21 +125,20 @@ def finished_report(out: Path, config: TrainConfig) -> TrainReport | None:
     """
     try:
         table = json.loads((out / RESULT).read_text(encoding="utf-8"))
-        values = {field.name: table[field.name] for field in fields(TrainReport)}
+        values = {field.name: table[field.name] for field in fields(Run)}
         before = load_run_config(out / CONFIG)
     except (OSError, ValueError, KeyError, TypeError, FacepairsError):
         return None
-    bundle = out / BUNDLE
-    if not (bundle / MANIFEST).is_file():
+    if not (out / BUNDLE / MANIFEST).is_file():
         return None
-    report = TrainReport(**{**values, "out": out, "bundle": bundle})
-    return None if _asks_more(config, before, report) else report
+    run = Run(**{**values, "out": out})
+    return None if _asks_more(config, before, run) else run
 
 
-def _asks_more(config: TrainConfig, before: TrainConfig, report: TrainReport) -> bool:
+def _asks_more(config: TrainConfig, before: TrainConfig, run: Run) -> bool:
     """Return whether settings ask for more than a run has done."""
-    if config.length == before.length or not report.epochs:
+    if config.length == before.length or not run.epochs:
         return False
-    if config.minutes and config.minutes * 60 <= report.wall_seconds:
+    if config.minutes and config.minutes * 60 <= run.wall_seconds:
         return False
-    return config.max_epochs > report.epochs
+    return config.max_epochs > run.epochs

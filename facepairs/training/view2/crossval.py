@@ -26,8 +26,9 @@ from facepairs.support.progress import (
     ignore_phases,
 )
 from facepairs.training.loop.interrupt import stop_on_signal
+from facepairs.training.options import TrainOptions
 from facepairs.training.run_folder.folder import RunFolder, check_place
-from facepairs.training.train import TrainOptions, train
+from facepairs.training.train import train_people
 from facepairs.training.view2.fold_record import FinishedFold, fold_folder, read_fold, write_fold
 from facepairs.training.view2.folds import View2, check_unknown
 from facepairs.training.view2.methods import MARKS, Plan, keep_settings
@@ -145,18 +146,17 @@ def run_fold(
     keras.utils.clear_session()  # otherwise the networks of all folds would stay in memory, …
     gc.collect()  # … and so would their features, which are in reference cycles
     options = TrainOptions(
-        resume=True,
         log=log,
         progress=progress,
         images_in_tensorboard=False,
         store_folder=folder.parent.parent,
     )
     crops = photos.crop_plan(config.crop_spec, config.align)
-    report = train(view.index, crops, split, config, folder, options)
-    if report.bundle is None:
+    trained = train_people(view.index, crops, split, config, folder, options, resume=True)
+    if trained.interrupted:
         return None
-    bundle = Bundle.open(report.bundle)
+    bundle = Bundle.open(trained.bundle)
     check_unknown(bundle, view.index, view.people_of(fold), fold)
     display = progress(f"scoring fold {fold}")
     scored = score_pairs(Verifier(bundle), view.index, view.pairs_of(fold), display)
-    return write_fold(folder, method, split, scored, bundle, config, report)
+    return write_fold(folder, method, split, scored, bundle, config, trained)

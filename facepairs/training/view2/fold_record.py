@@ -22,7 +22,7 @@ from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.serialize import write_json
 from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import describe
-from facepairs.training.run_folder.result import TrainReport
+from facepairs.training.run_folder.result import Run
 from facepairs.verification.provenance import provenance_of
 
 RECORD, SCORES = "fold.json", "scores.csv"
@@ -76,7 +76,7 @@ def write_fold(
     scored: ScoredPairs,
     bundle: Bundle,
     config: TrainConfig,
-    report: TrainReport,
+    run: Run,
 ) -> FinishedFold:
     """Write the scores of a fold, then its record, which marks it as finished.
 
@@ -87,7 +87,7 @@ def write_fold(
         scored: The pairs of the fold, scored by `bundle`.
         bundle: The trained bundle.
         config: The settings.
-        report: The result of the training.
+        run: The training.
     """
     index, pairs, fold = scored.index, scored.pairs, int(scored.pairs.fold[0])
     left, right = ([index.name(int(i)) for i in side] for side in (pairs.left, pairs.right))
@@ -112,9 +112,9 @@ def write_fold(
         people={name: len(part) for name, part in parts.items()},
         images={name: int(index.image_counts[part].sum()) for name, part in parts.items()},
         identities_digest=bundle.identity_counts.digest,
-        epochs=report.epochs,
-        epoch=report.epoch,
-        minutes=round(report.seconds / 60, 2),
+        epochs=run.epochs,
+        epoch=run.epoch,
+        minutes=round(run.seconds / 60, 2),
         seed=config.seed,
         versions=bundle.versions,
         machine=describe(),

@@ -87,17 +87,17 @@ class Plan:
 
 
 def make_plan(
-    methods: str | None,
-    folds: str | None,
-    minutes_per_fold: float | None,
-    file: Path | None,
+    methods: str | None = None,
+    folds: str | None = None,
+    minutes_per_fold: float | None = None,
+    file: Path | None = None,
     align: Align | None = None,
 ) -> Plan:
     """Combine a TOML file and options; options override the file.
 
     Args:
-        methods: Names separated by commas, or None.
-        folds: Fold numbers such as `2,5,7-8`, or None.
+        methods: Names separated by commas; None for the model that `train` trains by default.
+        folds: Fold numbers such as `2,5,7-8`; None for all.
         minutes_per_fold: Training time of the methods that are trained, or None.
         file: The TOML file, or None.
         align: For all methods, or None.

@@ -1,0 +1,1 @@
+"""The public functions of facepairs, which the commands call too; `facepairs` exports them."""

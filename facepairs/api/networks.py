@@ -1,0 +1,66 @@
+"""Plain Keras models: those of bundles, and untrained ones to compile and fit."""
+
+from pathlib import Path
+
+import keras
+from keras import layers, ops
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.errors import BadConfig
+from facepairs.models.difference import difference_head
+from facepairs.models.tower import face_tower
+
+TRAINABLE = ("difference", "siamese-conv")
+
+
+def load_keras(bundle: Path | str | None = None) -> keras.Model:
+    """Open the Keras model of a bundle, with weights, ready to call or to build upon.
+
+    Examples:
+        >>> embed = facepairs.load_keras()
+        >>> embeddings = embed.predict(crops)  # uint8[N, 128, 128, 3] → float32[N, D]
+
+    Args:
+        bundle: The bundle's folder; None and the word `default` mean the included model.
+
+    Returns:
+        A model of uint8 crops [N, crop_px, crop_px, 3], as `Verifier.crop` cuts them: one input and
+        embeddings of length 1, or two inputs and a logit. Casting and resizing are part of it. The
+        siamese models with descriptors need Keras's TensorFlow backend.
+
+    Raises:
+        BadBundle: The bundle has no Keras model, or one with foreign parts. Nothing is executed.
+    """
+    from facepairs.training.export.keras_model import read_keras
+
+    return read_keras(Bundle.open(bundle))
+
+
+def build_keras(name: str = "difference", image_size: int = 64) -> keras.Model:
+    """Build an untrained model of `facepairs train` as a Keras model of ((left, right)).
+
+    Its inputs are images in [0, 255], float32[N, image_size, image_size, 3] twice, as
+    `pairs_dataset` yields them. Works with every Keras backend.
+
+    Args:
+        name: `difference`, the network of the absolute difference of both images, or
+            `siamese-conv`, one convolutional tower (its layer `face_tower`) for both sides.
+        image_size: Side of the images in pixels, 64 to 224.
+
+    Returns:
+        For `difference` a model of float32[N, 1], the logit of "genuine", to compile with
+        `keras.losses.BinaryCrossentropy(from_logits=True)`; for `siamese-conv` one of
+        float32[N, 2, 256], both embeddings, to compile with `EmbeddingLoss`.
+
+    Raises:
+        BadConfig: There is no such model.
+    """
+    if name not in TRAINABLE:
+        raise BadConfig(f"model is {name!r}; use one of {', '.join(TRAINABLE)}")
+    sides = [keras.Input((image_size, image_size, 3), name=side) for side in ("left", "right")]
+    scale = layers.Rescaling(1 / 255, name="to_unit_range")
+    images = [scale(side) for side in sides]
+    if name == "difference":
+        return keras.Model(sides, difference_head(image_size)(images), name=name)
+    embeddings = face_tower(image_size)(ops.concatenate(images, axis=0))
+    return keras.Model(sides, ops.stack(ops.split(embeddings, 2, axis=0), axis=1), name=name)

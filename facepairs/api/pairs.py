@@ -1,0 +1,196 @@
+"""Pairs of a folder of faces for `keras.Model.fit`, and their figures after each epoch."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from facepairs.choices import Align
+from facepairs.config import TrainConfig
+from facepairs.data.pairs import PairList
+from facepairs.data.sampler import (
+    DistinctPeopleSampler,
+    PairSampler,
+    Sampler,
+    block_pairs,
+    distinct_pairs,
+)
+from facepairs.errors import BadConfig
+from facepairs.evaluation.metrics.curves import auc
+from facepairs.evaluation.metrics.thresholds import tar_at_far
+from facepairs.pipeline.dataset import Store, make_dataset
+from facepairs.pipeline.decode import no_autograph
+from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.memory import MemoryStore
+from facepairs.support.progress import MessageCallback, ignore_message
+from facepairs.training.inputs.people import prepare
+
+Split = Literal["training", "validation", "test"]
+TRAINING_PAIRS, HELD_OUT_PAIRS = 12_800, 2_000
+
+
+def pairs_dataset(
+    data: Path | str,
+    *,
+    split: Split = "training",
+    batch_size: int = 64,
+    image_size: int = 64,
+    pairs: int | None = None,
+    seed: int = 0,
+    store: Literal["files", "memory"] = "files",
+    align: Align = "landmarks",
+    distinct_people: bool = False,
+    skip_bad: bool = False,
+    log: MessageCallback = ignore_message,
+) -> tf.data.Dataset:
+    """Return a `tf.data.Dataset` of pairs of faces, ready for `keras.Model.fit`.
+
+    ```
+    data/
+    ├── Ann_Example/
+    │   ├── holiday.jpg
+    │   └── passport.jpg
+    └── Bob_Example/
+        └── portrait.png
+    ```
+
+    People are split by a hash of their names, as `facepairs train --seed` splits them, so nobody is
+    in two of the splits.
+
+    Examples:
+        >>> model = facepairs.build_keras("difference")
+        >>> model.compile("adam", loss=keras.losses.BinaryCrossentropy(from_logits=True))
+        >>> model.fit(facepairs.pairs_dataset("photos"), epochs=3)
+
+    Args:
+        data: Folder of `Person_Name/photo.jpg`.
+        split: `training`: other pairs in each epoch, people first and then photos, so that people
+            with many photos do not dominate. `validation` and `test`: the same distinct pairs.
+        batch_size: Pairs per batch; the last batch of held-out pairs may be smaller.
+        image_size: Side of the images in pixels.
+        pairs: Pairs per epoch, half of them genuine; by default 12,800 to train on, and 2,000
+            held-out ones, or as many as there are.
+        seed: Seed of the split and of the pairs.
+        store: `files` decodes photos as they are needed, `memory` all of them once.
+        align: `landmarks` finds and aligns the face in every photo; `none` takes photos as they
+            are, framed like LFW's.
+        distinct_people: Only genuine pairs to train on, of different people within a batch, as
+            in-batch losses need them. Two photos of a person with only one are the same.
+        skip_bad: Leave out photos that cannot be read or show no face, instead of raising.
+        log: Receives messages.
+
+    Returns:
+        A dataset of `((left, right), genuine)`: images float32[B, image_size, image_size, 3] in
+        [0, 255], and float32[B] of 1 (one person) and 0.
+
+    Raises:
+        BadConfig: An argument is out of range.
+        BadData: A photo cannot be used, and `skip_bad` is false.
+        NotEnough: There are too few people or photos.
+    """
+    model: Any = "siamese-conv" if distinct_people else "difference"
+    config = TrainConfig(
+        model=model, batch_size=batch_size, seed=seed, align=align, skip_bad=skip_bad
+    )
+    index, plan, people = prepare(Path(data), config, log)
+    images = MemoryStore.build(index, plan) if store == "memory" else FileStore(index, plan)
+    first = index.first
+    if split == "training":
+        sampler: Sampler = PairSampler(first, people.training, seed)
+        if distinct_people:
+            batch_size = min(batch_size, len(people.training))
+            sampler = DistinctPeopleSampler(first, people.training, seed, batch_size)
+        blocks = _EpochBlocks(sampler, batch_size, pairs or TRAINING_PAIRS)
+        return _images(make_dataset(images, blocks, batch_size), images, image_size).apply(
+            tf.data.experimental.assert_cardinality(blocks.batches)
+        )
+    held_out = {
+        "validation": np.union1d(people.validation, people.calibration),
+        "test": people.test,
+    }
+    if split not in held_out:
+        raise BadConfig(f"split is {split!r}; use one of training, {', '.join(held_out)}")
+    fixed = distinct_pairs(first, held_out[split], pairs or HELD_OUT_PAIRS, seed)
+    return _images(
+        make_dataset(images, lambda: iter([fixed]), batch_size), images, image_size
+    ).apply(tf.data.experimental.assert_cardinality(-(-len(fixed) // batch_size)))
+
+
+class _EpochBlocks:
+    """The pairs of one epoch more at each call: a pure function of the seed and of the calls."""
+
+    def __init__(self, sampler: Sampler, batch_size: int, pairs: int) -> None:
+        self._sampler, self._block = sampler, block_pairs(batch_size)
+        self.batches = max(1, pairs // batch_size)
+        self._pairs, self._epochs = self.batches * batch_size, itertools.count()
+
+    def __call__(self) -> Iterator[PairList]:
+        epoch = next(self._epochs)
+        for number, done in enumerate(range(0, self._pairs, self._block)):
+            yield self._sampler.block(epoch, number, min(self._block, self._pairs - done))
+
+
+def _images(batches: tf.data.Dataset, store: Store, image_size: int) -> tf.data.Dataset:
+    """Turn batches of the pipeline into ((left, right), genuine)."""
+
+    @no_autograph
+    def sides(batch: dict[str, tf.Tensor]) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
+        crops = tf.cast(store.gather(batch["images"], *store.arrays), tf.float32)
+        resized = tf.image.resize(crops, (image_size, image_size))
+        left, right = tf.split(resized, 2)
+        return (left, right), tf.cast(batch["genuine"], tf.float32)
+
+    return batches.map(sides, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+
+class PairMetrics(keras.callbacks.Callback):  # type: ignore[misc]
+    """Adds the AUC and TAR at FAR on held-out people to the logs of each epoch.
+
+    `History`, `EarlyStopping(monitor="val_pair_auc", mode="max")` and `ModelCheckpoint` see them
+    when this callback comes before.
+
+    Examples:
+        >>> held_out = facepairs.pairs_dataset("photos", split="validation")
+        >>> model.fit(training, epochs=3, callbacks=[facepairs.PairMetrics(held_out)])
+
+    Args:
+        dataset: Batches of `((left, right), genuine)`, as `pairs_dataset` returns them.
+        fars: The false accept rates; the TAR is NaN where there are too few impostor pairs.
+        prefix: Begins the names: `val_pair_auc`, `val_pair_tar_at_far_0.01`.
+    """
+
+    def __init__(
+        self,
+        dataset: tf.data.Dataset,
+        fars: Sequence[float] = (0.1, 0.01),
+        prefix: str = "val_pair_",
+    ) -> None:
+        super().__init__()
+        self.dataset, self.fars, self.prefix = dataset, fars, prefix
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if logs is not None:
+            logs.update(self.measure())
+
+    def measure(self) -> dict[str, float]:
+        """Score all pairs with the model and return their figures by name."""
+        genuine, scores = [], []
+        for (left, right), labels in self.dataset:
+            outputs = self.model.predict_on_batch([left.numpy(), right.numpy()])
+            scores.append(_scores(np.asarray(outputs, np.float64)))
+            genuine.append(labels.numpy() > 0)
+        labels, score = np.concatenate(genuine), np.concatenate(scores)
+        figures = {f"{self.prefix}auc": auc(labels, score)}
+        for far in self.fars:
+            tar = tar_at_far(labels, score, far).tar
+            figures[f"{self.prefix}tar_at_far_{far:g}"] = float("nan") if tar is None else tar
+        return figures
+
+
+def _scores(outputs: np.ndarray[Any, np.dtype[np.float64]]) -> Any:
+    """Return float64[B] scores of logits [B, 1], or of both embeddings [B, 2, D]."""
+    return (outputs[:, 0] * outputs[:, 1]).sum(-1) if outputs.ndim == 3 else outputs.reshape(-1)

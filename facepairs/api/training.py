@@ -1,0 +1,102 @@
+"""`train`: from a folder of faces to a run, before and after TensorFlow is loaded.
+
+Importing this module loads no TensorFlow, so mistakes are reported before it is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from facepairs.config import TrainConfig
+from facepairs.errors import BadConfig
+from facepairs.support.clock import running_s
+from facepairs.support.extras import require_extras
+from facepairs.support.machine import require_room_to_train
+from facepairs.support.words import counted
+from facepairs.training.distributed.cluster import Cluster, read_cluster
+from facepairs.training.inputs.people import describe_few_people, prepare
+from facepairs.training.options import TrainOptions
+from facepairs.training.run_folder.folder import check_place, check_unlocked, settings_of_run
+from facepairs.training.run_folder.result import Run, finished_run
+
+if TYPE_CHECKING:  # importing it loads TensorFlow
+    import keras
+
+
+def train(
+    data: Path | str,
+    out: Path | str | None = None,
+    config: TrainConfig | None = None,
+    *,
+    resume: bool = False,
+    callbacks: "Sequence[keras.callbacks.Callback]" = (),
+    options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
+) -> Run:
+    """Train a face verifier on a folder of faces, as `facepairs train` does.
+
+    Some people are held out to choose the best epoch, some to calibrate the threshold, others to
+    measure errors. An interrupt (Ctrl-C, or the stop button of a notebook) saves and returns.
+
+    Examples:
+        >>> run = facepairs.train("photos", "run", TrainConfig(minutes=10))
+        >>> run = facepairs.train("photos", "run", resume=True)  # where it was interrupted
+        >>> run.verifier().verify("a.jpg", "b.jpg")
+
+    Args:
+        data: Folder of `Person_Name/photo.jpg`.
+        out: The run folder, new or empty; by default a folder below `runs/`, named by the time.
+        config: The settings; None for the defaults.
+        resume: Continue the run in `out` with its own settings. `config` may be given again, and
+            may then change how long to train and how often to save.
+        callbacks: Called as `keras.Model.fit` calls them, but without a model. The logs of an epoch
+            are `loss`, `val_auc`, `val_score_spread`, `learning_rate`, `pairs_per_s`, `input_wait`.
+        options: How the training runs: messages, progress, devices, TensorBoard.
+
+    Returns:
+        The run, finished or interrupted; a finished one is returned as it is.
+
+    Raises:
+        BadConfig: A setting or a path cannot be used.
+        BadData: A photo cannot be used, and `config.skip_bad` is false.
+        BadRun: `out` holds something already, or nothing to resume, or is in use.
+        NotEnough: There are too few people or photos.
+        MissingExtra: The packages for training are not installed.
+        LostWorker: Another worker of the training stopped or cannot be reached.
+    """
+    options = replace(options, started_s=running_s())
+    require_extras(["train"], "facepairs.train")
+    log, folder = options.log, Path(data)
+    cluster = Cluster() if options.devices == "one" else read_cluster()
+    place = Path(out) if out is not None else _new_run_folder(cluster.workers, resume)
+    settings = settings_of_run(config, place, resume)
+    check_place(place, folder, resume)
+    if cluster.workers == 1:  # several would disturb each other; the chief checks it later
+        check_unlocked(place)
+    finished = finished_run(place, settings) if resume else None
+    if finished:
+        log(
+            f"{place} is finished after {counted(finished.epochs, 'epoch')}; nothing was done "
+            f"(for more: --resume --epochs {2 * finished.epochs or 1})"
+        )
+        return finished
+    require_room_to_train()
+    index, plan, split = prepare(folder, settings, log, options.progress("finding faces"))
+    with options.starting():
+        from facepairs.training.train import train_people
+
+    run = train_people(index, plan, split, settings, place, options, resume, callbacks)
+    few = describe_few_people(split)
+    if few and not run.interrupted:
+        log(f"warning: {few}")
+    return run
+
+
+def _new_run_folder(workers: int, resume: bool) -> Path:
+    """Return a run folder named by the time, for a single worker that starts a new run."""
+    if workers > 1:
+        raise BadConfig("several workers need the run folder that they share: --out RUN")
+    if resume:
+        raise BadConfig("--resume needs the run folder: --out RUN")
+    return Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")

@@ -1,0 +1,46 @@
+"""`TrainOptions`: how a training runs, as opposed to what it learns (`TrainConfig`)."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from facepairs.choices import Devices
+from facepairs.evaluation.metrics.calibration import FittedCalibration
+from facepairs.support.progress import (
+    MessageCallback,
+    ProgressFactory,
+    ignore_message,
+    ignore_phases,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """How a training runs, as opposed to what it learns (`TrainConfig`).
+
+    Attributes:
+        log: Receives messages, such as `print`; by default they are discarded.
+        progress: Shows the progress of each phase: called with its name, it returns a function that
+            is called with the work done and the work in all.
+        images_in_tensorboard: Whether the TensorBoard log may show faces and names.
+        profile: Add a profile of five steps to the TensorBoard log.
+        devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
+        store_folder: Where the memory store's array is kept; by default beside the run folder.
+        calibration: Replaces the calibration on people set aside; nobody need then be set aside.
+        config_file: TOML file that the settings come from, if any; messages name it.
+        started_s: When the command began, by `support.clock.running_s`; by default when `train` is
+            called.
+        starting: Returns a context in which TensorFlow is imported, which takes seconds.
+    """
+
+    log: MessageCallback = ignore_message
+    progress: ProgressFactory = ignore_phases
+    images_in_tensorboard: bool = True
+    profile: bool = False
+    devices: Devices = "one"
+    store_folder: Path | None = None
+    calibration: FittedCalibration | None = None
+    config_file: Path | None = None
+    started_s: float | None = None
+    starting: Callable[[], AbstractContextManager[None]] = nullcontext

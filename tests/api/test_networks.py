@@ -1,0 +1,111 @@
+"""Keras models, losses and pairs for `fit`: on TensorFlow, and without tf.data on JAX."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+import facepairs
+from facepairs.errors import BadConfig
+from facepairs.models.losses.build import build_loss
+from facepairs.models.losses.compiled import COMPILED
+
+
+def embeddings(pairs=6):
+    rows = np.random.default_rng(0).normal(size=(pairs, 2, 8)).astype(np.float32)
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("objective", COMPILED)
+def test_a_compiled_loss_is_the_objective_of_train_with_people_of_their_own(objective):
+    rows, genuine = embeddings(), np.float32([1, 1, 0, 1, 0, 1])
+    loss = facepairs.EmbeddingLoss(objective)
+    left = np.arange(6, dtype=np.int32)
+    right = np.where(genuine > 0, left, 100 + left)
+    expected = build_loss(objective, 8)(rows[:, 0], rows[:, 1], genuine, left, right)
+    assert float(loss(genuine, rows)) == pytest.approx(float(expected))
+    copy = keras.losses.deserialize(keras.losses.serialize(loss))
+    assert float(copy(genuine[:, None], rows)) == float(loss(genuine, rows))
+
+
+def test_a_loss_with_weights_is_no_loss_to_compile():
+    with pytest.raises(ValueError, match="objective is 'arcface'; known: in-batch, supervised"):
+        facepairs.EmbeddingLoss("arcface")
+
+
+@pytest.mark.parametrize(("name", "shape"), [("difference", (3, 1)), ("siamese-conv", (3, 2, 256))])
+def test_models_take_images_up_to_255_and_ignore_the_order_of_a_pair(name, shape):
+    model = facepairs.build_keras(name)
+    left, right = np.random.default_rng(1).integers(0, 256, (2, 3, 64, 64, 3)).astype(np.float32)
+    outputs, swapped = model.predict_on_batch([left, right]), model.predict_on_batch([right, left])
+    assert outputs.shape == shape
+    expected = outputs if name == "difference" else outputs[:, ::-1]
+    assert np.allclose(swapped, expected, atol=1e-5)
+
+
+def test_an_unknown_model_is_refused():
+    with pytest.raises(BadConfig, match="model is 'vgg'; use one of difference, siamese-conv"):
+        facepairs.build_keras("vgg")
+
+
+def test_the_included_model_opens_in_keras_and_embeds_as_the_verifier(faces):
+    verifier, photos = facepairs.Verifier.load(), sorted(faces.glob("*/*.jpg"))[:2]
+    crops = np.stack([verifier.crop(photo) for photo in photos])
+    embedded = facepairs.load_keras().predict_on_batch(crops)
+    assert np.allclose(embedded, verifier.embed(photos), atol=1e-4)
+
+
+def test_pairs_are_split_by_people_and_drawn_anew_each_epoch(faces):
+    training = facepairs.pairs_dataset(faces, pairs=48, batch_size=16, image_size=32)
+    assert int(training.cardinality()) == 3
+    epochs = [[labels.numpy() for _, labels in training] for _ in range(2)]
+    assert [len(labels) for labels in epochs[0]] == [16, 16, 16]
+    assert not np.array_equal(*epochs)
+    (left, right), genuine = next(iter(training))
+    assert left.shape == right.shape == (16, 32, 32, 3)
+    assert (genuine.dtype, left.dtype) == ("float32", "float32")
+    assert 1 < float(left.numpy().max()) <= 255
+    held_out = facepairs.pairs_dataset(faces, split="test", pairs=20, image_size=32)
+    in_memory = facepairs.pairs_dataset(
+        faces, split="test", pairs=20, image_size=32, store="memory"
+    )
+    for first, again in ((held_out, held_out), (held_out, in_memory)):
+        for ((a, _), x), ((b, _), y) in zip(first, again, strict=True):
+            assert np.array_equal(a, b)
+            assert np.array_equal(x, y)
+    distinct = facepairs.pairs_dataset(faces, pairs=8, batch_size=4, distinct_people=True)
+    assert all(labels.numpy().all() for _, labels in distinct)
+    with pytest.raises(BadConfig, match="split is 'train'; use one of training, validation, test"):
+        facepairs.pairs_dataset(faces, split="train")
+
+
+JAX = """
+import keras, numpy as np
+from facepairs.api.networks import build_keras
+from facepairs.models.losses.compiled import COMPILED, EmbeddingLoss
+left, right = np.random.default_rng(0).uniform(0, 255, (2, 4, 64, 64, 3)).astype("float32")
+genuine = np.float32([1, 0, 1, 0])
+model = build_keras("difference")
+model.compile("adam", loss=keras.losses.BinaryCrossentropy(from_logits=True))
+assert np.isfinite(model.train_on_batch([left, right], genuine))
+for objective in COMPILED:
+    model = build_keras("siamese-conv")
+    model.compile("adam", loss=EmbeddingLoss(objective))
+    assert np.isfinite(model.train_on_batch([left, right], genuine))
+print(keras.backend.backend())
+"""
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_models_and_losses_train_on_other_backends(backend):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"needs {backend}")
+    environment = {**os.environ, "KERAS_BACKEND": backend}
+    done = subprocess.run(
+        [sys.executable, "-c", JAX], capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.stdout == f"{backend}\n", done.stderr
