@@ -224,7 +224,7 @@ def test_a_flipped_bit_of_a_vector_is_found(store):
     again.close()
 
 
-def test_vectors_of_half_precision_score_the_same_block_by_block(monkeypatch):
+def test_vectors_of_lower_precision_score_the_same_block_by_block(monkeypatch):
     from facepairs.gallery import vectors as module
 
     rows = np.stack([photo(number).vector for number in range(50)])
