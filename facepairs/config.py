@@ -7,6 +7,7 @@ It is loaded from TOML, checked as a whole, and written as TOML into the run fol
 import contextlib
 import dataclasses
 import re
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -264,6 +265,19 @@ class TrainConfig:
 
         return tomli_w.dumps(self.to_table())
 
+    def to_commented_toml(self) -> str:
+        """Return all settings as TOML with their meanings; one without a value is commented out."""
+        import tomli_w
+
+        table, meanings = self.to_table(), field_meanings()
+        blocks = []
+        for field in dataclasses.fields(self):
+            lines = textwrap.wrap(meanings[field.name], 96, break_on_hyphens=False)
+            name = field.name
+            value = tomli_w.dumps({name: table[name]}) if name in table else f"# {name} =\n"
+            blocks.append("".join(f"# {line}\n" for line in lines) + value)
+        return "\n".join(blocks)
+
     def to_table(self) -> dict[str, Any]:
         """Return the settings that have a value, by name."""
         # As TOML and JSON have it.
@@ -289,6 +303,15 @@ class TrainConfig:
         defaults |= {"model": TrainConfig.model, "init": ""}
         table = dataclasses.asdict(self)
         return {name: value for name, value in table.items() if value != defaults[name]}
+
+
+def field_meanings() -> dict[str, str]:
+    """Return the text of each field of TrainConfig in its docstring."""
+    section = re.split(
+        r"^ *(?:Attributes|Raises):\n", TrainConfig.__doc__ or "", flags=re.MULTILINE
+    )
+    entries = re.findall(r"^ {8}(\w+): (.*(?:\n {9,}.*)*)", section[1], re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in entries}
 
 
 def from_table(table: Mapping[str, Any], source: str = "") -> TrainConfig:

@@ -90,6 +90,10 @@ def train(
     profile: Annotated[
         bool, Option("--profile", help="Profile five steps in TensorBoard.")
     ] = False,
+    print_config: Annotated[
+        bool,
+        Option("--print-config", help="Print all settings as commented TOML, and train nothing."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Train a face verifier on a folder of faces.
@@ -104,6 +108,9 @@ def train(
     from facepairs.training.run_folder.folder import CONFIG, resolve_config
 
     settings = resolve_config(training_settings(context), config, out, resume)
+    if print_config:
+        print(settings.to_commented_toml(), end="")
+        return
     options = TrainOptions(
         log=log,
         progress=progress_display(json),

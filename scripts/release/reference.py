@@ -9,16 +9,14 @@ width of the terminal nor the version of typer changes it.
 
 import argparse
 import dataclasses
-import inspect
 import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from facepairs.cli.main import EVERYWHERE, build_command
-from facepairs.config import TrainConfig
+from facepairs.config import TrainConfig, field_meanings
 from facepairs.server.openapi import ERRORS, meaning, openapi, type_in_words
 from facepairs.server.routes import ROUTES
 from facepairs.support.validation import find_problem
@@ -40,7 +38,7 @@ def commands() -> str:
 def settings() -> str:
     """Return a table of the fields of TrainConfig: default, what is allowed, and meaning."""
     kinds = get_type_hints(TrainConfig, include_extras=True)
-    meanings = _attributes(inspect.getdoc(TrainConfig) or "")
+    meanings = field_meanings()
     rows = ["| setting | default | allowed | meaning |", "| --- | --- | --- | --- |"]
     for field in dataclasses.fields(TrainConfig):
         default = "" if field.default in (None, "") else f"`{json.dumps(field.default)}`"
@@ -75,13 +73,6 @@ def _fields(schema: dict[str, Any]) -> str:
     """Return what a type is, and its fields."""
     fields = (f"`{name}` ({type_in_words(kind)})" for name, kind in schema["properties"].items())
     return f"{schema['description']} Fields: {', '.join(fields)}."
-
-
-def _attributes(docstring: str) -> dict[str, str]:
-    """Return the text of each entry of a docstring's section `Attributes`."""
-    section = re.split(r"^(?:Attributes|Raises):\n", docstring, flags=re.MULTILINE)[1]
-    entries = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", section, re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in entries}
 
 
 def _commands(command: Any, path: list[str]) -> Iterator[tuple[str, Any]]:

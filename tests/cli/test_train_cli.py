@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import facepairs, in_process
 
+from facepairs.config import load_config
 from facepairs.support.lock import held
 
 SHORT = """
@@ -151,3 +152,13 @@ def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
     message, heavy = done.stderr.splitlines()
     assert heavy == "HEAVY []"
     assert why.format(**names) in message
+
+
+def test_the_settings_are_printed_as_commented_toml_that_can_be_read_again(tmp_path, settings):
+    words = ("train", "photos", "--config", settings, "--seed", 7)
+    printed = in_process(*words, "--print-config", check=0).stdout
+    assert "# Pairs per step.\nbatch_size = 32\n" in printed
+    assert "\n# minutes =\n" in printed
+    (tmp_path / "all.toml").write_text(printed)
+    config = load_config(tmp_path / "all.toml")
+    assert config == load_config(settings).replace(seed=7)
