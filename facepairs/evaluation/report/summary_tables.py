@@ -167,10 +167,10 @@ def identification_tables(summary: EvaluationSummary) -> list[Table]:
         [
             f"{point.set_by}, FPIR {100 * point.max_fpir:g} %",
             *(
-                measured(one.rate, one.interval) if one else Cell(point.reason, None)
+                measured(one.rate, one.interval) if one else EMPTY
                 for one in (point.dir, point.fpir)
             ),
-            number(point.threshold),
+            number(point.threshold) if point.threshold is not None else Cell(point.reason, None),
         ]
         for point in figures.points
     ]
