@@ -223,13 +223,13 @@ def identification_figures(
     def figures(*times: Floats) -> list[float]:
         """Return the CMC, then FPIR and DIR of each point; people count so many times."""
         of_known, of_strangers = known.weights(times[0]), strangers.weights(times[1])
-        values = [of_known @ (known.rank <= rank) for rank in ranks]
+        values = [float(of_known @ (known.rank <= rank)) for rank in ranks]
         for point in points:
             cut = np.inf if point.threshold is None else point.threshold
             if point.threshold is not None and point.set_by == OWN:
                 cut = _threshold(strangers.score, of_strangers, point.max_fpir)
-            values.append(of_strangers @ (strangers.score >= cut))
-            values.append(of_known @ ((known.rank == 1) & (known.score >= cut)))
+            values.append(float(of_strangers @ (strangers.score >= cut)))
+            values.append(float(of_known @ ((known.rank == 1) & (known.score >= cut))))
         return values
 
     measured = np.round(figures(*map(np.ones, counts)), DIGITS)

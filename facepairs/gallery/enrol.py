@@ -132,8 +132,9 @@ class PhotoReader:
         person, name, source, position = photo
         result = ReadPhoto(person, name)
         try:
-            data = source
-            if not isinstance(source, bytes):
+            if isinstance(source, bytes):
+                data = source
+            else:
                 data = read_checked(source, read_image_file, name)
             result = result._replace(digest=hashlib.sha256(data).digest())
             if self.is_known(result.digest):
