@@ -1,5 +1,6 @@
-"""The README is short and true: its commands, their output, its Python and web application run."""
+"""The README is short and true: its commands, their output, its Python and its server run."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -10,12 +11,15 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import httpx
 import pytest
 from command_line import facepairs
+from live_server import live_server
 from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs/tutorials/verify-in-a-web-app.md").read_text(encoding="utf-8")
 FEWER = {"synth": ("--people", "4", "--photos", "4")}  # the first people are the same
 
 
@@ -84,7 +88,7 @@ def test_every_command_runs_in_order_with_the_output_shown(tmp_path):
 def test_the_python_example(photos, monkeypatch, capsys):
     monkeypatch.chdir(photos)
     names: dict = {}
-    (example,) = (text for text in blocks("python") if "flask" not in text)
+    (example,) = blocks("python")
     exec(compile(example, "README.md", "exec"), names)
     assert "same person" in capsys.readouterr().out
     a, b = names["embeddings"]
@@ -93,10 +97,10 @@ def test_the_python_example(photos, monkeypatch, capsys):
 
 @pytest.fixture(scope="module")
 def address(photos) -> Iterator[str]:
-    """The address of the README's web application, started as the README says."""
-    (text,) = (text for text in blocks("python") if "flask" in text)
+    """The address of the tutorial's web application, started as the tutorial says."""
+    text = (ROOT / "examples" / "web_app.py").read_text(encoding="utf-8")
     (photos / "web_app.py").write_text(text)
-    words = re.search(r"`(flask --app web_app run)`", README).group(1).split()
+    words = re.search(r"^(flask --app web_app run)$", TUTORIAL, re.MULTILINE).group(1).split()
     server = subprocess.Popen(
         [sys.executable, "-m", *words, "--port", "0"],
         cwd=photos, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
@@ -148,9 +152,23 @@ def test_the_web_application_answers(photos, address):
     assert post(address, a=a, b=bytes(20_000_000))[0] == 413
 
 
-def test_the_web_application_is_the_example_and_short():
+def test_the_server_answers_what_the_readme_sends(photos):
+    (serve,) = (text.split() for text in blocks("") if text.startswith("facepairs serve"))
+    (curl,) = (text for text in blocks("") if text.startswith("curl "))
+    url = re.search(r"http://127.0.0.1:8756(/\S+)", curl)
+    sent = re.findall(r"-F (\w+)=@(\S+)", curl)
+    files = {name: (photos / path).read_bytes() for name, path in sent}
+    with live_server(*serve[2:]) as server:
+        answer = httpx.post(server.url + url.group(1), files=files, timeout=60).json()
+    names = [path for _, path in sent]
+    printed = facepairs("verify", *names, "--json", check=0, cwd=photos)
+    expected = json.loads(printed.stdout)
+    assert answer["same"] is expected["same"] is True
+    assert answer.keys() == expected.keys() - {"left", "right"}
+
+
+def test_the_web_application_is_short():
     text = (ROOT / "examples" / "web_app.py").read_text(encoding="utf-8")
-    assert text in blocks("python")
     assert len([line for line in text.splitlines() if line]) <= 15
 
 

@@ -1,4 +1,4 @@
-"""The Dockerfile: a slim base, a user without rights, and the core alone."""
+"""The Dockerfile: a slim base, a user without rights, the core and its server."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from script_runner import ROOT
 
-KNOWN = {"FROM", "COPY", "RUN", "ENV", "USER", "WORKDIR", "ENTRYPOINT", "CMD"}
+KNOWN = {"FROM", "COPY", "RUN", "ENV", "USER", "WORKDIR", "EXPOSE", "ENTRYPOINT", "CMD"}
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,9 @@ def test_a_user_without_rights_runs_the_command(steps):
     assert json.loads(last(steps, "CMD")) == ["--help"]
 
 
-def test_it_installs_the_wheel_and_no_extra(steps):
+def test_it_installs_the_wheel_with_the_server_alone(steps):
     (install,) = [text for name, text in steps if name == "RUN" and "pip install" in text]
-    assert install.endswith("/wheels/facepairs-*.whl")
+    assert install.endswith('"$(echo /wheels/facepairs-*.whl)[serve]"')
 
 
 def test_the_context_holds_what_the_wheel_is_built_from():
