@@ -43,7 +43,8 @@ export class GalleryPanel {
   identify() {
     this.say("");
     return this.task.run("Looking among the known people", async (signal) => {
-      const fields = { ...this.photo.fields("image", "face"), describe: "true" };
+      const wish = { max_fpir: byId("max-fpir").value, describe: "true" };
+      const fields = { ...this.photo.fields("image", "face"), ...wish };
       const found = await call("POST", "v1/identify", fields, signal);
       const [[, words], ...rows] = found.description;
       const candidates = found.candidates.map(({ name, score, match }) => [
