@@ -145,6 +145,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = _run(arguments, "--json" in ours)
         sys.stdout.flush()
     except (OSError, SystemExit) as error:  # typer exits when the reader of our output is gone
+        if isinstance(error, SystemExit) and not error.code:
+            raise  # after a completion
         if code != ERROR and not isinstance(error, (BrokenPipeError, SystemExit)):
             print_error("system", f"standard output: {error.strerror}; free space", False)
         # Python would complain again at shutdown.
