@@ -139,6 +139,15 @@ def test_calibrate_names_what_is_missing(start, many_faces, tmp_path):
     assert in_process("calibrate", start, few, check=2).stderr.count("\n") == 1
 
 
+def test_calibrate_warns_of_few_people(start, many_faces, tmp_path):
+    few = tmp_path / "few"
+    few.mkdir()
+    for person in sorted(many_faces.iterdir())[:7]:
+        (few / person.name).symlink_to(person)
+    done = in_process("calibrate", start, few, "--out", tmp_path / "mine", check=0)
+    assert "warning: 7 people only: thresholds and errors of so few are rough" in done.stderr
+
+
 def test_calibrate_never_loads_tensorflow(start, many_faces, tmp_path):
     code = (
         "import sys; from facepairs.cli.main import main\n"

@@ -1,6 +1,7 @@
 """The beta distribution, for exact binomial tests and Clopper-Pearson's and Student's intervals.
 
-It spares those who only verify and measure scores the 140 MB of SciPy; tests compare with it.
+It spares those who only verify and measure scores the 140 MB of SciPy; tests compare with it. Above
+10^12 pairs digits are lost.
 
 References:
     Loader, *Fast and Accurate Computation of Binomial Probabilities*, 2000; Digital Library of
