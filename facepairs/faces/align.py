@@ -17,6 +17,7 @@ from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
 from facepairs.images.photo import ImageSource, Photo, open_photo
 from facepairs.images.warp import Similarity
 
+HINTS_SPEC = CropSpec(frame_px=250, crop_px=128)  # what the limits of hints were measured on
 LEVEL_DEG = 5.0  # a smaller roll is not worth a word
 
 
@@ -187,5 +188,9 @@ def _align(
     else:
         to_square = to_crop(face.to_frame, spec)
     crop = warp_photo(photo, to_square, spec.crop_px)
-    found = photo_hints(crop, spec.crop_px / to_square.scale, face) if hints else ()
+    found: tuple[Hint, ...] = ()
+    if hints and isinstance(spec, TemplateSpec):  # of a square that enlarges the face no more
+        found = _align(photo, HINTS_SPEC, face, faces, hints).hints
+    elif hints:
+        found = photo_hints(crop, spec.crop_px / to_square.scale, face)
     return AlignedFace(crop, face, to_square, faces, found, number)

@@ -12,12 +12,13 @@ import pytest
 from command_line import in_process
 from drawn_scenes import drawn_faces
 from onnx import helper
+from PIL import Image
 from tiny_bundles import NETWORK, embedding_network, onnx_model, tiny_bundle
 
 from facepairs.errors import BadBundle, BadData
 from facepairs.faces.align import align_faces
 from facepairs.faces.detector import find_faces
-from facepairs.images.crop import load_crop
+from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.photo import load_upright, open_photo
 from facepairs.verification.embedders.embedder import ExternalEmbedder
 from facepairs.verification.verifier import Verifier
@@ -63,8 +64,6 @@ def _toml(value):
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
-    from PIL import Image
-
     folder = tmp_path_factory.mktemp("photos")
     drawn = np.random.default_rng(2).integers(0, 256, (4, 250, 250, 3), dtype=np.uint8)
     for number, pixels in enumerate(drawn):
@@ -324,6 +323,10 @@ def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_pa
     distance = np.linalg.norm(found.to_crop(found.face.landmarks) - template, axis=1)
     assert distance.max() < 10  # drawn faces have nearly the template's proportions
     assert found.crop.shape == (112, 112, 3)
+    small = Image.open(photo).resize((90, 90)).resize((250, 250))  # blurred
+    hints = verifier.align_faces(small)[0].hints
+    assert hints
+    assert hints == align_faces(small, CropSpec(250, 128))[0].hints  # not of the network's square
 
 
 def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
