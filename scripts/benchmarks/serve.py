@@ -159,7 +159,7 @@ def main() -> None:
         answers = load(url, folder, 8, 10, 0)
         show("8 clients afterwards", answers=answers, rss_mb=process.memory_info().rss >> 20)
         while done < options.requests:
-            answers = load(url, folder, 8, options.seconds, 0)
+            answers = load(url, folder, 8, 4 * options.seconds, 0)
             done += answers["200"]["requests"]
             show("memory", requests=done, rss_mb=process.memory_info().rss >> 20)
 
