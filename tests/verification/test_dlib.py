@@ -3,6 +3,7 @@
 import json
 import pickle
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ from core_environment import link_core, run_in
 from drawn_scenes import drawn_faces
 
 from facepairs import Verifier
+from facepairs.data.index import FaceIndex
+from facepairs.data.pairs import PairList
 from facepairs.errors import BadBundle
+from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.evaluation.sources import find_sources
 from facepairs.faces.alignment import TemplateSpec
 from facepairs.images.photo import load_upright, open_photo
@@ -45,6 +49,10 @@ def test_what_was_measured_fits_the_network():
     assert len(measured.people) == 1711
     assert model.knows(["George_W_Bush", "Nobody_Known"]).tolist() == [False, False]
     assert model.model == "dlib"
+    index = FaceIndex.from_listing(["Ann/a.jpg", "Bob/b.jpg"])
+    view2 = PairSelection(index, PairList.of([0], [1], [False]), "View 2", "view2")
+    assert category_of(model, view2) == "labelled outside data"
+    assert category_of(model, replace(view2, protocol="")) is None
     assert find_sources(["dlib", "default", "photos"], None)[0][0].kind == "model"
 
 
