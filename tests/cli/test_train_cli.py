@@ -162,3 +162,18 @@ def test_the_settings_are_printed_as_commented_toml_that_can_be_read_again(tmp_p
     (tmp_path / "all.toml").write_text(printed)
     config = load_config(tmp_path / "all.toml")
     assert config == load_config(settings).replace(seed=7)
+
+
+def test_tensorboard_shows_scalars_pictures_and_settings(finished):
+    from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
+    from tensorboard.context import RequestContext
+
+    folder = str(finished[0] / "tensorboard")
+    runs = plugin_event_multiplexer.EventMultiplexer().AddRunsFromDirectory(folder)
+    runs.Reload()
+    shown = data_provider.MultiplexerDataProvider(runs, folder)  # what its plugins read
+    scalars = shown.list_scalars(RequestContext(), experiment_id="", plugin_name="scalars")
+    images = shown.list_blob_sequences(RequestContext(), experiment_id="", plugin_name="images")
+    assert {"loss", "val_auc", "learning_rate"} <= set(scalars["."])
+    assert set(images["."]) == {"training pairs", "hardest pairs"}
+    assert list(runs.PluginRunToTagToContent("hparams")) == ["."]
