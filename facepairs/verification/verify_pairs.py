@@ -198,7 +198,8 @@ def _fingerprint(verifier: Verifier, file: PairsFile, place: str) -> str:
         identity = json.dumps(model.raw, sort_keys=True)
     else:
         status = model.network_path.stat()
-        identity = f"{model!r} {status.st_size} {status.st_mtime_ns}"
+        own = model.embedding_settings, model.threshold, model.calibration, model.network_path
+        identity = f"{own} {status.st_size} {status.st_mtime_ns}"
     detector = DETECTOR if model.aligned else ""
     parts = ["pairs-2", file_sha256(file.path), place, identity, detector]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()
