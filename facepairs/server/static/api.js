@@ -5,10 +5,14 @@ const SECRET = "The server asks for its token.";
 const WRONG = "The server does not accept this token.";
 let token = ""; // in memory only
 
+const PASSING = [408, 429]; // and all from 500 on
+
+/** What is wrong, in words; `again` says whether the same request may succeed later. */
 export class ApiError extends Error {
-  constructor(kind, message) {
+  constructor(kind, message, again) {
     super(message);
     this.kind = kind;
+    this.again = again;
   }
 }
 
@@ -41,19 +45,20 @@ export async function call(method, path, fields, signal) {
   try {
     response = await fetch(address(path), { method, headers, body, signal, cache: "no-store" });
   } catch (error) {
-    throw error.name === "AbortError" ? error : new ApiError("gone", GONE);
+    throw error.name === "AbortError" ? error : new ApiError("gone", GONE, true);
   }
   const text = await response.text();
   let answer;
   try {
     answer = text ? JSON.parse(text) : {};
   } catch {
-    throw new ApiError("answer", `The server answers ${response.status}, but not in JSON.`);
+    throw new ApiError("answer", `The server answers ${response.status}, but not in JSON.`, true);
   }
   if (response.ok) return answer;
-  if (response.status === 401) throw new ApiError("token", token ? WRONG : SECRET);
+  if (response.status === 401) throw new ApiError("token", token ? WRONG : SECRET, true);
   const { kind, message } = answer.error ?? {};
-  throw new ApiError(kind, message ?? `The server answers ${response.status}.`);
+  const again = response.status >= 500 || PASSING.includes(response.status);
+  throw new ApiError(kind, message ?? `The server answers ${response.status}.`, again);
 }
 
 /** Return a request as a command for a shell; it names the token's variable, not the token. */

@@ -3,6 +3,7 @@
 import { element } from "./elements.js";
 import { needsToken } from "./api.js";
 
+const PHOTO = /^(image|photo \d+): /; // the server's name of a photo that stands beside the message
 const PATIENCE_MS = 400; // quick answers need no progress
 
 export class Task {
@@ -44,7 +45,7 @@ export class Task {
       return true;
     } catch (error) {
       if (running !== this.running) return false;
-      this.fail(error.message, () => this.run(label, action));
+      this.fail(error, () => this.run(label, action));
       if (needsToken(error)) document.dispatchEvent(new CustomEvent("token-needed"));
       return false;
     } finally {
@@ -55,10 +56,10 @@ export class Task {
     }
   }
 
-  /** Show what went wrong, and offer to do it again. */
-  fail(message, again) {
-    this.problem.textContent = message;
-    this.again.hidden = !again;
+  /** Show what went wrong, and offer to do it again if that may help. */
+  fail(error, again) {
+    this.problem.textContent = error.message.replace(PHOTO, "");
+    this.again.hidden = !error.again;
     this.again.onclick = again;
   }
 
