@@ -68,7 +68,9 @@ def serve(
 
     if not quiet():
         _log_requests()
-    access = Access(token, tuple(allow_host or ()), tuple(allow_origin or ()), rate)
+    access = Access(
+        token, tuple(host.lower() for host in allow_host or ()), tuple(allow_origin or ()), rate
+    )
 
     def started(host: str, port: int) -> None:
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"

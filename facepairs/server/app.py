@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -62,7 +63,7 @@ def build_app(service: Service, access: Access, threads: int) -> ASGIApp:
     }
     routes += [_route("GET", path, _plain_endpoint(respond)) for path, respond in plain.items()]
     routes.append(Mount("/static", StaticFiles(directory=STATIC)))
-    handlers = {HTTPException: _http_error}
+    handlers: dict[Any, Any] = {HTTPException: _error, Exception: _error}
     app: ASGIApp = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
     app = Guard(app, access, metrics)
     if access.origins:
@@ -116,7 +117,8 @@ def _api_endpoint(route: ApiRoute, service: Service, work: Work, metrics: Metric
     return endpoint
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    kind = {404: "not_found", 405: "method"}.get(error.status_code, "http")
-    return error_answer(RequestProblem(error.status_code, kind, str(error.detail)))
+async def _error(_: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        kind = {404: "not_found", 405: "method"}.get(error.status_code, "http")
+        return error_answer(RequestProblem(error.status_code, kind, str(error.detail)))
+    return error_answer(error)

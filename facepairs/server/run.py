@@ -21,7 +21,7 @@ from facepairs.verification.verifier import Verifier
 
 SHORTEST_TOKEN = 16
 STOP_S, IDLE_S = 30, 30  # for requests in work when it stops; for a connection between requests
-MOST_CONNECTIONS = 1000
+MOST_CONNECTIONS = 512
 BACKLOG = 256
 
 

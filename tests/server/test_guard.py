@@ -1,5 +1,6 @@
 """Who may use the server, what it refuses, and what it never writes down."""
 
+import asyncio
 import json
 import re
 import signal
@@ -15,12 +16,18 @@ import pytest
 from command_line import command, in_process
 from live_server import live_server
 
+from facepairs import Verifier
+from facepairs.faces.align import AlignedFace
+from facepairs.server.app import build_app
+from facepairs.server.guard import Access
+from facepairs.server.service import Service
+
 TOKEN = "a token of enough letters"
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[httpx.Client]:
-    options = ("--token", TOKEN, "--allow-host", "faces.example", "--allow-origin",
+    options = ("--token", TOKEN, "--allow-host", "Faces.example", "--allow-origin",
                "https://app.example", "--rate", 0)  # fmt: skip
     with live_server(*options) as server, httpx.Client(base_url=server.url) as client:
         yield client
@@ -106,6 +113,24 @@ def test_an_id_is_kept_if_it_is_one(client):
     assert id_of("abc-1.2") == "abc-1.2"
     for odd in ("", "a b", "x" * 65, "a\tb"):
         assert re.fullmatch("[0-9a-f]{16}", id_of(odd))
+
+
+def test_a_bug_is_answered_and_logged_without_its_message(caplog):
+    class Broken(Verifier):
+        def align_face(self, *_: object) -> AlignedFace:
+            raise RuntimeError("a secret")
+
+    service = Service(Broken.load(), None, False, 1 << 20)
+    transport = httpx.ASGITransport(build_app(service, Access(), 1))
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.post("/v1/verify", files={"left": b"x", "right": b"x"})
+
+    answer = asyncio.run(ask())
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "bug")
+    assert "secret" not in answer.text
+    assert answer.headers["x-request-id"] in caplog.text
 
 
 def test_one_client_may_not_ask_too_often():
