@@ -1,11 +1,10 @@
 """An exported network gives the outputs of the bundle's network, or nothing is written."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from command_line import facepairs, in_process
 from drawn_scenes import drawn_faces
 from tiny_bundles import NETWORK, tiny_bundle
 
@@ -18,13 +17,6 @@ from facepairs.training.export.export import export, probe_crops
 from facepairs.verification.verifier import Verifier
 
 
-def facepairs(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "facepairs", *map(str, arguments)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     return tiny_bundle(tmp_path_factory.mktemp("tiny") / "bundle", "embedding")
@@ -32,8 +24,7 @@ def tiny(tmp_path_factory):
 
 def test_the_onnx_export_has_a_toml_file_that_verify_reads(tiny, tmp_path):
     out = tmp_path / "out"
-    done = facepairs("export", tiny.folder, "--out", out, "--json")
-    assert done.returncode == 0, done.stderr
+    done = in_process("export", tiny.folder, "--out", out, "--json", check=0)
     printed = json.loads(done.stdout)
     assert printed["parity"]["max_difference"] == 0
     assert printed["out"] == str(out)
@@ -72,8 +63,7 @@ def test_only_an_earlier_export_is_replaced(tiny, tmp_path):
     export(tiny.folder, out, "onnx")
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "a.jpg").write_text("mine")
-    done = facepairs("export", tiny.folder, "--out", tmp_path / "photos", "--json")
-    assert done.returncode == 2
+    done = in_process("export", tiny.folder, "--out", tmp_path / "photos", "--json", check=2)
     assert json.loads(done.stdout)["error"]["kind"] == "config"
     assert (tmp_path / "photos" / "a.jpg").read_text() == "mine"
     for wrong in ({"format": "tflite"}, {"format": "onnx", "tolerance": float("nan")}):
@@ -123,10 +113,8 @@ def test_tensorflow_formats_agree_with_the_bundle_or_are_refused(tmp_path):
 @pytest.mark.parametrize("format", ["litert", "saved_model"])
 def test_an_export_with_other_weights_is_refused(tmp_path, format):
     bundle = keras_bundle(tmp_path / "bundle", "siamese-conv", other_weights=True)
-    done = facepairs(
-        "export", bundle.folder, "--out", tmp_path / "out", "--format", format, "--json"
-    )
-    assert done.returncode == 2
+    words = ("export", bundle.folder, "--out", tmp_path / "out", "--format", format, "--json")
+    done = facepairs(*words, check=2)
     assert "nothing was written" in json.loads(done.stdout)["error"]["message"]
     assert [p.name for p in tmp_path.iterdir()] == ["bundle"]
 
@@ -136,8 +124,8 @@ def test_an_export_with_other_weights_is_refused(tmp_path, format):
 @pytest.mark.parametrize("name", ["default", "siamese-conv", "difference"])
 def test_every_model_can_be_exported(tmp_path, name, format):
     bundle = name if name == "default" else keras_bundle(tmp_path / "bundle", name).folder
-    done = facepairs("export", bundle, "--out", tmp_path / "out", "--format", format, "--json")
-    assert done.returncode == 0, done.stderr
+    words = ("export", bundle, "--out", tmp_path / "out", "--format", format, "--json")
+    done = facepairs(*words, check=0)
     assert done.stderr == ""
     assert json.loads(done.stdout)["parity"]["max_difference"] < 1e-5
     file = {"litert": "network.tflite", "saved_model": "saved_model.pb"}[format]
