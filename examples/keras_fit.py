@@ -1,7 +1,7 @@
 """Train the tutorials' difference network with Keras's own `fit`.
 
     pip install 'facepairs[train]'
-    facepairs data synth --out photos --people 320 --photos 8 --difficulty 1   # or your own photos
+    facepairs data synth --out photos --people 100   # or your own photos
     python examples/keras_fit.py photos
 
 Nobody of the test is trained on, and no epoch is chosen by them.
