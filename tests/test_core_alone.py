@@ -107,6 +107,7 @@ MISSING = {
     ("calibrate", "default", FACES, "--out", "mine"): ("facepairs calibrate", "train"),
     ("export", "default", "--out", "phone"): ("facepairs export", "train"),
     ("bench", FACES): ("facepairs bench", "train"),
+    ("serve",): ("facepairs serve", "serve"),
     ("demo",): ("facepairs demo", "train,report"),
     ("cache", "check", "cache"): ("facepairs cache check", "train"),
     ("cache", "build", FACES, "--out", "cache", "--pair-count", "9"): (
@@ -115,6 +116,8 @@ MISSING = {
     ),
     ("evaluate", "default", FACES): ("this measurement", "train"),
     ("evaluate", "scores.csv", "--report", "r.html"): ("this measurement", "report"),
+    ("evaluate", "dlib", FACES): ("this measurement", "train"),
+    ("verify", "a.jpg", "b.jpg", "--bundle", "dlib"): ("the model dlib", "dlib"),
     ("evaluate", "default", FACES, "--report", "r.html"): ("this measurement", "train,report"),
 }  # fmt: skip
 
@@ -135,5 +138,6 @@ def test_a_missing_extra_is_one_line(core, words):
 def test_an_extra_is_asked_for_by_each_of_its_packages(extra):
     """The modules that are looked for come from the packages that the extra installs."""
     packages = packages_distributions()
+    packages["dlib"] = packages["_dlib_pybind11"]  # its wheel names the other module alone
     looked_for = {canonicalize_name(packages[module][0]) for module in EXTRAS[extra]}
     assert looked_for == set(requirements(PROJECT["optional-dependencies"][extra]))
