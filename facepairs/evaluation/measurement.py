@@ -340,7 +340,13 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
     if known_by is None:  # of an older version, which wrote none
         known_by = Provenance(model=str(folder), pairs="View 2", protocol="view2", facepairs="")
     return replace(
-        measured, summary=summary, crop=crop, origin=origin, provenance=known_by, warnings=warnings
+        measured,
+        summary=summary,
+        crop=crop,
+        origin=origin,
+        provenance=known_by,
+        facts=ModelFacts(training_data="LFW: the people of the other sets"),
+        warnings=warnings,
     )
 
 

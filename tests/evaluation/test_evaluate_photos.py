@@ -17,7 +17,7 @@ from facepairs.evaluation.measurement import measure_view2
 from facepairs.evaluation.protocols import CATEGORIES
 from facepairs.evaluation.report.cells import lines_of
 from facepairs.evaluation.report.data import report_data
-from facepairs.evaluation.report.summary_tables import source_rows
+from facepairs.evaluation.report.summary_tables import comparison_lines, source_rows
 from facepairs.evaluation.report.tables import all_tables
 from facepairs.evaluation.sources import ScoreSource
 
@@ -129,3 +129,16 @@ def test_a_bundle_trained_for_the_protocol_has_its_category(
     bundle = make_bundle("pair", training={"protocol": "view1", "seed": 1}, **ALIGNED)
     found = evaluate([str(bundle.folder), str(faces)], lists=tmp_path)
     assert found.measurements[0].summary.category == "label-free outside data"
+
+
+def test_several_verifiers_are_compared_by_cost_and_origin_too(both, bundles):
+    data = report_data(both, "")
+    (table,) = [one for one in all_tables(data) if one.key == "facts"]
+    assert table.columns == ["verifier", "ms a face", "MB", "licence of the weights", "trained on"]
+    for row, bundle, model in zip(table.rows, bundles, both.to_json()["models"], strict=True):
+        facts = model["facts"]
+        assert row[0].text == model["name"]
+        assert facts["network_mb"] == bundle.network_path.stat().st_size / 1e6
+        assert row[1].value == facts["network_ms"] >= 0
+        assert (row[3].text, facts["licence"]) == ("not recorded", None)
+    assert "\n".join(lines_of(table)) in "\n".join(comparison_lines(both))

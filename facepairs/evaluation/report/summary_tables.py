@@ -230,7 +230,7 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
 
 
 def facts_table(facts: Mapping[str, ModelFacts | None]) -> list[Table]:
-    """Return what verifiers cost and where they come from; no table where nothing is known."""
+    """Return what verifiers cost and where they come from; no table where no network was timed."""
     rows = [
         [
             name,
@@ -242,9 +242,11 @@ def facts_table(facts: Mapping[str, ModelFacts | None]) -> list[Table]:
         for name, one in facts.items()
         if one is not None
     ]
+    if all(one is None or one.network_ms is None for one in facts.values()):
+        return []  # nothing to compare
     columns = ["verifier", "ms a face", "MB", "licence of the weights", "trained on"]
-    note = "Time of the network for one face, one thread of this machine, without finding it."
-    return [make_table("facts", "Cost and origin", note, columns, rows)] if rows else []
+    note = "CPU time of the network for one face on this machine, without finding it."
+    return [make_table("facts", "Cost and origin", note, columns, rows)]
 
 
 def tests_table(comparison: Comparison) -> Table:
