@@ -162,7 +162,7 @@ def test_finished_folds_are_not_trained_again(view, done, tmp_path, monkeypatch)
         raise AssertionError("trained again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("facepairs.training.view2.crossval.train", never)
+        patch.setattr("facepairs.training.view2.crossval.train_people", never)
         report = crossval(view, plan(tmp_path, "pixels,eigenfaces"), out, resume=True)
     assert report.results == done[0].results
     (out / "pixels" / "fold-01" / "fold.json").write_text('{"schema": 1')
