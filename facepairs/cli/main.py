@@ -104,7 +104,10 @@ def _checked(
         for name in paths:
             if values[name] is not None:
                 refuse_url(values[name])
-        return callback(**values)
+        try:
+            return callback(**values)
+        except KeyboardInterrupt:  # typer would end without a line
+            raise typer.Abort from None
 
     return checked
 

@@ -4,9 +4,11 @@ import errno
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import pytest
 from command_line import command, facepairs, in_process
@@ -125,6 +127,24 @@ def test_a_reader_that_is_gone_is_no_verdict(unbuffered):
     )  # fmt: skip
     os.close(writer)
     assert (done.returncode, done.stderr) == (2, "")
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_an_interrupt_is_one_line_and_leaves_nothing(tmp_path, words):
+    process = subprocess.Popen(
+        command("data", "synth", "--out", tmp_path / "faces", "--people", 2000, *words),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not list(tmp_path.glob("*/*/*.jpg")):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    if words:
+        assert json.loads(out)["error"]["kind"] == "interrupted"
+    else:
+        assert err == "facepairs: error: interrupted\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_photo_that_is_cut_is_not_kept(tmp_path):
