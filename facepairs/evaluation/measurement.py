@@ -12,7 +12,6 @@ from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.error_table import GroupErrors
 from facepairs.bundles.operating_point import BALANCED, HasThresholds, operating_point
 from facepairs.data.groups import PeopleGroups
-from facepairs.data.index import StringTable
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.by_group import cluster_errors, group_errors
 from facepairs.evaluation.facts import ModelFacts
@@ -227,15 +226,10 @@ def measure_model(
     Raises:
         NotEnough: A class is missing or too rare.
     """
-    scores = _score_table(scored)
+    scores = scored.table()
     from_model = None if selection.protocol == "view2" else model
-    decided = decide(
-        scores.genuine,
-        scores.score,
-        from_model.threshold if from_model else None,
-        scores.fold,
-        OWN_THRESHOLD,
-    )
+    own = from_model.threshold if from_model else None
+    decided = decide(scores.genuine, scores.score, own, scores.fold, OWN_THRESHOLD)
     point = operating_point(model)
     measured = _measure(
         source,
@@ -288,15 +282,6 @@ def _promises(model: HasThresholds, score: Floats) -> list[Decisions]:
         if point.threshold is not None
     ]
     return sorted(decided, key=lambda one: float(one.by_pair[0]))
-
-
-def _score_table(scored: ScoredPairs) -> ScoreTable:
-    """Return scored pairs of an index with the names of their photos."""
-    index, pairs = scored.index, scored.pairs
-    left, right = (
-        StringTable(index.name(int(i)) for i in side) for side in (pairs.left, pairs.right)
-    )
-    return ScoreTable(left, right, pairs.genuine, pairs.fold, scored.score, scored.cluster)
 
 
 def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:

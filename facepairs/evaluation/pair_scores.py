@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.index import FaceIndex
+from facepairs.data.index import FaceIndex, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.evaluation.lookalikes import Clusters, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.arrays import Bools, Ints
+from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import counted
 from facepairs.verification.score_files import embed_files
@@ -43,6 +44,12 @@ class ScoredPairs:
         keep = self.pairs.show_none_of(unusable)
         cluster = None if self.cluster is None else self.cluster[keep]
         return ScoredPairs(self.index, self.pairs.where(keep), self.score[keep], cluster)
+
+    def table(self) -> ScoreTable:
+        """Return them with the names of their photos."""
+        pairs, sides = self.pairs, (self.pairs.left, self.pairs.right)
+        left, right = (StringTable(self.index.name(int(i)) for i in side) for side in sides)
+        return ScoreTable(left, right, pairs.genuine, pairs.fold, self.score, self.cluster)
 
     @property
     def people(self) -> tuple[Ints, Ints]:

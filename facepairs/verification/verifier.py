@@ -369,15 +369,13 @@ class Verifier:
         from facepairs.support.parallel import thread_map
         from facepairs.verification.score_files import score_files
 
-        ordered_map = partial(thread_map, workers=workers)
-        progress = progress or ignore_progress
         return score_files(
             self,
             paths,
             left,
             right,
-            progress=progress,
-            ordered_map=ordered_map,
+            progress=progress or ignore_progress,
+            ordered_map=partial(thread_map, workers=workers),
             errors=errors,
         )
 
@@ -385,7 +383,8 @@ class Verifier:
 def _restore(bundle: Model, scorer: Scorer) -> Verifier:
     """Return a pickled verifier."""
     verifier = Verifier.__new__(Verifier)
-    vars(verifier).update(bundle=bundle, scorer=scorer, _quick=False)
+    again = partial(open_scorer, bundle)
+    vars(verifier).update(bundle=bundle, scorer=scorer, _open=again, _quick=False)
     return verifier
 
 

@@ -1,6 +1,7 @@
 """What `Verifier` and `Verdict` offer in notebooks: pairs in a data frame, faces, HTML."""
 
 import dataclasses
+import pickle
 
 import numpy as np
 import pandas
@@ -25,6 +26,14 @@ def test_a_data_frame_of_pairs_gets_scores_verdicts_and_errors(faces, tmp_path):
     assert scored.same.tolist()[:2] == [bool(single), scored.score[1] >= single.threshold]
     assert "text.jpg" in scored.error[2]
     assert scored.same.isna().tolist() == scored.score.isna().tolist() == [False, False, True]
+
+
+def test_a_verifier_opens_its_network_again_after_its_block(faces):
+    photos = sorted(faces.glob("*/*.jpg"))[:1]
+    for verifier in (Verifier.load(), pickle.loads(pickle.dumps(Verifier.load()))):
+        with verifier:
+            before = verifier.embed(photos)
+        assert np.array_equal(verifier.embed(photos), before)
 
 
 def test_a_verdict_shows_both_faces_and_escapes_names(faces):
