@@ -22,7 +22,7 @@ sys.path[:0] = {path!r}
 import asyncio, ctypes, multiprocessing, socket, ssl, subprocess, tempfile, urllib.request, zipfile
 import numpy, psutil, typer, rich.console, jinja2, PIL.Image, PIL.ImageFont
 import concurrent.futures.process
-import onnxruntime, filelock
+import onnxruntime, filelock, uvicorn
 for name in ("fcntl", "resource", "pwd", "grp", "termios", "posix_spawn"):
     sys.modules[name] = None
 import os, signal
@@ -55,7 +55,8 @@ EVERY_MODULE = """
 import importlib, pathlib
 import facepairs
 root = pathlib.Path(facepairs.__file__).parent
-skipped = {"models", "pipeline", "training", "bench", "beam", "__main__.py"}  # TensorFlow, Beam
+tensorflow = {"api", "models", "pipeline", "training", "bench"}
+skipped = tensorflow | {"beam", "__main__.py"}
 files = [path.relative_to(root.parent) for path in sorted(root.rglob("*.py"))]
 names = [".".join(path.with_suffix("").parts) for path in files if not skipped & set(path.parts)]
 for name in names:
