@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from facepairs.choices import Devices, Loss, Store
 from facepairs.cli.shared.options import (
     Align,
     Config,
-    Data,
     Json,
     Lists,
     Model,
@@ -39,7 +38,7 @@ EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
 
 def train(
     context: typer.Context,
-    data: Data,
+    data: Annotated[Path | None, Argument(help="Folder of Person_Name/photo.jpg.")] = None,
     out: Annotated[
         Path | None, Option(help="Run folder; its bundle/ is the verifier. [default: runs/…]")
     ] = None,
@@ -111,6 +110,8 @@ def train(
     if print_config:
         print(settings.to_commented_toml(), end="")
         return
+    if data is None:
+        context.fail("Missing argument 'data'")
     options = TrainOptions(
         log=log,
         progress=progress_display(json),

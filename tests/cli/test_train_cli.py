@@ -155,7 +155,7 @@ def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
 
 
 def test_the_settings_are_printed_as_commented_toml_that_can_be_read_again(tmp_path, settings):
-    words = ("train", "photos", "--config", settings, "--seed", 7)
+    words = ("train", "--config", settings, "--seed", 7)
     printed = in_process(*words, "--print-config", check=0).stdout
     assert "# Pairs per step.\nbatch_size = 32\n" in printed
     assert "\n# minutes =\n" in printed
