@@ -58,10 +58,15 @@ class EncryptedValues(PlainValues):
             raise ValueError("an encrypted value is not what was written") from None
 
 
-def new_encryption(passphrase: str) -> tuple[EncryptedValues, bytes, bytes]:
-    """Return what encrypts a new gallery, its salt, and the sealed probe to be stored."""
+def check_new_passphrase(passphrase: str) -> None:
+    """Raise BadConfig if it is empty, and MissingExtra if nothing can be encrypted."""
+    require_extras(["encrypt"], "an encrypted gallery")
     if not passphrase:
         raise BadConfig(f"no passphrase; set {VARIABLE} to one of several words")
+
+
+def new_encryption(passphrase: str) -> tuple[EncryptedValues, bytes, bytes]:
+    """Return what encrypts a new gallery, its salt, and the sealed probe to be stored."""
     salt = os.urandom(SALT_BYTES)
     values = EncryptedValues(passphrase, salt)
     return values, salt, values.seal(PROBE)

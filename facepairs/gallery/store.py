@@ -19,7 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from facepairs.errors import BadData
-from facepairs.gallery.encryption import Passphrase, PlainValues, new_encryption, open_encryption
+from facepairs.gallery.encryption import (
+    Passphrase,
+    PlainValues,
+    check_new_passphrase,
+    new_encryption,
+    open_encryption,
+)
 from facepairs.gallery.identity import ModelIdentity
 from facepairs.gallery.vectors import STORED, Vectors
 from facepairs.verification.scorer import ScoreArray
@@ -92,6 +98,8 @@ class GalleryStore:
             raise BadData(
                 f"{path}: no such gallery; make one: facepairs gallery add {path} NAME PHOTO"
             )
+        if write and isinstance(passphrase, str):
+            check_new_passphrase(passphrase)  # before there is a file
         with self._errors_named():
             if write:
                 path.parent.mkdir(parents=True, exist_ok=True)

@@ -91,6 +91,7 @@ def test_a_plain_gallery_stays_plain(tmp_path, monkeypatch):
         GalleryStore(tmp_path / "plain", passphrase=PASSPHRASE)
     with pytest.raises(BadConfig, match="no passphrase"):
         GalleryStore(tmp_path / "new", write=True, passphrase="")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(
