@@ -80,7 +80,7 @@ def test_every_command_runs_in_order_with_the_output_shown(tmp_path):
     ran = []
     for words, shown in transcript():
         done = facepairs(*words, check=0, cwd=tmp_path)
-        check_output(shown, done.stdout)
+        check_output(shown or ["…"], done.stdout)
         ran.append(words[0])
     assert ran == ["data", "verify", "data", "train", "evaluate", "verify"]
 

@@ -14,12 +14,13 @@ from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import write_bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.synth.folder import write_synthetic_faces
+from facepairs.evaluation.metrics.calibration import calibrate
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import CropPlan
 
 SCRIPT = "scripts/studies/own_people.py"
 TINY = "epochs = 1\npairs_per_epoch = 16\nbatch_size = 8\nlearning_rate = 1e-6\n"
-CALIBRATION = {"calibration": {"scale": 10.0, "offset": -9.0}, "threshold": 0.9, "thresholds": []}
+CALIBRATION = calibrate([True] * 20 + [False] * 20, np.linspace(1, -1, 40))
 FOLD_1 = Path("siamese/fold-01/bundle")
 
 
@@ -76,7 +77,7 @@ def test_every_row_is_measured_on_the_same_people_or_refused(world, trained_view
     methods = ("calibrated", "fine-tuned", "from scratch")
     assert set(rows) == {("as it is", 0), *((m, n) for m in methods for n in (6, 14))}
     for method in methods[1:]:  # 6 people are all needed to calibrate
-        assert "8 or more are needed" in rows[method, 6]["refused"]
+        assert "8 people or more are needed" in rows[method, 6]["refused"]
     measured = [row for row in rows.values() if "refused" not in row]
     assert len(measured) >= 4  # 16 pairs from scratch may well teach nothing
     assert {(row["genuine_pairs"], row["impostor_pairs"]) for row in measured} == {(84, 84)}
