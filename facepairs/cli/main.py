@@ -37,8 +37,8 @@ from facepairs.support.extras import require_extras
 from facepairs.support.places import refuse_url
 
 COMMANDS = (
-    "train", "evaluate", "crossval", "calibrate", "verify", "serve", "info", "export", "bench",
-    "demo",
+    "train", "runs", "evaluate", "crossval", "calibrate", "verify", "serve", "info", "export",
+    "bench", "demo",
 )  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
