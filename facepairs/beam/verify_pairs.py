@@ -11,9 +11,9 @@ from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadConfig
 from facepairs.support.atomic import scratch_folder
 from facepairs.support.progress import ProgressFactory, ignore_phases
+from facepairs.verification.pairs.verify_pairs import PairsReport, verify_pairs
 from facepairs.verification.provenance import provenance_path
 from facepairs.verification.verifier import Verifier
-from facepairs.verification.verify_pairs import PairsReport, verify_pairs
 
 
 def verify_pairs_at(
@@ -28,7 +28,7 @@ def verify_pairs_at(
     beam_options: Sequence[str] = (),
     prior: float = EQUAL_PRIORS,
 ) -> PairsReport:
-    """Score a list of pairs as `verification.verify_pairs.verify_pairs` does.
+    """Score a list of pairs as `verification.pairs.verify_pairs` does.
 
     A remote list is downloaded first; remote scores are uploaded when they are complete.
 

@@ -84,7 +84,7 @@ def evaluate(
         summary_rows,
     )
     from facepairs.evaluation.report.write import check_places, write_reports
-    from facepairs.evaluation.sources import find_sources
+    from facepairs.evaluation.sources.find import find_sources
 
     sources, _ = find_sources(bundles or [], scores)
     extras = ["train"] if any(source.kind == "model" for source in sources) else []

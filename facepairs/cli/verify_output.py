@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from facepairs.bundles.operating_point import OperatingPoint
+    from facepairs.verification.pairs.verify_pairs import PairsReport
     from facepairs.verification.ranking import Match, Ranking
     from facepairs.verification.verdict import Verdict
-    from facepairs.verification.verify_pairs import PairsReport
 
 Rows = list[tuple[str, str]]
 MAX_FAILURES_SHOWN = 5

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from facepairs.data.index import FaceIndex, ReadFile
 from facepairs.support.parallel import OrderedMap
 from facepairs.support.progress import ProgressCallback
-from facepairs.verification.score_files import score_files
+from facepairs.verification.pairs.score_files import score_files
 from facepairs.verification.verifier import Verifier
 
 MIN_PHOTOS = 3  # of two that differ, neither is the wrong one

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.errors import BadConfig, BadImage
 from facepairs.evaluation.by_group import person_name
-from facepairs.evaluation.facts import model_facts
 from facepairs.evaluation.identification import IdentificationFigures, measure_identification
-from facepairs.evaluation.known_people import known_in_selection
 from facepairs.evaluation.measurement import (
     EvaluationSummary,
     Measurement,
@@ -24,7 +22,9 @@ from facepairs.evaluation.pair_scores import ScoredPairs, describe_unusable, sco
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
 from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources import Kind, ScoreSource, find_sources
+from facepairs.evaluation.sources.facts import model_facts
+from facepairs.evaluation.sources.find import Kind, ScoreSource, find_sources
+from facepairs.evaluation.sources.known_people import known_in_selection
 from facepairs.support.extras import require_extras
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted

@@ -24,11 +24,11 @@ from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.people import DRAWS, wider
 from facepairs.evaluation.metrics.rates import beta_interval
 from facepairs.evaluation.pair_scores import describe_unusable
-from facepairs.evaluation.sources import ScoreSource
+from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.support.progress import ProgressFactory
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.verification.loading import Model
-from facepairs.verification.score_files import embed_files
+from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 

@@ -14,9 +14,7 @@ from facepairs.bundles.operating_point import BALANCED, HasThresholds, operating
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.by_group import cluster_errors, group_errors
-from facepairs.evaluation.facts import ModelFacts
 from facepairs.evaluation.identification import IdentificationFigures
-from facepairs.evaluation.known_people import known_in_file
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.metrics.calibration import cross_fitted_probability, lookalikes_of
 from facepairs.evaluation.metrics.decisions import (
@@ -28,11 +26,13 @@ from facepairs.evaluation.metrics.decisions import (
     decisions_of_file,
 )
 from facepairs.evaluation.metrics.summary import Summary, summarise_decisions
-from facepairs.evaluation.origin import LFW_CROP, Origin, origin_of, read_crop, read_result
 from facepairs.evaluation.pair_scores import ScoredPairs
 from facepairs.evaluation.protocols import CATEGORIES, PairSelection, category_of
 from facepairs.evaluation.scores import ScoreTable, read_scores
-from facepairs.evaluation.sources import RESULT, SCORES, ScoreSource
+from facepairs.evaluation.sources.facts import ModelFacts
+from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
+from facepairs.evaluation.sources.known_people import known_in_file
+from facepairs.evaluation.sources.origin import LFW_CROP, Origin, origin_of, read_crop, read_result
 from facepairs.images.crop import CropSpec
 from facepairs.support.words import counted
 from facepairs.verification.loading import Model

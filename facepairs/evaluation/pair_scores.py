@@ -14,7 +14,7 @@ from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import counted
-from facepairs.verification.score_files import embed_files
+from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 CHUNK = 4096  # pairs compared at a time

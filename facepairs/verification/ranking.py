@@ -15,10 +15,10 @@ from facepairs.data.index import READABLE
 from facepairs.errors import BadData, BadImage
 from facepairs.support.atomic import atomic_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.verification.bulk import CropReader
 from facepairs.verification.false_matches import ExpectedMatches, expected_json, expected_matches
-from facepairs.verification.pairs_file import printable
-from facepairs.verification.score_files import score_files
+from facepairs.verification.pairs.bulk import CropReader
+from facepairs.verification.pairs.pairs_file import printable
+from facepairs.verification.pairs.score_files import score_files
 from facepairs.verification.verifier import Verifier
 
 COLUMNS = ("left", "right", "score", "match", "same_content", "error")

@@ -29,7 +29,7 @@ from facepairs.verification.scorer import BATCH_CROPS, ScoreArray, Scorer
 from facepairs.verification.verdict import Verdict
 
 if TYPE_CHECKING:
-    from facepairs.verification.pair_frame import Frame
+    from facepairs.verification.pairs.pair_frame import Frame
 
 
 class Verifier:
@@ -336,7 +336,7 @@ class Verifier:
             A copy with the columns score, probability, same and error. Where a photo cannot be
             used, error says why, score is NaN, and probability and same are None.
         """
-        from facepairs.verification.pair_frame import verify_frame
+        from facepairs.verification.pairs.pair_frame import verify_frame
 
         return verify_frame(self, pairs, point or self.operating_point(), prior, progress)
 
@@ -367,7 +367,7 @@ class Verifier:
             BadData: `left` and `right` are no positions in `paths`, or differ in length.
         """
         from facepairs.support.parallel import thread_map
-        from facepairs.verification.score_files import score_files
+        from facepairs.verification.pairs.score_files import score_files
 
         return score_files(
             self,

@@ -30,7 +30,7 @@ from facepairs.errors import FacepairsError, NotEnough
 from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
 from facepairs.support.words import align_columns
-from facepairs.verification.score_files import embed_files
+from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 TARGET = 0.01

@@ -37,7 +37,7 @@ from facepairs.errors import BadData, FacepairsError, NotEnough
 from facepairs.evaluation.lookalikes import find_clusters, pair_clusters
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.support.words import align_columns
-from facepairs.verification.score_files import embed_files
+from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 FARS = (0.01, 0.001, 0.0001)

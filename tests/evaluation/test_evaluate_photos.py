@@ -19,7 +19,7 @@ from facepairs.evaluation.report.cells import lines_of
 from facepairs.evaluation.report.data import report_data
 from facepairs.evaluation.report.summary_tables import comparison_lines, source_rows
 from facepairs.evaluation.report.tables import all_tables
-from facepairs.evaluation.sources import ScoreSource
+from facepairs.evaluation.sources.find import ScoreSource
 
 ALIGNED = {"alignment": "landmarks-5"}
 

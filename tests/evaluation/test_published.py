@@ -8,7 +8,7 @@ import pytest
 from facepairs.evaluation.measurement import Measurement, measure_scores, measure_view2
 from facepairs.evaluation.report.published import BASELINES, PUBLISHED
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources import ScoreSource
+from facepairs.evaluation.sources.find import ScoreSource
 
 VIEW2 = Path(__file__).parents[2] / "scripts" / "results" / "view2"
 DLIB = VIEW2.with_name("view2_dlib") / "scores.csv"

@@ -18,7 +18,7 @@ from facepairs.evaluation.report.photos import PhotoFinder, data_uri, open_crop
 from facepairs.evaluation.report.quality import errors_by_quality, photo_quality, worse_of_pairs
 from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources import ScoreSource, find_sources
+from facepairs.evaluation.sources.find import ScoreSource, find_sources
 from facepairs.images.crop import CropSpec
 
 

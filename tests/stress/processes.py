@@ -55,7 +55,7 @@ def warm_up() -> None:
     import facepairs.training.inputs.pair_cache
     import facepairs.training.recalibrate
     import facepairs.training.train
-    import facepairs.verification.verify_pairs  # noqa: F401
+    import facepairs.verification.pairs.verify_pairs  # noqa: F401
 
 
 def command_line(*words: object) -> Work:

@@ -16,8 +16,8 @@ from facepairs.errors import BadBundle, BadImage, BadRun, NoFace, TooSmallFace
 from facepairs.faces import inspection
 from facepairs.faces.face_cache import FOLDER_VARIABLE
 from facepairs.support.progress import ignore_progress
-from facepairs.verification import verify_pairs
-from facepairs.verification.bulk import CropReader
+from facepairs.verification.pairs import verify_pairs
+from facepairs.verification.pairs.bulk import CropReader
 from facepairs.verification.verifier import Verifier
 
 PLACES = (Place(300, 260, 250), Place(390, 220, 320, 12), Place(260, 200, 200, -20))

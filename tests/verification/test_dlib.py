@@ -16,7 +16,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadBundle
 from facepairs.evaluation.protocols import PairSelection, category_of
-from facepairs.evaluation.sources import find_sources
+from facepairs.evaluation.sources.find import find_sources
 from facepairs.faces.alignment import TemplateSpec
 from facepairs.images.photo import load_upright, open_photo
 from facepairs.images.warp import warp

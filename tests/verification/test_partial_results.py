@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from facepairs.errors import BadRun
 from facepairs.faces.align import FaceCells
-from facepairs.verification.partial_results import PartialResults
+from facepairs.verification.pairs.partial_results import PartialResults
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(["\udcff", "a\udc80b"])
 

@@ -15,7 +15,7 @@ import facepairs
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadBundle, BadConfig, BadData, BadImage
 from facepairs.images.photo import open_photo
-from facepairs.verification import bulk, score_files
+from facepairs.verification.pairs import bulk, score_files
 from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
 

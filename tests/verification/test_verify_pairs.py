@@ -15,11 +15,11 @@ from facepairs.errors import BadBundle, BadData, BadRun
 from facepairs.evaluation.scores import read_scores
 from facepairs.images.photo import open_photo
 from facepairs.support.lock import held
-from facepairs.verification import bulk
-from facepairs.verification import verify_pairs as module
-from facepairs.verification.pairs_file import MAX_NAME, PairsFile
+from facepairs.verification.pairs import bulk
+from facepairs.verification.pairs import verify_pairs as module
+from facepairs.verification.pairs.pairs_file import MAX_NAME, PairsFile
+from facepairs.verification.pairs.verify_pairs import verify_pairs
 from facepairs.verification.verifier import Verifier
-from facepairs.verification.verify_pairs import verify_pairs
 
 IMAGES = 9
 
@@ -327,7 +327,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(embedder, photos, tmp_p
 MEASURE = """
 import resource, sys
 from pathlib import Path
-from facepairs.verification.verify_pairs import verify_pairs
+from facepairs.verification.pairs.verify_pairs import verify_pairs
 from facepairs.bundles.operating_point import operating_point
 from facepairs.verification.verifier import Verifier
 

@@ -16,8 +16,8 @@ from facepairs.evaluation.metrics.people import (
 from facepairs.evaluation.metrics.rates import clopper_pearson
 
 QUANTILES = 48  # of either kind of pair; rates between two thresholds are rounded upwards
-EXTREMES = 40  # the highest impostor scores, each a threshold of its own
-DIGITS = 6
+EXTREMES = 64  # thresholds among the highest impostor scores, denser towards the highest
+DIGITS = 8
 
 
 def measure_errors(
@@ -72,6 +72,7 @@ def _grid(genuine: Bools, score: Floats, wanted: Sequence[float]) -> Floats:
     """Return rising thresholds: quantiles of both kinds, the extremes, and those wanted."""
     shares = np.linspace(0, 1, QUANTILES)
     impostor = np.sort(score[~genuine])
+    ranks = np.geomspace(1, max(1, len(impostor) / QUANTILES), EXTREMES).astype(np.int64)
     top = float(score.max())
     return np.unique(
         np.concatenate(
@@ -79,7 +80,7 @@ def _grid(genuine: Bools, score: Floats, wanted: Sequence[float]) -> Floats:
                 [float(score.min()), np.nextafter(top, np.inf)],
                 np.quantile(score[genuine], shares),
                 np.quantile(impostor, shares),
-                np.nextafter(impostor[-EXTREMES:], np.inf),
+                np.nextafter(impostor[-ranks], np.inf),
                 np.asarray(wanted, np.float64),
             ]
         )

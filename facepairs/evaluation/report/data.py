@@ -11,14 +11,12 @@ import numpy as np
 
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.evaluate import Evaluation
-from facepairs.evaluation.facts import ModelFacts
 from facepairs.evaluation.measurement import EvaluationSummary, Measurement
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.metrics.comparison import Comparison
 from facepairs.evaluation.metrics.curves import Histogram, Roc, score_histogram, thinned_roc
 from facepairs.evaluation.metrics.operating_points import PointErrors
 from facepairs.evaluation.metrics.reliability import Reliability, reliability_curve
-from facepairs.evaluation.origin import Origin
 from facepairs.evaluation.protocols import HELDOUT_SEED
 from facepairs.evaluation.report.people import ErrorsByPerson, errors_by_person
 from facepairs.evaluation.report.photos import PhotoFinder
@@ -30,6 +28,8 @@ from facepairs.evaluation.report.quality import (
 )
 from facepairs.evaluation.report.tradeoff import TradeOff, trade_offs
 from facepairs.evaluation.scores import person_of
+from facepairs.evaluation.sources.facts import ModelFacts
+from facepairs.evaluation.sources.origin import Origin
 from facepairs.images.crop import CropSpec
 from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import describe

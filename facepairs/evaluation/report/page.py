@@ -31,7 +31,7 @@ from facepairs.evaluation.report.tables import (
     published_table,
 )
 
-HERE = Path(__file__).parent
+TEMPLATES = Path(__file__).with_name("templates")
 SHOWN_OF_ONE, SHOWN_OF_SEVERAL = 8, 4  # wrong pairs of each kind, for every verifier
 KINDS = {
     "false_accepts": ("Strangers accepted", "Different people, accepted as one person"),
@@ -53,19 +53,19 @@ def render_page(report: ReportData, photos: PhotoFinder | None) -> str:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    script = (HERE / "page.js").read_text(encoding="utf-8")
+    script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     plots = {plot.key: plot for plot in shared_plots(report)}
     return environment.get_template("page.html").render(
         report=report,
         title=f"{_joined([model.name for model in report.models])} on {report.dataset}",
-        style=(HERE / "page.css").read_text(encoding="utf-8"),
+        style=(TEMPLATES / "page.css").read_text(encoding="utf-8"),
         script=script,
         script_digest=digest,
         render_plot=_render_plot,

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from facepairs.bundles.error_table import GroupErrors
 from facepairs.evaluation.by_group import is_small
 from facepairs.evaluation.evaluate import Evaluation
-from facepairs.evaluation.facts import ModelFacts
 from facepairs.evaluation.measurement import EvaluationSummary
 from facepairs.evaluation.metrics.arrays import Interval
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
@@ -24,6 +23,7 @@ from facepairs.evaluation.report.cells import (
     percent,
     rate,
 )
+from facepairs.evaluation.sources.facts import ModelFacts
 from facepairs.support.words import counted
 
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}

@@ -28,10 +28,10 @@ from facepairs.faces.detector import DETECTOR
 from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
-from facepairs.verification.bulk import BulkScorer, CropReader, PairRows
 from facepairs.verification.loading import model_name
-from facepairs.verification.pairs_file import SIDES, ListedPair, PairsFile, printable
-from facepairs.verification.partial_results import PartialResults
+from facepairs.verification.pairs.bulk import BulkScorer, CropReader, PairRows
+from facepairs.verification.pairs.pairs_file import SIDES, ListedPair, PairsFile, printable
+from facepairs.verification.pairs.partial_results import PartialResults
 from facepairs.verification.provenance import Provenance, provenance_of, scores_file
 from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier

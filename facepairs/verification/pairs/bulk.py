@@ -27,7 +27,7 @@ from facepairs.images.crop import Crop
 from facepairs.images.photo import open_photo
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.verification.partial_results import RowResults
+from facepairs.verification.pairs.partial_results import RowResults
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 
 if TYPE_CHECKING:

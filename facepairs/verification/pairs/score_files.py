@@ -10,8 +10,8 @@ from facepairs.data.index import ReadFile
 from facepairs.errors import BadData, BadImage
 from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.verification.bulk import BulkScorer, CropReader, Indices, PairRows
-from facepairs.verification.partial_results import RowResults
+from facepairs.verification.pairs.bulk import BulkScorer, CropReader, Indices, PairRows
+from facepairs.verification.pairs.partial_results import RowResults
 from facepairs.verification.scorer import ScoreArray
 
 if TYPE_CHECKING:
