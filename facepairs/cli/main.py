@@ -41,6 +41,7 @@ COMMANDS = (
     "bench", "demo",
 )  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
+VERIFICATION = ("verify", "serve", "gallery")  # modules of the package of that name
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "calibrate", "export", "bench", "cache"), ("train",)),
     "demo": ("train", "report"),
@@ -126,7 +127,8 @@ def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
     )
     app.callback()(_root)
     for name in names:
-        module = import_module(f"facepairs.cli.{name}")
+        package = "facepairs.cli.verification" if name in VERIFICATION else "facepairs.cli"
+        module = import_module(f"{package}.{name}")
         if name in GROUPS:
             app.add_typer(module.app, name=name)
         else:

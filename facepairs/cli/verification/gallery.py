@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from facepairs.cli import verify_output
 from facepairs.cli.shared.options import Balanced, Bundle, Json, MaxFmr, Threshold
 from facepairs.cli.shared.output import (
     NEGATIVE,
@@ -21,7 +20,8 @@ from facepairs.cli.shared.output import (
     print_rows,
     progress_display,
 )
-from facepairs.cli.verify import EXIT_CODES, photo_path
+from facepairs.cli.verification import output
+from facepairs.cli.verification.verify import EXIT_CODES, photo_path
 from facepairs.errors import BadData
 from facepairs.support.words import counted
 
@@ -198,7 +198,7 @@ def identify(
         if not json:
             print()
             table = [
-                [str(one.rank), f"{one.score:.4f}", verify_output.MATCH[one.match], one.name]
+                [str(one.rank), f"{one.score:.4f}", output.MATCH[one.match], one.name]
                 for one in found.candidates
             ]
             print_rows([["rank", "score", "match", "name"], *table])

@@ -9,7 +9,6 @@ import typer
 from typer import Argument, Option
 
 from facepairs.choices import FaceChoice
-from facepairs.cli import verify_output
 from facepairs.cli.shared.options import (
     Balanced,
     BeamOptions,
@@ -29,6 +28,7 @@ from facepairs.cli.shared.output import (
     print_rows,
     progress_display,
 )
+from facepairs.cli.verification import output
 from facepairs.errors import BadData, BadImage
 from facepairs.support.places import check_output_file
 from facepairs.support.words import counted
@@ -208,7 +208,7 @@ def _verify_two(
         write_overlay(show, left, right, best)
     if filecmp.cmp(left, right, shallow=False):
         log(f"warning: {left} and {right} have the same content: that they match says nothing")
-    for line in verify_output.verdict_warnings(best, left, right):
+    for line in output.verdict_warnings(best, left, right):
         log(line)
     photos = {"left": str(left), "right": str(right), "model": settings.bundle}
     values = {**best.to_json(), **point.to_json(), **photos, "schema": SCHEMA}
@@ -220,7 +220,7 @@ def _verify_two(
     print_result(settings.json, values, verdict_rows(best))
     if len(verdicts) > 1 and not settings.json:
         print()
-        print_rows(verify_output.comparison_table(verdicts))
+        print_rows(output.comparison_table(verdicts))
     _note_source(settings, verifier)
     if show is not None:
         log(f"written: {show}")
@@ -277,7 +277,7 @@ def _verify_pairs(
             "(hint same-content): that they match says nothing"
         )
     values = {**vars(report), **point.to_json(), "prior": settings.prior, "out": out}
-    rows = verify_output.batch_rows(report, point, describe_prior(settings.prior))
+    rows = output.batch_rows(report, point, describe_prior(settings.prior))
     print_result(settings.json, {**values, "model": settings.bundle, "schema": SCHEMA}, rows)
     _note_source(settings, verifier)
     log(f"written: {out}, and where the scores come from: {out}.json")
@@ -295,13 +295,13 @@ def _verify_against(
     ranking = rank_folder(verifier, photo, folder, wished, progress)
     if out is not None:
         ranking.write(out)
-    for line in verify_output.ranking_warnings(ranking):
+    for line in output.ranking_warnings(ranking):
         log(line)
     values = {**ranking.to_json(top), "folder": str(folder), "model": settings.bundle}
-    print_result(settings.json, {**values, "schema": SCHEMA}, verify_output.ranking_rows(ranking))
+    print_result(settings.json, {**values, "schema": SCHEMA}, output.ranking_rows(ranking))
     if not settings.json:
         print()
-        print_rows(verify_output.ranking_table(ranking, top))
+        print_rows(output.ranking_table(ranking, top))
     _note_source(settings, verifier)
     if out is not None:
         log(f"written: {out}")

@@ -1,0 +1,1 @@
+"""Commands that decide who a photo shows: `verify`, `gallery` and `serve`."""
