@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from facepairs.data.lfw.unpack import DISK_FULL_ERRORS, DiskFull
+from facepairs.data.unpack import DISK_FULL_ERRORS, DiskFull
 from facepairs.errors import BadTransfer
 from facepairs.support.progress import ProgressCallback, ignore_progress
 

@@ -16,7 +16,7 @@ import msgspec
 from facepairs.choices import ImageSet
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.download import download
-from facepairs.data.lfw.unpack import DiskFull, unpack
+from facepairs.data.unpack import DiskFull, unpack
 from facepairs.errors import BadData, BadTransfer
 from facepairs.support.atomic import atomic_folder, sweep
 from facepairs.support.checksum import file_sha256

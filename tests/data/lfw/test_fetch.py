@@ -13,7 +13,7 @@ from archives import tgz, zipped
 from range_server import Remote, serving, sha256
 
 from facepairs.data.lfw.fetch import ARCHIVES, LISTS, Archive, RemoteFile, content_sha256, fetch_lfw
-from facepairs.data.lfw.unpack import DiskFull
+from facepairs.data.unpack import DiskFull
 from facepairs.errors import BadTransfer
 
 PHOTOS = {

@@ -14,7 +14,7 @@ from archives import tgz, zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facepairs.data.lfw.unpack import DiskFull, unpack
+from facepairs.data.unpack import DiskFull, unpack
 from facepairs.errors import BadTransfer
 
 PHOTOS = {
@@ -124,7 +124,7 @@ def test_an_archive_above_a_limit_is_refused(
     ):
         (tmp_path / name).mkdir()
         with monkeypatch.context() as patch:
-            patch.setattr(f"facepairs.data.lfw.unpack.{name}", value)
+            patch.setattr(f"facepairs.data.unpack.{name}", value)
             with pytest.raises(BadTransfer, match=says):
                 unpack(tmp_path / "a", tmp_path / name)
 

@@ -1,6 +1,7 @@
-"""Unpack a downloaded tgz or zip archive without trusting it."""
+"""Unpack a zip or tar archive without trusting it."""
 
 import errno
+import lzma
 import shutil
 import stat
 import tarfile
@@ -8,14 +9,18 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from facepairs.errors import BadTransfer
+from facepairs.support.progress import ProgressCallback, ignore_progress
 
 MAX_MEMBERS = 100_000
 MAX_FILE_BYTES = 64 * 2**20
 MAX_TOTAL_BYTES = 4 * 2**30
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNSAFE_CHARACTERS = '\\:*?"<>|'  # with a special meaning on some platform
+ZIP = b"PK"  # the first bytes
+DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError)
 PLAIN_ZIP = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -30,12 +35,15 @@ class DiskFull(BadTransfer):
 Member = tuple[str, int, tarfile.TarInfo | zipfile.ZipInfo]  # with its name and size in bytes
 
 
-def unpack(archive: Path, into: Path) -> None:
-    """Unpack the regular files and folders of a tgz or zip; hidden ones and `__MACOSX` are skipped.
+def unpack(archive: Path, into: Path, progress: ProgressCallback = ignore_progress) -> None:
+    """Unpack the regular files and folders of a zip, or of a tar, compressed or not.
+
+    Hidden files and `__MACOSX` are skipped.
 
     Args:
         archive: The archive.
         into: An existing, empty folder. After an error it may hold some of the files.
+        progress: Called with the bytes of the archive that were read, and its size.
 
     Raises:
         BadTransfer: The archive is damaged; a member is a link, a device, encrypted or would land
@@ -44,9 +52,10 @@ def unpack(archive: Path, into: Path) -> None:
         DiskFull: The disk has less free space than the content takes.
     """
     free_bytes = shutil.disk_usage(into).free
-    total = 0
+    total = done = 0
     try:
-        with _open(archive) as opened:
+        archive_bytes = archive.stat().st_size
+        with open(archive, "rb") as handle, _open(handle) as opened:
             for count, (name, size, member) in enumerate(_members(archive, opened), 1):
                 total += size
                 parts = _check_name(archive, name)
@@ -58,7 +67,10 @@ def unpack(archive: Path, into: Path) -> None:
                 if into.joinpath(*parts).is_file():
                     raise _unsafe(archive, name, "occurs twice")
                 opened.extract(member, into)  # type: ignore[arg-type]
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
+                done = max(done, handle.tell())
+                progress(done, archive_bytes)
+            progress(archive_bytes, archive_bytes)
+    except DAMAGE as error:
         raise BadTransfer(
             f"{archive.name}: the archive is damaged ({error}); remove it and download it again"
         ) from None
@@ -68,12 +80,12 @@ def unpack(archive: Path, into: Path) -> None:
         raise BadTransfer(f"cannot unpack {archive.name} into {into}: {error}") from None
 
 
-def _open(archive: Path) -> tarfile.TarFile | zipfile.ZipFile:
-    with open(archive, "rb") as handle:
-        is_gzip = handle.read(2) == b"\x1f\x8b"
-    if not is_gzip:
-        return zipfile.ZipFile(archive)
-    tar = tarfile.open(archive, "r:gz")  # noqa: SIM115  closed by the caller
+def _open(handle: IO[bytes]) -> tarfile.TarFile | zipfile.ZipFile:
+    is_zip = handle.read(2) == ZIP
+    handle.seek(0)
+    if is_zip:
+        return zipfile.ZipFile(handle)
+    tar = tarfile.open(fileobj=handle, mode="r:*")  # noqa: SIM115  closed by the caller
     # Python 3.11.0 to 3.11.3 lack the filter; the checks here refuse all that it refuses.
     tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
     return tar
@@ -119,4 +131,7 @@ def _check_limits(archive: Path, name: str, count: int, size: int, total: int) -
         (total, MAX_TOTAL_BYTES, "bytes in all"),
     ):
         if value > limit:
-            raise _unsafe(archive, name, f"makes {value:,} {unit}, above {limit:,}")
+            raise BadTransfer(
+                f"{archive.name}: {name!r} makes {value:,} {unit}, above {limit:,}; if you trust "
+                f"the archive, unpack it with another program and use the folder"
+            )
