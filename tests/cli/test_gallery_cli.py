@@ -89,7 +89,7 @@ def test_identify_prints_json_and_exit_codes(drawn, place):
     assert found["max_fpir"] == 0.5
     assert 0 < found["fpir"] <= 0.5
     assert found["fpir_interval"][1] >= found["fpir"]
-    assert found["impostor_pairs"] == 100_000
+    assert found["impostor_pairs"] == 1_000_000
     assert "LFW" in found["measured_on"]
 
 
@@ -105,11 +105,11 @@ def test_verify_as_has_verdicts(drawn, place):
 
 def test_too_few_pairs_are_refused_in_one_line(drawn, place):
     photo = next((drawn / "asked").iterdir())
-    done = gallery("identify", place, photo, "--max-fpir", 0.0001, check=2)
+    done = gallery("identify", place, photo, "--max-fpir", 0.00001, check=2)
     assert done.stderr.count("\n") == 1
-    assert "100,000 pairs of strangers" in done.stderr
-    assert "give max-fpir 0.0006 or more, a threshold" in done.stderr
-    done = gallery("identify", place, photo, "--max-fpir", 0.0001, "--json", check=2)
+    assert "1,000,000 pairs of strangers" in done.stderr
+    assert "give max-fpir 0.0001 or more, a threshold" in done.stderr
+    done = gallery("identify", place, photo, "--max-fpir", 0.00001, "--json", check=2)
     assert json.loads(done.stdout)["error"]["kind"] == "not_enough"
 
 
