@@ -1,1 +1,1 @@
-"""Finding and aligning faces, what is known of photos, hints on them, and the overlay picture."""
+"""Finding and aligning faces, what is known of photos, and hints on them."""

@@ -190,7 +190,7 @@ def _verify_two(
     from facepairs.verification.words import verdict_rows
 
     if show is not None:
-        from facepairs.faces.overlay import NoVerdict, picture_format, write_overlay
+        from facepairs.verification.overlay import NoVerdict, picture_format, write_overlay
 
         picture_format(show)
         check_output_file(show, (left, right), text=False)

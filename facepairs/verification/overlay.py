@@ -3,7 +3,7 @@
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -15,6 +15,7 @@ from facepairs.faces.detector import FACE_PX, Face, search_photo
 from facepairs.images.photo import ImageSource, load_upright, open_photo
 from facepairs.images.warp import Points, Similarity
 from facepairs.support.atomic import atomic_file
+from facepairs.verification.verdict import Verdict
 
 COLUMN_PX, MOST_PX = 440, 560  # largest width and height of a photo
 CROP_PX = 200
@@ -28,22 +29,6 @@ COLOURS = {True: (21, 128, 61), False: (185, 28, 28), None: INK}
 UNSURE = (161, 98, 7)  # below the threshold, but more likely one person than two
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
 CORNERS = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
-
-
-class FacePair(Protocol):
-    """What is drawn of a `Verdict`: the result, and both faces as `align_faces` returned them."""
-
-    @property
-    def same(self) -> bool | None: ...
-    @property
-    def words(self) -> str: ...
-    @property
-    def chosen(self) -> str: ...
-    def details(self) -> list[str]: ...
-    @property
-    def left(self) -> AlignedFace | None: ...
-    @property
-    def right(self) -> AlignedFace | None: ...
 
 
 @dataclass(frozen=True)
@@ -76,7 +61,7 @@ def picture_format(out: Path) -> str:
 
 
 def write_overlay(
-    out: Path, left: ImageSource, right: ImageSource, comparison: FacePair | NoVerdict
+    out: Path, left: ImageSource, right: ImageSource, comparison: Verdict | NoVerdict
 ) -> None:
     """Draw two photos, the faces that were compared, their crops and the result.
 
@@ -100,7 +85,7 @@ def write_overlay(
 
 
 def draw_overlay(
-    left: ImageSource, right: ImageSource, comparison: FacePair | NoVerdict
+    left: ImageSource, right: ImageSource, comparison: Verdict | NoVerdict
 ) -> Image.Image:
     """Draw the picture that `write_overlay` writes.
 
@@ -144,7 +129,7 @@ def _font(size_px: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
     return ImageFont.load_default(size_px)
 
 
-def _headline(comparison: FacePair | NoVerdict) -> tuple[str, tuple[int, int, int], list[str]]:
+def _headline(comparison: Verdict | NoVerdict) -> tuple[str, tuple[int, int, int], list[str]]:
     """Return the title, its colour and the lines below it."""
     if isinstance(comparison, NoVerdict):
         return "no verdict", INK, [comparison.reason]

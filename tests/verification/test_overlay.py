@@ -8,7 +8,9 @@ from PIL import Image
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.faces.align import align_faces, unaligned_face
-from facepairs.faces.overlay import (
+from facepairs.images.crop import CropSpec
+from facepairs.images.photo import open_photo
+from facepairs.verification.overlay import (
     BOX,
     COLOURS,
     COLUMN_PX,
@@ -22,8 +24,6 @@ from facepairs.faces.overlay import (
     draw_overlay,
     write_overlay,
 )
-from facepairs.images.crop import CropSpec
-from facepairs.images.photo import open_photo
 from facepairs.verification.verdict import Verdict
 
 SPEC = CropSpec(250, 128)
