@@ -22,7 +22,7 @@ from facepairs.data.sampler import (
 from facepairs.errors import BadConfig
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.evaluation.metrics.thresholds import tar_at_far
-from facepairs.pipeline.dataset import Store, make_dataset
+from facepairs.pipeline.dataset import Blocks, Store, make_dataset
 from facepairs.pipeline.decode import no_autograph
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
@@ -104,9 +104,10 @@ def pairs_dataset(
         if distinct_people:
             batch_size = min(batch_size, len(people.training))
             sampler = DistinctPeopleSampler(first, people.training, seed, batch_size)
-        blocks = _EpochBlocks(sampler, batch_size, pairs or TRAINING_PAIRS)
+        batches = max(1, (pairs or TRAINING_PAIRS) // batch_size)
+        blocks = _epoch_blocks(sampler, batch_size, batches)
         return _images(make_dataset(images, blocks, batch_size), images, image_size).apply(
-            tf.data.experimental.assert_cardinality(blocks.batches)
+            tf.data.experimental.assert_cardinality(batches)
         )
     held_out = {
         "validation": np.union1d(people.validation, people.calibration),
@@ -120,18 +121,16 @@ def pairs_dataset(
     ).apply(tf.data.experimental.assert_cardinality(-(-len(fixed) // batch_size)))
 
 
-class _EpochBlocks:
-    """The pairs of one epoch more at each call: a pure function of the seed and of the calls."""
+def _epoch_blocks(sampler: Sampler, batch_size: int, batches: int) -> Blocks:
+    """Return a function that yields the pairs of one epoch more at each call."""
+    epochs, size, pairs = itertools.count(), block_pairs(batch_size), batches * batch_size
 
-    def __init__(self, sampler: Sampler, batch_size: int, pairs: int) -> None:
-        self._sampler, self._block = sampler, block_pairs(batch_size)
-        self.batches = max(1, pairs // batch_size)
-        self._pairs, self._epochs = self.batches * batch_size, itertools.count()
+    def blocks() -> Iterator[PairList]:
+        epoch = next(epochs)
+        for number, done in enumerate(range(0, pairs, size)):
+            yield sampler.block(epoch, number, min(size, pairs - done))
 
-    def __call__(self) -> Iterator[PairList]:
-        epoch = next(self._epochs)
-        for number, done in enumerate(range(0, self._pairs, self._block)):
-            yield self._sampler.block(epoch, number, min(self._block, self._pairs - done))
+    return blocks
 
 
 def _images(batches: tf.data.Dataset, store: Store, image_size: int) -> tf.data.Dataset:

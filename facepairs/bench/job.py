@@ -149,13 +149,7 @@ class Job:
     def draw(self) -> PairList:
         """Draw the pairs of one pass. Rows call this each pass: sampling is part of their cost."""
         blocks = [self._sampler.block(0, number, BLOCK_PAIRS) for number in range(BLOCKS)]
-        count = pair_count(self.batch_size)
-        return PairList.of(
-            *(
-                np.concatenate([getattr(block, name) for block in blocks])[:count]
-                for name in ("left", "right", "genuine")
-            )
-        )
+        return PairList.join(blocks).where(slice(pair_count(self.batch_size)))
 
     def blocks(self) -> Iterator[PairList]:
         """Yield the pairs of one pass after another, without end."""

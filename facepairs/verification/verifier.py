@@ -71,8 +71,10 @@ class Verifier:
         """Free the network's memory; it is opened again when it is used again."""
         vars(self).pop("scorer", None)
 
-    def __reduce__(self) -> Any:
-        return _restore, (self.bundle, self.scorer)
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: the model with its open network, whose files may be elsewhere."""
+        again = partial(open_scorer, self.bundle)
+        return {"bundle": self.bundle, "scorer": self.scorer, "_open": again, "_quick": False}
 
     @classmethod
     def load(
@@ -378,14 +380,6 @@ class Verifier:
             ordered_map=partial(thread_map, workers=workers),
             errors=errors,
         )
-
-
-def _restore(bundle: Model, scorer: Scorer) -> Verifier:
-    """Return a pickled verifier."""
-    verifier = Verifier.__new__(Verifier)
-    again = partial(open_scorer, bundle)
-    vars(verifier).update(bundle=bundle, scorer=scorer, _open=again, _quick=False)
-    return verifier
 
 
 def _name_of(source: ImageSource, name: str) -> str | None:

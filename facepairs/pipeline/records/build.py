@@ -60,11 +60,7 @@ def sample_pairs(sampler: PairSampler, start: int, stop: int) -> PairList:
         sampler.block(0, number, min(BLOCK_PAIRS, stop - number * BLOCK_PAIRS))
         for number in range(first, -(-stop // BLOCK_PAIRS))
     ]
-    columns = [
-        np.concatenate([getattr(block, name) for block in blocks])[start - first * BLOCK_PAIRS :]
-        for name in ("left", "right", "genuine")
-    ]
-    return PairList.of(*columns)
+    return PairList.join(blocks).where(slice(start - first * BLOCK_PAIRS, None))
 
 
 def build_cache(
