@@ -137,9 +137,7 @@ def _open_data(
     """Open the cache and the store that the settings name."""
     cache = None
     if config.store == "tfrecord":
-        cache = open_training_cache(
-            Path(config.cache), index, plan, split, config, options.config_file
-        )
+        cache = open_training_cache(Path(config.cache), index, plan, split, config)
     run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
     folder = options.store_folder or run.path.parent
     with context.chief_first():  # the others find what the chief has decoded

@@ -2,8 +2,6 @@
 
 import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -163,16 +161,9 @@ def test_check_does_without_tensorflow(photos, tmp_path):
     assert subprocess.run(words, check=True, capture_output=True).stdout == b"ok\n"
 
 
-def opened(photos: Path, out: Path, config: TrainConfig, file: Path | None = None):
+def opened(photos: Path, out: Path, config: TrainConfig):
     index, plan, split = prepare(photos, config, ignore_message)
-    return open_training_cache(out, index, plan, split, config, file)
-
-
-def printed_command(message: object) -> list[str]:
-    """Return the words after `facepairs` of the command in the refusal of a cache."""
-    found = re.search("build the cache again with: facepairs (.*)$", str(message), re.MULTILINE)
-    assert found
-    return shlex.split(found.group(1))
+    return open_training_cache(out, index, plan, split, config)
 
 
 def test_a_cache_opens_for_the_training_that_it_was_built_for(photos, tmp_path, settings):
@@ -182,43 +173,18 @@ def test_a_cache_opens_for_the_training_that_it_was_built_for(photos, tmp_path, 
     assert opened(photos, out, config).pairs == 40
 
 
-def test_the_command_in_the_refusal_builds_the_cache_of_the_training(photos, tmp_path, settings):
-    out = tmp_path / "cache"
-    build(photos, out, "--encoding", "raw")
-    config = load_config(settings).replace(seed=5, skip_bad=True, model="siamese-conv")
-    with pytest.raises(BadData, match=r"other people; seed is 0, not 5; frame_px") as caught:
-        opened(photos, out, config, settings)
-    assert run(*printed_command(caught.value)) == 0
-    store = opened(photos, out, config, settings)
-    assert (store.pairs, len(store.manifest.shards), store.manifest.encoding) == (40, 2, "raw")
-
-
-def test_the_command_in_the_refusal_only_has_options_that_are_not_the_default(photos, tmp_path):
-    out = tmp_path / "cache"
-    run("cache", "build", photos, "--out", out, "--pair-count", 40)
-    config = TrainConfig().replace(model="difference", seed=5)
-    with pytest.raises(BadData) as caught:
-        opened(photos, out, config)
-    command = printed_command(caught.value)
-    assert command[2:] == [str(photos), "--out", str(out), "--pair-count", "40", "--seed", "5"]
-    assert run(*command) == 0
-    assert opened(photos, out, config).pairs == 40
-
-
-def test_the_refusal_names_settings_that_only_a_file_can_have(photos, tmp_path):
+def test_train_refuses_a_cache_of_other_pairs_and_takes_one_of_its_settings(
+    photos, tmp_path, settings, capsys
+):
     out = tmp_path / "cache"
     build(photos, out)
-    config = TrainConfig().replace(model="difference", crop_px=32)
-    with pytest.raises(BadData, match=r"--config FILE.toml, after writing into FILE.toml: crop_px"):
-        opened(photos, out, config)
-
-
-def test_train_prints_a_command_that_builds_its_cache(photos, tmp_path, settings, capsys):
-    out = tmp_path / "cache"
-    build(photos, out)
-    train = ("train", photos, "--out", tmp_path / "run", "--config", settings, "--seed", 5)
+    options = ("--config", settings, "--seed", 5)
+    train = ("train", photos, "--out", tmp_path / "run", *options)
     assert run(*train, "--store", "tfrecord", "--cache", out) == 2
-    assert run(*printed_command(capsys.readouterr().err)) == 0
+    refused = capsys.readouterr().err
+    assert "other people; seed is 0, not 5; frame_px" in refused
+    assert "build the cache again with the training's own settings" in refused
+    assert build(photos, out, *options) == 0
     assert opened(photos, out, load_config(settings).replace(seed=5)).pairs == 40
 
 

@@ -67,15 +67,14 @@ class RecordStore:
         """How many pairs the cache has."""
         return self.manifest.pairs
 
-    def check_matches(self, rebuild: str, **expected: object) -> None:
+    def check_matches(self, **expected: object) -> None:
         """Check that the cache holds the pairs that a training needs.
 
         Args:
-            rebuild: The command that builds the right cache.
             **expected: Values of fields of `CacheManifest`.
 
         Raises:
-            BadData: The cache holds other pairs; the message ends with `rebuild`.
+            BadData: The cache holds other pairs; the message names the differences.
         """
         differences = [
             _DIFFERENCES.get(name, f"{name} is {actual}, not {value}")
@@ -85,7 +84,7 @@ class RecordStore:
         if differences:
             raise BadData(
                 f"{self.folder}: not a cache of this training's pairs ({'; '.join(differences)}); "
-                f"{REBUILD} with: {rebuild}"
+                f"{REBUILD} with the training's own settings"
             )
 
     def batches(

@@ -1,6 +1,5 @@
 """The TFRecord cache of training pairs: build it for a training, and open it when it fits one."""
 
-import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from facepairs.pipeline.records.build import (
     build_cache,
     check_request,
     people_digest,
-    shard_count,
 )
 from facepairs.pipeline.records.manifest import CacheManifest
 from facepairs.pipeline.records.store import RecordStore
@@ -29,19 +27,6 @@ from facepairs.support.progress import (
     ignore_phases,
 )
 from facepairs.training.inputs.people import choose_people, usable_photos
-
-DEFAULT_ENCODING = "jpeg"
-DEFAULT_MODEL = "difference"  # TrainConfig's default model does not train from a cache
-# Settings that are options as well.
-OPTIONS = ("model", "seed", "protocol", "lists", "align", "skip_bad")
-FROM_FILE = (
-    "genuine_share",
-    "frame_px",
-    "crop_px",
-    "calibration_share",
-    "test_share",
-    "validation_share",
-)
 
 
 def build_training_cache(
@@ -113,8 +98,9 @@ def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConf
     Raises:
         BadConfig: A setting cannot be used, or the model does not train from a cache.
     """
+    base = load_config(config_file) if config_file else TrainConfig(model="difference")
     with name_options(options, str(config_file or "")):
-        config = _base_config(config_file).replace(**options)
+        config = base.replace(**options)
     if config.model in FISHER:
         raise BadConfig(
             f"{config.model} does not train from a cache of pairs; "
@@ -123,18 +109,12 @@ def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConf
     return config
 
 
-def _base_config(config_file: Path | None) -> TrainConfig:
-    """Return the settings of `facepairs cache build` without options."""
-    return load_config(config_file) if config_file else TrainConfig().replace(model=DEFAULT_MODEL)
-
-
 def open_training_cache(
     folder: Path,
     index: FaceIndex,
     plan: CropPlan,
     split: PeopleSplit,
     config: TrainConfig,
-    config_file: Path | None = None,
 ) -> RecordStore:
     """Open the cache for a training on `split.training`.
 
@@ -144,15 +124,13 @@ def open_training_cache(
         plan: How they are cropped.
         split: Its people.
         config: Its settings.
-        config_file: TOML file of the settings, for the command in the message.
 
     Raises:
         BadData: The cache is incomplete or damaged, or holds other pairs than `config` asks for;
-            the message then names the differences and the command that builds the cache.
+            the message then names the differences.
     """
     store = RecordStore.open(folder)
     store.check_matches(
-        rebuild=_rebuild_command(store, index.root, config, config_file),
         index_fingerprint=index.fingerprint,
         people_digest=people_digest(index, split.training),
         seed=config.seed,
@@ -163,34 +141,6 @@ def open_training_cache(
         detector=plan.detector,
     )
     return store
-
-
-def _rebuild_command(
-    store: RecordStore, data: Path, config: TrainConfig, config_file: Path | None
-) -> str:
-    """Return the command that replaces `store` by a cache for a training with `config`."""
-    manifest, base = store.manifest, _base_config(config_file)
-    words = ["facepairs", "cache", "build", str(data), "--out", str(store.folder)]
-    words += ["--pair-count", str(manifest.pairs)]
-    if manifest.encoding != DEFAULT_ENCODING:
-        words += ["--encoding", manifest.encoding]
-    if len(manifest.shards) != shard_count(manifest.pairs, None, manifest.encoding):
-        words += ["--shards", str(len(manifest.shards))]
-    options = {name: getattr(config, name) for name in OPTIONS}
-    for name, value in options.items():
-        if value != getattr(base, name):
-            words += ["--skip-bad"] if name == "skip_bad" else [f"--{name}", str(value)]
-    words += ["--config", str(config_file)] if config_file else []
-    built = base.replace(**options)
-    missing = [
-        f"{name} = {value}"
-        for name in FROM_FILE
-        if (value := getattr(config, name)) != getattr(built, name)
-    ]
-    if not missing:
-        return shlex.join(words)
-    words += [] if config_file else ["--config", "FILE.toml"]
-    return f"{shlex.join(words)}, after writing into {words[-1]}: {', '.join(missing)}"
 
 
 def cached_batches(
