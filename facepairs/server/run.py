@@ -6,7 +6,6 @@ import ipaddress
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
@@ -25,63 +24,48 @@ MOST_CONNECTIONS = 512
 BACKLOG = 256
 
 
-@dataclass(frozen=True)
-class ServerSettings:
-    """How to serve.
-
-    Attributes:
-        model: A bundle, or the TOML of an external embedder.
-        gallery: File of known people; None for none. It is made if it is missing.
-        read_only: Whether the gallery is never changed.
-        host: Address or name to listen on.
-        port: 0 for any that is free.
-        access: Who may use the server.
-        workers: Requests that are worked on at the same time; None for one per core.
-        max_photo_bytes: The largest photo.
-        max_fmr: The false match rate of the default threshold; None for the model's own default.
-    """
-
-    model: str
-    gallery: Path | None
-    read_only: bool
-    host: str
-    port: int
-    access: Access
-    workers: int | None
-    max_photo_bytes: int
-    max_fmr: float | None
-
-
-def run_server(settings: ServerSettings, started: Callable[[str, int], None]) -> None:
+def run_server(
+    model: str,
+    gallery: Path | None,
+    *,
+    host: str,
+    port: int,
+    access: Access,
+    read_only: bool,
+    workers: int | None,
+    max_photo_bytes: int,
+    max_fmr: float | None,
+    started: Callable[[int], None],
+) -> None:
     """Serve until SIGINT or SIGTERM; requests that are in work are answered first.
 
     Args:
-        settings: How to serve.
-        started: Called with the host and the port once requests are answered.
+        model: A bundle, or the TOML of an external embedder.
+        gallery: File of known people; None for none. It is made if it is missing.
+        host: Address or name to listen on.
+        port: 0 for any that is free.
+        access: Who may use the server.
+        read_only: Whether the gallery is never changed.
+        workers: Requests that are worked on at the same time; None for one per core.
+        max_photo_bytes: The largest photo.
+        max_fmr: The false match rate of the default threshold; None for the model's own default.
+        started: Called with the port once requests are answered.
 
     Raises:
         BadConfig: The address cannot be used, or is not this machine's own without a token.
         BadBundle: The model cannot be used.
         BadData: The gallery cannot be used.
     """
-    listener = _listen(settings)
+    listener = _listen(host, port, access.token)
     with contextlib.closing(listener), contextlib.ExitStack() as stack:
         # One thread per call of the network: the requests in work share the cores.
-        verifier = Verifier.load(settings.model, threads=1)
-        gallery = None
-        if settings.gallery is not None:
-            gallery = Gallery(settings.gallery, verifier, write=not settings.read_only)
-            stack.enter_context(gallery)
-        service = Service(
-            verifier,
-            gallery,
-            not settings.read_only,
-            settings.max_photo_bytes,
-            settings.max_fmr,
-        )
-        app = build_app(service, settings.access, settings.workers or cores())
+        verifier = Verifier.load(model, threads=1)
+        people = None
+        if gallery is not None:
+            people = stack.enter_context(Gallery(gallery, verifier, write=not read_only))
+        service = Service(verifier, people, not read_only, max_photo_bytes, max_fmr)
         config = uvicorn.Config(
-            app,
+            build_app(service, access, workers or cores()),
             access_log=False,
             limit_concurrency=MOST_CONNECTIONS,
             log_config=None,
@@ -89,7 +73,7 @@ def run_server(settings: ServerSettings, started: Callable[[str, int], None]) ->
             timeout_graceful_shutdown=STOP_S,
             timeout_keep_alive=IDLE_S,
         )
-        server = _Server(config, lambda: started(settings.host, listener.getsockname()[1]))
+        server = _Server(config, lambda: started(listener.getsockname()[1]))
         # uvicorn repeats the signal that stopped it; without a handler that would kill us.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, server.handle_exit)
@@ -108,15 +92,14 @@ class _Server(uvicorn.Server):
         self._tell_started()
 
 
-def _listen(settings: ServerSettings) -> socket.socket:
+def _listen(host: str, port: int, token: str) -> socket.socket:
     """Return a socket that listens at the address."""
-    place = f"{settings.host}:{settings.port}"
+    place = f"{host}:{port}"
     try:
         family, _, _, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         own = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
-        token = settings.access.token
         if not own and len(token) < SHORTEST_TOKEN:
             raise BadConfig(
                 f"{place}: other machines can reach this address; give a --token of "
@@ -124,7 +107,7 @@ def _listen(settings: ServerSettings) -> socket.socket:
             )
         return socket.create_server(address[:2], family=family, backlog=BACKLOG)
     except socket.gaierror:
-        raise BadConfig(f"{settings.host}: no such host; give an address with --host") from None
+        raise BadConfig(f"{host}: no such host; give an address with --host") from None
     except (OSError, OverflowError) as error:
         if getattr(error, "errno", None) == errno.EADDRINUSE:
             raise BadConfig(

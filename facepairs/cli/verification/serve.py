@@ -64,23 +64,29 @@ def serve(
     stops. With --json the line that is printed at the start is an object.
     """
     from facepairs.server.guard import Access
-    from facepairs.server.run import ServerSettings, run_server
+    from facepairs.server.run import run_server
 
     if not quiet():
         _log_requests()
-    access = Access(
-        token, tuple(host.lower() for host in allow_host or ()), tuple(allow_origin or ()), rate
-    )
 
-    def started(host: str, port: int) -> None:
+    def started(port: int) -> None:
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         values = {"url": url, "pid": os.getpid(), "model": bundle}
         print(json_.dumps(values) if json else f"serving at {url}; Ctrl+C stops", flush=True)
 
-    settings = ServerSettings(
-        bundle, gallery, read_only, host, port, access, workers, max_mb * 2**20, max_fmr
+    hosts = tuple(name.lower() for name in allow_host or ())
+    run_server(
+        bundle,
+        gallery,
+        host=host,
+        port=port,
+        access=Access(token, hosts, tuple(allow_origin or ()), rate),
+        read_only=read_only,
+        workers=workers,
+        max_photo_bytes=max_mb * 2**20,
+        max_fmr=max_fmr,
+        started=started,
     )
-    run_server(settings, started)
 
 
 def _log_requests() -> None:
