@@ -24,6 +24,8 @@ from facepairs.training.run_folder.result import Run, finished_run
 if TYPE_CHECKING:  # importing it loads TensorFlow
     import keras
 
+    from facepairs.training.dry_run import TrainingPlan
+
 
 def train(
     data: Path | str,
@@ -91,6 +93,32 @@ def train(
     if few and not run.interrupted:
         log(f"warning: {few}")
     return run
+
+
+def dry_run(
+    data: Path | str,
+    out: Path | str | None = None,
+    config: TrainConfig | None = None,
+    options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
+) -> "TrainingPlan":
+    """Return what `train` would do with the same arguments, and about how long it would take.
+
+    Faces are found in all photos, and kept as training keeps them; nothing else is written.
+
+    Raises:
+        FacepairsError: As `train` would raise before it trains.
+    """
+    require_extras(["train"], "facepairs.train")
+    folder, place = Path(data), Path(out or "runs")
+    settings = settings_of_run(config, place, resume=False)
+    if out:
+        check_place(place, folder, resume=False)
+    require_room_to_train()
+    index, plan, split = prepare(folder, settings, options.log, options.progress("finding faces"))
+    with options.starting():
+        from facepairs.training.dry_run import plan_training
+
+        return plan_training(index, plan, split, settings, options)
 
 
 def _new_run_folder(workers: int, resume: bool) -> Path:

@@ -29,11 +29,19 @@ from facepairs.cli.shared.output import (
     starting_tensorflow,
 )
 from facepairs.errors import LostWorker
+from facepairs.support.words import counted
 
 if TYPE_CHECKING:
+    from facepairs.training.dry_run import TrainingPlan
     from facepairs.training.run_folder.result import Run
 
 EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
+PARTS = {  # of the people
+    "training": "to train on",
+    "validation": "to choose the epoch",
+    "calibration": "to set the threshold",
+    "test": "to measure errors",
+}
 
 
 def train(
@@ -93,6 +101,13 @@ def train(
         bool,
         Option("--print-config", help="Print all settings as commented TOML, and train nothing."),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        Option(
+            "--dry-run",
+            help="Say who would be trained on, and estimate memory and time; train nothing.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Train a face verifier on a folder of faces.
@@ -102,9 +117,10 @@ def train(
     saves, and --resume continues, with more or fewer devices. If one of several workers is lost,
     the others exit with 138.
     """
+    from facepairs.api.training import dry_run as plan_run
     from facepairs.api.training import train as run
     from facepairs.training.options import TrainOptions
-    from facepairs.training.run_folder.folder import CONFIG, resolve_config
+    from facepairs.training.run_folder.folder import resolve_config
 
     settings = resolve_config(training_settings(context), config, out, resume)
     if print_config:
@@ -118,9 +134,13 @@ def train(
         images_in_tensorboard=tensorboard_images,
         profile=profile,
         devices=devices,
-        config_file=out / CONFIG if resume and out else config,
         starting=partial(starting_tensorflow, json),
     )
+    if dry_run:
+        if resume:
+            context.fail("--dry-run plans a new training; leave out --resume")
+        _print_plan(plan_run(data, out, settings, options), settings.model, json)
+        return
     try:
         result = run(data, out, settings, resume=resume, options=options)
     except LostWorker as lost:
@@ -133,6 +153,34 @@ def train(
     if result.interrupted:
         log(f"stopped and saved; continue with: facepairs train {data} --out {result.out} --resume")
         raise typer.Exit(INTERRUPTED)
+
+
+def _print_plan(plan: "TrainingPlan", model: str, json: bool) -> None:
+    from facepairs.evaluation.serialize import to_plain
+
+    people = ", ".join(
+        f"{plan.people[part]:,} {purpose}" for part, purpose in PARTS.items() if plan.people[part]
+    )
+    epochs, pairs = counted(plan.epochs, "epoch"), f"{plan.steps_per_epoch} x {plan.batch_size}"
+    training = f"{epochs} of {pairs} pairs" if plan.epochs else f"{model} needs no epochs"
+    parts = f"photos {plan.store_mb:,.0f} MB, features {plan.features_mb:,.0f} MB"
+    rows = [
+        ("people", people),
+        ("photos", f"{plan.photos:,}, {plan.training_photos:,} of them to train on"),
+        ("pairs", f"{plan.genuine_pairs:,} different genuine ones to train on"),
+        ("training", training),
+        ("memory", f"about {plan.memory_mb / 1e3:.1f} GB; {parts}"),
+        (
+            "time",
+            f"about {_minutes(plan.minutes)}: {_minutes(plan.preparation_minutes)} to prepare, "
+            f"{_minutes(plan.epoch_minutes)} an epoch, {_minutes(plan.ending_minutes)} to export",
+        ),
+    ]
+    print_result(json, {**to_plain(plan), "minutes": plan.minutes}, rows)
+
+
+def _minutes(minutes: float) -> str:
+    return f"{minutes:.1f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} s"
 
 
 def _rows(run: "Run", data: Path) -> list[tuple[str, str]]:

@@ -183,7 +183,7 @@ def _plan(session: Session, schedule: Schedule) -> int:
     config, progress = session.data.config, session.state.progress
     epochs, done = schedule.epochs, int(progress.history[-1]["epoch"])
     if config.minutes:
-        left_s = config.minutes * 60 - session.wall_s - _ending_s(session)
+        left_s = config.minutes * 60 - session.wall_s - ending_s(session.data)
         epochs = plan_epochs(schedule, progress, left_s, config.max_epochs)
     best = session.kept_row["epoch"]
     if config.patience and session.chooses_epoch and done - best >= config.patience < epochs:
@@ -195,9 +195,9 @@ def _plan(session: Session, schedule: Schedule) -> int:
     return epochs
 
 
-def _ending_s(session: Session) -> float:
+def ending_s(data: TrainingData) -> float:
     """Estimate how long it takes to end a training: TensorBoard's log, export and calibration."""
-    images = len(session.data.calibration_pairs().images())
+    images = len(data.calibration_pairs().images())
     return EXPORT_S + CALIBRATION_S_PER_IMAGE * images
 
 
@@ -212,11 +212,11 @@ def _describe_plan(session: Session) -> None:
             "too few people to choose the best epoch: the last one is kept, and the validation AUC "
             f"is of the calibration people{patience}"
         )
-    left_s = (config.minutes or math.inf) * 60 - session.wall_s - _ending_s(session)
-    if left_s <= 0:
+    ending = ending_s(session.data)
+    if (config.minutes or math.inf) * 60 - session.wall_s - ending <= 0:
         session.warn(
             f"preparation took {session.command_s / 60:.1f} minutes, and export will take about "
-            f"{_ending_s(session) / 60:.1f}: more than the {config.minutes:g} minutes asked for; "
+            f"{ending / 60:.1f}: more than the {config.minutes:g} minutes asked for; "
             "no more than one epoch is trained"
         )
 

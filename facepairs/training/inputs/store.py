@@ -10,9 +10,26 @@ from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore, store_bytes
-from facepairs.support.progress import MessageCallback, ProgressCallback
+from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_message
 
 SHARE_OF_FREE_MEMORY = 0.25  # that the memory store may take when `store` is auto
+
+
+def store_kind(config: TrainConfig, images: int, log: MessageCallback = ignore_message) -> str:
+    """Return `config.store`; where that is `auto`, `memory` if the images fit, else `files`.
+
+    Args:
+        config: The training's settings.
+        images: How many images there are.
+        log: Receives the choice that `auto` made.
+    """
+    if config.store != "auto":
+        return config.store
+    size = store_bytes(images, config.crop_px)
+    free = psutil.virtual_memory().available
+    kind = "memory" if size <= SHARE_OF_FREE_MEMORY * free else "files"
+    log(f"store: {kind} ({size / 1e6:,.0f} MB decoded, {free / 1e6:,.0f} MB of memory are free)")
+    return kind
 
 
 def open_store(
@@ -23,7 +40,7 @@ def open_store(
     log: MessageCallback,
     progress: ProgressCallback,
 ) -> Store:
-    """Open the store that `config.store` names; `auto` is `memory` if it fits, else `files`.
+    """Open the store that `config.store` names (`store_kind`).
 
     Args:
         index: The images.
@@ -33,15 +50,7 @@ def open_store(
         log: Receives the choice that `auto` made.
         progress: Counts the images decoded into memory.
     """
-    kind = config.store
-    if kind == "auto":
-        size = store_bytes(len(index), config.crop_px)
-        free = psutil.virtual_memory().available
-        kind = "memory" if size <= SHARE_OF_FREE_MEMORY * free else "files"
-        log(
-            f"store: {kind} ({size / 1e6:,.0f} MB decoded, {free / 1e6:,.0f} MB of memory are free)"
-        )
-    if kind == "memory":
+    if store_kind(config, len(index), log) == "memory":
         path = folder / f"store-{index.fingerprint[:16]}-{plan.digest[:16]}.npy"
         log(f"all crops are kept in {path}, for further trainings on these photos")
         return MemoryStore.build(index, plan, path, progress, log)
