@@ -1,5 +1,6 @@
-"""`facepairs data check | frame | synth | fetch`."""
+"""`facepairs data check | import | frame | synth | fetch`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -27,10 +28,11 @@ from facepairs.cli.shared.output import (
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
+    from facepairs.data.importing.importer import ImportReport
     from facepairs.doctor.findings import DatasetReport
 
 app = typer.Typer(
-    help="Check, frame, draw or fetch folders of faces.",
+    help="Check, import, frame, draw or fetch folders of faces.",
     epilog="Example: facepairs data check photos/",
     no_args_is_help=True,
 )
@@ -94,6 +96,53 @@ def _print_report(report: "DatasetReport") -> None:
     print("ok" if report.ok else "something is wrong: see the lines that begin with error")
 
 
+@app.command("import", epilog="Example: facepairs data import archive.zip data/lfw")
+def import_(
+    source: Annotated[Path, Argument(help="Folder, zip, tar, parquet file or CSV file.")],
+    out: Annotated[Path, Argument(help="Folder to write; must not exist or be empty.")],
+    person_column: Annotated[
+        str | None,
+        Option(help="Column of a CSV or parquet file that names the person.", show_default=False),
+    ] = None,
+    copy: Annotated[
+        bool, Option("--copy", help="Copy photos. [default: hard links where possible]")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Import photos of people from another layout, as OUT/Person_Name/photo.jpg.
+
+    Reads folders and archives (zip, tar) with Person_Name/photo.jpg somewhere in them, such as
+    Kaggle's LFW or scikit-learn's lfw_home, with LFW's official lists; parquet files with images,
+    as Hugging Face has them; and CSV files with the columns path and person.
+    """
+    from facepairs.data.importing.importer import import_photos
+
+    report = import_photos(
+        source, out, person_column=person_column, copy=copy, progress=progress_display(json)
+    )
+    for name, reason in report.left_out[:MAX_SHOWN]:
+        log(f"left out: {name}: {reason}")
+    if len(report.left_out) > MAX_SHOWN:
+        log(f"… and {len(report.left_out) - MAX_SHOWN:,} more: use --json")
+    print_result(json, report.to_json(), _import_rows(report, out))
+
+
+def _import_rows(report: "ImportReport", out: Path) -> Iterator[tuple[str, str]]:
+    people = counted(report.people, "person", "people")
+    yield "photos", f"{counted(report.images, 'photo')} of {people} in {report.photos}"
+    extracted = report.images - report.linked - report.copied
+    parts = {"linked": report.linked, "copied": report.copied, "extracted": extracted}
+    yield "files", ", ".join(f"{count:,} {word}" for word, count in parts.items() if count)
+    if report.left_out:
+        yield "left out", f"{len(report.left_out):,}"
+    for one in report.lists:
+        yield one.name, "as published" if one.as_published else "differs from the published list"
+    if report.missing_lists:
+        yield "missing", ", ".join(report.missing_lists)
+        yield "", f"get them with: facepairs data fetch lfw --lists-only --out {out}"
+    yield "next", f"facepairs data check {report.photos}"
+
+
 @app.command(epilog="Example: facepairs data frame photos/ --out framed/")
 def frame(photos: Data, out: NewFolder, json: Json = False) -> None:
     """Write aligned copies: find the most prominent face of every photo and align it.
@@ -151,14 +200,21 @@ def fetch(
     name: Annotated[Literal["lfw"], Argument(help="Data set to download.")],
     out: Annotated[Path, Option(help="Folder for images and lists.")],
     images: Annotated[ImageSet, Option(help="Version of the images.")] = "deepfunneled",
+    lists_only: Annotated[
+        bool, Option("--lists-only", help="Download the official lists without images.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Download Labeled Faces in the Wild with its official lists; resumes broken downloads.
 
     The photos show real people and were published for research on face recognition.
     """
-    from facepairs.data.lfw.fetch import fetch_lfw
+    from facepairs.data.lfw.fetch import fetch_lfw, fetch_lists
 
+    if lists_only:
+        fetch_lists(out)
+        print_result(json, {"lists": str(out), "schema": 1}, [("lists", str(out))])
+        return
     faces = fetch_lfw(out, images, progress_display(json)("downloading"))
     log("LFW shows real people; its authors published it for research on face recognition")
     values = {"images": str(faces), "lists": str(out)}

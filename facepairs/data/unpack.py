@@ -72,7 +72,7 @@ def unpack(archive: Path, into: Path, progress: ProgressCallback = ignore_progre
             progress(archive_bytes, archive_bytes)
     except DAMAGE as error:
         raise BadTransfer(
-            f"{archive.name}: the archive is damaged ({error}); remove it and download it again"
+            f"{archive.name}: the archive is damaged, or no zip or tar ({error}); download it again"
         ) from None
     except OSError as error:
         if error.errno in DISK_FULL_ERRORS:

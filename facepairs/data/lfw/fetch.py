@@ -8,7 +8,7 @@ References:
 import contextlib
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -98,23 +98,37 @@ def fetch_lfw(
     archive = archives[images]
     folder, given = out / archive.folder, out / archive.file
     downloaded = given.with_name(given.name + DOWNLOADED)
+    with _writing(out):
+        for remote in lists:
+            _fetch(remote, out / remote.file)
+        if not _is_complete(folder, archive):
+            path = given if _is_valid(given, archive) else downloaded
+            # JPEGs hardly compress, so archive and content take twice the archive's size.
+            _fetch(archive, path, progress, copies=2)
+            _unpack(path, folder, archive)
+        downloaded.unlink(missing_ok=True)
+        sweep(folder)  # what a killed process has unpacked in part
+    return folder
+
+
+def fetch_lists(out: Path, lists: Sequence[RemoteFile] = LISTS) -> None:
+    """Download the official lists alone, as `fetch_lfw` does."""
+    with _writing(out):
+        for remote in lists:
+            _fetch(remote, out / remote.file)
+
+
+@contextlib.contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    """Hold the lock of an output folder; turn an OSError into BadTransfer."""
     try:
         with held(out / LOCK, out, BadTransfer, "choose another folder"):
-            for remote in lists:
-                _fetch(remote, out / remote.file)
-            if not _is_complete(folder, archive):
-                path = given if _is_valid(given, archive) else downloaded
-                # JPEGs hardly compress, so archive and content take twice the archive's size.
-                _fetch(archive, path, progress, copies=2)
-                _unpack(path, folder, archive)
-            downloaded.unlink(missing_ok=True)
-            sweep(folder)  # what a killed process has unpacked in part
+            yield
     except OSError as error:
         place = error.filename or out
         raise BadTransfer(
             f"cannot write {place}: {error.strerror}; choose another folder"
         ) from None
-    return folder
 
 
 def content_sha256(folder: Path) -> str:

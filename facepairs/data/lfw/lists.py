@@ -23,6 +23,7 @@ from facepairs.data.pairs import PairList
 from facepairs.errors import BadData
 
 MAX_FOLDS = 1000
+HOW_TO_FETCH = "to download the lists alone: facepairs data fetch lfw --lists-only --out DIR"
 PERSON = "Name<tab>number of images"
 
 
@@ -36,6 +37,7 @@ class _ListFile:
         except OSError as error:
             raise BadData(
                 f"{path}: {error.strerror}; give the folder of the official LFW lists with --lists"
+                f"; {HOW_TO_FETCH}"
             ) from None
         except UnicodeDecodeError:
             raise BadData(
@@ -89,7 +91,8 @@ def list_path(lists: Path | None, name: str) -> Path:
     """
     if lists is None:
         raise BadData(
-            f"this protocol needs LFW's official list {name}; give its folder with --lists DIR"
+            f"this protocol needs LFW's official list {name}; give its folder with --lists DIR; "
+            f"{HOW_TO_FETCH}"
         )
     return lists / name
 

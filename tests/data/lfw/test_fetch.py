@@ -12,7 +12,15 @@ import pytest
 from archives import tgz, zipped
 from range_server import Remote, serving, sha256
 
-from facepairs.data.lfw.fetch import ARCHIVES, LISTS, Archive, RemoteFile, content_sha256, fetch_lfw
+from facepairs.data.lfw.fetch import (
+    ARCHIVES,
+    LISTS,
+    Archive,
+    RemoteFile,
+    content_sha256,
+    fetch_lfw,
+    fetch_lists,
+)
 from facepairs.data.unpack import DiskFull
 from facepairs.errors import BadTransfer
 
@@ -89,6 +97,16 @@ def test_every_file_is_downloaded_once(remote: Remote, tmp_path: Path, kind: str
     assert asked == 7
     fetch(out)
     assert len(remote.asked) == asked
+
+
+def test_lists_alone_complete_those_that_are_there(remote: Remote, tmp_path: Path) -> None:
+    remote.files = dict(WORDS)
+    lists = [RemoteFile(name, f"{remote.url}/{name}", sha256(text)) for name, text in WORDS.items()]
+    (tmp_path / "pairs.txt").write_bytes(WORDS["pairs.txt"])
+    (tmp_path / "people.txt").write_bytes(b"of another data set")
+    fetch_lists(tmp_path, lists)
+    assert tree(tmp_path) == WORDS
+    assert len(remote.asked) == 5
 
 
 def test_progress_counts_the_archive_to_its_end(remote: Remote, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Importing photos of people from the layouts in which data sets are published."""

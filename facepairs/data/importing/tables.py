@@ -1,0 +1,166 @@
+"""Read tables of photos: CSV files with paths, parquet files with the images themselves."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from facepairs.data.importing.photos import LeftOut, NewPhoto, check_name
+from facepairs.data.index import READABLE, name_problem
+from facepairs.data.unpack import MAX_FILE_BYTES
+from facepairs.errors import BadData
+from facepairs.images.formats import pillow_format
+from facepairs.images.problem import ImageProblem
+from facepairs.support.extras import require_extras
+from facepairs.support.progress import ProgressCallback
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PATH_COLUMNS = ("path", "file", "file_name", "filename", "image")
+PERSON_COLUMNS = ("person", "identity", "label_name", "name", "label")
+PARQUET_ROWS = 64  # in memory at once
+SUFFIXES = {"JPEG": ".jpg", "TIFF": ".tif"}  # of Pillow's formats; else the format's own name
+Rows = Iterator[NewPhoto | LeftOut]
+
+
+def read_csv(path: Path, person_column: str | None, progress: ProgressCallback) -> Rows:
+    """Yield the photos of a CSV file with the columns path and person.
+
+    Args:
+        path: The file, UTF-8; its paths count from its folder.
+        person_column: The column that names the person; by default the first of PERSON_COLUMNS.
+        progress: Called with the rows done and in all.
+
+    Raises:
+        BadData: A column is missing, or a row is wrong.
+    """
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as handle:
+            table = csv.DictReader(handle, strict=True)
+            columns = table.fieldnames or []
+            rows = [(table.line_num, row) for row in table]
+    except OSError as error:
+        raise BadData(f"{path}: {error.strerror}; give a readable file") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadData(f"{path}: not a CSV file in UTF-8 ({error}); save it as one") from None
+    file_column = _choose(path, columns, PATH_COLUMNS)
+    person_column = _choose(path, columns, [person_column] if person_column else PERSON_COLUMNS)
+    for done, (line, row) in enumerate(rows, 1):
+        place = f"{path}: line {line}"
+        person = check_name((row[person_column] or "").strip(), place)
+        source = path.parent / (row[file_column] or "")
+        if not source.is_file():
+            raise BadData(f"{place}: no file {source}; paths count from the folder of the table")
+        if problem := name_problem(source.name):
+            yield LeftOut(str(source), problem.replace("_", " "))
+        else:
+            yield NewPhoto(person, source.name, source)
+        progress(done, len(rows))
+
+
+def read_parquet(
+    paths: Sequence[Path], person_column: str | None, progress: ProgressCallback
+) -> Rows:
+    """Yield the photos of parquet files as Hugging Face publishes them.
+
+    One column holds images as `{bytes, path}` or as bytes, another the person: a text, or a number
+    for which the file's metadata have a name.
+
+    Args:
+        paths: The files.
+        person_column: The column that names the person; by default the first of PERSON_COLUMNS.
+        progress: Called with the rows done and in all.
+
+    Raises:
+        BadData: A file is damaged, or a column is missing.
+        MissingExtra: PyArrow is not installed.
+    """
+    require_extras(["parquet"], "a parquet file")
+    import pyarrow
+    from pyarrow import parquet
+
+    numbers: Counter[str] = Counter()
+    done = 0
+    try:
+        files = [parquet.ParquetFile(path) for path in paths]
+        total = sum(file.metadata.num_rows for file in files)
+        for path, file in zip(paths, files, strict=True):
+            schema = file.schema_arrow
+            image_column = _image_column(path, schema)
+            wanted = [person_column] if person_column else PERSON_COLUMNS
+            label_column = _choose(path, schema.names, wanted)
+            name_of = _label_names(schema, label_column)
+            columns = [image_column, label_column]
+            row = 0
+            for batch in file.iter_batches(PARQUET_ROWS, columns=columns):
+                for values in batch.to_pylist():
+                    row += 1
+                    place = f"{path}: row {row:,}"
+                    person = check_name(name_of(values[label_column]), place)
+                    numbers[person] += 1
+                    yield _photo(person, numbers[person], values[image_column], place)
+                    done += 1
+                progress(done, total)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise BadData(f"{paths[0].parent}: {error}; download the file again") from None
+
+
+def _choose(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> str:
+    """Return the first of the wanted columns that a table has."""
+    for column in wanted:
+        if column in columns:
+            return column
+    raise BadData(
+        f"{path}: has no column {' or '.join(wanted)}, only {', '.join(columns) or 'none'}; rename "
+        "one, or name the person's with --person-column"
+    )
+
+
+def _image_column(path: Path, schema: "pyarrow.Schema") -> str:
+    """Return the first column of images, or of bytes."""
+    from pyarrow import types
+
+    for field in schema:
+        kind = field.type
+        if types.is_struct(kind):
+            kind = kind.field("bytes").type if kind.get_field_index("bytes") >= 0 else None
+        if kind is not None and (types.is_binary(kind) or types.is_large_binary(kind)):
+            return str(field.name)
+    raise BadData(f"{path}: has no column of images, only {', '.join(schema.names)}; use another")
+
+
+def _label_names(schema: "pyarrow.Schema", column: str) -> Callable[[Any], str]:
+    """Return what names the person of a value: Hugging Face keeps names of numbers in metadata."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        names = [str(name) for name in features[column]["names"]]
+    except (KeyError, TypeError, ValueError):
+        names = []
+
+    def name_of(value: Any) -> str:
+        if isinstance(value, int) and 0 <= value < len(names):
+            return names[value].strip()
+        return "" if value is None else str(value).strip()
+
+    return name_of
+
+
+def _photo(person: str, number: int, image: Any, place: str) -> NewPhoto | LeftOut:
+    """Return the photo of a row; `number` counts the person's, for one without a file name."""
+    cell = image if isinstance(image, dict) else {"bytes": image}
+    content = cell["bytes"]
+    if not content:
+        return LeftOut(place, "has no image in it, but at most a path")
+    if len(content) > MAX_FILE_BYTES:
+        return LeftOut(place, f"an image of {len(content):,} bytes, above {MAX_FILE_BYTES:,}")
+    try:
+        kind = pillow_format(content, place)
+    except ImageProblem as problem:
+        return LeftOut(place, str(problem).removeprefix(f"{place}: "))
+    name = PurePosixPath(cell.get("path") or "").name
+    if PurePosixPath(name).suffix.lower() not in READABLE:
+        name = f"{person}_{number:04d}{SUFFIXES.get(kind, '.' + kind.lower())}"
+    return NewPhoto(person, check_name(name, place), content)

@@ -1,0 +1,184 @@
+"""Importing: every layout gives the same photos, and whatever is wrong leaves nothing behind."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from archives import zipped
+from command_line import facepairs
+from data_sets import hugging_face_parquet, kaggle_archive, official_lists
+from image_files import put
+
+from facepairs.data.importing.importer import import_photos
+from facepairs.data.index import FaceIndex
+from facepairs.data.lfw.lists import read_pairs, read_people
+from facepairs.errors import BadData, BadTransfer
+
+JPEG = b"\xff\xd8\xff\xe0 a photo"
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Return the content of every file below a folder."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def test_kaggles_archive_becomes_what_fetch_makes(faces: Path, tmp_path: Path) -> None:
+    archive, out = kaggle_archive(faces, tmp_path / "archive.zip"), tmp_path / "lfw"
+    done = facepairs("data", "import", archive, out, "--json", check=0)
+    report = json.loads(done.stdout)
+    assert (report["people"], report["images"], report["left_out"]) == (24, 96, [])
+    assert report["photos"] == str(out / "lfw-deepfunneled")
+    lists = official_lists(faces)
+    assert {one["name"] for one in report["lists"]} == set(lists)
+    assert tree(out / "lfw-deepfunneled") == tree(faces)
+    assert {name: (out / name).read_text() for name in lists} == lists
+    index = FaceIndex.scan(out / "lfw-deepfunneled")
+    assert len(read_people(out / "people.txt", index)) == 2
+    assert len(read_pairs(out / "pairs.txt", index)) == 4
+    assert {path.name for path in tmp_path.iterdir()} == {"archive.zip", "lfw"}
+
+
+def test_a_list_of_people_without_sets_is_missing_with_advice(tmp_path: Path) -> None:
+    home, out = tmp_path / "home", tmp_path / "out"
+    put(home, "lfw-deepfunneled/lfw-deepfunneled/Ann/1.jpg", JPEG)
+    put(home, "people.csv", b"name,images\nAnn,1\n")
+    done = facepairs("data", "import", home, out, check=0)
+    assert "1 linked" in done.stdout
+    assert "missing  pairs.txt" in done.stdout
+    assert f"facepairs data fetch lfw --lists-only --out {out}" in done.stdout
+
+
+def test_scikit_learns_folder_is_linked_with_its_lists(faces: Path, tmp_path: Path) -> None:
+    home, out = tmp_path / "lfw_home", tmp_path / "out"
+    for name, content in tree(faces).items():
+        put(home, f"lfw_funneled/{name}", content)
+    put(home, "joblib/sklearn/datasets/_lfw/output.pkl", b"never opened")
+    lists = {name: text for name, text in official_lists(faces).items() if "pairs" in name}
+    for name, text in lists.items():
+        (home / name).write_text(text)
+    report = import_photos(home, out)
+    assert (report.images, report.linked, report.copied) == (96, 96, 0)
+    assert report.missing_lists == ("people.txt", "peopleDevTest.txt", "peopleDevTrain.txt")
+    assert not any(one.as_published for one in report.lists)  # of drawn people
+    assert tree(out / "lfw_funneled") == tree(faces)
+    assert {path.name for path in out.iterdir()} == {"lfw_funneled", *lists}
+    assert import_photos(home, tmp_path / "copies", copy=True).copied == 96
+
+
+@pytest.mark.parametrize("compression", ["", "gz", "bz2", "xz"])
+def test_a_tar_is_unpacked_and_what_is_no_photo_is_listed(
+    faces: Path, tmp_path: Path, compression: str
+) -> None:
+    archive = tmp_path / "photos.tar"
+    (tmp_path / "readme.txt").write_text("text")
+    person = sorted(faces.iterdir())[0]
+    with tarfile.open(archive, f"w:{compression}") as tar:
+        tar.add(person, f"data/people/{person.name}")
+        tar.add(tmp_path / "readme.txt", "data/people/readme.txt")
+    report = import_photos(archive, tmp_path / "out")
+    assert tree(tmp_path / "out" / person.name) == tree(person)
+    assert report.left_out == (("readme.txt", "stray file"),)
+    assert report.missing_lists == ()
+
+
+@pytest.mark.parametrize("with_paths", [True, False])
+def test_parquet_files_give_the_same_photos(faces: Path, tmp_path: Path, with_paths: bool) -> None:
+    (tmp_path / "data").mkdir()
+    path = hugging_face_parquet(faces, tmp_path / "data/train-00000-of-00001.parquet", with_paths)
+    report = import_photos(path, tmp_path / "file")
+    assert (report.people, report.images) == (24, 96)
+    assert tree(tmp_path / "file") == tree(faces)
+    import_photos(tmp_path / "data", tmp_path / "folder")
+    assert tree(tmp_path / "folder") == tree(faces)
+
+
+def test_parquet_rows_without_a_photo_are_listed_and_their_paths_lead_nowhere(
+    tmp_path: Path,
+) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    rows = {
+        "photo": [
+            {"bytes": JPEG, "path": "../../away.jpg"},
+            {"bytes": JPEG, "path": "C:\\away.exe"},
+            {"bytes": b"text", "path": "a.jpg"},
+            {"bytes": None, "path": "a.jpg"},
+        ],
+        "who": ["Ann", "Ann", "Ann", None],
+    }
+    path = tmp_path / "train.parquet"
+    parquet.write_table(pyarrow.table(rows).slice(0, 3), path)
+    report = import_photos(path, tmp_path / "out", person_column="who")
+    assert set(tree(tmp_path / "out")) == {"Ann/away.jpg", "Ann/Ann_0002.jpg"}
+    ((name, reason),) = report.left_out
+    assert name == f"{path}: row 3"
+    assert reason.startswith("not a JPEG")
+    parquet.write_table(pyarrow.table(rows), path)
+    with pytest.raises(BadData, match=r"row 4: '' cannot name a folder"):
+        import_photos(path, tmp_path / "no", person_column="who")
+    with pytest.raises(BadData, match=r"has no column person or .*, only photo, who"):
+        import_photos(path, tmp_path / "no")
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(BadData, match="download the file again"):
+        import_photos(path, tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_table_of_paths(tmp_path: Path) -> None:
+    for name in ("a/1.jpg", "b/1.jpg", "b/2.txt"):
+        put(tmp_path, name, JPEG + name.encode())
+    table = tmp_path / "table.csv"
+    table.write_text("path,person\na/1.jpg,Ann O'Neil\nb/1.jpg,Ann O'Neil\nb/2.txt,Bo\n")
+    report = import_photos(table, tmp_path / "out")
+    assert set(tree(tmp_path / "out")) == {"Ann O'Neil/1.jpg", "Ann O'Neil/1-2.jpg"}
+    assert [reason for _, reason in report.left_out] == ["not image"]
+    for text, says in {
+        "path,person\na/1.jpg,../Bo\n": r"line 2: '../Bo' cannot name a folder",
+        "path,person\na/1.jpg,Ann\na/3.jpg,Ann\n": r"line 3: no file .*3\.jpg",
+        "path,person\na/1.jpg\n": r"line 2: '' cannot name",
+        "photo,person\na/1.jpg,Ann\n": "has no column path or .*, only photo, person",
+        "": "only none",
+    }.items():
+        table.write_text(text)
+        with pytest.raises(BadData, match=says):
+            import_photos(table, tmp_path / "no")
+        assert not (tmp_path / "no").exists()
+
+
+def test_hostile_and_useless_sources_leave_nothing_behind(tmp_path: Path) -> None:
+    sources = {
+        "parent.zip": (zipped({"Ann/1.jpg": JPEG, "../out.jpg": JPEG}), "outside the folder"),
+        "text.zip": (zipped({"a/readme.txt": b"x"}), r"text\.zip: no images, found \.txt"),
+        "splits.zip": (
+            zipped({"train/Ann/1.jpg": JPEG, "train/Ann/2.jpg": JPEG, "test/Bo/1.jpg": JPEG}),
+            r"several places: .*splits\.zip/train \(2 photos\), .*splits\.zip/test \(1 photo\)",
+        ),
+        "lists.zip": (
+            zipped({"Ann/1.jpg": JPEG, "pairs.csv": b"name,imagenum1\nAnn,1,2\nAnn,2,3\n"}),
+            r"lists\.zip/pairs\.csv: has 2 genuine",
+        ),
+        "photo.jpg": (JPEG, "the archive is damaged"),
+    }
+    for name, (content, says) in sources.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises((BadData, BadTransfer), match=says):
+            import_photos(tmp_path / name, tmp_path / "deep/out")
+    with pytest.raises(BadData, match="does not exist"):
+        import_photos(tmp_path / "missing", tmp_path / "deep/out")
+    assert set(tree(tmp_path)) == set(sources)
+    assert not any((tmp_path / "deep").iterdir())
+
+
+def test_photos_within_a_persons_folder_are_listed_not_guessed(tmp_path: Path) -> None:
+    for name in ("Ann/1.jpg", "Ann/2.jpg", "Ann/old/3.jpg"):
+        put(tmp_path / "photos", name, JPEG)
+    report = import_photos(tmp_path / "photos", tmp_path / "out")
+    assert set(tree(tmp_path / "out")) == {"Ann/1.jpg", "Ann/2.jpg"}
+    assert report.left_out == (("Ann/old", "nested folder"),)
+    with pytest.raises(BadData, match="not an empty folder"):
+        import_photos(tmp_path / "photos", tmp_path / "out")
+    with pytest.raises(BadData, match="lies within the photos"):
+        import_photos(tmp_path / "photos", tmp_path / "photos/out")
