@@ -22,8 +22,7 @@ from facepairs.data.sampler import (
 from facepairs.errors import BadConfig
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.evaluation.metrics.thresholds import tar_at_far
-from facepairs.pipeline.dataset import Blocks, Store, make_dataset
-from facepairs.pipeline.decode import no_autograph
+from facepairs.pipeline.dataset import Blocks, Store, load_ahead, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support.progress import MessageCallback, ignore_message
@@ -136,14 +135,13 @@ def _epoch_blocks(sampler: Sampler, batch_size: int, batches: int) -> Blocks:
 def _images(batches: tf.data.Dataset, store: Store, image_size: int) -> tf.data.Dataset:
     """Turn batches of the pipeline into ((left, right), genuine)."""
 
-    @no_autograph
     def sides(batch: dict[str, tf.Tensor]) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
         crops = tf.cast(store.gather(batch["images"], *store.arrays), tf.float32)
         resized = tf.image.resize(crops, (image_size, image_size))
         left, right = tf.split(resized, 2)
         return (left, right), tf.cast(batch["genuine"], tf.float32)
 
-    return batches.map(sides, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    return load_ahead(batches, sides)
 
 
 class PairMetrics(keras.callbacks.Callback):  # type: ignore[misc]

@@ -11,7 +11,7 @@ Casting, resizing and augmentation follow in the same step (`facepairs.models`).
 """
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,9 @@ import tensorflow as tf
 
 from facepairs.data.pairs import PairList
 from facepairs.pipeline.decode import no_autograph
+from facepairs.support.platform import cores
 
+READY_BATCHES = 2
 Blocks = Callable[[], Iterator[PairList]]
 
 
@@ -76,16 +78,19 @@ def image_batches(source: InputSource, images: npt.NDArray[np.int64], size: int)
     Returns:
         Batches for `source.gather`.
     """
-    return (
-        tf.data.Dataset.from_tensor_slices(images.astype(np.int32))
-        .batch(size)
-        .map(
-            no_autograph(source.loader(size)),
-            num_parallel_calls=tf.data.AUTOTUNE,
-            deterministic=True,
-        )
-        .prefetch(2)
-    )
+    batches = tf.data.Dataset.from_tensor_slices(images.astype(np.int32)).batch(size)
+    return load_ahead(batches, source.loader(size))
+
+
+def load_ahead(batches: tf.data.Dataset, load: Callable[..., Any]) -> tf.data.Dataset:
+    """Apply a function without Python control flow to every batch, on all cores and in order.
+
+    AUTOTUNE is off: its thread sleeps for up to a minute, and the end of an iterator waits for it.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    loaded = batches.map(no_autograph(load), num_parallel_calls=cores(), deterministic=True)
+    return loaded.prefetch(READY_BATCHES).with_options(options)
 
 
 def people_numbers(
@@ -131,7 +136,6 @@ def make_dataset(
     load = source.loader(2 * (end - begin))
     person_of = None if people is None else tf.constant(people)  # one copy for all graphs
 
-    @no_autograph
     def load_batch(images: tf.Tensor, genuine: tf.Tensor) -> dict[str, tf.Tensor]:
         own = images
         if pair_range:
@@ -139,20 +143,16 @@ def make_dataset(
         batch = {"images": load(own), "genuine": genuine}
         return batch if person_of is None else {**batch, "people": tf.gather(person_of, images)}
 
-    return (
-        tf.data.Dataset.from_generator(
-            lambda: _batch_rows(blocks(), batch_size),
-            output_signature=(
-                tf.TensorSpec([None, None], tf.int32),
-                tf.TensorSpec([None, None], tf.bool),
-            ),
-        )
-        # Python passes on a whole block at a time; cutting it into batches is C++.
-        .flat_map(_rows_to_elements)
-        # One call per batch: a dataset element per image would cost as much as decoding it.
-        .map(load_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-        .prefetch(tf.data.AUTOTUNE)
-    )
+    # Python passes on a whole block at a time; cutting it into batches is C++.
+    batches = tf.data.Dataset.from_generator(
+        lambda: _batch_rows(blocks(), batch_size),
+        output_signature=(
+            tf.TensorSpec([None, None], tf.int32),
+            tf.TensorSpec([None, None], tf.bool),
+        ),
+    ).flat_map(_rows_to_elements)
+    # One call per batch: a dataset element per image would cost as much as decoding it.
+    return load_ahead(batches, load_batch)
 
 
 def _batch_rows(

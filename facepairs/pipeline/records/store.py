@@ -17,10 +17,12 @@ import tensorflow as tf
 from facepairs.errors import BadConfig, BadData, BadImage
 from facepairs.images.crop import Crop, CropSpec
 from facepairs.images.crop_plan import LFW_FRAME
+from facepairs.pipeline.dataset import load_ahead
 from facepairs.pipeline.decode import JpegCropper, Maps, crop_each, no_autograph
 from facepairs.pipeline.records.check import find_wrong_sizes
 from facepairs.pipeline.records.manifest import REBUILD, CacheManifest, read_manifest
 from facepairs.pipeline.records.shard import crop_bytes
+from facepairs.support.platform import cores
 
 INTERLEAVED_SHARDS = 16
 SHUFFLE_BYTES = 64 << 20  # of the shuffle buffer: thousands of JPEG pairs, 800 raw ones
@@ -133,16 +135,9 @@ class RecordStore:
                 .skip(tf.where(number == first_pass, tf.constant(skipped, tf.int64), 0))
             )
 
-        return (
-            tf.data.Dataset.range(first_pass, tf.int64.max if repeat else first_pass + 1)
-            .flat_map(no_autograph(one_pass))
-            .map(
-                no_autograph(self._decoder(batch_size, pair_range)),
-                num_parallel_calls=tf.data.AUTOTUNE,
-                deterministic=True,
-            )
-            .prefetch(tf.data.AUTOTUNE)
-        )
+        passes = tf.data.Dataset.range(first_pass, tf.int64.max if repeat else first_pass + 1)
+        batches = passes.flat_map(no_autograph(one_pass))
+        return load_ahead(batches, self._decoder(batch_size, pair_range))
 
     def _records(self, shuffle_seed: int | None, number: tf.Tensor) -> tf.data.Dataset:
         """Read the serialised records of one pass."""
@@ -159,7 +154,7 @@ class RecordStore:
             .interleave(
                 no_autograph(lambda shard: tf.data.TFRecordDataset(shard, buffer_size=READ_BYTES)),
                 cycle_length=INTERLEAVED_SHARDS,
-                num_parallel_calls=tf.data.AUTOTUNE,
+                num_parallel_calls=cores(),
                 deterministic=True,
             )
             .shuffle(min(buffered, self.pairs), 2 * number + 1, reshuffle_each_iteration=False)

@@ -13,8 +13,7 @@ from facepairs.data.pairs import PairList
 from facepairs.models.frozen_backbone import FeatureHead
 from facepairs.models.network import EmbeddingNetwork, Network, Trainable
 from facepairs.models.step_random import StepRandom
-from facepairs.pipeline.dataset import InputSource, Store
-from facepairs.pipeline.decode import no_autograph
+from facepairs.pipeline.dataset import InputSource, Store, load_ahead
 from facepairs.training.loop.validation import Validator
 from facepairs.training.tensorboard.pictures import pair_grid
 
@@ -93,17 +92,10 @@ def map_images(
     its graph late.
     """
     batches: list[npt.NDArray[np.int32]] = []
-    dataset = (
-        tf.data.Dataset.from_generator(
-            lambda: iter(batches), output_signature=tf.TensorSpec([None], tf.int32)
-        )
-        .map(
-            no_autograph(source.loader(BATCH_SIZE)),
-            num_parallel_calls=tf.data.AUTOTUNE,
-            deterministic=True,
-        )
-        .prefetch(2)
+    numbers = tf.data.Dataset.from_generator(
+        lambda: iter(batches), output_signature=tf.TensorSpec([None], tf.int32)
     )
+    dataset = load_ahead(numbers, source.loader(BATCH_SIZE))
 
     def mapped(images: Ints) -> npt.NDArray[Any]:
         starts = range(0, len(images), BATCH_SIZE)
