@@ -8,6 +8,8 @@ model of alignment `lfw-frame` takes the centre square of the whole image instea
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import msgspec
+
 from facepairs.errors import BadImage, NoFace, TooSmallFace
 from facepairs.faces.alignment import TemplateSpec, to_crop
 from facepairs.faces.detector import Face, search_photo
@@ -81,7 +83,7 @@ class AlignedFace:
             "score": face and round(face.score, 3),
             "roll_deg": face and round(face.roll_deg, 1),
             "faces": self.faces,
-            "hints": [hint._asdict() for hint in self.hints],
+            "hints": msgspec.to_builtins(self.hints),
         }
 
     def to_cells(self) -> FaceCells:

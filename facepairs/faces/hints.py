@@ -1,8 +1,8 @@
 """List what makes the score of a photo less reliable: light, sharpness, size, pose, cover."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -23,7 +23,7 @@ SMALL = 0.5  # pixels of the photo per pixel of the crop, along a side
 Gray = npt.NDArray[np.float64]
 
 
-class Hint(NamedTuple):
+class Hint(msgspec.Struct, frozen=True):
     """One weakness of a photo: `kind` for programs, `text` for people."""
 
     kind: str

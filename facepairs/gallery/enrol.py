@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from facepairs.errors import BadConfig, BadImage
@@ -27,7 +28,7 @@ POOR = ("small", "blurred", "dark", "bright", "profile", "covered")
 """Hints for which a photo is not enrolled: every later comparison would suffer from it."""
 
 
-class Refused(NamedTuple):
+class Refused(msgspec.Struct, frozen=True):
     """A photo that was not enrolled, and why."""
 
     person: str
@@ -35,7 +36,7 @@ class Refused(NamedTuple):
     error: str
 
 
-class Resemblance(NamedTuple):
+class Resemblance(msgspec.Struct, frozen=True):
     """A photo that was enrolled, although somebody else in the gallery matches it."""
 
     person: str
@@ -71,9 +72,7 @@ class Enrolment:
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict."""
-        lists = {name: [row._asdict() for row in getattr(self, name)]
-                 for name in ("refused", "resemblances")}  # fmt: skip
-        return {**vars(self), **lists}
+        return dict(msgspec.to_builtins(self))
 
 
 class Photo(NamedTuple):

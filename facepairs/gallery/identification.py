@@ -1,7 +1,9 @@
 """`Identification`: who of the people of a gallery a photo shows, or that it shows nobody known."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.faces.align import AlignedFace
@@ -9,7 +11,7 @@ from facepairs.support.words import counted
 from facepairs.verification.false_matches import ExpectedMatches, expected_matches
 
 
-class Candidate(NamedTuple):
+class Candidate(msgspec.Struct, frozen=True):
     """Somebody of the gallery; `score` is that of the person's most similar photo."""
 
     rank: int
@@ -105,7 +107,7 @@ class Identification:
         return {
             "known": self.known,
             "name": self.name,
-            "candidates": [one._asdict() for one in self.candidates],
+            "candidates": msgspec.to_builtins(self.candidates),
             "people": self.people,
             "photos": self.photos,
             "max_fpir": self.max_fpir,

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from facepairs.errors import BadData
@@ -61,15 +62,8 @@ class NewPhoto(NamedTuple):
     vector: ScoreArray
 
 
-class Person(NamedTuple):
-    """Somebody who is enrolled.
-
-    Attributes:
-        name: The name.
-        photos: Number of photos.
-        added: When the first of them was enrolled.
-        expires: When the last of them is forgotten; None for never.
-    """
+class Person(msgspec.Struct, frozen=True, order=True):
+    """Somebody who is enrolled: since when and until when, in UTC; without an end, for ever."""
 
     name: str
     photos: int

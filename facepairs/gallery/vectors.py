@@ -97,7 +97,7 @@ class Vectors:
             else:
                 part = compare(np.broadcast_to(probe, block.shape), block)
             np.maximum.at(scores, self._person_of[begin:end], part)
-        return scores
+        return scores if compare else np.minimum(scores, 1)  # a cosine of rounded embeddings
 
     def best_other(
         self, name: str, probe: ScoreArray, compare: Compare | None = None

@@ -8,6 +8,10 @@ from msgspec import Meta, Struct
 
 from facepairs.bundles.calibration import EQUAL_PRIORS
 from facepairs.bundles.error_table import ErrorTable
+from facepairs.faces.hints import Hint
+from facepairs.gallery.enrol import Refused, Resemblance
+from facepairs.gallery.identification import Candidate
+from facepairs.gallery.store import Person
 
 MOST_PHOTOS = 16  # of a field that takes several: those of one call of the network
 VERIFY_SCHEMA, GALLERY_SCHEMA = 2, 1  # as `facepairs verify --json` and `gallery --json`
@@ -128,13 +132,6 @@ class ErrorResult(Struct, frozen=True):
     error: ErrorDetail
 
 
-class HintResult(Struct, frozen=True):
-    """What makes a photo hard to judge."""
-
-    kind: str
-    text: str
-
-
 class FaceResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A face: box [left, top, side] and landmarks [x, y] in pixels of the upright photo."""
 
@@ -143,7 +140,7 @@ class FaceResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     score: float | None
     roll_deg: float | None
     faces: int | None
-    hints: list[HintResult]
+    hints: list[Hint]
     description: str | None = None
     crop: Annotated[str | None, Meta(description="A data URL.")] = None
 
@@ -239,37 +236,11 @@ class ModelResult(Struct, frozen=True, kw_only=True):
     schema: int
 
 
-class PersonResult(Struct, frozen=True):
-    """Somebody who is enrolled; times in ISO 8601, UTC."""
-
-    name: str
-    photos: int
-    added: str
-    expires: str | None
-
-
 class PeopleResult(Struct, frozen=True):
     """Everybody who is enrolled."""
 
-    people: list[PersonResult]
+    people: list[Person]
     schema: int
-
-
-class RefusedResult(Struct, frozen=True):
-    """A photo that was not enrolled, and why."""
-
-    person: str
-    photo: str
-    error: str
-
-
-class ResemblanceResult(Struct, frozen=True):
-    """A photo that was enrolled, although somebody else in the gallery matches it."""
-
-    person: str
-    photo: str
-    other: str
-    score: float
 
 
 class EnrolResult(Struct, frozen=True):
@@ -278,8 +249,8 @@ class EnrolResult(Struct, frozen=True):
     enrolled: int
     known: int
     several_faces: int
-    refused: list[RefusedResult]
-    resemblances: list[ResemblanceResult]
+    refused: list[Refused]
+    resemblances: list[Resemblance]
     people: int
     photos: int
     schema: int
@@ -293,22 +264,12 @@ class ForgetResult(Struct, frozen=True):
     schema: int
 
 
-class CandidateResult(Struct, frozen=True):
-    """Somebody of the gallery, by their most similar photo."""
-
-    rank: int
-    name: str
-    score: float
-    match: bool | None
-    photos: int
-
-
 class IdentifyResult(PointResult, frozen=True, kw_only=True, omit_defaults=True):
     """Who a photo shows, as `facepairs gallery identify --json` prints it."""
 
     known: bool | None
     name: str | None
-    candidates: list[CandidateResult]
+    candidates: list[Candidate]
     people: int
     photos: int
     max_fpir: float | None

@@ -2,7 +2,6 @@
 
 import base64
 import io
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -133,11 +132,7 @@ class Service:
 
     def people(self) -> schema.PeopleResult:
         """List the people of the gallery."""
-        people = [
-            schema.PersonResult(one.name, one.photos, _iso(one.added) or "", _iso(one.expires))
-            for one in self._known().people()
-        ]
-        return schema.PeopleResult(people, schema.GALLERY_SCHEMA)
+        return schema.PeopleResult(self._known().people(), schema.GALLERY_SCHEMA)
 
     def enrol(self, request: schema.EnrolRequest) -> schema.EnrolResult:
         """Enrol photos of one person."""
@@ -225,7 +220,3 @@ def _face(face: AlignedFace, crop: bool = False) -> schema.FaceResult:
         Image.fromarray(face.crop).save(buffer, "PNG")
         values["crop"] = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
     return msgspec.convert(values, schema.FaceResult)
-
-
-def _iso(date: datetime | None) -> str | None:
-    return None if date is None else date.isoformat(timespec="seconds")

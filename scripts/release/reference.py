@@ -24,8 +24,8 @@ from facepairs.support.validation import find_problem
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 PAGES = [FOLDER / "cli.md", FOLDER / "http.md", FOLDER / "settings.md"]
 COMMAND = "make reference"
-INNER = ("FaceResult", "HintResult", "PairResult", "PersonResult", "CandidateResult",
-         "RefusedResult", "ResemblanceResult")  # fmt: skip
+INNER = ("FaceResult", "Hint", "PairResult", "Person", "Candidate",
+         "Refused", "Resemblance")  # fmt: skip
 KINDS = {"path": "PATH", "int": "N", "float": "X"}  # by the beginning of a type's name
 
 

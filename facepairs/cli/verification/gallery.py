@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,14 +20,13 @@ from facepairs.cli.shared.output import (
     progress_display,
 )
 from facepairs.cli.verification import output
-from facepairs.cli.verification.verify import EXIT_CODES, photo_path
+from facepairs.cli.verification.verify import EXIT_CODES, note_source, photo_path
 from facepairs.errors import BadData
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
     from facepairs.gallery.enrol import Enrolment
     from facepairs.gallery.gallery import Gallery as OpenGallery
-    from facepairs.verification.verifier import Verifier
 
 app = typer.Typer(
     help="Enrol known people once, then ask who a photo shows.",
@@ -202,7 +200,7 @@ def identify(
                 for one in found.candidates
             ]
             print_rows([["rank", "score", "match", "name"], *table])
-        _note_source(known.verifier, json)
+        note_source(known.verifier, json)
     raise typer.Exit(EXIT_CODES[found.known])
 
 
@@ -236,17 +234,8 @@ def verify_as(
         rows = [(key.replace("A", "photo"), value)
                 for key, value in verdict_rows(verdict)]  # fmt: skip
         print_result(json, {**values, "face": face, **names, "schema": SCHEMA}, rows)
-        _note_source(known.verifier, json)
+        note_source(known.verifier, json)
     raise typer.Exit(EXIT_CODES[verdict.same])
-
-
-def _note_source(verifier: "Verifier", json: bool) -> None:
-    from facepairs.verification.loading import model_name
-    from facepairs.verification.words import source_note
-
-    note = source_note(verifier.bundle, model_name(verifier.bundle))
-    if note and not json:
-        log(note)
 
 
 @app.command("list", epilog="Example: facepairs gallery list known.gallery")
@@ -257,20 +246,18 @@ def list_people(gallery: Place, json: Json = False) -> None:
     with Gallery(gallery, passphrase=_ask(gallery)) as known:
         people, model = known.people(), known.model
     if json:
-        rows = [{**one._asdict(), "added": _iso(one.added), "expires": _iso(one.expires)}
-                for one in people]  # fmt: skip
+        import msgspec  # costs some ms at every start
+
         identity = vars(model) if model else None
+        rows = msgspec.to_builtins(people)
         print_json({"people": rows, "model": identity, "gallery": str(gallery), "schema": SCHEMA})
         return
     cells = [
-        [one.name, str(one.photos), str(one.added.date()), _iso(one.expires) or "never"]
+        [one.name, str(one.photos), str(one.added.date()),
+         one.expires.isoformat() if one.expires else "never"]
         for one in people
-    ]
+    ]  # fmt: skip
     print_rows([["name", "photos", "added", "forgotten"], *cells])
-
-
-def _iso(date: datetime | None) -> str | None:
-    return None if date is None else date.isoformat(timespec="seconds")
 
 
 @app.command(epilog="Example: facepairs gallery remove known.gallery Ann")

@@ -174,13 +174,13 @@ def _load(settings: VerifySettings, **options: Any) -> "tuple[Verifier, Operatin
     return verifier, verifier.operating_point(*settings.wishes)
 
 
-def _note_source(settings: VerifySettings, verifier: "Verifier") -> None:
+def note_source(verifier: "Verifier", json: bool) -> None:
     """Tell people, not programs, how to have errors that were measured on photos like theirs."""
     from facepairs.verification.loading import model_name
     from facepairs.verification.words import source_note
 
     note = source_note(verifier.bundle, model_name(verifier.bundle))
-    if note and not settings.json:
+    if note and not json:
         log(note)
 
 
@@ -221,7 +221,7 @@ def _verify_two(
     if len(verdicts) > 1 and not settings.json:
         print()
         print_rows(output.comparison_table(verdicts))
-    _note_source(settings, verifier)
+    note_source(verifier, settings.json)
     if show is not None:
         log(f"written: {show}")
     raise typer.Exit(EXIT_CODES[best.same])
@@ -279,7 +279,7 @@ def _verify_pairs(
     values = {**vars(report), **point.to_json(), "prior": settings.prior, "out": out}
     rows = output.batch_rows(report, point, describe_prior(settings.prior))
     print_result(settings.json, {**values, "model": settings.bundle, "schema": SCHEMA}, rows)
-    _note_source(settings, verifier)
+    note_source(verifier, settings.json)
     log(f"written: {out}, and where the scores come from: {out}.json")
     raise typer.Exit(NEGATIVE if report.failed else OK)
 
@@ -302,7 +302,7 @@ def _verify_against(
     if not settings.json:
         print()
         print_rows(output.ranking_table(ranking, top))
-    _note_source(settings, verifier)
+    note_source(verifier, settings.json)
     if out is not None:
         log(f"written: {out}")
     raise typer.Exit(NEGATIVE if ranking.failed else OK)
