@@ -10,12 +10,12 @@ import psutil
 
 from facepairs.bench.job import FRAME_PX, BenchSettings, Job, Spec, Task, inspect_all, save_plan
 from facepairs.bench.measurements import RowMeasurement, StepMeasurement, WorkerResult
-from facepairs.bench.meter import MIN_BATCHES, WARM_UP_BATCHES
 from facepairs.bench.processes import run_worker
 from facepairs.bench.rows import UNALIGNED, Row
 from facepairs.images.crop import CropSpec
 from facepairs.support.platform import cores
 from facepairs.support.progress import (
+    Counter,
     MessageCallback,
     ProgressCallback,
     ProgressFactory,
@@ -26,7 +26,9 @@ from facepairs.support.progress import (
 BUSY_LOAD = 0.5  # per core
 FACE_S = 0.012  # to find the faces in a photo
 START_S = 4.0  # of a worker with TensorFlow, on two cores
-TRAINING_S = 11.0  # of the steps of one measurement of training, at batch 64
+BUILD_S = 8.0  # of a cache
+TRAINING_S = 13.0  # of the steps of one measurement of training, at batch 64
+TIMEOUT_S = 3600.0  # a library may wait for ever for a process that it forked
 PLAN = "plan.npz"
 M = TypeVar("M", RowMeasurement, StepMeasurement)
 
@@ -47,21 +49,13 @@ class Options:
     repeats: int = 2
     training: Sequence[str] = ()
 
-    def tasks(self) -> dict[Task, float]:
-        """Return about how many seconds one measurement of each kind takes on two cores."""
-        batch = self.settings.batch_size / 64
-        return {
-            "build": START_S + 4,
-            "row": START_S + self.settings.seconds,
-            "training": START_S + 2 + TRAINING_S * batch,
-        }
-
     def seconds(self) -> float:
         """Return about how long the measurements take on two cores, after faces are found."""
-        cost, rows = self.tasks(), [row for row in self.rows.values() if not row.missing()]
-        builds = sum(row.has_cache for row in rows)
-        rounds = len(rows) * cost["row"] + len(self.training) * cost["training"]
-        return builds * cost["build"] + self.repeats * rounds
+        rows = [row for row in self.rows.values() if not row.missing()]
+        row_s = START_S + self.settings.seconds
+        training_s = START_S + TRAINING_S * self.settings.batch_size / 64
+        round_s = len(rows) * row_s + len(self.training) * training_s
+        return sum(row.has_cache for row in rows) * BUILD_S + self.repeats * round_s
 
 
 @dataclass
@@ -129,7 +123,7 @@ def run_bench(
     Args:
         options: What to measure.
         log: Called with one line per measurement.
-        progress: Displays finding faces, and then the measurements, in expected seconds.
+        progress: Displays finding faces, and then the measurements.
 
     Returns:
         The measurements of every row.
@@ -159,7 +153,7 @@ def run_bench(
         with tempfile.TemporaryDirectory(prefix="facepairs-bench-") as folder:
             spec = CropSpec(FRAME_PX, options.settings.crop_px)
             save_plan(Path(folder) / PLAN, photos.crop_plan(spec, options.settings.align))
-            runner = _Runner(options, Path(folder), len(index), log, progress("measuring"))
+            runner = _Runner(options, Path(folder), log, progress("measuring"))
             runner.build_caches(results)
             runner.run_rounds(results.rows, "row", RowMeasurement)
             runner.run_rounds(results.training, "training", StepMeasurement)
@@ -189,19 +183,14 @@ class _Runner:
         self,
         options: Options,
         folder: Path,
-        images: int,
         log: MessageCallback,
         progress: ProgressCallback,
     ) -> None:
         self._options, self._folder, self._log = options, folder, log
-        self._progress, self._done_s = progress, 0.0
-        # A worker may hang, for example where a library waits for a process that it forked.
-        pairs = (WARM_UP_BATCHES + MIN_BATCHES) * options.settings.batch_size
-        self._timeout_s: dict[Task, float] = {
-            "build": 600 + images / 20,
-            "row": 90 + 12 * options.settings.seconds + pairs / 50 + images / 1000,
-            "training": 900 + pairs / 20 + images / 1000,
-        }
+        builds = sum(row.has_cache for row in options.rows.values())
+        lines = sum(not _why_skipped(name, options) for name in options.rows)
+        lines += len(options.training)
+        self._count = Counter(progress, builds + options.repeats * lines)
 
     def _cache(self, name: str) -> Path:
         return self._folder / f"{name}.store"
@@ -212,10 +201,8 @@ class _Runner:
         settings = self._options.settings
         plan = str(self._folder / PLAN)
         spec = Spec(settings, task, name, row.function, row.module_folder, cache, plan)
-        result = run_worker(spec, self._timeout_s[task])
-        total = round(self._options.seconds())
-        self._done_s += self._options.tasks()[task]
-        self._progress(min(round(self._done_s), total), total)
+        result = run_worker(spec, TIMEOUT_S)
+        self._count()
         return result
 
     def build_caches(self, results: BenchResults) -> None:

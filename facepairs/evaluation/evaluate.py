@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from facepairs.data.groups import PeopleGroups, read_groups
-from facepairs.errors import BadConfig, BadImage
+from facepairs.errors import BadConfig
 from facepairs.evaluation.by_group import person_name
 from facepairs.evaluation.identification import IdentificationFigures, measure_identification
 from facepairs.evaluation.measurement import (
@@ -18,7 +18,7 @@ from facepairs.evaluation.measurement import (
 )
 from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.thresholds import FARS
-from facepairs.evaluation.pair_scores import ScoredPairs, describe_unusable, score_pairs
+from facepairs.evaluation.pair_scores import ScoredPairs, refuse_unusable, score_pairs
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
 from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
@@ -41,7 +41,6 @@ Source = Place | Verifier
 
 SCHEMA = 3
 FEW_PEOPLE = 30  # `train` warns below, too
-SKIP_ADVICE = "or leave such photos out with --skip-bad"
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,10 +289,9 @@ def _score_photos(
     for source, model in models.items():
         display = progress(f"{describe_scoring(model)} with {source.name}")
         scored[source] = score_pairs(Verifier(model), index, pairs, display, errors)
+    refuse_unusable(errors, skip_bad)
     if not errors:
         return selection, scored, ""
-    if not skip_bad:
-        raise BadImage(f"{describe_unusable(errors)}; {SKIP_ADVICE}")
     usable = {source: one.without_photos(errors) for source, one in scored.items()}
     return selection.without_photos(errors), usable, errors[min(errors)]
 

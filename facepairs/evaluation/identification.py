@@ -11,7 +11,7 @@ References:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +19,11 @@ import numpy as np
 from facepairs.bundles.error_table import MIN_EXPECTED_FALSE_ACCEPTS, MeasuredRate
 from facepairs.bundles.operating_point import HasThresholds, identification_point
 from facepairs.data.index import FaceIndex
-from facepairs.errors import BadBundle, BadImage, NotEnough
+from facepairs.errors import BadBundle, NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.people import DRAWS, wider
 from facepairs.evaluation.metrics.rates import beta_interval
-from facepairs.evaluation.pair_scores import describe_unusable
+from facepairs.evaluation.pair_scores import refuse_unusable
 from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.support.progress import ProgressFactory
 from facepairs.support.random_streams import Stream, raw_words, unit
@@ -142,8 +142,7 @@ def measure_identification(
         verifier, display = Verifier(model), progress(f"embedding all people with {source.name}")
         rows = embed_files(verifier, index.paths, images, progress=display, errors=errors)
         embedded[source] = verifier, rows
-    if errors and not skip_bad:
-        raise BadImage(f"{describe_unusable(errors)}; or leave such photos out with --skip-bad")
+    refuse_unusable(errors, skip_bad)
     usable = ~np.isin(images, list(errors))
     person = index.person_of[images[usable]].astype(np.int64)
     split = split_people(person)
@@ -248,8 +247,7 @@ def identification_figures(
         stranger_probes=len(split.strangers),
         cmc=dict(zip(ranks, rates, strict=False)),
         points=[
-            point if point.threshold is None
-            else IdentificationPoint(**{**vars(point), "fpir": fpir, "dir": found})
+            point if point.threshold is None else replace(point, fpir=fpir, dir=found)
             for point, fpir, found in zip(points, pairs[::2], pairs[1::2], strict=True)
         ],
     )  # fmt: skip

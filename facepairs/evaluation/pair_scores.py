@@ -9,6 +9,7 @@ import numpy.typing as npt
 from facepairs.data.index import FaceIndex, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
+from facepairs.errors import BadImage
 from facepairs.evaluation.lookalikes import Clusters, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
@@ -131,6 +132,17 @@ def add_impostors(
         np.concatenate([genuine.right, images[drawn.right]]),
         np.repeat([True, False], [len(genuine), len(drawn)]),
     )
+
+
+def refuse_unusable(errors: Mapping[int, str], skip_bad: bool) -> None:
+    """Raise BadImage for the first photo that cannot be used, unless such photos are left out.
+
+    Args:
+        errors: What is wrong with photos, by number.
+        skip_bad: Whether they are left out.
+    """
+    if errors and not skip_bad:
+        raise BadImage(f"{describe_unusable(errors)}; or leave such photos out with --skip-bad")
 
 
 def describe_unusable(errors: Mapping[int, str]) -> str:

@@ -28,7 +28,6 @@ class TrainOptions:
         devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
         store_folder: Where the memory store's array is kept; by default beside the run folder.
         calibration: Replaces the calibration on people set aside; nobody need then be set aside.
-        config_file: TOML file that the settings come from, if any; messages name it.
         started_s: When the command began, by `support.clock.running_s`; by default when `train` is
             called.
         starting: Returns a context in which TensorFlow is imported, which takes seconds.
@@ -41,6 +40,5 @@ class TrainOptions:
     devices: Devices = "one"
     store_folder: Path | None = None
     calibration: FittedCalibration | None = None
-    config_file: Path | None = None
     started_s: float | None = None
     starting: Callable[[], AbstractContextManager[None]] = nullcontext

@@ -20,8 +20,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import check_minimums, limit_pairs_per_person
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
-from facepairs.errors import BadConfig, BadImage, NotEnough
-from facepairs.evaluation.evaluate import SKIP_ADVICE
+from facepairs.errors import BadConfig, NotEnough
 from facepairs.evaluation.metrics.calibration import (
     FittedCalibration,
     compare_calibrations,
@@ -34,6 +33,7 @@ from facepairs.evaluation.pair_scores import (
     ScoredPairs,
     add_impostors,
     describe_unusable,
+    refuse_unusable,
     score_pairs,
 )
 from facepairs.support.extras import require_extras
@@ -172,11 +172,9 @@ def _calibrate(
         pairs = add_impostors(index, pairs)
     errors: dict[int, str] = {}
     scored = score_pairs(Verifier(bundle), index, pairs, progress(describe_scoring(bundle)), errors)
+    refuse_unusable(errors, skip_bad)
     if errors:
-        problem = describe_unusable(errors)
-        if not skip_bad:
-            raise BadImage(f"{problem}; {SKIP_ADVICE}")
-        notes.append(f"unusable photos left out: {problem}")
+        notes.append(f"unusable photos left out: {describe_unusable(errors)}")
         _check_enough(index, scored.pairs, pairs_csv, notes)
     if len(scored.names) < FEW_PEOPLE:
         notes.append(

@@ -37,7 +37,6 @@ class TrainingState:
         warning: How the last epoch's scores had collapsed, "" when they had not; not saved.
         best_weights: The network's variables after the best epoch; empty where none is chosen.
         wall_s: Wall time of the commands that worked on this run before this one.
-        preparation_s: From the start of the command to the first step; not saved.
     """
 
     network: Network
@@ -48,7 +47,6 @@ class TrainingState:
     warning: str = ""
     best_weights: list[npt.NDArray[Any]] = field(default_factory=list)
     wall_s: float = 0.0
-    preparation_s: float = 0.0
 
     @property
     def variables(self) -> list[keras.Variable]:

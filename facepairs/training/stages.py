@@ -116,7 +116,6 @@ def train_epochs(
     data, state, context = session.data, session.state, session.context
     if state.progress.step >= state.schedule.steps:
         return
-    state.preparation_s = session.command_s
     _describe_plan(session)
     config, options, sampler = data.config, session.options, data.sampler()
     alarm = CollapseAlarm(session.warn)

@@ -137,19 +137,10 @@ def scores_file(target: Path, provenance: Provenance | None) -> Iterator[IO[Any]
         except OSError as error:
             raise BadData(f"cannot replace {beside}: {error.strerror}; remove it") from None
     if provenance is not None:
-        write_provenance(target, provenance)
-
-
-def write_provenance(scores: Path, provenance: Provenance) -> None:
-    """Write NAME.json beside a complete scores file, with the SHA-256 of the scores.
-
-    Raises:
-        BadData: It cannot be written.
-    """
-    complete = msgspec.structs.replace(provenance, scores_sha256=file_sha256(scores))
-    text = msgspec.json.encode(complete, order="deterministic")
-    with atomic_file(provenance_path(scores), "wb") as handle:
-        handle.write(msgspec.json.format(text, indent=1) + b"\n")
+        complete = msgspec.structs.replace(provenance, scores_sha256=file_sha256(target))
+        text = msgspec.json.encode(complete, order="deterministic")
+        with atomic_file(beside, "wb") as handle:
+            handle.write(msgspec.json.format(text, indent=1) + b"\n")
 
 
 def read_provenance(scores: Path) -> Provenance | None:

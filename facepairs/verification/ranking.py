@@ -1,7 +1,6 @@
 """`verify PHOTO --against FOLDER`: one photo against all those below a folder, best first."""
 
 import csv
-import filecmp
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from facepairs.errors import BadData, BadImage
 from facepairs.support.atomic import atomic_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.false_matches import ExpectedMatches, expected_json, expected_matches
-from facepairs.verification.pairs.bulk import CropReader
+from facepairs.verification.pairs.bulk import CropReader, same_content
 from facepairs.verification.pairs.pairs_file import printable
 from facepairs.verification.pairs.score_files import score_files
 from facepairs.verification.verifier import Verifier
@@ -169,18 +168,11 @@ def rank_folder(
             path=name,
             score=score,
             match=verifier.verdict(score, point).same,
-            same_content=_same_content(photo, folder / name),
+            same_content=same_content(photo, folder / name),
         )
         for rank, (name, score) in enumerate(found, 1)
     ]
     return Ranking(photo, compared, failed, point)
-
-
-def _same_content(photo: Path, other: Path) -> bool:
-    try:
-        return filecmp.cmp(photo, other, shallow=False)
-    except OSError:  # it is gone by now
-        return False
 
 
 def _find_images(folder: Path, photo: Path) -> Iterator[str]:

@@ -8,6 +8,7 @@ used fails the pairs it is in. Faces that were found are kept in the default `Fa
 photo is searched twice.
 """
 
+import filecmp
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,6 +38,14 @@ CACHE_BYTES = 256 * 2**20  # decoded crops that are kept for further pairs
 ROWS_PER_SAVE = 512  # the work that a kill may cost
 
 Indices = npt.NDArray[np.integer[Any]]
+
+
+def same_content(one: Path, other: Path) -> bool:
+    """Return whether two files are the same or copies: that their faces match says nothing."""
+    try:
+        return filecmp.cmp(one, other, shallow=False)
+    except OSError:  # it is gone by now
+        return False
 
 
 @dataclass(frozen=True)

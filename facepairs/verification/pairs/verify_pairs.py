@@ -6,13 +6,11 @@ is done (per pair for a pair network). The distinct names and the computed value
 """
 
 import csv
-import filecmp
 import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -29,7 +27,7 @@ from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
 from facepairs.verification.loading import model_name
-from facepairs.verification.pairs.bulk import BulkScorer, CropReader, PairRows
+from facepairs.verification.pairs.bulk import BulkScorer, CropReader, PairRows, same_content
 from facepairs.verification.pairs.pairs_file import SIDES, ListedPair, PairsFile, printable
 from facepairs.verification.pairs.partial_results import PartialResults
 from facepairs.verification.provenance import Provenance, provenance_of, scores_file
@@ -39,7 +37,6 @@ from facepairs.verification.verifier import Verifier
 CHUNK_ROWS = 1024
 FACE_COLUMNS = tuple(f"{side}_{cell}" for side in SIDES for cell in FaceCells._fields)
 SAME_CONTENT = "same-content"  # among the hints of a pair that shows one file twice
-PAIRS_REMEMBERED = 4096  # whose files were compared
 RESULT_COLUMNS = ("score", "probability", "same", *FACE_COLUMNS, "error")
 
 
@@ -220,9 +217,6 @@ class _ScoreWriter:
     same: int = 0
     same_content: int = 0
 
-    def __post_init__(self) -> None:
-        self._is_copy = lru_cache(PAIRS_REMEMBERED)(self._compare_files)
-
     def write(self, out: Path, origin: Provenance, total: int, progress: ProgressCallback) -> None:
         """Write all rows; raise BadData if the pairs file changed or `out` cannot be written."""
         done = 0
@@ -254,17 +248,13 @@ class _ScoreWriter:
             found = chain.from_iterable(cells)
             yield chain(names, ("", "", "") if error else result, found, (printable(error),))
 
-    def _compare_files(self, left: int, right: int) -> bool:
+    def _is_copy(self, left: int, right: int) -> bool:
         """Tell whether two images have the same content; of remote ones, only by their names."""
         if left == right:
             return True
         if self.folder is None:
             return False
-        one, other = (self.folder / self.results.image_name(image) for image in (left, right))
-        try:
-            return filecmp.cmp(one, other, shallow=False)
-        except OSError:  # it is gone by now
-            return False
+        return same_content(*(self.folder / self.results.image_name(k) for k in (left, right)))
 
     def _result_cells(self, scores: ScoreArray) -> Iterator[tuple[object, object, object]]:
         """Return score, probability and same of each row; unknown ones are empty."""
