@@ -12,6 +12,7 @@ from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadImage
 from facepairs.evaluation.lookalikes import Clusters, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.arrays import Bools, Ints
+from facepairs.evaluation.metrics.calibration import OWN_THRESHOLD, FittedCalibration, calibrate
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import counted
@@ -51,6 +52,17 @@ class ScoredPairs:
         pairs, sides = self.pairs, (self.pairs.left, self.pairs.right)
         left, right = (StringTable(self.index.name(int(i)) for i in side) for side in sides)
         return ScoreTable(left, right, pairs.genuine, pairs.fold, self.score, self.cluster)
+
+    def calibrate(self, measured_on: str, source: str = OWN_THRESHOLD) -> FittedCalibration:
+        """Fit a verifier's probability and thresholds to them; see `metrics.calibration`."""
+        return calibrate(
+            self.pairs.genuine,
+            self.score,
+            cluster=self.cluster,
+            people=self.people,
+            source=source,
+            measured_on=measured_on,
+        )
 
     @property
     def people(self) -> tuple[Ints, Ints]:

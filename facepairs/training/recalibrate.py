@@ -26,7 +26,6 @@ from facepairs.evaluation.metrics.calibration import (
     compare_calibrations,
     lookalikes,
 )
-from facepairs.evaluation.metrics.calibration import calibrate as fit_calibration
 from facepairs.evaluation.metrics.error_table import errors_by_group
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
@@ -181,14 +180,8 @@ def _calibrate(
             f"warning: {counted(len(scored.names), 'person', 'people')} only: thresholds and "
             "errors of so few are rough; from some 20 people on they fit your photos"
         )
-    fitted = fit_calibration(
-        scored.pairs.genuine,
-        scored.score,
-        cluster=scored.cluster,
-        people=scored.people,
-        source=SOURCE,
-        measured_on=f"{counted(len(scored.names), 'person', 'people')} of {data.name}",
-    )
+    people = counted(len(scored.names), "person", "people")
+    fitted = scored.calibrate(f"{people} of {data.name}", SOURCE)
     is_new = not bundle.knows(scored.names).any()
     former = bundle.calibration
     # A verifier without measured errors gets those of these people in any case.

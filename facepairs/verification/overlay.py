@@ -15,7 +15,8 @@ from facepairs.faces.detector import FACE_PX, Face, search_photo
 from facepairs.images.photo import ImageSource, load_upright, open_photo
 from facepairs.images.warp import Points, Similarity
 from facepairs.support.atomic import atomic_file
-from facepairs.verification.verdict import Verdict
+from facepairs.verification.verdict import NOT_CONFIRMED, Verdict
+from facepairs.verification.words import detail_rows
 
 COLUMN_PX, MOST_PX = 440, 560  # largest width and height of a photo
 CROP_PX = 200
@@ -135,8 +136,10 @@ def _headline(comparison: Verdict | NoVerdict) -> tuple[str, tuple[int, int, int
         return "no verdict", INK, [comparison.reason]
     if comparison.left is None or comparison.right is None:
         raise BadData("a verdict without its faces cannot be drawn; use one that verify returned")
-    colour = UNSURE if comparison.words == "not confirmed" else COLOURS[comparison.same]
-    return comparison.words, colour, comparison.details()
+    details = [f"{label} {text}".strip() for label, text in detail_rows(comparison)]
+    if comparison.words == "not confirmed":
+        return comparison.words, UNSURE, [NOT_CONFIRMED, *details]
+    return comparison.words, COLOURS[comparison.same], details
 
 
 def _draw_column(source: ImageSource, aligned: AlignedFace | None, chosen: str) -> _Column:

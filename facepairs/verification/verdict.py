@@ -84,20 +84,6 @@ class Verdict:
         """How many of the comparisons strangers would match by chance; None where not known."""
         return expected_matches(self.point, self.comparisons)
 
-    def details(self) -> list[str]:
-        """Return probability, score and the errors at the threshold in words, a line each."""
-        score = f"score {self.score:.4f}"
-        if self.threshold is not None:
-            score += f", threshold {self.threshold:.4f} ({self.point.label})"
-        if self.comparisons > 1:
-            expected = self.expected_matches
-            errors = expected.describe("comparisons") if expected else "unknown"
-            return [f"best of {self.comparisons:,} comparisons", score, f"false matches: {errors}"]
-        meaning = [NOT_CONFIRMED] if self.words == "not confirmed" else []
-        expected_errors = f"errors at this threshold: {self.point.describe()}"
-        probability = f"probability {self.describe_probability()}"
-        return [*meaning, probability, score, *expected_errors.split("; ")]
-
     def _repr_html_(self) -> str:
         """Return what a notebook shows: both faces as the network saw them, and the verdict."""
         from facepairs.support.html import html_image, html_table

@@ -10,15 +10,22 @@ Rows = list[tuple[str, str]]
 
 def verdict_rows(verdict: Verdict) -> Rows:
     """Return the verdict on two photos, the best of some comparisons, and the face of each."""
-    several = verdict.comparisons > 1
     unsure = verdict.words == "not confirmed"
     sides = (("A", verdict.left), ("B", verdict.right))
     return [
         ("verdict", verdict.words + (f": {NOT_CONFIRMED}" if unsure else "")),
+        *detail_rows(verdict),
+        *((name, face.describe(verdict.chosen)) for name, face in sides if face),
+    ]
+
+
+def detail_rows(verdict: Verdict) -> Rows:
+    """Return the probability, the errors to expect, and the score."""
+    several = verdict.comparisons > 1
+    return [
         ("probability", verdict.describe_probability()),
         *(_false_match_rows(verdict) if several else error_rows(verdict.point)),
         ("score", f"{verdict.score:.4f}{_threshold(verdict.point)}"),
-        *((name, face.describe(verdict.chosen)) for name, face in sides if face),
     ]
 
 

@@ -18,7 +18,6 @@ from facepairs.data.lfw.lists import read_people
 from facepairs.data.minimums import limit_pairs_per_person
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import FacepairsError
-from facepairs.evaluation.metrics.calibration import calibrate
 from facepairs.evaluation.pair_scores import add_impostors, score_pairs
 from facepairs.training.recalibrate import measured_of
 from facepairs.verification.embedders.dlib_model import FOLDER
@@ -39,14 +38,7 @@ def measure(data: Path, lists: Path) -> bytes:
     pairs = limit_pairs_per_person(distinct_pairs(index.first, people, PAIRS, 0), index.person_of)
     pairs = add_impostors(index, pairs, count=IMPOSTORS)
     scored = score_pairs(Verifier.load(DLIB), index, pairs, progress_display()("embedding"))
-    fitted = calibrate(
-        scored.pairs.genuine,
-        scored.score,
-        cluster=scored.cluster,
-        people=scored.people,
-        source=SOURCE,
-        measured_on=MEASURED_ON,
-    )
+    fitted = scored.calibrate(MEASURED_ON, SOURCE)
     known = Identities.of((), [index.people[int(person)] for person in people])
     errors = msgspec.structs.replace(fitted.errors, clusters=())  # too small for a table
     return measured_of(fitted, errors, known.calibration).to_bytes()

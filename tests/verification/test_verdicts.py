@@ -14,6 +14,7 @@ from facepairs.errors import BadConfig
 from facepairs.verification.false_matches import expected_matches
 from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
+from facepairs.verification.words import verdict_rows
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +88,9 @@ def test_the_words_of_a_verdict(known):
         verdict = known.verdict(score, point)
         assert (verdict.words, verdict.same, bool(verdict)) == (words, same, same)
         assert verdict.to_json()["verdict"] == words
-        assert (verdict.details()[0] == "more likely one person than two, but not by this standard"
-                ) == (words == "not confirmed")  # fmt: skip
+        meaning = ": more likely one person than two, but not by this standard"
+        expected = words + meaning if words == "not confirmed" else words
+        assert verdict_rows(verdict)[0] == ("verdict", expected)
     assert known.verdict(0.9, OperatingPoint(None)).to_json()["verdict"] is None
 
 
@@ -117,7 +119,7 @@ def test_the_best_of_many_comparisons_has_no_probability(known):
     assert expected.describe("comparisons") == (
         "about 0.6 expected among 600 comparisons, at most 2.1; more where people look alike"
     )
-    assert "false matches: about 0.6 expected" in " ".join(best.details())
+    assert verdict_rows(best)[2] == ("false matches", expected.describe("comparisons"))
     assert known.verdict(0.7, known.operating_point(), comparisons=2).words == "no match"
 
 

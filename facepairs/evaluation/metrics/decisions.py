@@ -54,11 +54,24 @@ class Decisions:
     is_default: bool = False
 
 
-def decide_at(score: Floats, threshold: float, name: str, label: str) -> Decisions:
-    """Return the decisions of one threshold on scores, float64[N]."""
-    by_pair = np.full(len(score), float(threshold))
+def decide_at(
+    score: Floats,
+    threshold: float | Floats,
+    name: str,
+    label: str,
+    source: str = "",
+    parts: Ints | None = None,
+) -> Decisions:
+    """Return the decisions on scores, float64[N], of one threshold or of one for each pair."""
+    by_pair = np.broadcast_to(np.asarray(threshold, np.float64), score.shape)
     return Decisions(
-        name=name, label=label, accepted=score >= by_pair, by_pair=by_pair, threshold=threshold
+        name=name,
+        label=label,
+        accepted=score >= by_pair,
+        by_pair=by_pair,
+        threshold=None if isinstance(threshold, np.ndarray) else float(threshold),
+        source=source,
+        parts=parts,
     )
 
 
@@ -91,31 +104,16 @@ def decide(
         by_pair = np.empty(len(score))
         for number, members in _members_of_folds(folds, threshold, "threshold"):
             by_pair[members] = threshold[number]
-        return _by_part(score, by_pair, folds, OWN_NETWORKS, BALANCED, BALANCED)
+        return decide_at(score, by_pair, BALANCED, BALANCED, OWN_NETWORKS, folds)
     parts, are_folds = parts_of(genuine, fold)
     if threshold is None:
         by_pair = _held_out_thresholds(genuine, score, parts, are_folds)
         source = OTHER_FOLDS if are_folds else OTHER_HALF
-        return _by_part(score, by_pair, parts, source, "chosen", "chosen on other pairs")
+        return decide_at(score, by_pair, "chosen", "chosen on other pairs", source, parts)
     if not math.isfinite(threshold):
         raise BadConfig(f"threshold is {threshold}; give a finite number")
     name, label = (GIVEN, "the threshold given") if source == FROM_CALLER else (BALANCED, BALANCED)
-    decided = decide_at(score, threshold, name, label)
-    return replace(decided, source=source, parts=parts if are_folds else None)
-
-
-def _by_part(
-    score: Floats, by_pair: Floats, parts: Ints, source: str, name: str, label: str
-) -> Decisions:
-    return Decisions(
-        name=name,
-        label=label,
-        accepted=score >= by_pair,
-        by_pair=by_pair,
-        threshold=None,
-        source=source,
-        parts=parts,
-    )
+    return decide_at(score, threshold, name, label, source, parts if are_folds else None)
 
 
 def decisions_of_file(
@@ -136,14 +134,12 @@ def decisions_of_file(
     elif threshold is None:
         threshold = float(score.min()) if accepted.all() else math.nextafter(score.max(), math.inf)
     parts, are_folds = parts_of(accepted, fold)
-    decided = decide_at(score, threshold, name or FILE, "as in the file")
+    decided = decide_at(
+        score, threshold, name or FILE, "as in the file", FROM_FILE, parts if are_folds else None
+    )
+    follows = (decided.accepted == accepted).all()
     return replace(
-        decided,
-        accepted=accepted,
-        threshold=threshold if (decided.accepted == accepted).all() else None,
-        source=FROM_FILE,
-        parts=parts if are_folds else None,
-        is_default=True,
+        decided, accepted=accepted, threshold=threshold if follows else None, is_default=True
     )
 
 

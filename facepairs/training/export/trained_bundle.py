@@ -15,7 +15,7 @@ from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import write_bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.evaluation.metrics.calibration import FittedCalibration, calibrate
+from facepairs.evaluation.metrics.calibration import FittedCalibration
 from facepairs.evaluation.pair_scores import add_impostors, score_pairs
 from facepairs.evaluation.serialize import to_plain
 from facepairs.images.crop_plan import CropPlan
@@ -94,12 +94,6 @@ def calibrate_on_pairs(
     def fit(bundle: Bundle) -> FittedCalibration:
         chosen = add_impostors(index, pairs) if bundle.kind == "embedding" else pairs
         scored = score_pairs(Verifier(bundle), index, chosen, progress)
-        return calibrate(
-            scored.pairs.genuine,
-            scored.score,
-            cluster=scored.cluster,
-            people=scored.people,
-            measured_on=f"{len(scored.names):,} people held out of training",
-        )
+        return scored.calibrate(f"{len(scored.names):,} people held out of training")
 
     return fit
