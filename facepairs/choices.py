@@ -35,7 +35,7 @@ Loss = Literal[
 Singletons = Literal["classes", "negatives", "left-out"]
 Devices = Literal["auto", "one", "all"]
 Encoding = Literal["jpeg", "raw"]
-ExportFormat = Literal["onnx", "litert", "saved_model"]
+ExportFormat = Literal["onnx", "onnx-int8", "litert", "litert-int8", "saved_model"]
 ImageSet = Literal["deepfunneled", "funneled", "original"]
 BenchRow = Literal[
     "pil",

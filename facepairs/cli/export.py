@@ -15,17 +15,20 @@ EXAMPLE = "Example: facepairs export run/bundle --out phone --format litert"
 def export(
     bundle: BundleArgument,
     out: Annotated[Path, Option(help="Folder to write; an earlier export is replaced.")],
-    format: Annotated[ExportFormat, Option(help="Format; litert is TensorFlow Lite.")] = "onnx",
+    format: Annotated[
+        ExportFormat, Option(help="litert is TensorFlow Lite; int8: 8-bit integers.")
+    ] = "onnx",
     tolerance: Annotated[
-        float, Option(help="Largest difference from the bundle's outputs.")
-    ] = 1e-4,
+        float | None,
+        Option(help="Largest difference from the bundle's outputs. [default: 0.0001, int8 0.1]"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write a bundle's network for other runtimes, checked against the bundle's own.
 
     Both networks get the same random crops and drawn faces; nothing is written if they differ.
     """
-    if format != "onnx":
+    if not format.startswith("onnx"):
         from facepairs.cli.shared.quiet import quiet_tensorflow
 
         quiet_tensorflow()

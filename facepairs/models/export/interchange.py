@@ -31,10 +31,17 @@ def run_saved_model(folder: Path, inputs: Arrays) -> np.ndarray:
     return np.asarray(loaded.signatures[SIGNATURE](**tensors)[OUTPUT])
 
 
-def export_litert(saved_model: Path) -> bytes:
-    """Return a SavedModel converted to LiteRT, with built-in operations only."""
+def export_litert(saved_model: Path, int8: bool = False) -> bytes:
+    """Return a SavedModel converted to LiteRT, with built-in operations only.
+
+    Args:
+        saved_model: Its folder.
+        int8: Store weights as 8-bit integers, and compute with them where LiteRT can.
+    """
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(saved_model))
+    converter.optimizations = [tf.lite.Optimize.DEFAULT] if int8 else []
     with quiet_exporters():
-        data: bytes = tf.lite.TFLiteConverter.from_saved_model(str(saved_model)).convert()
+        data: bytes = converter.convert()
     return data
 
 

@@ -1,7 +1,8 @@
 """`export`: write a bundle's network for other runtimes, checked against the bundle's own.
 
 OUT/network.onnx, embedder.toml   onnx: a copy, and the TOML file with which facepairs reads it
-OUT/network.tflite                litert
+                                  onnx-int8: with 8-bit integers
+OUT/network.tflite                litert, litert-int8
 OUT/saved_model.pb, variables/    saved_model
 OUT/README.md                     inputs, crop, score, threshold and probability, for people
 OUT/export.json                   the same for programs, and the difference of the two networks
@@ -9,12 +10,14 @@ OUT/export.json                   the same for programs, and the difference of t
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.bundle import NETWORK, Bundle
+from facepairs.bundles.operating_point import operating_point
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json
@@ -27,6 +30,7 @@ from facepairs.training.export.record import ExportRecord, Parity
 from facepairs.verification.scorer import OnnxSession
 
 TOLERANCE = 1e-4  # float32 rounding in another order gives about 1e-6
+INT8_TOLERANCE = 0.1  # 8-bit integers give up to .04 for the numbers of an embedding
 RECORD = "export.json"
 CROPS = 8  # half random, half drawn faces
 
@@ -35,15 +39,16 @@ RunNetwork = Callable[[Crops], npt.NDArray[np.float32]]
 
 
 def export(
-    path: Path | str | None, out: Path, format: str, tolerance: float = TOLERANCE
+    path: Path | str | None, out: Path, format: str, tolerance: float | None = None
 ) -> ExportRecord:
     """Write a bundle's network into a folder, whole or not at all.
 
     Args:
         path: The bundle; None for the default one.
         out: The folder; an earlier export is replaced.
-        format: `onnx`, `litert` or `saved_model`.
-        tolerance: Largest allowed difference from the outputs of the bundle's own network.
+        format: One of `choices.ExportFormat`.
+        tolerance: Largest allowed difference from the outputs of the bundle's own network; by
+            default 0.0001, for int8 0.1.
 
     Raises:
         BadBundle: The outputs differ by more than `tolerance`.
@@ -51,9 +56,12 @@ def export(
     """
     if format not in WRITERS:
         raise BadConfig(f"format is {format!r}; use one of {', '.join(WRITERS)}")
+    if tolerance is None:
+        tolerance = INT8_TOLERANCE if format.endswith("-int8") else TOLERANCE
     if not tolerance >= 0:
         raise BadConfig(f"tolerance is {tolerance}; use a number of at least 0")
     bundle = Bundle.open(path)
+    point = operating_point(bundle)
     check_output_folder(out, "an export", _is_export, error=BadConfig)
     with atomic_folder(out) as folder:
         file, output, run = WRITERS[format](bundle, folder)
@@ -75,6 +83,8 @@ def export(
             template=bundle.template,
             threshold=bundle.threshold,
             threshold_source=bundle.threshold_source,
+            verify_threshold=point.threshold or 0.0,
+            verify_errors=point.describe(),
             calibration=bundle.calibration,
             parity=Parity(CROPS, difference, tolerance),
         )
@@ -89,10 +99,20 @@ def _is_export(folder: Path) -> bool:
 
 def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     """Copy the ONNX file; return its name, its output's name and a function that runs it."""
-    (folder / NETWORK).write_bytes(bundle.read(bundle.network.file))
+    return _save_onnx(bundle, folder, bundle.read(bundle.network.file))
+
+
+def _write_onnx_int8(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
+    from facepairs.models.export.quantize import int8_onnx
+
+    return _save_onnx(bundle, folder, int8_onnx(bundle.read(bundle.network.file)))
+
+
+def _save_onnx(bundle: Bundle, folder: Path, network: bytes) -> tuple[str, str, RunNetwork]:
+    (folder / NETWORK).write_bytes(network)
     if bundle.kind == "embedding":
         (folder / "embedder.toml").write_text(embedder_toml(bundle), encoding="utf-8")
-    return NETWORK, bundle.network.output, _onnx_runner(bundle, (folder / NETWORK).read_bytes())
+    return NETWORK, bundle.network.output, _onnx_runner(bundle, network)
 
 
 def _write_saved_model(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
@@ -103,17 +123,23 @@ def _write_saved_model(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwo
     return ".", OUTPUT, lambda crops: run_saved_model(folder, crops)
 
 
-def _write_litert(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
+def _write_litert(bundle: Bundle, folder: Path, int8: bool = False) -> tuple[str, str, RunNetwork]:
     from facepairs.models.export.interchange import OUTPUT, export_litert, run_litert
 
     with tempfile.TemporaryDirectory() as saved_model:
         _write_saved_model(bundle, Path(saved_model))
-        data = export_litert(Path(saved_model))
+        data = export_litert(Path(saved_model), int8)
     (folder / "network.tflite").write_bytes(data)
     return "network.tflite", OUTPUT, lambda crops: run_litert(data, crops)
 
 
-WRITERS = {"onnx": _write_onnx, "litert": _write_litert, "saved_model": _write_saved_model}
+WRITERS: dict[str, Callable[[Bundle, Path], tuple[str, str, RunNetwork]]] = {
+    "onnx": _write_onnx,
+    "onnx-int8": _write_onnx_int8,
+    "litert": _write_litert,
+    "litert-int8": partial(_write_litert, int8=True),
+    "saved_model": _write_saved_model,
+}
 
 
 def _onnx_runner(bundle: Bundle, network: bytes) -> RunNetwork:

@@ -23,6 +23,7 @@ OUTPUTS = {
 
 def readme(record: ExportRecord) -> str:
     """Return the README of an export as Markdown."""
+    runtime = record.format.removesuffix("-int8")
     arguments = ", ".join(f'"{name}": {CROP_VARIABLES[name]}' for name in record.inputs)
     return _fill_in(
         "README.md",
@@ -30,7 +31,7 @@ def readme(record: ExportRecord) -> str:
         inputs=" and ".join(f"`{name}`" for name in record.inputs),
         frame=FRAMES[record.alignment],
         output=OUTPUTS[record.kind],
-        snippet=_fill_in(record.format, output=record.output, inputs=f"{{{arguments}}}"),
+        snippet=_fill_in(runtime, output=record.output, inputs=f"{{{arguments}}}"),
     )
 
 

@@ -27,7 +27,7 @@ class ExportRecord:
     """What an export wrote; the content of `export.json`.
 
     Attributes:
-        format: `onnx`, `litert` or `saved_model`.
+        format: One of `choices.ExportFormat`.
         file: The network's file in the folder, "." for the folder itself.
         inputs: Names of the inputs.
         output: Name of the output.
@@ -36,8 +36,10 @@ class ExportRecord:
         framing: The crop that the network expects.
         alignment: Of what it is cut out, see `bundles.manifest.Manifest`.
         template: Landmarks of the frame, as in the manifest.
-        threshold: The bundle's threshold.
+        threshold: The score at which the probability is one half, or the bundle's equal error.
         threshold_source: Where it comes from, in words.
+        verify_threshold: The score from which on `facepairs verify` accepts.
+        verify_errors: What was measured there, in words.
         calibration: From a score to a probability.
         parity: The difference from the bundle's own network.
     """
@@ -54,5 +56,7 @@ class ExportRecord:
     template: tuple[tuple[float, ...], ...] | None
     threshold: float
     threshold_source: str
+    verify_threshold: float
+    verify_errors: str
     calibration: BundleCalibration
     parity: Parity

@@ -1,0 +1,99 @@
+"""The page of examples/browser verifies two photos in the browser, as `verify` does."""
+
+import functools
+import http.server
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from chromium import open_chromium
+from command_line import in_process
+from drawn_scenes import drawn_faces, tight_crop
+
+from facepairs.faces import yunet
+from facepairs.verification.verifier import Verifier
+
+ROOT = Path(__file__).parents[1]
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A copy of the example with its packages, served on this machine; skips without npm."""
+    npm = shutil.which("npm")
+    if not npm:
+        pytest.skip("needs npm: install Node.js")
+    folder = tmp_path_factory.mktemp("site") / "browser"
+    left_out = shutil.ignore_patterns("node_modules", "model")
+    shutil.copytree(ROOT / "examples" / "browser", folder, ignore=left_out)
+    install = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts"]
+    subprocess.run(install, cwd=folder, check=True, capture_output=True)
+    handler = functools.partial(QuietHandler, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with open_chromium(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def compare(browser, *photos):
+    """Choose the photos in the page and return the words of its verdict and the score."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    def words(_):
+        text = browser.find_element("id", "verdict").text
+        return "" if text.startswith(("Loading", "Choose", "Comparing")) else text
+
+    WebDriverWait(browser, 120).until(lambda _: browser.find_element("id", "left").is_enabled())
+    for name, photo in zip(("left", "right"), photos, strict=True):
+        browser.find_element("id", name).send_keys(str(photo))
+    text = WebDriverWait(browser, 120).until(words)
+    score = browser.find_element("id", "verdict").get_attribute("data-score")
+    return text, float(score) if score else None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("format", "tolerance"), [("onnx", 0.02), ("onnx-int8", 0.03)])
+def test_the_browser_gives_the_scores_of_verify(site, browser, tmp_path, format, tolerance):
+    folder, url = site
+    out = folder / "model"
+    in_process("export", "default", "--out", out, "--format", format, check=0)
+    shutil.copy(Path(yunet.__file__).with_name(yunet.FILE), out)
+    photos = drawn_faces(tmp_path / "drawn", people=3)
+    verifier = Verifier.load()
+    for left, right in ((photos[0], photos[1]), (photos[0], photos[2]), (photos[3], photos[5])):
+        browser.get(url)
+        text, score = compare(browser, left, right)
+        own = verifier.verify(left, right)
+        assert score == pytest.approx(own.score, abs=tolerance), text
+        if abs(own.score - own.threshold) > tolerance:
+            assert text.startswith("same person" if own.same else "not confirmed")
+        assert own.point.describe() in text
+    script = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
+    assert all(name.startswith(url) for name in browser.execute_script(script))
+
+
+@pytest.mark.slow
+def test_the_page_says_what_is_wrong(site, browser, tmp_path):
+    folder, url = site
+    if not (folder / "model").exists():
+        browser.get(url)
+        assert "model/export.json is missing" in browser.find_element("id", "verdict").text
+    (face,) = drawn_faces(tmp_path / "drawn", people=1, images=1)
+    tight_crop(face).save(tmp_path / "tight.png")
+    (tmp_path / "text.jpg").write_text("no photo")
+    browser.get(url)
+    text, _ = compare(browser, face, tmp_path / "text.jpg")
+    assert text == "Error: text.jpg: not an image that this browser can read"
