@@ -15,7 +15,7 @@ from facepairs.evaluation.metrics.calibration import (
     cross_fitted_probability,
     fit_logistic,
 )
-from facepairs.evaluation.metrics.parts import halves
+from facepairs.evaluation.metrics.decisions import halves
 from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
 from facepairs.evaluation.metrics.reliability import expected_calibration_error, reliability_curve
 from facepairs.evaluation.metrics.summary import summarise

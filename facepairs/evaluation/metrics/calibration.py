@@ -22,8 +22,8 @@ from facepairs.evaluation.metrics.arrays import (
     PairPeople,
     check_two_classes,
 )
+from facepairs.evaluation.metrics.decisions import parts_of
 from facepairs.evaluation.metrics.error_table import errors_by_group, measure_errors
-from facepairs.evaluation.metrics.parts import parts_of
 from facepairs.evaluation.metrics.reliability import equal_weights, expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import thresholds_for
 from facepairs.evaluation.serialize import to_plain
