@@ -15,7 +15,7 @@ from keras import ops
 from facepairs.models.augment import RandomFace
 from facepairs.models.replicas import gather_rows, gather_sides
 from facepairs.models.step_random import StepRandom
-from facepairs.models.tower import with_mirror_image
+from facepairs.models.tower import with_mirror_image, with_mirror_images
 
 
 class Trainable(Protocol):
@@ -137,22 +137,30 @@ class PairNetwork(Network):
     inputs = ("left", "right")
     output = "score"
 
-    def _logits(self, images: Any, training: bool) -> Any:
-        left, right = ops.split(images, 2, axis=0)
-        return ops.reshape(self.head([left, right], training=training), (-1,))
-
     def scores(self, inputs: Any) -> Any:
-        return self._logits(self.preprocess(inputs), training=False)
+        return ops.reshape(self._score(*ops.split(self.preprocess(inputs), 2, axis=0)), (-1,))
 
     def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
         """Return the loss of a batch of images; the arguments are those of `Trainable.loss`."""
-        logits = self._logits(self.preprocess(inputs, random), training=True)
+        sides = ops.split(self.preprocess(inputs, random), 2, axis=0)
+        logits = ops.reshape(self.head(sides, training=True), (-1,))
         return self.objective(gather_rows(logits, random.shard), genuine)
 
     def inference_model(self) -> keras.Model:
         sides = self._image_inputs()
-        score = self.head([self._prepared(side) for side in sides])
+        score = self._score(*(self._prepared(side) for side in sides))
         return keras.Model(sides, score, name=self.name)
+
+    def _score(self, left: Any, right: Any) -> Any:
+        """Score prepared images, not for training: [B, …] twice → float32[B, 1]."""
+        return self.head([left, right], training=False)
+
+
+class MirroredPairNetwork(PairNetwork):
+    """A `PairNetwork` whose scores are means over the mirror images of either side."""
+
+    def _score(self, left: Any, right: Any) -> Any:
+        return with_mirror_images(self.head, left, right)
 
 
 class EmbeddingNetwork(Network):

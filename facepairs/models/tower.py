@@ -31,3 +31,12 @@ def with_mirror_image(tower: keras.Model, image: Any) -> Any:
     both = tower(ops.concatenate([image, ops.flip(image, axis=2)], axis=0))
     both = ops.reshape(both, (2, -1, both.shape[-1]))
     return ops.normalize(both[0] + both[1], axis=-1, order=2)
+
+
+def with_mirror_images(head: keras.Model, left: Any, right: Any) -> Any:
+    """Return the mean score of the pairs with neither, both and either image mirrored: [N, 1]."""
+    mirrored_left, mirrored_right = ops.flip(left, axis=2), ops.flip(right, axis=2)
+    lefts = ops.concatenate([left, mirrored_left, left, mirrored_left], axis=0)
+    rights = ops.concatenate([right, mirrored_right, mirrored_right, right], axis=0)
+    scores = ops.reshape(head([lefts, rights], training=False), (2, 2, -1, 1))
+    return ops.mean(ops.mean(scores, axis=1), axis=0)  # in two steps: exactly symmetric

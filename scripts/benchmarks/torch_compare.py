@@ -51,11 +51,19 @@ def torch_step(px: int, batch: int, channels_last: bool) -> Callable[[], object]
     import torch
     from torch import nn
 
-    from facepairs.models.difference import DENSE, FILTERS
+    from facepairs.models.difference import DENSE, FILTERS, LEAST_VARIANCE, window_px
+
+    window = window_px(px)
+    window_mean = nn.AvgPool2d(window, 1, window // 2, count_include_pad=False)
+
+    def local_contrast(images: torch.Tensor) -> torch.Tensor:
+        deviation = images - window_mean(images)
+        return deviation / (window_mean(deviation.square()) + LEAST_VARIANCE).sqrt()
 
     layers: list[nn.Module] = []
     for before, filters in zip((3, *FILTERS), FILTERS, strict=False):
-        layers += [nn.Conv2d(before, filters, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+        convolution = nn.Conv2d(before, filters, 3, padding=1, bias=False)
+        layers += [convolution, nn.BatchNorm2d(filters), nn.ReLU(), nn.MaxPool2d(2)]
     flat = FILTERS[-1] * (px >> len(FILTERS)) ** 2
     layers += [nn.Flatten(), nn.Linear(flat, DENSE), nn.ReLU(), nn.Linear(DENSE, 1)]
     network = nn.Sequential(*layers)
@@ -69,7 +77,8 @@ def torch_step(px: int, batch: int, channels_last: bool) -> Callable[[], object]
 
     def step() -> float:
         adam.zero_grad()
-        loss = loss_of(network((left - right).abs())[:, 0], genuine)
+        difference = (local_contrast(left) - local_contrast(right)).abs()
+        loss = loss_of(network(difference)[:, 0], genuine)
         loss.backward()
         adam.step()
         return loss.item()

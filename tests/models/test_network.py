@@ -40,6 +40,16 @@ def test_the_difference_network_has_the_articles_layers():
     ]
 
 
+def test_the_difference_network_ignores_mirroring_and_light():
+    network = build_network("difference", 112, 64, augment=0.0)
+    left, right = images(4, 112, 1) // 2, images(4, 112, 2) // 2
+    scores = np.asarray(network.scores(np.concatenate([left, right])))
+    mirrored = np.asarray(network.scores(np.concatenate([left, right[:, :, ::-1]])))
+    assert mirrored == pytest.approx(scores, abs=1e-5)
+    brighter = np.asarray(network.scores(np.concatenate([left + 90, right])))
+    assert brighter == pytest.approx(scores, abs=0.01 * float(np.ptp(scores)) + 1e-4)
+
+
 def test_pixel_scores_are_minus_the_rms_difference():
     network = build_network("pixels", 64, 64, augment=0.0)
     a, b = images(1, 64, 1), images(1, 64, 2)

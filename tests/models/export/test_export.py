@@ -65,7 +65,7 @@ def test_rounded_networks_are_smaller_with_the_same_outputs(name):
     assert len(halves) >= 1
     saved = sum(int(np.prod(tensor.dims)) for tensor in halves) * 2
     assert len(data) < len(plain) - 0.99 * saved
-    assert len(data) < 0.7 * len(plain)
+    assert len(data) < 0.85 * len(plain)  # weights joined with batch normalisation stay whole
     inputs = {name: images(5, 112, seed) for seed, name in enumerate(network.inputs)}
     (got,) = onnxruntime.InferenceSession(data).run([network.output], inputs)
     expected = np.asarray(model(list(inputs.values()) if len(inputs) > 1 else inputs["image"]))
