@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from facepairs.choices import Align
 from facepairs.data.index import FaceIndex, ReadFile
+from facepairs.doctor.alike import alike_findings, mean_faces, tells_apart
 from facepairs.doctor.files import PhotoSurvey
 from facepairs.doctor.findings import SEVERITIES, DatasetReport, Finding, make_finding
 from facepairs.doctor.labels import find_mislabelled
@@ -15,6 +16,7 @@ from facepairs.errors import BadBundle
 from facepairs.faces.inspection import photo_records
 from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import ProgressFactory, ignore_phases
+from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 
@@ -30,7 +32,7 @@ def check_dataset(
     Args:
         root: A folder `Person_Name/photo.jpg`.
         align: With `none`, photos are taken as they are: no face is looked for or compared.
-        labels: Compare the faces of each folder by the default model.
+        labels: Compare faces by the default model.
         progress: Called with the name of each phase; counts photos.
         ordered_map: Runs the work.
 
@@ -63,9 +65,8 @@ def check_index(
         photos.add(image, record, aligned)
     findings = list(photos.findings(sizes=not aligned))
     if aligned and labels:
-        usable = np.ones(len(index), np.bool_)
-        usable[photos.bad_images] = False
-        findings += _label_findings(index, usable, progress, ordered_map, read_file)
+        usable = np.setdiff1d(np.arange(len(index)), photos.bad_images)
+        findings += _face_findings(index, usable, progress, ordered_map, read_file)
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
     return DatasetReport(
         str(index.root),
@@ -77,23 +78,40 @@ def check_index(
     )
 
 
-def _label_findings(
+def _face_findings(
     index: FaceIndex,
-    usable: npt.NDArray[np.bool_],
+    usable: npt.NDArray[np.int64],
     progress: ProgressFactory,
     ordered_map: OrderedMap,
     read_file: ReadFile | None,
 ) -> Iterator[Finding]:
-    """Yield a finding for each photo that is probably in the wrong folder."""
+    """Yield what the default model finds: wrong folders, copies, one person in several folders."""
     try:
         verifier = Verifier.load(threads=1)
     except BadBundle:
         yield make_finding("labels_unchecked", [], reason="there is no default model")
         return
-    if not verifier.bundle.aligned or verifier.bundle.calibration is None:
+    model = verifier.bundle
+    if model.kind != "embedding" or not model.aligned or model.calibration is None:
         reason = "the default model does not align faces"
         yield make_finding("labels_unchecked", [], reason=reason)
         return
-    display = progress("comparing faces")
-    for image in find_mislabelled(verifier, index, usable, display, ordered_map, read_file):
+    rows = embed_files(
+        verifier,
+        list(index.names()) if read_file else index.paths,
+        usable,
+        progress=progress("comparing faces"),
+        ordered_map=ordered_map,
+        errors={},  # of photos that have changed since they were inspected
+        read_file=read_file,
+    )
+    embeddings = np.full((len(index), rows.shape[1]), np.nan, np.float32)
+    embeddings[usable] = rows
+    means = mean_faces(index, embeddings)
+    if not tells_apart(means):
+        reason = "most of these people look alike to the included model, as drawings do"
+        yield make_finding("labels_unchecked", [], reason=reason)
+        return
+    for image in find_mislabelled(index, embeddings, model.calibration):
         yield make_finding("mislabelled", [index.name(int(image))])
+    yield from alike_findings(index, embeddings, means)

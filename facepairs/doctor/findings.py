@@ -23,10 +23,15 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "nothing; keep one.",
     ),
     "empty_person": ("warning", "{paths} has no photo that can be used; add some or remove it."),
-    "labels_unchecked": ("note", "Faces are not compared within their folders: {reason}."),
+    "labels_unchecked": ("note", "Faces are not compared: {reason}."),
     "mislabelled": (
         "warning",
         "{paths} probably shows another person than the other photos in its folder; look at it.",
+    ),
+    "near_duplicate": (
+        "warning",
+        "{count} photos of {people} look like copies of one photo, saved anew or cropped: a "
+        "genuine pair of them teaches and proves little; look at them and keep one: {paths}.",
     ),
     "nested_folder": (
         "warning",
@@ -48,6 +53,11 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "error",
         "The same photo has several names ({people}): pairs of its copies would count as "
         "impostors; keep it under the right name only.",
+    ),
+    "same_person": (
+        "warning",
+        "{people} look like one person: compare {paths}, and put the photos into one folder if "
+        "they are.",
     ),
     "several_faces": (
         "note",

@@ -7,13 +7,12 @@ unlike them although they are alike among themselves.
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.index import FaceIndex, ReadFile
-from facepairs.support.parallel import OrderedMap
-from facepairs.support.progress import ProgressCallback
-from facepairs.verification.pairs.score_files import score_files
-from facepairs.verification.verifier import Verifier
+from facepairs.bundles.calibration import BundleCalibration
+from facepairs.data.index import FaceIndex
+from facepairs.verification.scorer import ScoreArray, pair_scores
 
 MIN_PHOTOS = 3  # of two that differ, neither is the wrong one
+CHUNK_PAIRS = 4096  # scored at once
 MAX_OTHERS = 20  # photos of its folder that a photo is compared with
 
 # Chosen on the 90 folders of View 1 training people (LFW) whom a model trained on the others had
@@ -27,43 +26,25 @@ Floats = npt.NDArray[np.float64]
 
 
 def find_mislabelled(
-    verifier: Verifier,
-    index: FaceIndex,
-    usable: npt.NDArray[np.bool_],
-    progress: ProgressCallback,
-    ordered_map: OrderedMap,
-    read_file: ReadFile | None = None,
+    index: FaceIndex, embeddings: ScoreArray, calibration: BundleCalibration
 ) -> Indices:
     """Return the photos that probably show another person than the rest of their folder.
 
     Args:
-        verifier: Compares the photos; needs a calibration.
         index: The photos.
-        usable: bool[N], which photos to compare.
-        progress: Counts the work.
-        ordered_map: Runs the work.
-        read_file: Reads a photo by its name; by default from the file below the index's root.
+        embeddings: float32[N, D], rows of length 1, or of NaN for photos that cannot be used.
+        calibration: Turns scores of the embeddings into probabilities.
 
     Returns:
         Numbers of photos, rising.
     """
-    calibration = verifier.bundle.calibration
-    assert calibration is not None
-    left, right = pairs_within_folders(index, usable)
-    score = score_files(
-        verifier,
-        list(index.names()) if read_file else index.paths,
-        left,
-        right,
-        progress=progress,
-        ordered_map=ordered_map,
-        errors={},  # of photos that have changed since they were inspected
-        read_file=read_file,
-    )
-    scored = ~np.isnan(score)
-    log_odds = calibration.scale * score[scored].astype(np.float64) + calibration.offset
-    value = _standing_out(index, left[scored], right[scored], log_odds)
-    return np.flatnonzero(value > STANDS_OUT)
+    left, right = pairs_within_folders(index, np.isfinite(embeddings).all(axis=1))
+    score = np.zeros(len(left))
+    for start in range(0, len(left), CHUNK_PAIRS):
+        part = slice(start, start + CHUNK_PAIRS)
+        score[part] = pair_scores(embeddings[left[part]], embeddings[right[part]])
+    log_odds = calibration.scale * score + calibration.offset
+    return np.flatnonzero(_standing_out(index, left, right, log_odds) > STANDS_OUT)
 
 
 def pairs_within_folders(

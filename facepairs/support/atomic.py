@@ -88,9 +88,7 @@ def atomic_folder(target: Path) -> Iterator[Path]:
             temporary.mkdir()
             yield temporary
             for path in sorted(temporary.rglob("*")):
-                if (
-                    path.is_file() and path.stat().st_nlink == 1
-                ):  # a hard link's content is on disk already
+                if path.is_file() and path.stat().st_nlink == 1:  # a linked file is on disk already
                     sync_file(path)
             sync_folder(temporary)
             if target.exists():

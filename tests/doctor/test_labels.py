@@ -13,8 +13,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
 from facepairs.doctor.check import check_dataset
 from facepairs.doctor.labels import find_mislabelled, pairs_within_folders
-from facepairs.support.parallel import thread_map
-from facepairs.support.progress import ignore_progress
+from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 
@@ -42,30 +41,21 @@ def index(tmp_path: Path) -> FaceIndex:
     return FaceIndex.scan(root)
 
 
-def names(index: FaceIndex, found: np.ndarray) -> list[str]:
+def mislabelled(verifier: Verifier, index: FaceIndex) -> list[str]:
+    rows = embed_files(verifier, index.paths, np.arange(len(index)), errors={})
+    assert verifier.bundle.calibration is not None
+    found = find_mislabelled(index, rows, verifier.bundle.calibration)
     return [index.name(int(image)) for image in found]
 
 
-@pytest.mark.parametrize("remote", [False, True])
-def test_a_photo_of_somebody_else_is_found(
-    verifier: Verifier, index: FaceIndex, remote: bool
-) -> None:
-    read_file = (lambda name: (index.root / name).read_bytes()) if remote else None
-    everyone = np.ones(len(index), bool)
-    found = find_mislabelled(verifier, index, everyone, ignore_progress, thread_map, read_file)
-    assert names(index, found) == ["Five/01.png", "Forty/01.png"]
+def test_a_photo_of_somebody_else_is_found(verifier: Verifier, index: FaceIndex) -> None:
+    assert mislabelled(verifier, index) == ["Five/01.png", "Forty/01.png"]
 
 
 def test_photos_that_cannot_be_used_are_not_compared(verifier: Verifier, index: FaceIndex) -> None:
-    usable = np.ones(len(index), bool)
     for name in ("Five/01.png", "Forty/02.png"):
-        place = index.find(name)
-        assert place is not None
-        usable[place] = False
-    (index.root / "Forty/02.png").write_bytes(b"")
-    (index.root / "Forty/03.png").write_bytes(b"")  # damaged since it was inspected
-    found = find_mislabelled(verifier, index, usable, ignore_progress, thread_map)
-    assert names(index, found) == ["Forty/01.png"]
+        (index.root / name).write_bytes(b"")
+    assert mislabelled(verifier, index) == ["Forty/01.png"]
 
 
 def test_small_folders_are_compared_whole_and_large_ones_in_part() -> None:

@@ -69,7 +69,9 @@ def embed_files(
     images: Indices,
     *,
     progress: ProgressCallback = ignore_progress,
+    ordered_map: OrderedMap = thread_map,
     errors: dict[int, str] | None = None,
+    read_file: ReadFile | None = None,
 ) -> ScoreArray:
     """Embed image files.
 
@@ -78,7 +80,9 @@ def embed_files(
         paths: Image files.
         images: integer[M], distinct positions in `paths`.
         progress: Counts images.
+        ordered_map: Where the work is done.
         errors: Is filled with what is wrong with images, by position; their rows are NaN.
+        read_file: Reads an image by its path; by default from the file.
 
     Returns:
         float32[M, D] in the order of `images`.
@@ -88,7 +92,7 @@ def embed_files(
         BadData: `images` are no positions in `paths`.
     """
     images = _checked_positions(images, len(paths))
-    scorer = _scorer_in_memory(verifier, paths, images, len(images), thread_map, errors, None)
+    scorer = _scorer_in_memory(verifier, paths, images, len(images), ordered_map, errors, read_file)
     scorer.compute([], progress)
     done = scorer.results.done
     if not done.any():
