@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.errors import BadConfig
 from facepairs.evaluation.by_group import person_name
-from facepairs.evaluation.identification import IdentificationFigures, measure_identification
+from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import (
     EvaluationSummary,
     Measurement,
@@ -196,56 +196,58 @@ def evaluate(
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection, left_out = None, ""
     warnings: list[str] = []
-    known: dict[ScoreSource, int | None] = {}
-    scored: dict[ScoreSource, ScoredPairs] = {}
-    identified: dict[ScoreSource, IdentificationFigures] = {}
+    measured: dict[ScoreSource, Measurement] = {}
     if models and folder is not None:
         verifiers = list(models.values())
         selection = choose_pairs(verifiers, folder, protocol, _path(lists), _path(pairs))
+        known: dict[ScoreSource, int | None] = {}
         for source, model in models.items():  # refuses pairs of known people before it reads photos
             known[source], lines = known_in_selection(model, source.path, selection)
             warnings += lines
         index = selection.index
         selection, scored, left_out = _score_photos(models, selection, skip_bad, progress)
-        if identification:
-            identified = measure_identification(models, index, skip_bad, progress)
-    measurements: list[Measurement] = []
-    several = len(score_sources) > 1
-    for source in score_sources:
-        if selection is not None and source in models:
+        identified = (
+            measure_identification(models, index, skip_bad, progress) if identification else {}
+        )
+        for source, model in models.items():
             one = measure_model(
-                source, models[source], selection, scored[source], known[source], people_groups
+                source, model, selection, scored[source], known[source], people_groups
             )
             summary = replace(one.summary, identification=identified.get(source))
-            one = replace(one, summary=summary)
-            one = replace(one, facts=model_facts(models[source]) if several else None)
+            facts = model_facts(model) if len(score_sources) > 1 else None
+            measured[source] = replace(one, summary=summary, facts=facts)
             if scores_out is not None:
                 write_scores(Path(scores_out), one.scores, one.provenance)
-        elif source.kind == "view2":
-            one = measure_view2(source, people_groups)
-        else:
-            one = measure_scores(source, threshold, people_groups)
-        if measurements:
-            first = measurements[0]
-            names = (first.source, one.source)
-            one = one.take(match_pairs(first.scores, one.scores, names))
-        measurements.append(one)
+    for source in score_sources:
+        if source.kind == "view2":
+            measured[source] = measure_view2(source, people_groups)
+        elif source.kind == "scores":
+            measured[source] = measure_scores(source, threshold, people_groups)
+    first, *others = (measured[source] for source in score_sources)
+    measurements = (first, *(_in_order_of(first, one) for one in others))
     if people_groups is not None:
-        warnings.append(_describe_unknown(people_groups, selection, measurements[0]))
-    comparison = None
-    if len(measurements) > 1:
-        first = measurements[0]
-        comparison = compare(
-            [one.name for one in measurements],
-            first.scores.genuine,
-            [one.scores.score for one in measurements],
-            [one.accepted for one in measurements],
-            FARS,
-            first.scores.people,
-            progress=progress("comparing"),
-        )
+        warnings.append(_describe_unknown(people_groups, selection, first))
+    comparison = _compare(measurements, progress) if others else None
     return Evaluation(
-        tuple(measurements), comparison, folder, selection, left_out, tuple(filter(None, warnings))
+        measurements, comparison, folder, selection, left_out, tuple(filter(None, warnings))
+    )
+
+
+def _in_order_of(first: Measurement, one: Measurement) -> Measurement:
+    """Return a measurement with its pairs in the order of another one."""
+    return one.take(match_pairs(first.scores, one.scores, (first.source, one.source)))
+
+
+def _compare(measurements: Sequence[Measurement], progress: ProgressFactory) -> Comparison:
+    first = measurements[0]
+    return compare(
+        [one.name for one in measurements],
+        first.scores.genuine,
+        [one.scores.score for one in measurements],
+        [one.accepted for one in measurements],
+        FARS,
+        first.scores.people,
+        progress=progress("comparing"),
     )
 
 
