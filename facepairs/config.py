@@ -4,15 +4,14 @@ It is loaded from TOML, checked as a whole, and written as TOML into the run fol
 `--resume` reads it.
 """
 
-import contextlib
 import dataclasses
 import re
 import textwrap
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -42,16 +41,33 @@ SMALL: dict[str, Any] = {
     "pairs_per_epoch": 12_800,
     "learning_rate": 1e-3,
 }
-# Settings in which a model differs from TrainConfig's defaults.
-RECIPES: dict[str, dict[str, Any]] = {
+# Settings that a model decides where they are not given.
+SIAMESE: dict[str, Any] = {
+    "batch_size": 256,
+    "pairs_per_epoch": 6_656,
+    "several_share": 0.75,
+    "image_size": 128,
+    "members": ("face", "eyes", "lines"),
+    "cohort": 256,
+    "crop_px": 128,
+    "learning_rate": 2e-3,
+    "validation_share": 0.04,
+}
+RECIPES: dict[str, dict[str, Any]] = {  # in which other models differ
     "siamese-small": {"members": ("face",), "cohort": 0},
     "siamese-conv": {**SMALL, "batch_size": 128, "learning_rate": 2e-3, "several_share": "natural"},
-    "difference": {**SMALL, "batch_size": 64},
+    "difference": {
+        **SMALL,
+        "crop_px": 128,
+        "batch_size": 128,
+        "pairs_per_epoch": 25_600,
+        "learning_rate": 2e-3,
+    },
     # Without epochs there is no best one to choose.
     "pixels": {**SMALL, "batch_size": 64, "validation_share": 0.0},
     "eigenfaces": {**SMALL, "batch_size": 64, "validation_share": 0.0},
 }
-# Defaults with `init`: the weights are trained already, and few people should change them little.
+# The same with `init`: the weights are trained already, and few people should change them little.
 FINE_TUNING: dict[str, Any] = {"learning_rate": 1e-4, "epochs": 2, "pairs_per_epoch": 3_200}
 
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -65,6 +81,7 @@ Members = Annotated[
 ]
 Epochs = Annotated[int, Meta(ge=1, le=MAX_EPOCHS)]
 Minutes = Annotated[float, Meta(ge=0.01, le=100_000)]
+BY_MODEL: Any = None  # the default of a setting that the model decides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +96,7 @@ class TrainConfig:
         model: `siamese` (local descriptors, Fisher vectors and a trained projection, several times
             in one network), `siamese-small` (once: smaller and faster, not as accurate),
             `siamese-conv` (a convolutional network trained from pixels), `difference` (the
-            article's network), or the baselines `pixels` and `eigenfaces`.
+            tutorials' network), or the baselines `pixels` and `eigenfaces`.
         protocol: `heldout` splits the people; `view1` uses LFW's lists of View 1.
         lists: Folder of the official LFW lists, for protocol `view1`.
         init: Bundle whose weights training starts from, or `default` for the shipped one.
@@ -138,45 +155,40 @@ class TrainConfig:
     epochs: Epochs | None = None
     minutes: Minutes | None = None
     patience: Epochs | None = None
-    batch_size: Annotated[int, Meta(ge=2, le=4096)] = 256
-    pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] = 6_656
+    batch_size: Annotated[int, Meta(ge=2, le=4096)] = BY_MODEL
+    pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] = BY_MODEL
     genuine_share: Share = 0.5
-    several_share: Annotated[float, Meta(gt=0, le=1)] | Literal["natural"] = 0.75
+    several_share: Annotated[float, Meta(gt=0, le=1)] | Literal["natural"] = BY_MODEL
     sampler: Sampler = "auto"
     loss: Loss = "in-batch"
     temperature: Annotated[float, Meta(ge=1e-3, le=10)] = 0.1
     margin: Annotated[float, Meta(ge=0, le=2)] | None = None
     singletons: Singletons = "classes"
-    image_size: Annotated[int, Meta(ge=64, le=224)] = 128
-    members: Members = ("face", "eyes", "lines")
-    cohort: Annotated[int, Meta(ge=0, le=4096)] = 256
+    image_size: Annotated[int, Meta(ge=64, le=224)] = BY_MODEL
+    members: Members = BY_MODEL
+    cohort: Annotated[int, Meta(ge=0, le=4096)] = BY_MODEL
     align: Align = "landmarks"
     frame_px: Annotated[int, Meta(ge=16, le=4096)] = 250
-    crop_px: Annotated[int, Meta(ge=16, le=1024)] = 128
+    crop_px: Annotated[int, Meta(ge=16, le=1024)] = BY_MODEL
     augment: Annotated[float, Meta(ge=0, le=2)] = 1.0
     erase: Share = 0.0
-    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = 2e-3
+    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = BY_MODEL
     store: Store = "auto"
     cache: str = ""
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     calibration_share: Annotated[float, Meta(ge=0.01, le=0.9)] = 0.15
     test_share: Annotated[float, Meta(ge=0, le=0.9)] = 0.15
-    validation_share: Annotated[float, Meta(ge=0, le=0.5)] = 0.04
+    validation_share: Annotated[float, Meta(ge=0, le=0.5)] = BY_MODEL
     calibration_pairs: Annotated[int, Meta(ge=40, le=10**7)] = 4_000
     deterministic: bool = False
     checkpoint_minutes: Annotated[float, Meta(ge=0, le=100_000)] = 5.0
     skip_bad: bool = False
 
-    def __new__(cls, **given: Any) -> Self:
-        """Remember which settings are given: the recipe of the model decides the others."""
-        config = super().__new__(cls)
-        vars(config)["given"] = given
-        return config
-
     def __post_init__(self) -> None:
-        given = vars(self).pop("given", None)
-        if given is not None:  # `from_table` follows the recipe by itself
-            vars(self).update({k: v for k, v in _recipe(given).items() if k not in given})
+        recipe = {**SIAMESE, **RECIPES.get(self.model, {}), **(FINE_TUNING if self.init else {})}
+        for name, value in recipe.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
         check_fields(self)
         self._check_range("pairs_per_epoch", self.batch_size, 10**9)
         self._check_range("crop_px", 16, min(self.frame_px, 1024))
@@ -223,9 +235,8 @@ class TrainConfig:
             )
 
     def _changed(self, name: str) -> bool:
-        """Return whether a setting differs from the model's recipe and the default."""
-        default = RECIPES.get(self.model, {}).get(name, getattr(TrainConfig, name))
-        return bool(getattr(self, name) != default)
+        """Return whether a setting differs from its default."""
+        return bool(getattr(self, name) != getattr(TrainConfig, name))
 
     @property
     def loss_settings(self) -> dict[str, Any]:
@@ -324,37 +335,7 @@ def from_table(table: Mapping[str, Any], source: str = "") -> TrainConfig:
     Raises:
         BadConfig: Names the source, the field, its value and what is allowed.
     """
-    return validate({**_recipe(table), **table}, TrainConfig, source)
-
-
-def _recipe(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that the model and `init` of a table bring."""
-    recipe = RECIPES.get(str(table.get("model", TrainConfig.model)), {})
-    return {**recipe, **(FINE_TUNING if table.get("init") else {})}
-
-
-@contextlib.contextmanager
-def name_options(
-    options: Mapping[str, Any], source: str = "", spelling: Mapping[str, str] | None = None
-) -> Iterator[None]:
-    """Have a BadConfig of this block name options as they were typed, not as fields.
-
-    Args:
-        options: The options' values, by field.
-        source: The file of the other settings, which a message about an option leaves out.
-        spelling: Options that are spelled otherwise than their field.
-    """
-    try:
-        yield
-    except BadConfig as error:
-        message = str(error)
-        for name, value in options.items():
-            option = (spelling or {}).get(name, f"--{name.replace('_', '-')}")
-            field = rf"(?<![-\w]){name}(?= is | {re.escape(str(value))}(?!\w))"
-            message = re.sub(field, option, message)
-        if source and message.startswith(f"{source}: --"):
-            message = message.removeprefix(f"{source}: ")
-        raise BadConfig(message) from None
+    return validate(table, TrainConfig, source)
 
 
 def load_config(path: Path) -> TrainConfig:

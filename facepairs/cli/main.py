@@ -7,6 +7,7 @@ interrupted; 138 another worker of a distributed training was lost.
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -32,7 +33,7 @@ from facepairs.cli.shared.output import (
     print_error,
 )
 from facepairs.cli.shared.quiet import QUIET, VERBOSE, silence_libraries
-from facepairs.errors import FacepairsError, TooSmallFace
+from facepairs.errors import BadConfig, FacepairsError, TooSmallFace
 from facepairs.support.extras import require_extras
 from facepairs.support.places import refuse_url
 
@@ -109,8 +110,19 @@ def _checked(
             return callback(**values)
         except KeyboardInterrupt:  # typer would end without a line
             raise typer.Abort from None
+        except BadConfig as error:
+            raise BadConfig(_as_typed(str(error), values)) from None
 
     return checked
+
+
+def _as_typed(message: str, values: dict[str, Any]) -> str:
+    """Begin a message about a setting with the option that gave it, where one did."""
+    setting = re.match(r"(?:\S+\.toml: )?(\w+)(?= )", message)
+    value = values.get(setting[1]) if setting else None
+    if setting is None or value is None or value is False:
+        return message
+    return f"--{setting[1].replace('_', '-')}{message[setting.end() :]}"
 
 
 def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:

@@ -40,8 +40,10 @@ def settings() -> str:
     kinds = get_type_hints(TrainConfig, include_extras=True)
     meanings = field_meanings()
     rows = ["| setting | default | allowed | meaning |", "| --- | --- | --- | --- |"]
+    defaults = TrainConfig()
     for field in dataclasses.fields(TrainConfig):
-        default = "" if field.default in (None, "") else f"`{json.dumps(field.default)}`"
+        value = getattr(defaults, field.name)
+        default = "" if value in (None, "") else f"`{json.dumps(value)}`"
         # The words of the message that refuses a value.
         allowed = find_problem(object(), kinds[field.name], "").partition("; use ")[2]
         rows.append(f"| `{field.name}` | {default} | {allowed} | {meanings[field.name]} |")

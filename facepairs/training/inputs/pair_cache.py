@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from facepairs.config import FISHER, TrainConfig, load_config, name_options
+from facepairs.config import FISHER, TrainConfig, load_config
 from facepairs.data.index import FaceIndex, ReadFile
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData
@@ -99,8 +99,7 @@ def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConf
         BadConfig: A setting cannot be used, or the model does not train from a cache.
     """
     base = load_config(config_file) if config_file else TrainConfig(model="difference")
-    with name_options(options, str(config_file or "")):
-        config = base.replace(**options)
+    config = base.replace(**options)
     if config.model in FISHER:
         raise BadConfig(
             f"{config.model} does not train from a cache of pairs; "

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from facepairs.config import TrainConfig, from_table, name_options, read_table
+from facepairs.config import TrainConfig, from_table, read_table
 from facepairs.data.index import READABLE
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file, is_temporary
@@ -50,8 +50,7 @@ def resolve_config(
     source = str(file) if file else ""
     if not resume:
         table = {**(read_table(file) if file else {}), **options}
-        with name_options(options, source):
-            return from_table(settings_from_bundle(table) if table.get("init") else table, source)
+        return from_table(settings_from_bundle(table) if table.get("init") else table, source)
     fixed = sorted(set(options) - CHANGEABLE) + (["config"] if file else [])
     if fixed:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
@@ -59,8 +58,7 @@ def resolve_config(
     config = config_to_resume(out)
     if "epochs" in options:  # a number of epochs replaces a limit of time
         options = {"minutes": None, **options}
-    with name_options(options):
-        return config.replace(**options)
+    return config.replace(**options)
 
 
 def settings_of_run(config: TrainConfig | None, out: Path, resume: bool) -> TrainConfig:

@@ -23,7 +23,6 @@ from facepairs.config import (
     EMBEDDINGS,
     TrainConfig,
     from_table,
-    name_options,
     read_table,
 )
 from facepairs.errors import BadConfig, BadRun
@@ -45,7 +44,6 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 # Trained by gradient descent, so a number of minutes applies.
 TRAINED = (*EMBEDDINGS, "difference", "difference-article")
-SPELLING = {"minutes": "--minutes-per-fold"}
 # Settings that the method or the protocol decides.
 FIXED = ("model", "sampler", "init", "protocol", "lists", "cache", "seed", "skip_bad", "test_share")
 MARKS = ("result.json", *METHODS)  # names that make a folder the run of a cross-validation
@@ -125,12 +123,10 @@ def make_plan(
         where = f"{source} [{name}]" if name in tables else source
         configs[name] = _config(name, tables.get(name, {}), settings.seed, where)
         if minutes_per_fold is not None and name in TRAINED:
-            with name_options({"minutes": minutes_per_fold}, spelling=SPELLING):
-                configs[name] = configs[name].replace(minutes=minutes_per_fold)
+            configs[name] = configs[name].replace(minutes=minutes_per_fold)
         if align is not None:
             configs[name] = configs[name].replace(align=align)
-    with name_options({} if folds is None else {"folds": folds}):
-        chosen = () if settings.folds is None else parse_folds(str(settings.folds))
+    chosen = () if settings.folds is None else parse_folds(str(settings.folds))
     return Plan({name: configs[name] for name in settings.methods}, chosen)
 
 
@@ -175,7 +171,7 @@ def keep_settings(
             handle.write(msgspec.toml.encode(settings))
         return
     check_data(folder, digests)
-    old = dataclasses.asdict(from_table(_read_settings(path).train, str(path)))
+    old = dataclasses.asdict(_read_config(path))
     changed = [
         f"{key} was {_shown(old[key])} and is {_shown(value)}"
         for key, value in dataclasses.asdict(config).items()
@@ -196,14 +192,10 @@ def category_of(folder: Path) -> str:
     """Return LFW's category of a method, by the alignment in its `config.toml`.
 
     Raises:
-        BadRun: The file cannot be used.
+        BadRun: The file cannot be read.
+        BadConfig: A setting in it cannot be used.
     """
-    path = folder / CONFIG
-    align = _read_settings(path).train.get("align")
-    for known, name in ALIGNMENTS.items():
-        if align == known:
-            return CATEGORIES[name]
-    raise BadRun(f"{path}: align is {align!r}; this facepairs knows {' and '.join(ALIGNMENTS)}")
+    return CATEGORIES[ALIGNMENTS[_read_config(folder / CONFIG).align]]
 
 
 def check_data(folder: Path, digests: Mapping[str, str]) -> None:
@@ -221,6 +213,10 @@ def check_data(folder: Path, digests: Mapping[str, str]) -> None:
             f"{path}: {' and '.join(changed)} have changed since these folds were made; choose "
             "another --out"
         )
+
+
+def _read_config(path: Path) -> TrainConfig:
+    return from_table(_read_settings(path).train, str(path))
 
 
 def _read_settings(path: Path) -> MethodSettings:

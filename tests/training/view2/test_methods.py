@@ -153,7 +153,7 @@ def test_an_unknown_alignment_has_no_category(tmp_path):
     keep_settings(tmp_path, "difference", TrainConfig(test_share=0.0), DIGESTS)
     assert category_of(tmp_path) == "label-free outside data"
     path = tmp_path / "config.toml"
-    for value in ('"eyes"', "[1]"):
-        path.write_text(path.read_text().replace('"landmarks"', value).replace('"eyes"', value))
-        with pytest.raises(BadRun, match=r"config\.toml: align is .* knows landmarks and none"):
+    for value in ('"sideways"', "[1]"):
+        path.write_text(path.read_text().replace('"landmarks"', value).replace('"sideways"', value))
+        with pytest.raises(BadConfig, match=r"config\.toml: align is .*landmarks"):
             category_of(tmp_path)
