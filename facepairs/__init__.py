@@ -4,7 +4,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING
 
-from facepairs.support.version import __version__
+from facepairs.version import __version__
 
 # From 1.29 on ONNX Runtime reports every session to its maker unless this is set before its import;
 # a value that the user has set stays.

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from facepairs.config import TrainConfig
 from facepairs.errors import BadConfig
-from facepairs.support.clock import running_s
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train
 from facepairs.support.words import counted
 from facepairs.training.distributed.cluster import Cluster, read_cluster
 from facepairs.training.inputs.people import describe_few_people, prepare
+from facepairs.training.loop.clock import running_s
 from facepairs.training.options import TrainOptions
 from facepairs.training.run_folder.folder import check_place, check_unlocked, settings_of_run
 from facepairs.training.run_folder.result import Run, finished_run

@@ -29,7 +29,7 @@ from facepairs.bundles.manifest import (
 from facepairs.errors import BadBundle
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder
-from facepairs.support.version import __version__
+from facepairs.version import __version__
 
 FILLED_IN = ("schema", "created", "versions", "files", "template", DIGEST)
 """Keys that `write_bundle` sets."""

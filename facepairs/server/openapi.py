@@ -7,7 +7,7 @@ import msgspec
 
 from facepairs.server.routes import ROUTES, ApiRoute
 from facepairs.server.schema import ErrorResult
-from facepairs.support.version import __version__
+from facepairs.version import __version__
 
 ERRORS = {
     "400": "The request cannot be read.",

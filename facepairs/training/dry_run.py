@@ -24,11 +24,11 @@ from facepairs.pipeline.dataset import InputSource, image_batches
 from facepairs.pipeline.features import BATCH, FeatureStore
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import store_bytes
-from facepairs.support.clock import running_s
 from facepairs.training.fitting.fisher import PROJECTION_IMAGES, SAMPLE_IMAGES
 from facepairs.training.inputs.pair_cache import open_training_cache
 from facepairs.training.inputs.store import store_kind
 from facepairs.training.inputs.training_data import TrainingData, limit_batch_size
+from facepairs.training.loop.clock import running_s
 from facepairs.training.loop.step import SINGLE_DEVICE, Batch, TrainStep
 from facepairs.training.options import TrainOptions
 from facepairs.training.session import TrainingState, create_state

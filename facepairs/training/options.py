@@ -28,7 +28,7 @@ class TrainOptions:
         devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
         store_folder: Where the memory store's array is kept; by default beside the run folder.
         calibration: Replaces the calibration on people set aside; nobody need then be set aside.
-        started_s: When the command began, by `support.clock.running_s`; by default when `train` is
+        started_s: When the command began, by `loop.clock.running_s`; by default when `train` is
             called.
         starting: Returns a context in which TensorFlow is imported, which takes seconds.
     """

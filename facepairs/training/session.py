@@ -13,10 +13,10 @@ from facepairs.errors import BadRun
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.models.replicas import synchronise_batch_norms
-from facepairs.support.clock import running_s
 from facepairs.training.distributed.context import DistributedContext
 from facepairs.training.inputs.initial_weights import load_initial_weights
 from facepairs.training.inputs.training_data import TrainingData
+from facepairs.training.loop.clock import running_s
 from facepairs.training.loop.schedule import Schedule, TrainingProgress
 from facepairs.training.loop.step import create_optimizer
 from facepairs.training.options import TrainOptions

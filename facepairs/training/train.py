@@ -18,7 +18,6 @@ from facepairs.images.crop_plan import CropPlan
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import InputSource
 from facepairs.pipeline.features import FeatureStore
-from facepairs.support.clock import running_s
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.progress import MessageCallback
 from facepairs.training.distributed.context import DistributedContext
@@ -29,6 +28,7 @@ from facepairs.training.inputs.pair_cache import open_training_cache
 from facepairs.training.inputs.store import open_store
 from facepairs.training.inputs.training_data import TrainingData, limit_batch_size
 from facepairs.training.loop.callbacks import describe_collapse
+from facepairs.training.loop.clock import running_s
 from facepairs.training.loop.interrupt import stop_on_signal
 from facepairs.training.loop.train_loop import TrainingInterrupted
 from facepairs.training.loop.validation import Validator

@@ -21,8 +21,8 @@ from facepairs.errors import BadBundle, BadData
 from facepairs.support.atomic import atomic_file
 from facepairs.support.checksum import file_sha256
 from facepairs.support.validation import validate
-from facepairs.support.version import __version__
 from facepairs.verification.loading import Model
+from facepairs.version import __version__
 
 MAX_PROVENANCE_BYTES = 64 * 2**20  # 3 million people
 

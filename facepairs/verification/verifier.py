@@ -16,8 +16,8 @@ from facepairs.errors import BadConfig, BadData
 from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
 from facepairs.images.crop import Crop
 from facepairs.images.photo import ImageSource, open_photo
-from facepairs.support.background import Background
 from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.verification.background import Background
 from facepairs.verification.loading import (
     Model,
     check_threshold,

@@ -21,7 +21,7 @@ from packaging.version import InvalidVersion, Version
 from try_wheel import Environment, check_size, try_extra
 
 ROOT = Path(__file__).parents[2]
-VERSION, CHANGELOG, CITATION = "facepairs/support/version.py", "CHANGELOG.md", "CITATION.cff"
+VERSION, CHANGELOG, CITATION = "facepairs/version.py", "CHANGELOG.md", "CITATION.cff"
 CHANGED = (VERSION, CHANGELOG, CITATION)
 SECTION = r"^## (?:Unreleased|{version})[^\n]*\n(.*?)(?=^## |\Z)"
 

@@ -34,7 +34,7 @@ from facepairs.images.crop import CropSpec
 from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import describe
 from facepairs.support.progress import ProgressFactory, ignore_phases
-from facepairs.support.version import __version__
+from facepairs.version import __version__
 
 SCHEMA = 3
 WORST = 12

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from keras.callbacks import CallbackList
 
-from facepairs.support.clock import running_s
+from facepairs.training.loop.clock import running_s
 from facepairs.training.loop.schedule import Schedule, TrainingProgress
 from facepairs.training.loop.step import Batch, TrainStep
 

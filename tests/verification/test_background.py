@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from facepairs.support.background import Background
+from facepairs.verification.background import Background
 
 
 def test_it_runs_in_another_thread():
