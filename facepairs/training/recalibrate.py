@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.error_table import ErrorTable, GroupErrors
+from facepairs.bundles.error_table import GroupErrors
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.operating_point import OperatingPoint, operating_point
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
@@ -196,14 +196,14 @@ def _calibrate(
                 "errors by group are not written, because the former calibration is kept; for them "
                 f"run: facepairs evaluate {out} {data} --groups {groups.path}"
             )
-    table = fitted.errors
     if groups:
-        table = msgspec.structs.replace(table, groups=_group_errors(groups, fitted, scored))
+        rows = _group_errors(groups, fitted, scored)
+        fitted = replace(fitted, errors=msgspec.structs.replace(fitted.errors, groups=rows))
     new: Model
     if isinstance(bundle, Bundle):
-        new = _write_bundle(bundle, out, fitted, scored, table, kept_former)
+        new = _write_bundle(bundle, out, fitted, scored, kept_former)
     else:
-        new = _write_embedder(bundle, out, fitted, scored, table, kept_former)
+        new = _write_embedder(bundle, out, fitted, scored, kept_former)
     assert new.threshold is not None
     summary = RecalibrationSummary(
         out=str(out),
@@ -226,7 +226,6 @@ def _write_bundle(
     out: Path,
     fitted: FittedCalibration,
     scored: ScoredPairs,
-    errors: ErrorTable,
     kept_former: bool,
 ) -> Bundle:
     """Write the bundle with the new calibration, or with the former one."""
@@ -244,7 +243,7 @@ def _write_bundle(
         },
     }
     identities = Identities.of((), scored.names).union(bundle.identities)
-    return rewrite_bundle(bundle, out, changes, identities, errors)
+    return rewrite_bundle(bundle, out, changes, identities, fitted.errors)
 
 
 def _write_embedder(
@@ -252,17 +251,16 @@ def _write_embedder(
     out: Path,
     fitted: FittedCalibration,
     scored: ScoredPairs,
-    errors: ErrorTable,
     kept_former: bool,
 ) -> ExternalEmbedder:
     """Write the embedder with the new calibration, or with the former one."""
     if kept_former and model.measured:
         return embedders.write_embedder(model, out, read_measured(model.folder / model.measured))
     people = Identities.of((), scored.names).union(model.identities).calibration
-    return embedders.write_embedder(model, out, measured_of(fitted, errors, people))
+    return embedders.write_embedder(model, out, measured_of(fitted, people))
 
 
-def measured_of(fitted: FittedCalibration, errors: ErrorTable, people: frozenset[str]) -> Measured:
+def measured_of(fitted: FittedCalibration, people: frozenset[str]) -> Measured:
     """Return what is written beside an external embedder; `people` are hashes."""
     return Measured(
         calibration=fitted.calibration,
@@ -270,7 +268,7 @@ def measured_of(fitted: FittedCalibration, errors: ErrorTable, people: frozenset
         threshold_source=fitted.threshold_source,
         thresholds=tuple(fitted.thresholds),
         operating_point=fitted.operating_point,
-        errors=errors,
+        errors=fitted.errors,
         people=people,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from facepairs.bundles.error_table import GroupErrors
+from facepairs.bundles.error_table import GroupErrors, MeasuredRate
 from facepairs.evaluation.by_group import is_small
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import EvaluationSummary
@@ -53,6 +53,10 @@ def measured(value: float | None, bounds: Interval | None) -> Cell:
     if value is None or bounds is None:
         return EMPTY
     return Cell(f"{percent(value)} ({interval(bounds).text})", value)
+
+
+def _measured_rate(rate: MeasuredRate | None) -> Cell:
+    return EMPTY if rate is None else measured(rate.rate, rate.interval)
 
 
 def point_rows(point: PointErrors) -> list[tuple[str, Cell]]:
@@ -138,14 +142,14 @@ def _groups_table(kind: str, groups: Sequence[GroupErrors], title: str, note: st
     rows = [
         [
             group.name,
-            *(measured(one.rate, one.interval) if one else EMPTY for one in rates),
+            _measured_rate(group.fmr),
+            _measured_rate(group.fnmr),
             group.people,
             group.impostor_pairs,
             group.genuine_pairs,
             "too few to judge" if is_small(group) else None,
         ]
         for group in groups
-        for rates in [(group.fmr, group.fnmr)]
     ]
     columns = [kind, "strangers accepted (FMR)", "genuine pairs missed (FNMR)"]
     columns += ["people", "pairs of strangers", "genuine pairs", "warning"]
@@ -166,16 +170,14 @@ def identification_tables(summary: EvaluationSummary) -> list[Table]:
     rows = [
         [
             f"{point.set_by}, FPIR {100 * point.max_fpir:g} %",
-            *(
-                measured(one.rate, one.interval) if one else EMPTY
-                for one in (point.dir, point.fpir)
-            ),
+            _measured_rate(point.dir),
+            _measured_rate(point.fpir),
             number(point.threshold) if point.threshold is not None else Cell(point.reason, None),
         ]
         for point in figures.points
     ]
     columns = ["threshold from", "known people found (DIR)", "strangers taken for somebody (FPIR)"]
-    ranks = [[rank, measured(one.rate, one.interval)] for rank, one in figures.cmc.items()]
+    ranks = [[rank, _measured_rate(share)] for rank, share in figures.cmc.items()]
     return [
         make_table("identification", "Identification", note, [*columns, "threshold"], rows),
         make_table("ranks", "Ranks of known people", "", ["rank", "at it or better (CMC)"], ranks),

@@ -8,6 +8,7 @@ RUN/result.json                 the figures of all methods
 """
 
 import gc
+import itertools
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,12 +102,12 @@ def crossval(
             log(f"{method}, fold {fold}: accuracy {finished.record.accuracy:.4f}")
             return True
 
+        interrupted = False
         try:
-            interrupted = not all(
-                not should_stop() and finish_fold(method, config, fold)
-                for method, config in plan.configs.items()
-                for fold in folds
-            )
+            for (method, config), fold in itertools.product(plan.configs.items(), folds):
+                if should_stop() or not finish_fold(method, config, fold):
+                    interrupted = True
+                    break
         except KeyboardInterrupt:
             interrupted = True
         results = write_results(out, len(view.sets), view.digests)
