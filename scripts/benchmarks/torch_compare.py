@@ -54,7 +54,10 @@ def torch_step(px: int, batch: int, channels_last: bool) -> Callable[[], object]
     from facepairs.models.difference import DENSE, FILTERS, LEAST_VARIANCE, window_px
 
     window = window_px(px)
-    window_mean = nn.AvgPool2d(window, 1, window // 2, count_include_pad=False)
+    window_mean = nn.Sequential(
+        nn.AvgPool2d((window, 1), 1, (window // 2, 0), count_include_pad=False),
+        nn.AvgPool2d((1, window), 1, (0, window // 2), count_include_pad=False),
+    )
 
     def local_contrast(images: torch.Tensor) -> torch.Tensor:
         deviation = images - window_mean(images)
