@@ -6,15 +6,7 @@ Apart from `config`, because the command line imports this module at every start
 from typing import Literal
 
 Model = Literal["siamese", "siamese-small", "siamese-conv", "difference", "pixels", "eigenfaces"]
-Method = Literal[
-    "siamese",
-    "siamese-small",
-    "siamese-conv",
-    "difference",
-    "difference-article",
-    "pixels",
-    "eigenfaces",
-]
+Method = Literal[Model, "difference-article"]
 # What a member of the siamese network sees; lines: of the centre, by second derivatives.
 Member = Literal["face", "centre", "eyes", "lines"]
 ImageModel = Literal["difference", "siamese-conv"]  # they learn from the images of each step

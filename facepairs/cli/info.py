@@ -89,20 +89,18 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
 
 
 def _point_rows(bundle: "Model") -> list[tuple[str, str]]:
-    """Return the thresholds with their errors; the one that decides by default comes first."""
+    """Return the thresholds with their errors: first the default, then the others, rising."""
     from facepairs.bundles.operating_point import operating_point
 
     default = operating_point(bundle)
-    points = [default]
-    if bundle.operating_point is not None:
-        points.append(operating_point(bundle, balanced=True))
-    rows = [("decides at", f"score {default.threshold:.4f}: {default.label}")]
-    rows.append(("", default.describe()))
-    supported = [row for row in bundle.thresholds if row.threshold is not None]
-    points += [operating_point(bundle, max_fmr=row.fmr) for row in supported]
-    for point in points:
-        if point != default:
-            rows += [("or at", f"score {point.threshold:.4f}: {point.label}")]
-            rows += [("", point.describe())]
+    rates = [row.fmr for row in bundle.thresholds if row.threshold is not None]
+    points = [operating_point(bundle, max_fmr=rate) for rate in rates]
+    points.append(operating_point(bundle, balanced=True))
+    others = [point for point in points if point.threshold != default.threshold]
+    rows = []
+    for point in (default, *sorted(others, key=lambda point: point.threshold or 0.0)):
+        name = "or at" if rows else "decides at"
+        rows.append((name, f"score {point.threshold:.4f}: {point.label}"))
+        rows.append(("", point.describe()))
     refused = [row for row in bundle.thresholds if row.threshold is None]
     return rows + [(f"FMR {percent(row.fmr)}", row.reason or "no threshold") for row in refused]

@@ -9,6 +9,7 @@ from command_line import in_process
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import FOLDER, bundle_folder
 from facepairs.errors import BadBundle, BadData
+from facepairs.verification.verifier import Verifier
 
 
 @pytest.fixture
@@ -25,6 +26,15 @@ def test_a_run_folder_stands_for_the_bundle_in_it(run):
     assert bundle_folder(run / "bundle") == run / "bundle"
     expected = in_process("info", run / "bundle", check=0).stdout
     assert in_process("info", run, check=0).stdout == expected
+
+
+def test_info_shows_the_default_threshold_first_and_the_others_rising():
+    lines = in_process("info", "default", check=0).stdout.splitlines()
+    shown = [line.split() for line in lines if line.startswith(("decides at", "or at"))]
+    first, *others = [float(words[words.index("score") + 1].rstrip(":")) for words in shown]
+    assert first == pytest.approx(Verifier.load().operating_point().threshold, abs=1e-4)
+    assert others == sorted(others)
+    assert len(others) == 3
 
 
 def test_a_run_without_a_bundle_yet_is_named(run):
