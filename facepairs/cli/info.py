@@ -97,7 +97,7 @@ def _point_rows(bundle: "Model") -> list[tuple[str, str]]:
     points = [operating_point(bundle, max_fmr=rate) for rate in rates]
     points.append(operating_point(bundle, balanced=True))
     others = [point for point in points if point.threshold != default.threshold]
-    rows = []
+    rows: list[tuple[str, str]] = []
     for point in (default, *sorted(others, key=lambda point: point.threshold or 0.0)):
         name = "or at" if rows else "decides at"
         rows.append((name, f"score {point.threshold:.4f}: {point.label}"))
