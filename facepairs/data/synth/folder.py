@@ -3,23 +3,22 @@
 The JPEG files depend on the seed and on the version of libjpeg.
 """
 
+import itertools
 from pathlib import Path
 
 from facepairs.data.synth import faces
 from facepairs.data.synth.canvas import FRAME_PX
-from facepairs.errors import BadConfig
 from facepairs.images.jpeg import write_jpeg
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.parallel import thread_map
 from facepairs.support.places import check_output_folder
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.support.random_streams import Stream, raw_words, unit
 
 
 def write_synthetic_faces(
     out: Path,
     people: int,
-    images: int | tuple[int, int],
+    images: int,
     seed: int,
     size_px: int = FRAME_PX,
     progress: ProgressCallback = ignore_progress,
@@ -30,8 +29,7 @@ def write_synthetic_faces(
     Args:
         out: The folder; missing or empty.
         people: How many people, from 1 to `faces.MAX_PEOPLE`.
-        images: Photos of each person, from 1 to `faces.MAX_PHOTOS`, or a range that each person's
-            number is drawn from, both ends included.
+        images: Photos of each person, from 1 to `faces.MAX_PHOTOS`.
         seed: From 0 to 2**63 - 1.
         size_px: Width and height of the photos.
         progress: Called with the photos drawn and the photos in all.
@@ -41,15 +39,10 @@ def write_synthetic_faces(
         BadConfig: An argument is out of range.
         BadData: `out` is not empty or cannot be written.
     """
-    low, high = (images, images) if isinstance(images, int) else images
     faces.check_range("people", people, 1, faces.MAX_PEOPLE)
     faces.check_range("size_px", size_px, *faces.SIZE_LIMITS_PX)
     faces.check_range("difficulty", difficulty, 0, 1)
-    for number in (low, high):
-        faces.check_range("images", number, 1, faces.MAX_PHOTOS)
-    if low > high:
-        raise BadConfig(f"images is a range from {low} to {high}; give the smaller number first")
-    counts = [_photo_count(seed, person, low, high) for person in range(people)]
+    faces.check_range("images", images, 1, faces.MAX_PHOTOS)
     check_output_folder(out)
     with atomic_folder(out.resolve()) as folder:
 
@@ -62,11 +55,6 @@ def write_synthetic_faces(
             face = faces.draw_face(seed, person, number, size_px, difficulty)
             write_jpeg(path, face, quality)
 
-        photos = ((person, number) for person, n in enumerate(counts) for number in range(n))
+        photos = itertools.product(range(people), range(images))
         for done, _ in enumerate(thread_map(write_photo, photos), 1):
-            progress(done, sum(counts))
-
-
-def _photo_count(seed: int, person: int, low: int, high: int) -> int:
-    u = unit(raw_words(seed, Stream.FACE_PHOTO_COUNT, person, 0, 1))[0]
-    return low + int(u * (high - low + 1))
+            progress(done, people * images)
