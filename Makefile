@@ -52,10 +52,10 @@ train: $(VENV)/.installed
 	$(BIN)/facepairs train $(DATA) --out $(OUT)
 
 test: quality
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 coverage: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --cov --cov-report=html --cov-report=
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --cov --cov-report=html --cov-report=
 
 bench: $(VENV)/.installed
 	@test -n "$(DATA)" || { echo "usage: make bench DATA=folder" >&2; exit 2; }

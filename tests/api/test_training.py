@@ -12,9 +12,9 @@ from facepairs.errors import BadConfig, BadRun
 SMALL = {
     "model": "difference",
     "epochs": 1,
-    "pairs_per_epoch": 64,
-    "batch_size": 32,
-    "calibration_pairs": 100,
+    "pairs_per_epoch": 32,
+    "batch_size": 16,
+    "calibration_pairs": 60,
 }
 
 

@@ -1,4 +1,4 @@
-"""One training of a small model for all tests that only look at its results."""
+"""Short trainings, each made once for all tests that look at its results."""
 
 import json
 import os
@@ -6,15 +6,27 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from command_line import facepairs
+from command_line import in_process
 from filelock import FileLock
 
 SMALL = """
 model = "siamese-small"
+image_size = 96
+crop_px = 96
 epochs = 2
-pairs_per_epoch = 512
+pairs_per_epoch = 256
 batch_size = 32
 calibration_pairs = 200
+calibration_share = 0.25
+test_share = 0.25
+"""
+
+SHORT = """
+model = "difference"
+epochs = 2
+pairs_per_epoch = 64
+batch_size = 16
+calibration_pairs = 60
 calibration_share = 0.25
 test_share = 0.25
 """
@@ -41,17 +53,39 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A short training of `siamese-small`, made once for all processes of pytest-xdist."""
+    """A short training of `siamese-small`."""
+    return train_once(faces, settings, tmp_path_factory, "--profile")
+
+
+@pytest.fixture(
+    scope="session", params=["difference", pytest.param("siamese", marks=pytest.mark.slow)]
+)
+def short_settings(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    path = tmp_path_factory.mktemp("settings") / f"{request.param}.toml"
+    path.write_text(SHORT.replace("difference", request.param))
+    return path
+
+
+@pytest.fixture(scope="session")
+def short_run(faces: Path, short_settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A shorter training, of a network that is trained from pixels."""
+    return train_once(faces, short_settings, tmp_path_factory)
+
+
+def train_once(
+    faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory, *options: str
+) -> Run:
+    """Train with some settings, once for all processes of pytest-xdist."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
-    folder, printed = shared / "siamese-run", shared / "siamese-run.json"
+    folder, printed = shared / f"{settings.stem}-run", shared / f"{settings.stem}-run.json"
     with FileLock(f"{folder}.lock"):
         if not printed.exists():
-            done = facepairs(
-                "train", faces, "--out", folder, "--config", settings, "--profile", "--json",
-                check=0,
-            )  # fmt: skip
+            words = ("train", faces, "--out", folder, "--config", settings, *options, "--json")
+            done = in_process(*words, check=0)
             printed.write_text(json.dumps([json.loads(done.stdout), done.stderr]))
     report, messages = json.loads(printed.read_text())
     return Run(folder, report, messages)

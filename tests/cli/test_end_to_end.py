@@ -18,30 +18,6 @@ from PIL import Image
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.support.lock import held
 
-SHORT = """
-model = "difference"
-epochs = 2
-pairs_per_epoch = 128
-batch_size = 32
-calibration_pairs = 100
-calibration_share = 0.25
-test_share = 0.25
-"""
-
-
-@pytest.fixture(
-    scope="module", params=["difference", pytest.param("siamese", marks=pytest.mark.slow)]
-)
-def repeatable(request, faces, tmp_path_factory):
-    """The settings of a short training, and its run folder."""
-    folder = tmp_path_factory.mktemp("repeatable")
-    settings = folder / "short.toml"
-    settings.write_text(SHORT.replace("difference", request.param))
-    done = in_process(
-        "train", faces, "--out", folder / "run", "--config", settings, "--json", check=0
-    )
-    return settings, folder / "run", json.loads(done.stdout)
-
 
 def test_training_leaves_a_whole_run_folder(run):
     out, report, messages = run
@@ -200,14 +176,13 @@ def test_the_two_decoders_score_alike(run, faces):
     assert verifier.score_images(paths, left, right) == pytest.approx(trained, abs=0.01)
 
 
-def test_the_same_seed_gives_the_same_run(repeatable, faces, tmp_path):
-    settings, first, report = repeatable
+def test_the_same_seed_gives_the_same_run(short_run, short_settings, faces, tmp_path):
     again = in_process(
-        "train", faces, "--out", tmp_path / "again", "--config", settings, "--json",
+        "train", faces, "--out", tmp_path / "again", "--config", short_settings, "--json",
         "--store", "files", "--no-tensorboard-images", check=0,
     )  # fmt: skip
-    assert json.loads(again.stdout)["threshold"] == report["threshold"]
-    assert weights(tmp_path / "again") == weights(first)
+    assert json.loads(again.stdout)["threshold"] == short_run.report["threshold"]
+    assert weights(tmp_path / "again") == weights(short_run.folder)
     folder = tmp_path / "again" / "tensorboard"  # without a face and without a name
     assert not (folder / "thumbnails.png").exists()
     assert not {"training pairs", "hardest pairs"} & set(logged(folder).Tags()["tensors"])
@@ -222,12 +197,12 @@ def weights(out: Path) -> list[bytes]:
         return [archive[name].tobytes() for name in sorted(archive.files) if name != "state"]
 
 
-def test_ctrl_c_saves_and_resume_ends_at_the_same_weights(repeatable, faces, tmp_path):
-    settings, first, _ = repeatable
+def test_ctrl_c_saves_and_resume_ends_at_the_same_weights(
+    short_run, short_settings, faces, tmp_path
+):
     out = tmp_path / "stopped"
     training = subprocess.Popen(
-        command("train", faces, "--out", out,
-                "--config", settings),
+        command("train", faces, "--out", out, "--config", short_settings),
         stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert training.stderr is not None
@@ -242,7 +217,7 @@ def test_ctrl_c_saves_and_resume_ends_at_the_same_weights(repeatable, faces, tmp
     assert not (out / "bundle").exists()
     assert not (out / "run.lock").exists()
     in_process("train", faces, "--out", out, "--resume", check=0)
-    assert weights(out) == weights(first)
+    assert weights(out) == weights(short_run.folder)
     assert (out / "bundle" / "manifest.json").is_file()
 
 
@@ -383,17 +358,18 @@ def test_every_command_has_help_with_an_example():
         assert re.search(f"Examples?: {' '.join(['facepairs', *path])}", text), path
 
 
-def test_training_reads_a_cache_and_refuses_a_stale_one(faces, settings, tmp_path):
-    cache, out = tmp_path / "cache", tmp_path / "run"
-    common = ("--config", settings, "--model", "difference")
-    in_process("cache", "build", faces, "--out", cache, "--pair-count", 320, *common, check=0)
+def test_training_reads_a_cache_and_refuses_a_stale_one(faces, tmp_path):
+    cache, out, settings = tmp_path / "cache", tmp_path / "run", tmp_path / "short.toml"
+    settings.write_text('model = "difference"\nbatch_size = 16\ncalibration_pairs = 60\n')
+    common = ("--config", settings)
+    in_process("cache", "build", faces, "--out", cache, "--pair-count", 48, *common, check=0)
     train = ("train", faces, "--store", "tfrecord", "--cache", cache, *common)
     done = in_process(*train, "--out", out, "--epochs", 1, "--json", check=0)
     assert json.loads(done.stdout)["bundle"]
     manifest = json.loads((out / "bundle" / "manifest.json").read_text())
-    assert manifest["training"]["pairs"] == 320  # steps an epoch come from the cache's manifest
+    assert manifest["training"]["pairs"] == 48  # steps an epoch come from the cache's manifest
     done = in_process(*train, "--out", tmp_path / "stale", "--seed", 9, check=2)
-    assert "facepairs cache build" in done.stderr
+    assert "build the cache again with the training's own settings" in done.stderr
     assert not (tmp_path / "stale" / "config.toml").exists()
     done = in_process("train", faces, "--store", "tfrecord", check=2)
     assert "--cache DIR" in done.stderr

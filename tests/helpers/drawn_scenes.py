@@ -70,7 +70,7 @@ def faceless() -> dict[str, Image.Image]:
     colours = {f"blank {level}": (level, level, 200) for level in (0, 90, 200)}
     blank = {name: Image.new("RGB", (250, 250), colour) for name, colour in colours.items()}
     tiny = {"one pixel": Image.new("RGB", (1, 1)), "thin": Image.new("RGB", (400, 1), "white")}
-    return {**blank, **noise, **tiny, "gradient": canvas(640, 480)}
+    return {**blank, **noise, **tiny, "gradient": canvas(240, 180)}
 
 
 def write_scenes(
@@ -104,5 +104,5 @@ def write_scenes(
             picture = paste(picture, other, corner)
         target = (out / face.parent.name / face.name).with_suffix(suffix)
         target.parent.mkdir(parents=True, exist_ok=True)
-        picture.save(target, quality=95)
+        picture.save(target, quality=95, compress_level=1)
     return out

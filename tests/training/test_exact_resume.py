@@ -4,9 +4,8 @@
 """
 
 import json
-import os
-import signal
 
+import ctrl_c
 import numpy as np
 import pytest
 
@@ -15,7 +14,6 @@ from facepairs.config import TrainConfig
 from facepairs.errors import BadRun
 from facepairs.training.inputs.pair_cache import build_training_cache
 from facepairs.training.inputs.people import prepare
-from facepairs.training.loop.callbacks import ProgressReport
 from facepairs.training.options import TrainOptions
 from facepairs.training.train import train_people
 
@@ -44,18 +42,6 @@ def learned(out):
     return arrays, bundle.threshold, bundle.raw["calibration"]
 
 
-def stop_after(monkeypatch, step):
-    """Press Ctrl-C after a number of steps."""
-    ended = ProgressReport.on_train_batch_end
-
-    def end(self, batch, logs=None):
-        ended(self, batch, logs)
-        if batch == step:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(ProgressReport, "on_train_batch_end", end)
-
-
 def test_stopping_twice_does_not_change_the_weights(faces, tmp_path, monkeypatch):
     config = TrainConfig().replace(model="difference", erase=0.2, **SMALL)
     cache, file = tmp_path / "cache", tmp_path / "cache.toml"
@@ -66,7 +52,7 @@ def test_stopping_twice_does_not_change_the_weights(faces, tmp_path, monkeypatch
     out = tmp_path / "stopped"
     for number, step in enumerate((STEPS - 1, 2 * STEPS - 3)):  # both within an epoch
         with monkeypatch.context() as patch:
-            stop_after(patch, step)
+            ctrl_c.press_after(patch, step)
             report = run(faces, out, config, resume=number > 0)
         assert report.interrupted
         assert not (out / "bundle").exists()
@@ -79,15 +65,19 @@ def kept_epoch(out):
     return max(rows, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
 
 
-def test_the_best_epoch_is_kept_and_survives_kills(many_faces, tmp_path, monkeypatch):
+def test_the_best_epoch_is_kept_ends_the_training_and_survives_kills(
+    many_faces, tmp_path, monkeypatch
+):
     config = TrainConfig().replace(
-        **{**SMALL, "model": "difference", "epochs": 3, "validation_share": 0.3},
+        **{**SMALL, "model": "siamese-conv", "epochs": 30, "patience": 2, "validation_share": 0.3},
         store="files",
         learning_rate=1e-2,  # so high that training fails after the first epoch
     )
     report = run(many_faces, tmp_path / "whole", config)
     assert report.val_people == 14
-    assert report.epoch == kept_epoch(tmp_path / "whole") < 3
+    assert report.epochs < 30
+    assert report.epochs == report.epoch + 2 == kept_epoch(tmp_path / "whole") + 2
+    assert "no validation AUC since epoch" in (tmp_path / "whole" / "log.txt").read_text()
     rows = json.loads((tmp_path / "whole" / "history.json").read_text())
     assert report.val_auc == rows[report.epoch - 1]["val_auc"] >= rows[-1]["val_auc"]
     bundle = Bundle.open(tmp_path / "whole" / "bundle")
@@ -96,24 +86,14 @@ def test_the_best_epoch_is_kept_and_survives_kills(many_faces, tmp_path, monkeyp
     index, _, split = prepare(many_faces, config, print)
     names = [index.people[person] for person in split.validation]
     assert bundle.trained_on(names).all()
-    out = tmp_path / "stopped"
-    for number, step in enumerate((STEPS + 2, 3 * STEPS - 1)):
+    out, best = tmp_path / "stopped", report.epoch * STEPS
+    for number, step in enumerate((best + 2, best + 2 * STEPS - 1)):  # in the epochs that follow
         with monkeypatch.context() as patch:
-            stop_after(patch, step)
+            ctrl_c.press_after(patch, step)
             assert run(many_faces, out, config, resume=number > 0).interrupted
     again = run(many_faces, out, config, resume=True)
     assert (again.epoch, again.val_auc) == (report.epoch, report.val_auc)
     assert learned(out) == learned(tmp_path / "whole")
-
-
-def test_patience_stops_when_no_epoch_is_better(many_faces, tmp_path):
-    config = TrainConfig().replace(
-        **{**SMALL, "model": "difference", "epochs": 30, "patience": 1, "validation_share": 0.3}
-    )
-    report = run(many_faces, tmp_path, config)
-    assert report.epochs < 30
-    assert report.epochs == report.epoch + 1 == kept_epoch(tmp_path) + 1
-    assert "no validation AUC since epoch" in (tmp_path / "log.txt").read_text()
 
 
 def test_a_checkpoint_of_other_crops_is_refused(faces, tmp_path):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from facepairs.models.build import build_network
-from facepairs.models.export.onnx import export_onnx, keras_bytes
+from facepairs.models.export.onnx import keras_bytes
 from facepairs.models.fisher.descriptors import (
     MIRROR_ORDER,
     SCALES,
@@ -197,17 +197,11 @@ def test_scores_from_features_are_those_from_images(network):
     assert scores == pytest.approx(expected, abs=1e-2)  # features are stored in half precision
 
 
-def test_the_embedding_ignores_mirroring_and_exports(network):
-    import onnxruntime
-
+def test_the_embedding_ignores_mirroring(network):
     model = network.inference_model()
     embedding = np.asarray(model(photos(2)))
     assert np.linalg.norm(embedding, axis=1) == pytest.approx(1, abs=1e-5)
     assert np.asarray(model(photos(2)[:, :, ::-1])) == pytest.approx(embedding, abs=1e-5)
-    data, difference = export_onnx(model, "embedding")
-    assert difference < 1e-3
-    (got,) = onnxruntime.InferenceSession(data).run(None, {"image": photos(2)})
-    assert got == pytest.approx(embedding, abs=5e-3)
 
 
 def test_the_keras_file_loads_in_safe_mode(network, tmp_path):

@@ -44,7 +44,7 @@ def faces(px):
     return np.ascontiguousarray(images[:, margin : margin + px, margin : margin + px])
 
 
-@pytest.mark.parametrize(("crop_px", "image_px"), [(128, 128), (96, 96), (112, 96), (100, 112)])
+@pytest.mark.parametrize(("crop_px", "image_px"), [(128, 128), (112, 96), (100, 112)])
 def test_onnx_computes_what_keras_computes(crop_px, image_px):
     model, data, _ = exported(crop_px, image_px)
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
@@ -70,7 +70,7 @@ def test_shares_never_become_denormal():
 
 
 def test_only_fisher_networks_are_fused():
-    _, data, difference = exported(96, 96)
+    _, data, difference = exported(128, 128)
     assert difference < 1e-5
     nodes = onnx.load_model_from_string(data).graph.node
     assert "ReverseSequence" not in {node.op_type for node in nodes}

@@ -30,11 +30,11 @@ def quick():
 @pytest.fixture(scope="module")
 def store(faces):
     index = FaceIndex.scan(faces)
-    return MemoryStore.build(index, whole_plan(index, 128))
+    return MemoryStore.build(index, whole_plan(index, 96))
 
 
 def fitted(store, images, seed=0):
-    network = build_network("siamese", 128, 128, augment=1.0)
+    network = build_network("siamese", 96, 96, augment=1.0)
     fit_mixture(network, store, np.asarray(images), seed)
     return network
 
@@ -104,7 +104,7 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
 @pytest.fixture(scope="module")
 def several(store, tmp_path_factory):
     """A network of two members with a cohort of five, and the features of all images."""
-    network = build_network("siamese", 128, 128, augment=1.0, members=("face", "centre"), cohort=5)
+    network = build_network("siamese", 96, 96, augment=1.0, members=("face", "centre"), cohort=5)
     fit_mixture(network, store, np.arange(60), seed=0)
     features = precompute_features(network, store, 96, tmp_path_factory.mktemp("vectors"))
     start_projection(network, features, np.arange(60), seed=0)
