@@ -56,8 +56,8 @@ KINDS: dict[str, tuple[Severity, str]] = {
     ),
     "same_person": (
         "warning",
-        "{people} look like one person: compare {paths}, and put the photos into one folder if "
-        "they are.",
+        "{people} look like one person: compare {paths}, and merge the folders, or move the photo "
+        "that is in the wrong one.",
     ),
     "several_faces": (
         "note",
