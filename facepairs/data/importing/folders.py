@@ -8,6 +8,8 @@ from facepairs.data.index import name_problem
 from facepairs.errors import BadData
 from facepairs.support.words import counted
 
+TABLE = "metadata.csv"
+
 
 def find_people(root: Path) -> Path | None:
     """Return the folder of the people's folders, `root` or one in it; None if there are no photos.
@@ -34,6 +36,13 @@ def find_people(root: Path) -> Path | None:
         places = ", ".join(f"{path} ({counted(count, 'photo')})" for path, count in by_count)
         raise BadData(f"{root}: has photos of people in several places: {places}; import one")
     return people
+
+
+def find_table(people: Path, root: Path) -> Path | None:
+    """Return Hugging Face's table of photos beside or above them: folders then name nobody."""
+    folders = [people, *people.parents]
+    tables = (folder / TABLE for folder in folders[: folders.index(root) + 1])
+    return next((table for table in tables if table.is_file()), None)
 
 
 def find_parquet(root: Path) -> list[Path]:

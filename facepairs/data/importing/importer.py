@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from facepairs.data.importing.folders import find_parquet, find_people
+from facepairs.data.importing.folders import find_parquet, find_people, find_table
 from facepairs.data.importing.lfw_lists import OfficialList, find_lists
 from facepairs.data.importing.photos import LeftOut, NewPhoto, PhotoWriter, Transfer
 from facepairs.data.importing.tables import Rows, read_csv, read_parquet
@@ -124,6 +124,8 @@ def _import_folder(
     if people is None and (tables := find_parquet(source)):
         return _write(read_parquet(tables, person_column, progress), out, writer)
     people = people or source
+    if table := find_table(people, source):
+        raise BadData(f"{table}: says who is in the photos; import this file, not its folder")
     lists = find_lists(people, source)
     name = people.name if people.name in LFW_FOLDERS else "photos"
     if not lists and name == "photos":
@@ -158,6 +160,9 @@ def _write(
             left_out.append(row)
         else:
             writer.write(row)
+    if not writer.people:
+        reasons = f": {left_out[0].name}: {left_out[0].reason}" if left_out else ""
+        raise BadData(f"no photo to import{reasons}; choose another source")
     found = {one.name for one in lists}
     return ImportReport(
         photos=photos,

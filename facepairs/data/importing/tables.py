@@ -18,6 +18,7 @@ from facepairs.support.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyarrow import parquet
 
 PATH_COLUMNS = ("path", "file", "file_name", "filename", "image")
 PERSON_COLUMNS = ("person", "identity", "label_name", "name", "label")
@@ -84,28 +85,30 @@ def read_parquet(
 
     numbers: Counter[str] = Counter()
     done = 0
+    path = paths[0]
     try:
-        files = [parquet.ParquetFile(path) for path in paths]
-        total = sum(file.metadata.num_rows for file in files)
-        for path, file in zip(paths, files, strict=True):
-            schema = file.schema_arrow
-            image_column = _image_column(path, schema)
-            wanted = [person_column] if person_column else PERSON_COLUMNS
-            label_column = _choose(path, schema.names, wanted)
-            name_of = _label_names(schema, label_column)
-            columns = [image_column, label_column]
-            row = 0
-            for batch in file.iter_batches(PARQUET_ROWS, columns=columns):
-                for values in batch.to_pylist():
-                    row += 1
-                    place = f"{path}: row {row:,}"
+        total = sum(parquet.read_metadata(one).num_rows for one in paths)
+        for path in paths:
+            with parquet.ParquetFile(path) as file:
+                schema = file.schema_arrow
+                image_column = _image_column(path, schema)
+                wanted = [person_column] if person_column else PERSON_COLUMNS
+                label_column = _choose(path, schema.names, wanted)
+                name_of = _label_names(schema, label_column)
+                for row, values in enumerate(_rows(file, [image_column, label_column]), 1):
+                    place = f"{path.name}: row {row:,}"
                     person = check_name(name_of(values[label_column]), place)
                     numbers[person] += 1
                     yield _photo(person, numbers[person], values[image_column], place)
                     done += 1
-                progress(done, total)
+                    progress(done, total)
     except (pyarrow.ArrowException, OSError) as error:
-        raise BadData(f"{paths[0].parent}: {error}; download the file again") from None
+        raise BadData(f"{path}: {error}; download the file again") from None
+
+
+def _rows(file: "parquet.ParquetFile", columns: list[str]) -> Iterator[dict[str, Any]]:
+    for batch in file.iter_batches(PARQUET_ROWS, columns=columns):
+        yield from batch.to_pylist()
 
 
 def _choose(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> str:

@@ -114,7 +114,7 @@ def test_parquet_rows_without_a_photo_are_listed_and_their_paths_lead_nowhere(
     report = import_photos(path, tmp_path / "out", person_column="who")
     assert set(tree(tmp_path / "out")) == {"Ann/away.jpg", "Ann/Ann_0002.jpg"}
     ((name, reason),) = report.left_out
-    assert name == f"{path}: row 3"
+    assert name == "train.parquet: row 3"
     assert reason.startswith("not a JPEG")
     parquet.write_table(pyarrow.table(rows), path)
     with pytest.raises(BadData, match=r"row 4: '' cannot name a folder"):
@@ -141,6 +141,7 @@ def test_a_table_of_paths(tmp_path: Path) -> None:
         "path,person\na/1.jpg\n": r"line 2: '' cannot name",
         "photo,person\na/1.jpg,Ann\n": "has no column path or .*, only photo, person",
         "": "only none",
+        "path,person\nb/2.txt,Bo\n": r"no photo to import: .*2\.txt: not image",
     }.items():
         table.write_text(text)
         with pytest.raises(BadData, match=says):
@@ -159,6 +160,10 @@ def test_hostile_and_useless_sources_leave_nothing_behind(tmp_path: Path) -> Non
         "lists.zip": (
             zipped({"Ann/1.jpg": JPEG, "pairs.csv": b"name,imagenum1\nAnn,1,2\nAnn,2,3\n"}),
             r"lists\.zip/pairs\.csv: has 2 genuine",
+        ),
+        "table.zip": (
+            zipped({"train/images/000/1.jpg": JPEG, "train/metadata.csv": b"file_name,label\n"}),
+            r"table\.zip/train/metadata\.csv: says who is in the photos",
         ),
         "photo.jpg": (JPEG, "the archive is damaged"),
     }
