@@ -7,7 +7,7 @@ unlike them although they are alike among themselves.
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.calibration import BundleCalibration
+from facepairs.bundles.calibration import Calibration
 from facepairs.data.index import FaceIndex
 from facepairs.verification.scorer import ScoreArray, pair_scores
 
@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def find_mislabelled(
-    index: FaceIndex, embeddings: ScoreArray, calibration: BundleCalibration
+    index: FaceIndex, embeddings: ScoreArray, calibration: Calibration
 ) -> Indices:
     """Return the photos that probably show another person than the rest of their folder.
 
@@ -38,7 +38,7 @@ def find_mislabelled(
     Returns:
         Numbers of photos, rising.
     """
-    left, right = pairs_within_folders(index, np.isfinite(embeddings).all(axis=1))
+    left, right = pairs_within_folders(index, np.isfinite(embeddings[:, 0]))
     score = np.zeros(len(left))
     for start in range(0, len(left), CHUNK_PAIRS):
         part = slice(start, start + CHUNK_PAIRS)
