@@ -53,8 +53,13 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A short training of `siamese-small`."""
-    return train_once(faces, settings, tmp_path_factory, "--profile")
+    """A short training of `siamese-small`, whose local descriptors are fitted roughly."""
+    from facepairs.training.fitting import fisher
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fisher, "ITERATIONS", 2)
+        patch.setattr(fisher, "SAMPLE_IMAGES", 40)
+        return train_once(faces, settings, tmp_path_factory, "--profile")
 
 
 @pytest.fixture(

@@ -11,12 +11,13 @@ from command_line import facepairs, in_process
 
 from facepairs.config import load_config
 from facepairs.support.lock import held
+from facepairs.training.inputs import training_data
 
 SHORT = """
 model = "difference"
-pairs_per_epoch = 128
-batch_size = 32
-calibration_pairs = 100
+pairs_per_epoch = 64
+batch_size = 16
+calibration_pairs = 60
 """
 
 
@@ -60,10 +61,11 @@ def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished):
 
 
 def test_validation_people_choose_the_epoch_and_the_result_counts_them(
-    many_faces, settings, tmp_path
+    many_faces, settings, tmp_path, monkeypatch
 ):
     file = tmp_path / "settings.toml"
     file.write_text(settings.read_text() + "validation_share = 0.3\nlearning_rate = 0.01\n")
+    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 200)
     run = tmp_path / "run"
     done = in_process(
         "train", many_faces, "--out", run, "--config", file, "--epochs", 9, "--patience", 2, check=0
@@ -157,7 +159,7 @@ def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
 def test_the_settings_are_printed_as_commented_toml_that_can_be_read_again(tmp_path, settings):
     words = ("train", "--config", settings, "--seed", 7)
     printed = in_process(*words, "--print-config", check=0).stdout
-    assert "# Pairs per step.\nbatch_size = 32\n" in printed
+    assert "# Pairs per step.\nbatch_size = 16\n" in printed
     assert "\n# minutes =\n" in printed
     (tmp_path / "all.toml").write_text(printed)
     config = load_config(tmp_path / "all.toml")

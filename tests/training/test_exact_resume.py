@@ -12,6 +12,7 @@ import pytest
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
 from facepairs.errors import BadRun
+from facepairs.training.inputs import training_data
 from facepairs.training.inputs.pair_cache import build_training_cache
 from facepairs.training.inputs.people import prepare
 from facepairs.training.options import TrainOptions
@@ -68,10 +69,11 @@ def kept_epoch(out):
 def test_the_best_epoch_is_kept_ends_the_training_and_survives_kills(
     many_faces, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 200)
     config = TrainConfig().replace(
-        **{**SMALL, "model": "siamese-conv", "epochs": 30, "patience": 2, "validation_share": 0.3},
+        **{**SMALL, "model": "difference", "epochs": 30, "patience": 2, "validation_share": 0.3},
         store="files",
-        learning_rate=1e-2,  # so high that training fails after the first epoch
+        learning_rate=0.1,  # so high that training fails after the first epoch
     )
     report = run(many_faces, tmp_path / "whole", config)
     assert report.val_people == 14

@@ -123,9 +123,9 @@ model = "siamese-conv"
 loss = "cosface"
 singletons = "negatives"
 epochs = 1
-pairs_per_epoch = 48
+pairs_per_epoch = 24
 batch_size = 8
-calibration_pairs = 200
+calibration_pairs = 60
 calibration_share = 0.25
 test_share = 0.25
 """

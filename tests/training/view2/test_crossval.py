@@ -17,6 +17,7 @@ from facepairs.evaluation.scores import read_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.faces.inspection import inspect_photos
 from facepairs.training import session as training_session
+from facepairs.training.inputs import training_data
 from facepairs.training.view2 import crossval as view2
 from facepairs.training.view2.fold_record import read_fold
 from facepairs.training.view2.folds import check_unknown, read_view2
@@ -27,9 +28,9 @@ from facepairs.verification.verifier import Verifier
 SETTINGS = """
 [difference]
 epochs = 2
-pairs_per_epoch = 128
-batch_size = 32
-calibration_pairs = 200
+pairs_per_epoch = 64
+batch_size = 16
+calibration_pairs = 100
 calibration_share = 0.4
 [pixels]
 calibration_pairs = 200
@@ -238,8 +239,9 @@ def test_an_interrupted_fold_ends_at_the_same_weights(view, trained, tmp_path, m
 
 
 def test_the_best_epoch_of_a_fold_is_chosen_by_people_who_neither_calibrate_nor_test(
-    view, trained, tmp_path
+    view, trained, tmp_path, monkeypatch
 ):
+    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 200)
     text = SETTINGS.replace("epochs = 2", "epochs = 2\nvalidation_share = 0.3")
     crossval(view, plan(tmp_path, "difference", "1", text), tmp_path / "run")
     fold = tmp_path / "run" / "difference" / "fold-01"
