@@ -29,7 +29,6 @@ def score_files(
     progress: ProgressCallback = ignore_progress,
     ordered_map: OrderedMap = thread_map,
     errors: dict[int, str] | None = None,
-    read_file: ReadFile | None = None,
 ) -> ScoreArray:
     """Score pairs of image files.
 
@@ -41,7 +40,6 @@ def score_files(
         progress: Counts images for an embedding network, else pairs.
         ordered_map: Where the work is done.
         errors: Is filled with what is wrong with images, by position; their pairs score NaN.
-        read_file: Reads an image by its path; by default from the file.
 
     Returns:
         float32[N] in the order of the pairs.
@@ -56,7 +54,7 @@ def score_files(
     images, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
     pairs = PairRows(np.arange(len(left)), numbers[: len(left)], numbers[len(left) :])
     rows = len(images) if verifier.bundle.kind == "embedding" else len(left)
-    scorer = _scorer_in_memory(verifier, paths, images, rows, ordered_map, errors, read_file)
+    scorer = _scorer_in_memory(verifier, paths, images, rows, ordered_map, errors, None)
     by_image = np.lexsort((pairs.right, pairs.left))
     scorer.compute(_chunks(pairs, by_image), progress)
     chunks = [scorer.scores(chunk) for chunk in _chunks(pairs, pairs.rows)]
