@@ -205,7 +205,7 @@ def test_settings_that_differ_from_those_of_the_cache_are_named(photos, tmp_path
     out = tmp_path / "cache"
     build(photos, out)
     config = TrainConfig().replace(model="difference", crop_px=32, genuine_share=0.25)
-    with pytest.raises(BadData, match=r"genuine_share is 0\.5, not 0\.25; crop_px is 112, not 32"):
+    with pytest.raises(BadData, match=r"genuine_share is 0\.5, not 0\.25; crop_px is 128, not 32"):
         opened(photos, out, config)
 
 
