@@ -7,7 +7,8 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
+TUTORIALS, EXAMPLES = ROOT / "docs" / "tutorials", ROOT / "examples" / "notebooks"
+NOTEBOOKS = [*sorted(TUTORIALS.glob("*.ipynb")), *sorted(EXAMPLES.glob("*.ipynb"))]
 
 
 def outputs(cell: nbformat.NotebookNode) -> str:
@@ -16,12 +17,31 @@ def outputs(cell: nbformat.NotebookNode) -> str:
     return "".join(output["text"] for output in streams)
 
 
+def test_every_tutorial_has_a_notebook_that_leads_to_it():
+    assert [path.stem for path in sorted(TUTORIALS.glob("*.md"))] == [
+        path.stem for path in sorted(EXAMPLES.glob("*.ipynb"))
+    ]
+    for path in EXAMPLES.glob("*.ipynb"):
+        first = nbformat.read(path, as_version=4).cells[0].source
+        assert f"(../../docs/tutorials/{path.stem}.md)" in first
+        page = (TUTORIALS / f"{path.stem}.md").read_text(encoding="utf-8")
+        assert f"examples/notebooks/{path.name}" in page
+
+
+def test_the_notebook_of_the_web_app_has_the_code_of_the_tutorial():
+    cells = nbformat.read(EXAMPLES / "verify-in-a-web-app.ipynb", as_version=4).cells
+    code = (ROOT / "examples" / "web_app.py").read_text(encoding="utf-8")
+    assert code.rstrip() in [cell.source for cell in cells]
+
+
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     published = [outputs(cell) for cell in notebook.cells]
-    NotebookClient(notebook, timeout=200, resources={"metadata": {"path": tmp_path}}).execute()
+    place = EXAMPLES if path.parent == EXAMPLES else tmp_path  # one reads the repository's scores
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": place}}).execute()
     for cell, before in zip(notebook.cells, published, strict=True):
         assert bool(outputs(cell)) == bool(before), cell.source
 
