@@ -25,9 +25,7 @@ Indices = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-def find_mislabelled(
-    index: FaceIndex, embeddings: ScoreArray, calibration: Calibration
-) -> Indices:
+def find_mislabelled(index: FaceIndex, embeddings: ScoreArray, calibration: Calibration) -> Indices:
     """Return the photos that probably show another person than the rest of their folder.
 
     Args:

@@ -349,7 +349,5 @@ def test_a_cache_of_other_pairs_is_refused_with_the_differences(index, caches):
         ({"alignment": "landmarks-5"}, "alignment is lfw-frame, not landmarks-5"),
         ({"detector": "eyes-2"}, "its faces were found by another detector"),
     ):
-        with pytest.raises(
-            BadData, match=f"{message}.*; build the cache again"
-        ):
+        with pytest.raises(BadData, match=f"{message}.*; build the cache again"):
             store.check_matches(**{**fits, **change})

@@ -89,7 +89,7 @@ def test_only_an_earlier_export_is_replaced(tiny, tmp_path):
     assert json.loads(done.stdout)["error"]["kind"] == "config"
     assert (tmp_path / "photos" / "a.jpg").read_text() == "mine"
     for wrong in ({"format": "tflite"}, {"format": "onnx", "tolerance": float("nan")}):
-        with pytest.raises(BadConfig, match=r"use one of onnx, onnx-int8|use a number of at least 0"):
+        with pytest.raises(BadConfig, match=r"use one of onnx|use a number of at"):
             export(tiny.folder, tmp_path / "new", **wrong)
 
 
