@@ -51,6 +51,7 @@ TRIALS = {  # commands by extra, after those of the core; each must not fail
     "serve": [],
     "encrypt": [],
     "heif": [("verify", "left.heic", RIGHT)],
+    "parquet": [],
     "dlib": [("verify", LEFT, RIGHT, "--bundle", "dlib")],
     "beam": [(*PAIRS, "beam.csv", "--runner", "DirectRunner")],
 }

@@ -113,7 +113,7 @@ LOOP = (
     _step(STEPS * EPOCHS, "the last of all"),
     StopPoint("writing the last checkpoint", "numpy:savez", EPOCHS + 1, after=True),
     StopPoint("exporting", "facepairs.training.export.trained_bundle:export_onnx"),
-    StopPoint("calibrating", "facepairs.training.export.trained_bundle:calibrate"),
+    StopPoint("calibrating", "facepairs.training.export.trained_bundle:score_pairs"),
     StopPoint("writing the bundle", "facepairs.training.export.trained_bundle:write_bundle", 2),
     StopPoint("the bundle is written", "facepairs.training.train:write_trained_bundle", after=True),
 )

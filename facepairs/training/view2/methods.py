@@ -123,7 +123,10 @@ def make_plan(
         where = f"{source} [{name}]" if name in tables else source
         configs[name] = _config(name, tables.get(name, {}), settings.seed, where)
         if minutes_per_fold is not None and name in TRAINED:
-            configs[name] = configs[name].replace(minutes=minutes_per_fold)
+            try:
+                configs[name] = configs[name].replace(minutes=minutes_per_fold)
+            except BadConfig as error:
+                raise BadConfig(str(error).replace("minutes", "minutes_per_fold", 1)) from None
         if align is not None:
             configs[name] = configs[name].replace(align=align)
     chosen = () if settings.folds is None else parse_folds(str(settings.folds))
