@@ -52,7 +52,8 @@ def print_error(kind: str, message: str, as_json: bool) -> None:
     if as_json:
         print_json({"error": {"kind": kind, "message": line}})
     else:
-        print(f"{_erase()}facepairs: error: {line}", file=sys.stderr)
+        # One write: a C library may be printing from another thread.
+        sys.stderr.write(f"{_erase()}facepairs: error: {line}\n")
 
 
 def _erase() -> str:
