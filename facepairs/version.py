@@ -1,3 +1,3 @@
 """The version of the package: here because a bundle records it, and bundles import support only."""
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
