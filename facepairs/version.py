@@ -1,3 +1,3 @@
-"""The version of the package: here because a bundle records it, and bundles import support only."""
+"""The version of the package, in a module that imports nothing: any layer may record it."""
 
 __version__ = "0.2.0"
