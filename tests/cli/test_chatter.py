@@ -4,17 +4,21 @@ import json
 import os
 
 import pytest
-from command_line import facepairs
+from processes.command_line import facepairs
 
 from facepairs.data.synth.folder import write_synthetic_faces
 
 OWN = (
     "facepairs: error: ",
     "warning: ",
+    "note: ",
     "epoch ",
     "store: ",
+    "all crops are kept in ",
+    "too few people to choose the best epoch: ",
+    "writing the log for TensorBoard",
+    "exporting",
     "written: ",
-    "exporting and calibrating",
     "1 unusable file skipped",
     "  ",  # continues the line before
 )
