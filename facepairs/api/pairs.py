@@ -45,7 +45,7 @@ def pairs_dataset(
     distinct_people: bool = False,
     skip_bad: bool = False,
     log: MessageCallback = ignore_message,
-) -> tf.data.Dataset:
+) -> "tf.data.Dataset[tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]]":
     """Return a `tf.data.Dataset` of pairs of faces, ready for `keras.Model.fit`.
 
     ```
@@ -162,7 +162,7 @@ class PairMetrics(keras.callbacks.Callback):  # type: ignore[misc]
 
     def __init__(
         self,
-        dataset: tf.data.Dataset,
+        dataset: "tf.data.Dataset[Any]",
         fars: Sequence[float] = (0.1, 0.01),
         prefix: str = "val_pair_",
     ) -> None:

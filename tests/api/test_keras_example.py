@@ -5,7 +5,7 @@ import runpy
 from pathlib import Path
 
 import pytest
-from command_line import in_process
+from processes.command_line import in_process
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "keras_fit.py"
 

@@ -4,7 +4,7 @@ import json
 
 import keras
 import pytest
-from command_line import in_process
+from processes.command_line import in_process
 
 import facepairs
 from facepairs.errors import BadConfig, BadRun

@@ -1,6 +1,12 @@
 """What users write against the public interface: checked by mypy and pyright, and never run."""
 
+from collections.abc import Sequence
 from typing import assert_type
+
+import keras
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 import facepairs
 
@@ -33,3 +39,39 @@ def verify() -> bool:
 def calibrate() -> str:
     calibrated = facepairs.calibrate("default", "photos", "mine", skip_bad=True)
     return calibrated.summary.operating_point.describe()
+
+
+def fit_with_keras() -> dict[str, float]:
+    training = facepairs.pairs_dataset("photos", batch_size=32, store="memory")
+    model = facepairs.build_keras("siamese-conv", image_size=64)
+    model.compile("adam", loss=facepairs.EmbeddingLoss("supervised"))
+    metrics = facepairs.PairMetrics(facepairs.pairs_dataset("photos", split="validation"))
+    stop = keras.callbacks.EarlyStopping(monitor="val_pair_auc", mode="max")
+    model.fit(training, epochs=3, callbacks=[metrics, stop])
+    facepairs.train("photos", callbacks=[stop])
+    facepairs.load_keras("run/bundle").summary()
+    return metrics.measure()
+
+
+def measure_by_view2() -> str:
+    plan = facepairs.make_plan("pixels,siamese-small", folds="1-3")
+    report = facepairs.crossval("lfw/lfw-deepfunneled", "lfw", "view2", plan, resume=True)
+    return ", ".join(report.results.methods)
+
+
+def embed(photos: Sequence[str]) -> npt.NDArray[np.float32]:
+    rows = facepairs.FaceEmbedder(workers=2).fit().transform(photos)
+    assert_type(rows, npt.NDArray[np.float32])
+    return rows
+
+
+def verify_a_table() -> int:
+    pairs = pd.DataFrame({"left": ["a.jpg"], "right": ["b.jpg"]})
+    return len(facepairs.Verifier.load().verify_pairs(pairs))
+
+
+def name_people() -> list[str]:
+    with facepairs.Gallery("known.gallery", write=True) as gallery:
+        gallery.add("Ann", ["ann1.jpg", "ann2.jpg"])
+        found = gallery.identify("photo.jpg")
+    return [candidate.name for candidate in found.candidates]
