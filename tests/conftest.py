@@ -70,6 +70,6 @@ def many_faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def make_bundle(tmp_path: Path) -> Callable[..., "Bundle"]:
     """A function that writes a tiny bundle: (kind, network, **changes to the manifest)."""
-    from tiny_bundles import tiny_bundle
+    from tiny.bundles import tiny_bundle
 
     return partial(tiny_bundle, tmp_path / "bundle")

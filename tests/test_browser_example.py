@@ -8,9 +8,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from chromium import open_chromium
-from command_line import in_process
-from drawn_scenes import drawn_faces, tight_crop
+from drawn.scenes import drawn_faces, tight_crop
+from processes.chromium import open_chromium
+from processes.command_line import in_process
 
 from facepairs.faces import yunet
 from facepairs.verification.verifier import Verifier

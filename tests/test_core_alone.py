@@ -5,8 +5,8 @@ import sys
 from importlib.metadata import packages_distributions
 
 import pytest
-from core_environment import PROJECT, link_core, requirements, run_in
 from packaging.utils import canonicalize_name
+from processes.core_environment import PROJECT, link_core, requirements, run_in
 
 from facepairs.cli.main import COMMANDS, build_command
 from facepairs.support.extras import EXTRAS

@@ -8,11 +8,11 @@ import json
 import os
 from pathlib import Path
 
-import hostile
-import hostile_run
 import numpy as np
 import pytest
-from command_line import facepairs
+from hostile import images as hostile
+from hostile import run as hostile_run
+from processes.command_line import facepairs
 
 SAMPLE = 60
 

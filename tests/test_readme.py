@@ -13,9 +13,9 @@ from urllib.request import Request, urlopen
 
 import httpx
 import pytest
-from command_line import facepairs
-from live_server import live_server
 from PIL import Image
+from processes.command_line import facepairs
+from processes.live_server import live_server
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

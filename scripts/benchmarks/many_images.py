@@ -173,7 +173,7 @@ def photo_folder(images: int, place: Path) -> Path:
 
 def bundle(place: Path) -> Path:
     """Return a bundle whose network takes no time: everything around it is measured."""
-    from tiny_bundles import tiny_bundle
+    from tiny.bundles import tiny_bundle
 
     if not (place / "bundle").exists():
         tiny_bundle(place / "bundle", "embedding", alignment="landmarks-5")

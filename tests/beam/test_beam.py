@@ -11,10 +11,10 @@ import pytest
 
 pytest.importorskip("apache_beam")
 
-from command_line import facepairs
-from memory_files import FILES
 from PIL import Image
-from tiny_bundles import FRAME_PX, tiny_bundle
+from processes.command_line import facepairs
+from storage.memory_files import FILES
+from tiny.bundles import FRAME_PX, tiny_bundle
 
 from facepairs.beam import runner as runner_module
 from facepairs.beam.checks import check_dataset_at

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("apache_beam")
 
-from memory_files import FILES
+from storage.memory_files import FILES
 
 from facepairs.beam.paths import BeamPath, files_below, parse_place, reading, remove, writing
 from facepairs.beam.remote_index import index_place, remote_errors

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("apache_beam")
 
-from drawn_caches import draw
-from memory_files import FILES
+from drawn.caches import draw
+from storage.memory_files import FILES
 
 from facepairs.beam import pair_cache
 from facepairs.beam.checks import check_cache_at

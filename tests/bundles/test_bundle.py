@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_bundles import manifest_of
+from tiny.bundles import manifest_of
 
 from facepairs import __version__
 from facepairs.bundles.bundle import (

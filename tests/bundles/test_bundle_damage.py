@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from tiny_bundles import tiny_bundle
+from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.bundle import CARD, IDENTITIES, MODEL, NETWORK, Bundle
 from facepairs.bundles.default import bundle_folder

@@ -1,6 +1,6 @@
 """The model card states what the manifest holds, and nothing else."""
 
-from tiny_bundles import manifest_of
+from tiny.bundles import manifest_of
 
 from facepairs.bundles.bundle import NETWORK
 from facepairs.bundles.card import model_card

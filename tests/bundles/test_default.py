@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_line import in_process
+from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import FOLDER, bundle_folder

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from command_line import facepairs
+from processes.command_line import facepairs
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.manifest import MANIFEST

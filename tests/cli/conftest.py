@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from command_line import in_process
 from filelock import FileLock
+from processes.command_line import in_process
 
 SMALL = """
 model = "siamese-small"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import facepairs
+from processes.command_line import facepairs
 
 from facepairs.cli.main import main
 from facepairs.config import TrainConfig, load_config
@@ -233,7 +233,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("encoding", ["jpeg", "raw"])
 def test_beam_writes_the_same_bytes_anywhere(photos, settings, tmp_path, encoding):
     pytest.importorskip("apache_beam")
-    from memory_files import FILES
+    from storage.memory_files import FILES
 
     FILES.clear()
     for path in photos.rglob("*.jpg"):

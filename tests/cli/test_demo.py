@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from command_line import facepairs
+from processes.command_line import facepairs
 
 
 def test_a_step_that_fails_ends_the_demo(tmp_path):

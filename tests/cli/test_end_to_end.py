@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import command, facepairs, in_process
-from crop_plans import face_plan
+from drawn.crop_plans import face_plan
 from PIL import Image
+from processes.command_line import command, facepairs, in_process
 
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.support.lock import held

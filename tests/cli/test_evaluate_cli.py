@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import Result, in_process
-from invented_scores import draw_photos, invented, write_method
+from processes.command_line import Result, in_process
+from tiny.scores import draw_photos, invented, write_method
 
 from facepairs.evaluation.scores import write_scores
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Result, in_process
-from tiny_bundles import AMONG_LOOKALIKES, tiny_bundle
+from processes.command_line import Result, in_process
+from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.identities import Identities

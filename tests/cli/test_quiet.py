@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 import pytest
-from command_line import command, facepairs, in_process
 from PIL import Image, features
+from processes.command_line import command, facepairs, in_process
 
 from facepairs.data.synth.folder import write_synthetic_faces
 

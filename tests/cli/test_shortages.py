@@ -11,7 +11,7 @@ import tempfile
 import time
 
 import pytest
-from command_line import command, facepairs, in_process
+from processes.command_line import command, facepairs, in_process
 
 from facepairs.cli import main as cli
 from facepairs.data.synth.folder import write_synthetic_faces

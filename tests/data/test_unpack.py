@@ -10,9 +10,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from archives import tgz, zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from storage.archives import tgz, zipped
 
 from facepairs.data.unpack import DiskFull, unpack
 from facepairs.errors import BadTransfer

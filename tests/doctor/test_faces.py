@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from drawn_scenes import Place, canvas, paste
+from drawn.scenes import Place, canvas, paste
 
 from facepairs.doctor.check import check_dataset
 from facepairs.doctor.findings import DatasetReport

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from image_files import jpeg, put
+from drawn.photos import jpeg, put
 from PIL import Image
 
 from facepairs.data.index import FaceIndex

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from image_files import encoded, put
+from drawn.photos import encoded, put
 from PIL import Image
 
 from facepairs.bundles.bundle import Bundle

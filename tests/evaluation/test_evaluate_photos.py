@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drawn_scenes import canvas, write_scenes
-from invented_scores import invented, write_method
-from tiny_bundles import tiny_bundle
+from drawn.scenes import canvas, write_scenes
+from tiny.bundles import tiny_bundle
+from tiny.scores import invented, write_method
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadImage

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import in_process
-from tiny_bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
+from processes.command_line import in_process
+from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
 from facepairs.errors import NotEnough
 from facepairs.evaluation.identification import (

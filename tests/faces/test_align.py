@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from drawn_scenes import Place, canvas, drawn_faces, faceless, paste, tight_crop
+from drawn.scenes import Place, canvas, drawn_faces, faceless, paste, tight_crop
 from PIL import Image
 
 from facepairs.errors import BadImage, NoFace, TooSmallFace

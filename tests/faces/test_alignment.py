@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from drawn_scenes import drawn_faces
+from drawn.scenes import drawn_faces
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from PIL import Image

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drawn_scenes import Place, canvas, drawn_faces, faceless, paste
+from drawn.scenes import Place, canvas, drawn_faces, faceless, paste
 from PIL import Image
 
 import facepairs

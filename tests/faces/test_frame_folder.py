@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from drawn_scenes import Place, canvas, drawn_faces, paste
+from drawn.scenes import Place, canvas, drawn_faces, paste
 from PIL import Image
 
 from facepairs.errors import BadData

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from drawn_scenes import drawn_faces
+from drawn.scenes import drawn_faces
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from drawn_scenes import Place, canvas, drawn_faces, paste, write_scenes
+from drawn.scenes import Place, canvas, drawn_faces, paste, write_scenes
 from PIL import Image
 
 from facepairs.data.index import FaceIndex

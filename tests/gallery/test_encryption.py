@@ -6,11 +6,11 @@ import sqlite3
 
 import numpy as np
 import pytest
-from command_line import in_process
-from drawn_photos import smooth
-from gallery_jobs import MODEL, photo
+from drawn.photos import smooth
 from PIL import Image
-from tiny_bundles import AMONG_LOOKALIKES, tiny_bundle
+from processes.command_line import in_process
+from processes.gallery_jobs import MODEL, photo
+from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
 from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.encryption import VARIABLE

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drawn_photos import smooth
+from drawn.photos import smooth
 from PIL import Image
-from tiny_bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
+from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
 from facepairs import Gallery, Verifier
 from facepairs.bundles.operating_point import identification_point
@@ -113,7 +113,7 @@ def test_a_model_without_errors_gives_no_verdict(tmp_path, photos):
 
 
 def test_another_model_is_refused(tmp_path, gallery, verifier):
-    from tiny_bundles import embedding_network
+    from tiny.bundles import embedding_network
 
     network = embedding_network(width=25)
     other = tiny_bundle(tmp_path / "other", network=network, **AMONG_LOOKALIKES)

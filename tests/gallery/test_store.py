@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gallery_jobs import MODEL, WIDTH, photo
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes.gallery_jobs import MODEL, WIDTH, photo
 
 from facepairs.errors import BadData
 from facepairs.gallery.store import GalleryStore
 
-JOB = Path(__file__).parents[1] / "helpers" / "gallery_jobs.py"
+JOB = Path(__file__).parents[1] / "helpers" / "processes" / "gallery_jobs.py"
 NAMES = st.sampled_from(["Ann", "Bé", "王芳", "O'Neil; --", "a b"])
 
 

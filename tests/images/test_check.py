@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from drawn.photos import encoded, jpeg, picture, put
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from image_files import encoded, jpeg, picture, put
 from PIL import Image, ImageFile
 
 from facepairs.images.check import is_plain, upright_size

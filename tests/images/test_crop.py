@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drawn_photos import encoded, smooth
+from drawn.photos import encoded, smooth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFilter

@@ -1,7 +1,7 @@
 """A crop plan cuts what verification cuts, and its digest is that of the crops."""
 
 import numpy as np
-from drawn_photos import encoded, smooth
+from drawn.photos import encoded, smooth
 
 from facepairs.images.crop import CropSpec, load_crop, warp_photo
 from facepairs.images.crop_plan import CropPlan

@@ -5,7 +5,7 @@ import zlib
 
 import numpy as np
 import pytest
-from drawn_photos import encoded, smooth
+from drawn.photos import encoded, smooth
 from PIL import Image
 
 from facepairs.data.index import OTHER_IMAGES, READABLE

@@ -7,9 +7,9 @@ import time
 import zlib
 from pathlib import Path
 
-import hostile_containers as containers
 import numpy as np
 import pytest
+from hostile import containers
 from PIL import ExifTags, Image
 
 from facepairs.errors import BadImage

@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from drawn_photos import encoded, smooth
+from drawn.photos import encoded, smooth
 from PIL import Image
 
 from facepairs.images.crop import CropSpec, load_crop

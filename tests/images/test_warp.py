@@ -5,7 +5,7 @@ import math
 import cv2
 import numpy as np
 import pytest
-from drawn_photos import smooth
+from drawn.photos import smooth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from drawn_caches import build, draw
+from drawn.caches import build, draw
 
 from facepairs.data.index import FaceIndex
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import tensorflow as tf
-from crop_plans import turned_plan, whole_plan
+from drawn.crop_plans import turned_plan, whole_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image

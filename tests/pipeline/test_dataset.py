@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from crop_plans import face_plan, turned_plan, whole_plan
+from drawn.crop_plans import face_plan, turned_plan, whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler

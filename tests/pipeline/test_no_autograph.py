@@ -3,7 +3,7 @@
 import tempfile
 
 import numpy as np
-from crop_plans import face_plan
+from drawn.crop_plans import face_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList

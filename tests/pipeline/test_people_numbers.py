@@ -1,7 +1,7 @@
 """The numbers of the people in a batch's images, for losses that need them."""
 
 import numpy as np
-from crop_plans import whole_plan
+from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from script_runner import ROOT, run_script
-from tiny_bundles import tiny_bundle
+from processes.script_runner import ROOT, run_script
+from tiny.bundles import tiny_bundle
 
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.faces.alignment import TEMPLATE, fit_similarity

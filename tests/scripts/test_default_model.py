@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from invented_view2 import write_lists
-from script_runner import run_script
-from tiny_bundles import tiny_bundle
+from drawn.view2 import write_lists
+from processes.script_runner import run_script
+from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import load_config

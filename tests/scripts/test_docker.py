@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from script_runner import ROOT
+from processes.script_runner import ROOT
 
 KNOWN = {"FROM", "COPY", "RUN", "ENV", "USER", "WORKDIR", "EXPOSE", "ENTRYPOINT", "CMD"}
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from invented_view2 import write_lists
-from script_runner import run_script
-from tiny_bundles import manifest_of, pair_network
+from drawn.view2 import write_lists
+from processes.script_runner import run_script
+from tiny.bundles import manifest_of, pair_network
 
 from facepairs.bundles.bundle import MODEL, NETWORK
 from facepairs.bundles.identities import Identities

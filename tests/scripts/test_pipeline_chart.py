@@ -4,7 +4,7 @@ import re
 import runpy
 
 import pytest
-from script_runner import ROOT
+from processes.script_runner import ROOT
 
 SCRIPT = runpy.run_path(str(ROOT / "scripts/benchmarks/pipeline_chart.py"))
 TEXT = SCRIPT["PAGE"].read_text(encoding="utf-8")

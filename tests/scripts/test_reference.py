@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from script_runner import run_script
+from processes.script_runner import run_script
 
 SCRIPT = "scripts/release/reference.py"
 

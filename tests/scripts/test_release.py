@@ -9,7 +9,7 @@ import tomllib
 from types import SimpleNamespace
 
 import pytest
-from script_runner import ROOT
+from processes.script_runner import ROOT
 
 DAY = datetime.date(2026, 11, 22)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from PIL import Image
-from script_runner import run_script
-from tiny_bundles import FRAME_PX, embedding_network, tiny_bundle
+from processes.script_runner import run_script
+from tiny.bundles import FRAME_PX, embedding_network, tiny_bundle
 
 LOOK_ALIKES, TRIALS = "scripts/studies/look_alikes.py", "scripts/studies/trials.py"
 PEOPLE = 60

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from drawn_scenes import Place, canvas, drawn_faces, paste
-from live_server import LiveServer, live_server
+from drawn.scenes import Place, canvas, drawn_faces, paste
+from processes.live_server import LiveServer, live_server
 
 
 @pytest.fixture(scope="session")

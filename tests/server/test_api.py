@@ -11,8 +11,8 @@ import httpx
 import jsonschema
 import numpy as np
 import pytest
-from command_line import in_process
 from PIL import Image
+from processes.command_line import in_process
 
 from facepairs import Verifier
 from facepairs.bundles.error_table import ErrorTable

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from command_line import command, in_process
-from live_server import live_server
+from processes.command_line import command, in_process
+from processes.live_server import live_server
 
 from facepairs import Verifier
 from facepairs.faces.align import AlignedFace

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import hostile
 import httpx
 import pytest
+from hostile import images as hostile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from live_server import LiveServer, live_server
+from processes.live_server import LiveServer, live_server
 
 SAMPLE = 24
 STATUSES = (200, 400, 413, 415, 422)

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from chromium import DESKTOP, PHONE, open_chromium, set_network, set_screen
-from command_line import in_process
-from drawn_photos import encoded
-from drawn_scenes import Place, canvas, drawn_faces, paste
-from live_server import live_server
+from drawn.photos import encoded
+from drawn.scenes import Place, canvas, drawn_faces, paste
+from processes.chromium import DESKTOP, PHONE, open_chromium, set_network, set_screen
+from processes.command_line import in_process
+from processes.live_server import live_server
 
 from facepairs import Verifier
 from facepairs.bundles.words import one_in

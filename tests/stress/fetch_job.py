@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from range_server import Handler, serving
+from storage.range_server import Handler, serving
 
 from stress.jobs import Broken, Job, sha256
 from stress.processes import Work

@@ -23,9 +23,9 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-import hostile
-import hostile_run
-from command_line import command
+from hostile import images as hostile
+from hostile import run as hostile_run
+from processes.command_line import command
 
 from facepairs.cli.shared.output import progress_display
 from facepairs.data.synth.folder import write_synthetic_faces

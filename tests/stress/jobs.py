@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from invented_view2 import write_lists
+from drawn.view2 import write_lists
 from PIL import Image
 
 from facepairs.data.synth.folder import write_synthetic_faces

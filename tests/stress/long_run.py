@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-from command_line import command
+from processes.command_line import command
 
 from stress.processes import append_row, read_rows
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from drawn_scenes import drawn_faces
-from live_server import live_server
+from drawn.scenes import drawn_faces
+from processes.live_server import live_server
 
 from facepairs import Gallery
 

@@ -10,7 +10,7 @@ import numpy as np
 import psutil
 import pytest
 from PIL import Image
-from tiny_bundles import FRAME_PX, tiny_bundle
+from tiny.bundles import FRAME_PX, tiny_bundle
 
 import facepairs
 from facepairs.support import platform

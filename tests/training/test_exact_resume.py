@@ -5,9 +5,9 @@
 
 import json
 
-import ctrl_c
 import numpy as np
 import pytest
+from processes import ctrl_c
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig

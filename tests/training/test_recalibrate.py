@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 import pytest
-from command_line import facepairs
-from drawn_scenes import canvas
+from drawn.scenes import canvas
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_bundles import tiny_bundle
+from processes.command_line import facepairs
+from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.identities import Identities, identity_hash

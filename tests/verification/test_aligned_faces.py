@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from drawn_scenes import Place, canvas, drawn_faces, faceless, paste
+from drawn.scenes import Place, canvas, drawn_faces, faceless, paste
 from PIL import Image
-from tiny_bundles import tiny_bundle
+from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.operating_point import operating_point
 from facepairs.errors import BadBundle, BadImage, BadRun, NoFace, TooSmallFace

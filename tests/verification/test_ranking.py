@@ -4,7 +4,7 @@ import shutil
 import numpy as np
 import pytest
 from PIL import Image
-from tiny_bundles import AMONG_LOOKALIKES, FRAME_PX, tiny_bundle
+from tiny.bundles import AMONG_LOOKALIKES, FRAME_PX, tiny_bundle
 
 from facepairs.bundles.operating_point import OperatingPoint, operating_point
 from facepairs.errors import BadData, BadImage

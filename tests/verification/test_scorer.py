@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_bundles import CROP_PX, embedding_network, onnx_model, pair_network, tiny_bundle
+from tiny.bundles import CROP_PX, embedding_network, onnx_model, pair_network, tiny_bundle
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadBundle, BadData

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from PIL import Image
-from tiny_bundles import FRAME_PX, tiny_bundle
+from tiny.bundles import FRAME_PX, tiny_bundle
 
 from facepairs import Verifier
 from facepairs.errors import BadBundle, BadData, BadImage

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from PIL import Image
-from tiny_bundles import AMONG_LOOKALIKES, FRAME_PX, embedding_network, tiny_bundle
+from tiny.bundles import AMONG_LOOKALIKES, FRAME_PX, embedding_network, tiny_bundle
 
 from facepairs.bundles.bundle import NETWORK
 from facepairs.bundles.operating_point import OperatingPoint

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from tiny_bundles import tiny_bundle
+from tiny.bundles import tiny_bundle
 
 import facepairs
 from facepairs.bundles.operating_point import OperatingPoint

@@ -5,10 +5,10 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from archives import zipped
-from command_line import facepairs
-from data_sets import hugging_face_parquet, kaggle_archive, official_lists
-from image_files import put
+from drawn.data_sets import hugging_face_parquet, kaggle_archive, official_lists
+from drawn.photos import put
+from processes.command_line import facepairs
+from storage.archives import zipped
 
 from facepairs.data.importing.importer import import_photos
 from facepairs.data.index import FaceIndex

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from range_server import Remote, serving, sha256
+from storage.range_server import Remote, serving, sha256
 
 from facepairs.data.lfw.download import MAX_ATTEMPTS, download
 from facepairs.errors import BadTransfer

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from archives import tgz, zipped
-from range_server import Remote, serving, sha256
+from storage.archives import tgz, zipped
+from storage.range_server import Remote, serving, sha256
 
 from facepairs.data.lfw.fetch import (
     ARCHIVES,

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from circle import batch, cosine, distance
+from tiny.circle import batch, cosine, distance
 
 from facepairs.models.losses.binary import BinaryLogit
 from facepairs.models.losses.cross_entropy import DifferenceCrossEntropy

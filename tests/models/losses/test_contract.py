@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from circle import IDENTITY, NAMES, batch, on_circle
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny.circle import IDENTITY, NAMES, batch, on_circle
 
 from facepairs import config
 from facepairs.choices import Singletons

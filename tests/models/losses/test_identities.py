@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from circle import batch, cosine, on_circle
+from tiny.circle import batch, cosine, on_circle
 
 from facepairs.models.losses.arcface import ArcFace
 from facepairs.models.losses.cosface import CosFace

@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from crop_plans import whole_plan
-from drawn_caches import CROP_PX, FRAME_PX, build, draw, needs_posix
+from drawn.caches import CROP_PX, FRAME_PX, build, draw, needs_posix
+from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData, BadImage, NotEnough

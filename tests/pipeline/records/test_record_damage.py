@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from crop_plans import whole_plan
+from drawn.crop_plans import whole_plan
 from PIL import Image
 
 from facepairs.data.index import FaceIndex

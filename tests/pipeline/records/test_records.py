@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from crop_plans import whole_plan
-from drawn_caches import CROP_PX, FRAME_PX, PAIRS, SEED, SHARD, SHARE, build
+from drawn.caches import CROP_PX, FRAME_PX, PAIRS, SEED, SHARD, SHARE, build
+from drawn.crop_plans import whole_plan
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

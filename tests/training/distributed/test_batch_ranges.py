@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from crop_plans import whole_plan
+from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler

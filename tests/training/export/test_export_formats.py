@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from command_line import facepairs, in_process
-from drawn_scenes import drawn_faces
-from tiny_bundles import NETWORK, tiny_bundle
+from drawn.scenes import drawn_faces
+from processes.command_line import facepairs, in_process
+from tiny.bundles import NETWORK, tiny_bundle
 
 from facepairs.bundles.bundle import MODEL
 from facepairs.bundles.writer import write_bundle

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from PIL import Image
-from tiny_bundles import FRAME_PX, tiny_bundle
+from tiny.bundles import FRAME_PX, tiny_bundle
 
 from facepairs.training.loop import clock
 

@@ -5,8 +5,8 @@ import json
 import keras
 import numpy as np
 import pytest
-from command_line import in_process
-from crop_plans import whole_plan
+from drawn.crop_plans import whole_plan
+from processes.command_line import in_process
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler

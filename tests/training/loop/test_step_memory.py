@@ -6,7 +6,7 @@ from typing import ClassVar
 import keras
 import numpy as np
 import pytest
-from crop_plans import whole_plan
+from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from crop_plans import whole_plan
+from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.pipeline.dataset import image_batches

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from invented_view2 import FOLDS, write_lists
+from drawn.view2 import FOLDS, write_lists
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex

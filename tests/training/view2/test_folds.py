@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from drawn.view2 import FOLDS, write_lists
 from hypothesis import given
 from hypothesis import strategies as st
-from invented_view2 import FOLDS, write_lists
 
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex

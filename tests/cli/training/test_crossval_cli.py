@@ -1,0 +1,152 @@
+"""`facepairs crossval`: a table, JSON, Ctrl-C, kill -9 and --resume."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from drawn.view2 import write_lists
+from processes.command_line import command, facepairs, in_process
+
+SMALL = """
+methods = ["difference"]
+folds = 1
+[difference]
+epochs = 3
+pairs_per_epoch = 128
+batch_size = 32
+calibration_pairs = 200
+calibration_share = 0.4
+[pixels]
+calibration_pairs = 200
+calibration_share = 0.4
+"""
+
+
+@pytest.fixture(scope="module")
+def given(many_faces, tmp_path_factory):
+    """The arguments that every call here shares."""
+    folder = tmp_path_factory.mktemp("view2")
+    write_lists(many_faces, folder)
+    (folder / "small.toml").write_text(SMALL)
+    return many_faces, "--lists", folder, "--config", folder / "small.toml"
+
+
+def started(*arguments):
+    return subprocess.Popen(
+        command("crossval", *arguments), stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+
+
+def until(process, start):
+    for line in process.stderr:
+        if line.startswith(start):
+            return
+    raise AssertionError(f"ended before the line {start!r}")
+
+
+def remaining_messages(process):
+    with process.stderr:
+        return process.stderr.read()
+
+
+def test_a_table_for_people_and_json_for_scripts(given, tmp_path):
+    out = tmp_path / "run"
+    messages = in_process(
+        "crossval", *given, "--out", out, "--methods", "pixels", "--folds", "2", check=0
+    )
+    head, row = messages.stdout.splitlines()
+    assert head.split()[:4] == ["method", "accuracy", "95", "%"]
+    assert row.startswith("pixels")
+    assert "(1 fold: no s.e.)" in row
+    done = in_process(
+        "crossval", *given, "--out", out, "--methods", "pixels", "--folds", "2", check=2
+    )
+    assert "--resume" in done.stderr
+    more = ("--out", out, "--methods", "pixels", "--folds", "1-2", "--resume")
+    done = in_process("crossval", *given, *more, "--json", check=0)
+    report = json.loads(done.stdout)
+    assert report["interrupted"] is False
+    result = report["methods"]["pixels"]
+    assert [fold["fold"] for fold in result["folds"]] == [1, 2]
+    assert result["accuracy_standard_error"] > 0
+    assert "pixels, fold 1: accuracy" in done.stderr
+    assert done.stderr.count("people to train on") == 1  # fold 2 was done
+
+
+@pytest.mark.slow
+def test_ctrl_c_and_kill_9_end_at_the_same_scores(given, tmp_path):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    facepairs("crossval", *given, "--out", whole, check=0)
+    process = started(*given, "--out", stopped)
+    until(process, "epoch 1/3")
+    process.send_signal(signal.SIGINT)
+    messages = remaining_messages(process)
+    assert process.wait(timeout=120) == 130, messages
+    assert "stopped and saved; continue with: facepairs crossval" in messages
+    assert messages.rstrip().endswith("--resume")
+    fold = stopped / "difference" / "fold-01"
+    assert (fold / "checkpoint.npz").exists()
+    assert not (fold / "bundle").exists()
+    process = started(*given, "--out", stopped, "--resume")
+    until(process, "epoch 2/3")
+    time.sleep(0.05)
+    process.kill()
+    process.stderr.close()
+    process.wait(timeout=120)
+    assert not (fold / "fold.json").exists()
+    facepairs("crossval", *given, "--out", stopped, "--resume", check=0)
+    records = [
+        json.loads((out / "difference" / "fold-01" / "fold.json").read_text())
+        for out in (whole, stopped)
+    ]
+    for key in ("scores_sha256", "threshold", "accuracy", "identities_digest"):
+        assert records[0][key] == records[1][key]
+    leftovers = [path for path in stopped.rglob(".*") if path.name.startswith(".")]
+    assert leftovers == []
+
+
+def test_ctrl_c_without_steps_stops_between_folds(given, tmp_path):
+    process = started(*given, "--out", tmp_path / "run", "--methods", "pixels", "--folds", "1-4")
+    until(process, "pixels, fold 1: accuracy")
+    until(process, "exporting")
+    process.send_signal(signal.SIGINT)
+    messages = remaining_messages(process)
+    assert process.wait(timeout=120) == 130, messages
+    assert "fold 2: accuracy" in messages
+    assert "fold 3" not in messages
+    assert (tmp_path / "run" / "pixels" / "fold-02" / "fold.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--folds", "x"], "--folds is 'x'"),
+        (["--folds", "5"], "folds 1 to 4"),
+        (
+            ["--methods", "resnet"],
+            "unknown method 'resnet'; known: siamese, siamese-small, ",
+        ),
+        (["--methods", "siames"], "--methods: unknown method 'siames'; did you mean 'siamese'?"),
+        (["--minutes-per-fold", "-1"], "--minutes-per-fold is -1.0; use a number"),
+        (["--lists", "{tmp}"], "people.txt: No such file"),
+        (["--resume"], "nothing to resume"),
+        (["--out", "{faces}/run"], "lies in the folder of faces"),
+    ],
+)
+def test_mistakes_get_one_line(given, tmp_path, arguments, why):
+    filled = [argument.format(tmp=tmp_path, faces=given[0]) for argument in arguments]
+    done = in_process("crossval", *given, "--out", tmp_path / "run", *filled, check=2)
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert why in done.stderr
+    assert not (tmp_path / "run").exists()
+    done = in_process("crossval", *given, "--out", tmp_path / "run", *filled, "--json", check=2)
+    assert set(json.loads(done.stdout)["error"]) == {"kind", "message"}
+
+
+def test_help_has_an_example():
+    assert "Example: facepairs crossval" in in_process("crossval", "--help", check=0).stdout

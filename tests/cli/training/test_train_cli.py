@@ -1,0 +1,181 @@
+"""What `facepairs train` says: refusals before any work, honest times, and the epoch it keeps."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes.command_line import facepairs, in_process
+
+from facepairs.config import load_config
+from facepairs.support.lock import held
+from facepairs.training.inputs import training_data
+
+SHORT = """
+model = "difference"
+pairs_per_epoch = 64
+batch_size = 16
+calibration_pairs = 60
+"""
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    path = tmp_path_factory.mktemp("settings") / "short.toml"
+    path.write_text(SHORT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(many_faces, settings, tmp_path_factory):
+    """A finished run of two epochs, and what the command printed."""
+    out = tmp_path_factory.mktemp("finished") / "run"
+    done = in_process(
+        "train", many_faces, "--out", out, "--config", settings, "--epochs", 2, check=0
+    )
+    return out, done
+
+
+def contents(folder: Path) -> dict[str, tuple[int, int]]:
+    found = {str(path): path.stat() for path in folder.rglob("*") if path.is_file()}
+    return {path: (stat.st_mtime_ns, stat.st_size) for path, stat in found.items()}
+
+
+def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished):
+    out, done = finished
+    report = json.loads((out / "result.json").read_text())
+    assert report["wall_seconds"] > report["seconds"] > 0
+    assert report["people"]["validation"] == report["val_people"] == 0
+    assert (report["epochs"], report["epoch"]) == (2, 2)
+    assert "with preparation and export" in done.stdout
+    assert (out / "log.txt").read_text().endswith("with preparation and export\n")
+    calibrating = report["people"]["calibration"]
+    assert f"measured on the {calibrating} people who set the threshold" in done.stdout
+    assert "too few people to choose the best epoch: the last one is kept" in done.stderr
+    assert (
+        "warning: few people, so figures mean little: where nobody was judged wrongly, the true "
+        f"error rate may still be as high as this: {calibrating} calibration people 41%, "
+    ) in done.stderr
+
+
+def test_validation_people_choose_the_epoch_and_the_result_counts_them(
+    many_faces, settings, tmp_path, monkeypatch
+):
+    file = tmp_path / "settings.toml"
+    file.write_text(settings.read_text() + "validation_share = 0.3\nlearning_rate = 0.01\n")
+    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 200)
+    run = tmp_path / "run"
+    done = in_process(
+        "train", many_faces, "--out", run, "--config", file, "--epochs", 9, "--patience", 2, check=0
+    )
+    report = json.loads((run / "result.json").read_text())
+    assert report["val_people"] == 14
+    assert f"the best, epoch {report['epoch']}, was kept" in done.stdout
+    assert "measured on 14 people who are not trained on" in done.stdout
+    assert "14 people set aside to choose the epoch" in done.stderr
+    assert report["epochs"] == min(9, report["epoch"] + 2)
+    identities = json.loads((run / "bundle" / "identities.json").read_text())
+    people = report["people"]
+    assert len(identities["training"]) == people["training"] + people["validation"]
+
+
+def test_resuming_a_finished_run_does_nothing_and_says_so(finished, many_faces):
+    out, done = finished
+    before = contents(out)
+    for more in ((), ("--epochs", 2), ("--epochs", 1), ("--minutes", 0.01)):
+        again = in_process("train", many_faces, "--out", out, "--resume", *more, check=0)
+        assert again.stdout == done.stdout
+        assert again.stderr == (
+            f"{out} is finished after 2 epochs; nothing was done (for more: --resume --epochs 4)\n"
+        )
+    printed = in_process("train", many_faces, "--out", out, "--resume", "--json", check=0).stdout
+    assert json.loads(printed)["bundle"] == str(out / "bundle")
+    assert contents(out) == before
+
+
+def test_resuming_a_finished_run_with_more_epochs_trains_them(finished, many_faces, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(finished[0], run)
+    more = ("--resume", "--epochs", 3, "--json")
+    done = in_process("train", many_faces, "--out", run, *more, check=0)
+    assert json.loads(done.stdout)["epochs"] == 3
+    assert "resuming at step 8 of 12" in done.stderr
+
+
+def test_a_minute_counts_the_whole_command(many_faces, settings, tmp_path):
+    """The first epoch is always trained; preparation alone takes longer than asked for."""
+    done = facepairs(
+        "train", many_faces, "--out", tmp_path / "run", "--config", settings, "--minutes", 0.01,
+        "--json", check=0,
+    )  # fmt: skip
+    report = json.loads(done.stdout)
+    assert report["epochs"] == 1
+    assert report["wall_seconds"] > 0.6
+    assert "more than the 0.01 minutes asked for; no more than one epoch is trained" in done.stderr
+
+
+REFUSALS = [
+    (["--out", "{run}"], "{run} holds a run already; continue it with --resume or choose"),
+    (["--out", "{photos}"], "{photos} is a folder of photos, no run; choose a new folder"),
+    (["--out", "{faces}"], "{faces} is the folder of faces itself; choose another --out"),
+    (["--out", "{faces}/run"], "{faces}/run lies in the folder of faces; choose another --out"),
+    (["--out", "{tmp}/used"], "is in use by process"),
+    (["--epochs", "0"], "--epochs is 0; use a whole number from 1 to 100000"),
+    (["--minutes", "0"], "--minutes is 0.0; use a number from 0.01 to 100000"),
+    (["--patience", "0"], "--patience is 0; use a whole number from 1"),
+    (["--batch-size", "1"], "--batch-size is 1; use a whole number from 2 to 4096"),
+    (["--resume", "--out", "{run}", "--seed", "3"], "--resume keeps the run's own settings; leave"),
+    (["--store", "tfrecord", "--cache", "{tmp}/none"], "{tmp}/none"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "why"), REFUSALS)
+def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
+    arguments, why, finished, many_faces, tmp_path
+):
+    photos = tmp_path / "photos"
+    (photos / "Ann").mkdir(parents=True)
+    (photos / "Ann" / "1.jpg").write_bytes(b"\xff")
+    names = {"run": finished[0], "photos": photos, "faces": many_faces, "tmp": tmp_path}
+    filled = [argument.format(**names) for argument in arguments]
+    code = (
+        "import sys; from facepairs.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print('HEAVY', sorted({'tensorflow', 'onnxruntime'} & set(sys.modules)), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, "train", str(many_faces), "--model", "difference"]
+    if "--resume" in filled:
+        command = command[:-2]
+    with held(tmp_path / "used" / "run.lock", tmp_path):
+        done = subprocess.run([*command, *filled], capture_output=True, text=True, check=True)
+    message, heavy = done.stderr.splitlines()
+    assert heavy == "HEAVY []"
+    assert why.format(**names) in message
+
+
+def test_the_settings_are_printed_as_commented_toml_that_can_be_read_again(tmp_path, settings):
+    words = ("train", "--config", settings, "--seed", 7)
+    printed = in_process(*words, "--print-config", check=0).stdout
+    assert "# Pairs per step.\nbatch_size = 16\n" in printed
+    assert "\n# minutes =\n" in printed
+    (tmp_path / "all.toml").write_text(printed)
+    config = load_config(tmp_path / "all.toml")
+    assert config == load_config(settings).replace(seed=7)
+
+
+def test_tensorboard_shows_scalars_pictures_and_settings(finished):
+    from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
+    from tensorboard.context import RequestContext
+
+    folder = str(finished[0] / "tensorboard")
+    runs = plugin_event_multiplexer.EventMultiplexer().AddRunsFromDirectory(folder)
+    runs.Reload()
+    shown = data_provider.MultiplexerDataProvider(runs, folder)  # what its plugins read
+    scalars = shown.list_scalars(RequestContext(), experiment_id="", plugin_name="scalars")
+    images = shown.list_blob_sequences(RequestContext(), experiment_id="", plugin_name="images")
+    assert {"loss", "val_auc", "learning_rate"} <= set(scalars["."])
+    assert set(images["."]) == {"training pairs", "hardest pairs"}
+    assert list(runs.PluginRunToTagToContent("hparams")) == ["."]

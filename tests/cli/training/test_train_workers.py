@@ -1,0 +1,288 @@
+"""`facepairs train` with several workers: output, lost workers, refusals and resume."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from processes import workers
+from processes.command_line import command, facepairs
+
+from facepairs.support.lock import held
+
+TINY = """
+model = "difference"
+epochs = 1
+pairs_per_epoch = 36
+batch_size = 12
+calibration_pairs = 60
+calibration_share = 0.25
+test_share = 0.25
+"""
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    path = tmp_path_factory.mktemp("settings") / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
+def test_two_workers_train_and_one_writes_the_best_epoch(faces, tmp_path):
+    out = tmp_path / "runs" / "run"
+    choosing = "validation_share = 0.17\npatience = 1\nlearning_rate = 0.01\n"
+    settings = tmp_path / "choosing.toml"
+    settings.write_text(TINY.replace("epochs = 1", "epochs = 3") + choosing)
+    started = workers.train(faces, "--out", out, "--config", settings, "--json")
+    (first, output, _), (second, other, errors) = workers.finish(started)
+    assert (first, second) == (0, 0), errors
+    chief, other_worker = json.loads(output), json.loads(other)
+    assert (chief["worker"], chief["workers"]) == (0, 2)
+    assert (other_worker["worker"], other_worker["workers"]) == (1, 2)
+    assert chief["bundle"] == str(out / "bundle")
+    assert other_worker["bundle"] is None
+    assert chief["val_people"] == 4
+    for name in ("val_auc", "epoch", "epochs"):  # the same weights on both
+        assert other_worker[name] == chief[name]
+    assert {p.name for p in out.iterdir()} == {
+        "bundle", "checkpoint.npz", "config.toml", "history.json", "log.txt", "result.json",
+        "tensorboard",
+    }  # fmt: skip
+    assert (out / "log.txt").read_text().count(" epoch=1 ") == 1
+
+
+def test_requests_that_workers_cannot_share_are_refused(faces, settings, tmp_path):
+    def refused(environment, *more):
+        done = facepairs("train", faces, *more, check=2, env=environment)
+        assert len(done.stderr.strip().splitlines()) == 1
+        return done.stderr
+
+    first, other = workers.environments(2)
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "other.txt").write_text("a file of another program")
+    for environment in (first, other):  # at once: nobody waits for the others
+        assert "holds no run" in refused(environment, "--out", tmp_path / "used")
+    assert "several workers need the run folder" in refused(first)
+    assert "'two' is not one of 'auto', 'one', 'all'" in refused(first, "--devices", "two")
+    damaged = {**first, "TF_CONFIG": first["TF_CONFIG"][:-5]}
+    assert "TF_CONFIG is not a description" in refused(damaged, "--out", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+ENDLESS = TINY.replace("= 36", "= 1_000_000") + "checkpoint_minutes = 0.05\n"
+INTERVAL_S = 3.0
+
+
+def step_of(path):
+    with np.load(path) as archive:
+        return json.loads(archive["state"].tobytes())["progress"]["step"]
+
+
+def wait_for(condition, started, seconds=240):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        assert all(one.poll() is None for one in started), workers.finish(started)
+        time.sleep(0.05)
+
+
+def watch(path, seconds):
+    """Watch a file for some seconds; return the seconds since it was last written."""
+    begun = changed = time.monotonic()
+    seen = path.stat().st_mtime_ns
+    while time.monotonic() - begun < seconds:
+        if path.stat().st_mtime_ns != seen:
+            seen, changed = path.stat().st_mtime_ns, time.monotonic()
+        time.sleep(0.05)
+    return time.monotonic() - changed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_worker_loses_one_checkpoint_interval_at_most(faces, tmp_path, victim):
+    settings, out = tmp_path / "endless.toml", tmp_path / "run"
+    settings.write_text(ENDLESS)
+    started = workers.train(faces, "--out", out, "--config", settings)
+    checkpoint = out / "checkpoint.npz"
+    wait_for(checkpoint.exists, started)
+    age = watch(checkpoint, random.Random(victim).uniform(INTERVAL_S, 4 * INTERVAL_S))
+    started[victim].kill()
+    assert age < INTERVAL_S + 3  # a step and a save, on a busy machine
+    killed = time.monotonic()
+    code, _, errors = workers.finish(started)[1 - victim]
+    assert time.monotonic() - killed < 90
+    assert code == 138
+    assert "another worker stopped" in errors.splitlines()[-1]
+
+    for count in (1, 2):  # fewer workers, then two again
+        resume_until_next_checkpoint(command("train", faces, "--out", out), checkpoint, count)
+
+
+def resume_until_next_checkpoint(words, checkpoint, count):
+    """Resume with `count` workers, and stop them at the next checkpoint."""
+    last = step_of(checkpoint)
+    alone = ("--devices", "one") if count == 1 else ()
+    started = workers.start([*words, "--resume", *alone], count)
+    wait_for(lambda: step_of(checkpoint) > last, started)
+    started[-1].send_signal(signal.SIGTERM)  # stopping one worker stops all
+    for code, _, errors in workers.finish(started):
+        assert code == 130
+        assert f"resuming at step {last} of" in errors
+    assert step_of(checkpoint) > last
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_worker_that_hangs_is_treated_as_lost(faces, tmp_path, victim):
+    settings, out = tmp_path / "endless.toml", tmp_path / "run"
+    settings.write_text(ENDLESS)
+    started = workers.train(faces, "--out", out, "--config", settings)
+    checkpoint = out / "checkpoint.npz"
+    try:
+        wait_for(checkpoint.exists, started)
+        started[victim].send_signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        assert started[1 - victim].wait(120) == 138
+        assert time.monotonic() - stopped < 60
+        words = command("train", faces, "--out", out)
+        if victim == 0:  # its run folder stays locked
+            resumed = facepairs(*words[3:], "--resume", "--devices", "one", check=2)
+            assert f"in use by process {started[0].pid}" in resumed.stderr
+        started[victim].send_signal(
+            signal.SIGCONT
+        )  # it continues, and finds that the others have left
+        for code, _, errors in workers.finish(started):
+            assert code == 138
+            assert "another worker stopped" in errors.splitlines()[-1]
+    finally:
+        for one in started:
+            one.kill()
+    resume_until_next_checkpoint(words, checkpoint, 1)
+
+
+SOON = """
+import sys
+from facepairs.cli.main import main
+from facepairs.training.distributed import startup
+startup.STARTUP_TIMEOUT_S = 8
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("comes", [0, 1])
+def test_a_worker_that_never_starts_ends_the_wait(faces, settings, tmp_path, comes):
+    words = ["train", str(faces), "--out", str(tmp_path / "run"), "--config", str(settings)]
+    pipe, environment = subprocess.PIPE, workers.environments(2)[comes]
+    alone = [sys.executable, "-c", SOON, *words]
+    one = subprocess.Popen(alone, env=environment, text=True, stdout=pipe, stderr=pipe)
+    ((code, _, errors),) = workers.finish([one], 120)
+    assert code == 138
+    assert "not all of the 2 workers came within" in errors.splitlines()[-1]
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "store"),
+    [("difference", "files"), ("difference", "memory"), ("difference", "tfrecord"),
+     ("siamese-small", "memory")],
+)  # fmt: skip
+def test_workers_learn_from_any_store_what_one_worker_learns(faces, tmp_path, model, store):
+    settings, cache = tmp_path / "settings.toml", tmp_path / "cache"
+    settings.write_text(TINY.replace('"difference"', f'"{model}"'))
+    words = ["--config", settings, "--store", store]
+    if store == "tfrecord":
+        facepairs(
+            "cache",
+            "build",
+            faces,
+            "--out",
+            cache,
+            "--pair-count",
+            36,
+            "--config",
+            settings,
+            check=0,
+        )
+        words += ["--cache", cache]
+    facepairs("train", faces, "--out", tmp_path / "one", *words, check=0)
+    started = workers.train(faces, "--out", tmp_path / "two", *words)
+    assert [code for code, *_ in workers.finish(started)] == [0, 0]
+    one, two = (json.loads((tmp_path / run / "history.json").read_text()) for run in ("one", "two"))
+    for name in ("loss", "val_auc", "val_score_spread"):
+        assert two[-1][name] == pytest.approx(one[-1][name], rel=1e-3), name
+
+
+@pytest.mark.slow
+def test_workers_with_different_settings_are_refused(faces, settings, tmp_path):
+    words = command("train", faces, "--out", tmp_path / "run", "--config", settings)
+    started = workers.start(words, last=[*words, "--seed", "1"])
+    for code, _, errors in workers.finish(started):
+        assert code == 2
+        assert "worker 1 has images, settings, a cache or a checkpoint other than" in errors
+
+
+@pytest.mark.slow
+def test_different_copies_of_a_cache_are_refused(faces, settings, tmp_path):
+    """Each host may have its own copy under the same path."""
+    words = command(
+        "train", faces, "--out", tmp_path / "run", "--config", settings,
+        "--store", "tfrecord", "--cache", "cache",
+    )  # fmt: skip
+    hosts = []
+    for shards in (1, 2):
+        host = tmp_path / f"host{shards}"
+        host.mkdir()
+        facepairs(
+            "cache", "build", faces, "--out", "cache", "--pair-count", 36, "--shards", shards,
+            "--config", settings, cwd=host, check=0,
+        )  # fmt: skip
+        hosts.append(["sh", "-c", 'cd "$0" && exec "$@"', str(host), *words])
+    for code, _, errors in workers.finish(workers.start(hosts[0], last=hosts[1])):
+        assert code == 2
+        assert "worker 1 has images, settings, a cache or a checkpoint other than" in errors
+
+
+@pytest.mark.slow
+def test_an_error_of_the_chief_ends_all_workers(faces, settings, tmp_path):
+    with held(tmp_path / "run.lock", tmp_path):
+        started = workers.train(faces, "--out", tmp_path, "--config", settings)
+        (first, _, output), (second, _, errors) = workers.finish(started)
+    assert (first, second) == (2, 138)
+    assert "is in use by process" in output.splitlines()[-1]
+    assert "another worker stopped" in errors.splitlines()[-1]
+
+
+TWO_PROCESSORS = """
+import sys
+import tensorflow as tf
+(processor,) = tf.config.list_physical_devices("CPU")
+two = [tf.config.LogicalDeviceConfiguration()] * 2
+tf.config.set_logical_device_configuration(processor, two)
+from facepairs.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_all_devices_train_the_default_model_and_one_resumes(faces, tmp_path):
+    settings, out = tmp_path / "small.toml", tmp_path / "run"
+    settings.write_text(TINY.replace('"difference"', '"siamese-small"'))
+    words = ["train", str(faces), "--out", str(out), "--json"]
+    begin = [*words, "--config", str(settings), "--devices", "all"]
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_PROCESSORS, *begin], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 devices share every batch" in done.stderr
+    assert json.loads(done.stdout)["epochs"] == 1
+    more = facepairs(*words, "--resume", "--devices", "one", "--epochs", "2", check=0)
+    assert json.loads(more.stdout)["epochs"] == 2
+    done = facepairs("train", faces, "--out", tmp_path / "none", "--model", "pixels",
+                     "--devices", "all", check=0)  # fmt: skip
+    assert "share" not in done.stderr  # one processor is one device

@@ -1,0 +1,98 @@
+"""What `facepairs verify` says about a verdict: its threshold, its errors, its prior."""
+
+import json
+
+import pytest
+from drawn.scenes import Place, canvas, drawn_faces, paste
+from processes.command_line import in_process
+from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
+
+ALWAYS = {
+    "verdict", "same", "probability", "prior", "score", "operating_point", "threshold", "max_fmr",
+    "fmr", "fmr_interval", "lookalike_fmr", "lookalike_fmr_interval", "fnmr", "fnmr_interval",
+    "measured_on", "faces", "left", "right", "model", "schema",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    return drawn_faces(tmp_path_factory.mktemp("drawn") / "faces")
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("known") / "bundle"
+    return tiny_bundle(folder, alignment="landmarks-5", **AMONG_LOOKALIKES).folder
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("older") / "bundle"
+    return tiny_bundle(folder, "embedding", alignment="landmarks-5", threshold=0.5).folder
+
+
+def verify(*arguments, **options):
+    return in_process("verify", *arguments, **options)
+
+
+def test_a_verdict_names_its_threshold_and_errors(known, drawn):
+    done = verify(drawn[0], drawn[0], "--bundle", known, check=0)
+    rows = done.stdout.splitlines()
+    assert rows[:4] == [
+        "verdict      same person",
+        "probability  above 0.999 (at equal priors)",
+        "errors       at this threshold 1 in 1,000 strangers (at most 1 in 290) would pass, "
+        "1 in 100 of those who look alike",
+        "             30 in 100 genuine pairs would be missed (drawn pairs)",
+    ]
+    assert rows[4].endswith("(threshold 0.7500: FMR 1 % among look-alikes)")
+    output = verify(drawn[0], drawn[0], "--bundle", known, "--balanced").stdout
+    assert "1 in 100 strangers would pass, 1 in 20 of those who look alike" in output
+    assert "(threshold 0.5000: balanced)" in output
+
+
+def test_json_always_has_the_errors(known, older, drawn):
+    for bundle, point, fmr in ((known, "fmr-0.01", 0.001), (older, "balanced", None)):
+        values = json.loads(verify(*drawn[:2], "--bundle", bundle, "--json").stdout)
+        assert values.keys() >= ALWAYS
+        assert (values["operating_point"], values["fmr"]) == (point, fmr)
+        assert (values["prior"], values["schema"]) == (0.5, 2)
+    assert values["measured_on"] is None
+
+
+def test_an_older_bundle_says_that_its_errors_are_unknown(older, drawn):
+    done = verify(*drawn[:2], "--bundle", older)
+    assert "errors       unknown: " in done.stdout
+    assert f"not known for this model; on your photos run: facepairs calibrate {older}" in (
+        done.stderr
+    )
+
+
+def test_between_same_and_different_a_verdict_is_not_confirmed(known, drawn):
+    score = json.loads(verify(*drawn[:2], "--bundle", known, "--json").stdout)["score"]
+    words = (*drawn[:2], "--bundle", known, "--threshold", 1, "--prior")
+    unsure = verify(*words, 0.999999999999, check=1).stdout
+    assert "not confirmed: more likely one person than two, but not by this standard" in unsure
+    assert "different people" in verify(*words, 0.000000001, check=1).stdout
+    done = verify(*words[:-2], score, "--prior", 0.000000001, check=0)
+    assert "warning: by the probability these are more likely two people" in done.stderr
+
+
+def test_the_included_model_says_where_its_errors_were_measured(known, drawn):
+    note = "on your photos run: facepairs calibrate default photos/ --out mine"
+    for words in (drawn[:2], (drawn[0], "--against", drawn[0].parent)):
+        assert note in verify(*words).stderr
+        assert note not in verify(*words, "--quiet").stderr
+        assert note not in verify(*words, "--json").stderr
+        assert note not in verify(*words, "--bundle", known).stderr
+
+
+def test_the_best_of_all_faces_counts_false_matches(known, drawn, tmp_path):
+    group = paste(canvas(760, 440), drawn[1], Place(190, 210, 260))
+    paste(group, drawn[2], Place(560, 210, 300)).save(tmp_path / "group.jpg")
+    words = (tmp_path / "group.jpg", drawn[0], "--bundle", known, "--face", "all")
+    output = verify(*words).stdout
+    assert "false matches  about 0.002 expected among 2 comparisons" in output
+    values = json.loads(verify(*words, "--json").stdout)
+    assert values["expected_false_matches"] == pytest.approx(0.002)
+    assert {one["probability"] for one in values["comparisons"]} == {None}

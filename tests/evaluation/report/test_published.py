@@ -1,0 +1,66 @@
+"""Figures that this package publishes, computed again from the scores that it publishes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from facepairs.evaluation.measurement import Measurement, measure_scores, measure_view2
+from facepairs.evaluation.report.published import BASELINES, PUBLISHED
+from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.sources.find import ScoreSource
+
+VIEW2 = Path(__file__).parents[3] / "scripts" / "results" / "view2"
+DLIB = VIEW2.with_name("view2_dlib") / "scores.csv"
+ACCURACY = Path(__file__).parents[3] / "docs" / "results" / "accuracy.md"
+METHODS = sorted(path.parent.name for path in VIEW2.glob("*/result.json"))
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, Measurement]:
+    return {name: measure_view2(ScoreSource("view2", str(VIEW2 / name), name)) for name in METHODS}
+
+
+def test_every_published_folder_is_measured():
+    assert METHODS == ["difference", "difference-article", "eigenfaces", "pixels", "siamese"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_result_files_follow_from_scores_and_thresholds(measured, method):
+    published = json.loads((VIEW2 / method / "result.json").read_text())
+    summary = to_plain(measured[method].summary)
+    for key in ("accuracy", "accuracy_standard_error", "auc", "eer", "fmr", "fnmr"):
+        assert summary[key] == pytest.approx(published[key], abs=1e-12), key
+    low, high = published["auc_interval"]  # for independent pairs; now people may recur
+    assert summary["auc_interval"][0] <= low + 1e-9
+    assert summary["auc_interval"][1] >= high - 1e-9
+    for far, tar in published["tar_at_far"].items():
+        for key in ("tar", "threshold", "false_accepts", "reason"):
+            assert summary["tar_at_far"][far][key] == tar[key]
+    for fold, row in zip(summary["folds"], published["folds"], strict=True):
+        for key in ("fold", "accuracy", "threshold", "auc", "genuine_pairs", "impostor_pairs"):
+            assert fold[key] == pytest.approx(row[key], abs=1e-12)
+
+
+def test_the_row_of_dlib_follows_from_its_scores():
+    summary = measure_scores(ScoreSource("scores", str(DLIB), "dlib")).summary
+    assert (summary.genuine_pairs, summary.impostor_pairs, len(summary.folds)) == (3000, 3000, 10)
+    tars = [summary.tar_at_far[far].tar for far in ("0.1", "0.01", "0.001")]
+    figures = [summary.accuracy, summary.accuracy_standard_error, summary.auc]
+    digits = [f"{value:.4f}".lstrip("0") for value in figures]
+    rest = [f"{value:.3f}".lstrip("0") for value in (summary.eer, *tars)]
+    row = f"{digits[0]} ± {digits[1]} | {digits[2]} | {' | '.join(rest)} |"
+    assert row in ACCURACY.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("baseline", BASELINES, ids=lambda row: row.method)
+def test_baselines_in_reports_follow_from_the_scores(measured, baseline):
+    summary = measured[baseline.method].summary
+    assert baseline.accuracy == round(summary.accuracy, 4)
+
+
+def test_published_accuracies_are_shares_with_a_source():
+    for row in PUBLISHED:
+        assert 0.5 < row.accuracy < 1
+        assert row.source
+        assert row.trained_on

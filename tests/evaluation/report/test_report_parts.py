@@ -1,0 +1,207 @@
+"""Curves, errors by person and by quality, sources: against what one can count by hand."""
+
+import json
+
+import numpy as np
+import pytest
+from drawn.scenes import Place, canvas, paste
+from PIL import Image
+from tiny.scores import draw_photos, invented, photo, write_method
+
+from facepairs.errors import BadConfig, BadData, NoFace
+from facepairs.evaluation.evaluate import evaluate
+from facepairs.evaluation.measurement import measure_scores, measure_view2
+from facepairs.evaluation.metrics.curves import roc, score_histogram, thinned_roc
+from facepairs.evaluation.metrics.summary import summarise
+from facepairs.evaluation.report.people import errors_by_person
+from facepairs.evaluation.report.photos import PhotoFinder, data_uri, open_crop
+from facepairs.evaluation.report.quality import errors_by_quality, photo_quality, worse_of_pairs
+from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
+from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.sources.find import ScoreSource, find_sources
+from facepairs.images.crop import CropSpec
+
+
+def test_a_thinned_curve_stays_close_to_the_full_curve():
+    scores = invented(20_000, folds=0)
+    full = roc(scores.genuine, scores.score)
+    few = thinned_roc(scores.genuine, scores.score)
+    assert len(few.fmr) <= 602 < len(full.fmr)
+    assert (few.fmr[0], few.tmr[0], few.fmr[-1], few.tmr[-1]) == (0, 0, 1, 1)
+    gaps = np.abs(full.fmr[::7, None] - few.fmr), np.abs(full.tmr[::7, None] - few.tmr)
+    assert np.maximum(*gaps).min(axis=1).max() < 0.01
+    small = thinned_roc(scores.genuine[:40], scores.score[:40])
+    assert len(small.fmr) == 41
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e308])
+def test_a_histogram_normalises_each_class_separately(scale):
+    found = score_histogram([True, True, False], np.array([0.0, 1.0, 0.5]) * scale, bins=4)
+    assert found.edges == pytest.approx(np.linspace(0, 1, 5) * scale)
+    assert found.genuine.tolist() == [0.5, 0, 0, 0.5]
+    assert found.impostor.tolist() == [0, 0, 1, 0]
+    flat = score_histogram([True, False], [2.0, 2.0])
+    assert np.all(np.diff(flat.edges) > 0)
+
+
+def test_errors_by_person_by_hand():
+    left = ["Ann/1.jpg", "Ann/1.jpg", "Bob/1.jpg", "Cyd/1.jpg"]
+    right = ["Ann/2.jpg", "Bob/1.jpg", "Cyd/1.jpg", "Cyd/2.jpg"]
+    genuine = np.array([True, False, False, True])
+    found = errors_by_person(left, right, genuine, np.array([False, True, False, True]))
+    assert [row.person for row in found.rows] == ["Ann", "Bob"]
+    ann, bob = found.rows
+    assert (ann.errors, ann.false_rejects, ann.false_accepts) == (2, 1, 1)
+    assert (ann.genuine_pairs, ann.impostor_pairs, ann.error_share) == (1, 1, 1.0)
+    assert (bob.errors, bob.impostor_pairs) == (1, 2)
+    assert (found.people, found.people_with_errors) == (3, 2)
+    clean = errors_by_person(left, right, genuine, genuine)
+    assert (clean.rows, clean.people_with_errors) == ([], 0)
+
+
+def test_qualities_of_drawn_photos(tmp_path):
+    gray, stripes, smooth = (tmp_path / f"{name}.png" for name in ("gray", "stripes", "smooth"))
+    Image.new("RGB", (60, 40), (51, 51, 51)).save(gray)
+    pixels = np.zeros((40, 60, 3), np.uint8)
+    pixels[::4], pixels[1::4] = (255, 0, 0), (255, 0, 0)
+    striped = Image.fromarray(pixels)
+    striped.save(stripes)
+    striped.resize((180, 120), Image.Resampling.BILINEAR).save(smooth)
+    full = CropSpec(40, 40)
+    assert photo_quality(gray, full, False) == pytest.approx([0.2, 1, 0, 40])
+    light, sharpness, colour, size = photo_quality(stripes, full, False)
+    assert (light, colour, size) == pytest.approx((0.299, 0.5, 40))  # black is not measured
+    assert photo_quality(smooth, CropSpec(120, 120), False)[1] < 0.75 < sharpness
+    worse = worse_of_pairs(["a"], ["b"], {"a": np.array([1.0, 5]), "b": np.array([2.0, 3])})
+    assert worse.tolist() == [[1, 3]]
+
+
+def test_what_an_aligned_network_sees_is_measured_wherever_the_face_is(faces, tmp_path):
+    face = next(faces.glob("*/*.jpg"))
+    spec = CropSpec(250, 128)
+    _, alone_px = open_crop(face, spec, True)
+    scene = tmp_path / "scene.png"
+    paste(canvas(640, 480), face, Place(250, 200, 375)).save(scene)
+    crop, side_px = open_crop(scene, spec, True)
+    assert crop.shape == (128, 128, 3)
+    assert side_px == pytest.approx(1.5 * alone_px, rel=0.03)
+    assert open_crop(scene, spec, False)[1] == spec.side_px(640, 480)
+    canvas(64, 48).save(scene)
+    with pytest.raises(NoFace, match=r"scene\.png"):
+        photo_quality(scene, spec, True)
+    assert data_uri(scene, True) is None
+    assert data_uri(scene, False) is not None
+
+
+def test_errors_by_quality_by_hand():
+    genuine = np.arange(60) % 2 == 0
+    light = np.repeat([0.1, 0.5, 0.9], 20)
+    worse = np.stack([light, light, np.full(60, 0.3), np.full(60, 250)], axis=1)
+    accepted = np.where(light == 0.1, ~genuine, genuine)
+    rows = errors_by_quality(genuine, accepted, worse)
+    assert [row.measure for row in rows] == ["light"] * 3 + ["sharpness"] * 3
+    assert [row.fmr for row in rows[:3]] == [1, 0, 0]
+    assert [row.fnmr for row in rows[:3]] == [1, 0, 0]
+    assert [row.label for row in rows[:3]] == ["darkest", "middle", "brightest"]
+    assert rows[0].genuine_pairs == rows[0].impostor_pairs == 10
+
+
+@pytest.mark.parametrize("threshold", [None, 0.0, 0.7])
+@pytest.mark.parametrize("folds", [0, 4])
+def test_decisions_of_a_measurement_have_the_errors_of_its_summary(tmp_path, threshold, folds):
+    scores = invented(folds=folds)
+    write_scores(tmp_path / "scores.csv", scores)
+    source = ScoreSource("scores", str(tmp_path / "scores.csv"), "scores")
+    measured = measure_scores(source, threshold)
+    summary, accepted = measured.summary, scores.score >= measured.threshold
+    expected = summarise(scores.genuine, scores.score, threshold, scores.fold)
+    assert (summary.fmr, summary.fnmr) == (expected.fmr, expected.fnmr)
+    assert (accepted & ~scores.genuine).mean() * 2 == pytest.approx(summary.fmr)
+    assert (~accepted & scores.genuine).mean() * 2 == pytest.approx(summary.fnmr)
+
+
+def test_words_are_split_into_sources_and_photo_folder(tmp_path):
+    run = tmp_path / "run"
+    one, other = (write_method(run / name, invented()) for name in ("siamese", "pixels"))
+    scores, data = tmp_path / "scores.csv", tmp_path / "photos"
+    write_scores(scores, invented())
+    data.mkdir()
+    found, folder = find_sources([str(run), str(data)], None)
+    assert [(s.kind, s.path) for s in found] == [("view2", str(other)), ("view2", str(one))]
+    assert folder == data
+    assert find_sources([str(one)], None) == ([ScoreSource("view2", str(one), "siamese")], None)
+    assert find_sources([], scores) == ([ScoreSource("scores", str(scores), tmp_path.name)], None)
+    assert find_sources([str(data)], scores)[1] == data
+    found, folder = find_sources(["default", "a/bundle", "b/bundle", str(data)], None)
+    assert [s.name for s in found] == ["default", "a", "b"]
+    found, _ = find_sources(["a/x/bundle", "b/x/bundle", str(data)], None)
+    assert [s.name for s in found] == ["a/x/bundle", "b/x/bundle"]
+    found, _ = find_sources([str(scores), str(scores)], None)
+    assert len({s.name for s in found}) == 2
+    for words, taken in (([], None), (["default"], None), ([str(data)], None)):
+        with pytest.raises(BadConfig):
+            find_sources(words, taken)
+    with pytest.raises(BadConfig, match="--report-dir"):
+        evaluate(["default", "default", str(data)], scores_out=tmp_path / "new.csv")
+    for scores_out in (None, tmp_path / "new.csv"):
+        with pytest.raises(BadConfig, match="--scores reads a scores file; use --out FILE"):
+            evaluate(["default", str(data)], scores=scores, scores_out=scores_out)
+
+
+def test_pairs_are_matched_by_their_photos():
+    first = invented(40)
+    order = np.random.default_rng(0).permutation(40)
+    swapped = ScoreTable(
+        [first.right[k] for k in order],
+        [first.left[k] for k in order],
+        *(part[order] for part in (first.genuine, first.fold, first.score)),
+    )
+    lined = match_pairs(first, swapped, ("a", "b"))
+    np.testing.assert_array_equal(swapped.score[lined], first.score)
+    with pytest.raises(BadData, match="b has 38 pairs and lacks 2"):
+        match_pairs(first, invented(38), ("a", "b"))
+    nameless = ScoreTable([""] * 40, [""] * 40, first.genuine, first.fold, first.score)
+    assert match_pairs(nameless, nameless, ("a", "b")).tolist() == list(range(40))
+    three = (np.ones(3, bool), np.zeros(3, np.int16), np.arange(3.0))
+    twice = ScoreTable(["a", "b", "a"], ["b", "a", "c"], *three)
+    assert match_pairs(twice, twice, ("a", "b")).tolist() == [0, 1, 2]
+    turned = ScoreTable(first.left, first.right, ~first.genuine, first.fold, first.score)
+    with pytest.raises(BadData, match="disagree"):
+        match_pairs(first, turned, ("a", "b"))
+
+
+def test_view2_uses_the_thresholds_of_result_json(tmp_path):
+    scores = invented()
+    folder = write_method(tmp_path / "siamese", scores)
+    found = measure_view2(ScoreSource("view2", str(folder), "siamese"))
+    np.testing.assert_allclose(found.threshold, 0.9 + 0.1 * scores.fold)
+    right = (scores.score >= found.threshold) == scores.genuine
+    assert found.summary.accuracy == pytest.approx(right.mean())
+    low, high = found.summary.accuracy_interval
+    assert low < found.summary.accuracy < high
+    assert found.summary.ece == 0.0123  # as crossval noted it
+    json.dumps(to_plain(found.summary), allow_nan=False)
+    (folder / "result.json").write_text('{"folds": [{"fold": 1}]}')
+    with pytest.raises(BadData, match=r"result.json: folds\[0\].threshold is missing"):
+        measure_view2(ScoreSource("view2", str(folder), "siamese"))
+
+
+def test_probabilities_of_a_scores_file_come_from_other_pairs(tmp_path):
+    path = tmp_path / "scores.csv"
+    write_scores(path, invented())
+    found = measure_scores(ScoreSource("scores", str(path), "scores"))
+    assert found.probability is not None
+    assert "other parts" in found.probability_source
+    assert 0 <= found.probability.min() <= found.probability.max() <= 1
+
+
+@pytest.mark.parametrize("name", ["../secret.png", "/etc/hostname", "Person_00/../../secret.png"])
+def test_names_that_lead_out_of_the_folder_are_missing(tmp_path, name):
+    root = draw_photos(tmp_path / "photos")
+    Image.new("RGB", (9, 9)).save(tmp_path / "secret.png")
+    scores = ScoreTable([photo(0, 1)], [name], *(np.zeros(1, t) for t in (bool, np.int16, float)))
+    found = PhotoFinder.below(root, scores)
+    assert found is not None
+    assert found.missing == (name,)
+    with pytest.raises(BadData, match="1 of 2 photos are not"):
+        found.paths()

@@ -1,0 +1,1 @@
+"""Drawn photos and people, and data sets, caches and crop plans of them."""

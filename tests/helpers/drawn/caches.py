@@ -1,0 +1,32 @@
+"""Small pair caches of drawn photos, for the tests of what writes and what reads them."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from drawn.crop_plans import whole_plan
+from facepairs.data.index import FaceIndex
+from facepairs.images.crop_plan import CropPlan
+from facepairs.pipeline.records.build import build_cache
+
+FRAME_PX, CROP_PX = 40, 24
+PAIRS, SHARDS, SEED, SHARE = 70, 4, 3, 0.4
+SHARD = "pairs-00001-of-00004.tfrecord"
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and limits")
+
+
+def draw(path: Path, seed: int, size: tuple[int, int] = (FRAME_PX, FRAME_PX)) -> None:
+    coarse = np.random.default_rng(seed).integers(0, 256, (5, 5, 3), dtype=np.uint8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC).save(path, quality=90)
+
+
+def build(out: Path, index: FaceIndex, plan: CropPlan | None = None, **changes: object) -> Path:
+    options = {"seed": SEED, "genuine_share": SHARE, "shards": SHARDS}
+    people = range(1, len(index.people))
+    plan = plan or whole_plan(index, CROP_PX, FRAME_PX)
+    build_cache(out, index, plan, people, PAIRS, **{**options, **changes})
+    return out

@@ -1,0 +1,1 @@
+"""Hostile image files, and the child process that feeds them to the package."""

@@ -1,0 +1,1 @@
+"""The command line, scripts, servers and workers as tests run them."""

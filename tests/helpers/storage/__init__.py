@@ -1,0 +1,1 @@
+"""Stand-ins for archives, web servers and remote file systems."""

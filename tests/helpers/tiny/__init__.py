@@ -1,0 +1,1 @@
+"""Networks, bundles, embeddings and scores small enough to check by hand."""

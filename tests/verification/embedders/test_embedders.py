@@ -1,0 +1,390 @@
+"""Any ONNX embedder gets the input that its TOML describes; scores equal those of plain NumPy."""
+
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from drawn.scenes import drawn_faces
+from onnx import helper
+from PIL import Image
+from processes.command_line import in_process
+from tiny.bundles import NETWORK, embedding_network, onnx_model, tiny_bundle
+from tiny.embedders import MATRIX, SIZE, TOML, embedder, network
+
+from facepairs.errors import BadBundle, BadData
+from facepairs.faces.align import align_faces
+from facepairs.faces.detector import find_faces
+from facepairs.images.crop import CropSpec, load_crop
+from facepairs.images.photo import load_upright, open_photo
+from facepairs.verification.embedders.embedder import ExternalEmbedder
+from facepairs.verification.verifier import Verifier
+
+POINTS = [[3.5, 4], [7.5, 4], [5.5, 6], [4, 8], [7, 8]]
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("photos")
+    drawn = np.random.default_rng(2).integers(0, 256, (4, 250, 250, 3), dtype=np.uint8)
+    for number, pixels in enumerate(drawn):
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    return sorted(folder.iterdir())
+
+
+def by_hand(verifier, photos, toml):
+    """Embed photos with NumPy alone: crop, colours, scaling, layout, product."""
+    crops = np.stack([verifier.crop(path) for path in photos]).astype(np.float64)
+    if toml["colours"] == "bgr":
+        crops = crops[..., [2, 1, 0]]
+    if toml.get("mean") is not None:
+        crops = (crops - np.array(toml["mean"])) / np.array(toml["std"])
+    elif toml.get("scale") is not None:
+        crops = crops * np.array(toml["scale"]) + np.array(toml["offset"])
+    if toml["layout"] == "nchw":
+        crops = np.moveaxis(crops, 3, 1)
+    return crops.reshape(len(crops), -1) @ MATRIX
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"colours": "rgb"},
+        {"layout": "nhwc"},
+        {"mean": None, "std": None, "scale": [0.1, 0.2, 0.3], "offset": -1},
+        {"mean": None, "std": None, "kind": "UINT8"},
+        {"batch": 1},
+    ],
+)
+def test_the_network_gets_what_the_toml_describes(tmp_path, photos, changes):
+    table = TOML | changes
+    kind, batch = table.pop("kind", "FLOAT"), table.pop("batch", "N")
+    toml = embedder(tmp_path, network(table["layout"], kind, batch), **table)
+    verifier = Verifier.load(toml)
+    rows = by_hand(verifier, photos, table)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    left, right = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 0])
+    score = verifier.score_images(photos, left, right)
+    assert score == pytest.approx((rows[left] * rows[right]).sum(axis=1), abs=1e-5)
+    assert verifier.verify(photos[0], photos[1]).score == pytest.approx(score[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+@pytest.mark.parametrize(
+    ("distance", "measure"),
+    [
+        ("euclidean", lambda a, b: np.sqrt(((a - b) ** 2).sum(axis=1))),
+        ("squared-euclidean", lambda a, b: ((a - b) ** 2).sum(axis=1)),
+        ("manhattan", lambda a, b: np.abs(a - b).sum(axis=1)),
+    ],
+)
+def test_distances_count_negatively(tmp_path, photos, distance, measure, normalise):
+    toml = embedder(tmp_path, distance=distance, normalise=normalise, threshold=-1.5)
+    verifier = Verifier.load(toml)
+    rows = by_hand(verifier, photos, TOML)
+    if normalise:
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    score = verifier.score_images(photos, np.array([0, 1]), np.array([2, 3]))
+    assert score == pytest.approx(-measure(rows[:2], rows[2:]), rel=1e-4)
+    back = verifier.score_images(photos, np.array([2, 3]), np.array([0, 1]))
+    assert score.tolist() == back.tolist()
+    same = verifier.verify(photos[0], photos[0])
+    assert same
+    assert same.score == 0
+
+
+def test_the_crop_is_a_share_of_the_shorter_side(tmp_path, photos):
+    by_pixels = Verifier.load(embedder(tmp_path / "a", crop=[20, 32]))
+    by_share = Verifier.load(embedder(tmp_path / "b", crop=0.625))
+    crop = by_pixels.crop(photos[0])
+    assert crop.shape == (SIZE, SIZE, 3)
+    assert by_pixels.bundle.framing.side_px(80, 64) == 40
+    assert np.array_equal(crop, by_share.crop(photos[0]))
+    whole = Verifier.load(embedder(tmp_path / "c", crop=1.0)).bundle.framing
+    assert whole.side_px(80, 64) == 64
+    assert load_crop(photos[0], whole).shape == (SIZE, SIZE, 3)
+
+
+def test_without_threshold_and_calibration_there_is_only_a_score(tmp_path, photos):
+    verdict = Verifier.load(embedder(tmp_path)).verify(photos[0], photos[1])
+    assert (verdict.same, verdict.probability, verdict.threshold) == (None, None, None)
+    with pytest.raises(BadData, match="no threshold"):
+        bool(verdict)
+    given = Verifier.load(tmp_path / "other.toml").verify(photos[0], photos[0], threshold=0.9)
+    assert given.same is True
+    calibration = {"scale": 4.0, "offset": -1.0}
+    toml = embedder(tmp_path, threshold=0.25, calibration=calibration)
+    verdict = Verifier.load(toml).verify(photos[0], photos[1])
+    assert verdict.same == (verdict.score >= 0.25) == (verdict.probability >= 0.5)
+
+
+def test_a_bundle_described_by_a_toml_gives_the_same_scores(tmp_path, photos):
+    bundle = tiny_bundle(tmp_path / "bundle", "embedding", embedding_network())
+    toml = embedder(
+        tmp_path / "external", (bundle.folder / NETWORK).read_bytes(), size_px=16, crop=[16, 32],
+        layout="nhwc", colours="rgb", mean=None, std=None,
+    )  # fmt: skip
+    left, right = np.array([0, 1, 2]), np.array([1, 2, 3])
+    own, same = (Verifier.load(p).score_images(photos, left, right) for p in (bundle.folder, toml))
+    assert same == pytest.approx(own, abs=1e-6)
+
+
+@pytest.mark.parametrize("described", [False, True])
+def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
+    bundle = tiny_bundle(tmp_path / "bundle", "embedding", embedding_network())
+    model = embedder(tmp_path / "external") if described else bundle.folder
+    verifier = Verifier.load(model, threads=1)
+    taken = pickle.dumps(verifier)
+    wanted = verifier.embed(photos)
+    shutil.rmtree(tmp_path / "bundle")
+    shutil.rmtree(tmp_path / "external", ignore_errors=True)
+    assert np.array_equal(pickle.loads(taken).embed(photos), wanted)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"file": "../network.onnx"}, "could point outside of its folder"),
+        ({"file": "/etc/passwd"}, "could point outside of its folder"),
+        ({"file": "none.onnx"}, "none.onnx: missing"),
+        ({"file": 3}, "file is 3"),
+        ({"colors": "rgb"}, "did you mean 'colours'"),
+        ({"size_px": 0}, "size_px is 0"),
+        ({"size_px": 13}, "its input is"),
+        ({"layout": "nhwc"}, "its input is"),
+        ({"layout": "chw"}, "layout is 'chw'"),
+        ({"distance": None}, "distance is missing"),
+        ({"mean": [1, 2]}, "use one number or three"),
+        ({"std": 0}, "above 0"),
+        ({"std": None}, "give mean and std, or scale and offset"),
+        ({"mean": None, "std": None}, "give mean and std, or scale and offset"),
+        ({"scale": 1, "offset": 0}, "give mean and std, or scale and offset"),
+        ({"crop": [300, 250]}, r"crop is \[300.0, 250.0\], a share of 1.2"),
+        ({"crop": "half"}, "crop is 'half'"),
+        ({"threshold": 1.2}, "a cosine lies from -1 to 1"),
+        ({"threshold": 1.2, "distance": "euclidean"}, "give -1.2"),
+        ({"calibration": {"scale": -1, "offset": 0}}, "scale above 0"),
+        ({"normalise": "yes"}, "use true or false"),
+        ({"output": "none"}, "set output to one of them"),
+        ({"crop": None}, "crop is missing"),
+        ({"points": POINTS}, 'points go with align = "landmarks-5"'),
+        ({"align": "landmarks-5", "crop": None}, "points is missing"),
+        ({"align": "landmarks-5", "points": POINTS}, "crop does not go with"),
+        ({"align": "landmarks-5", "crop": None, "points": POINTS[:4]}, "use five"),
+        ({"align": "landmarks-5", "crop": None, "points": POINTS[::-1]}, "the left eye before"),
+        ({"align": "arcface-112", "crop": None}, "is for size_px 112"),
+        ({"sha256": "0" * 64}, "its SHA-256 is not the one in other.toml"),
+        ({"measured": "none.json"}, "none.json: missing"),
+        ({"measured": "a.json", "threshold": 0.3}, "leave those out"),
+        ({"size_px": 10**40}, "size_px is"),
+        ({"std": 10**400}, "std is"),
+    ],
+)
+def test_an_unusable_toml_is_refused_by_name(tmp_path, changes, why):
+    toml = embedder(tmp_path, **changes)
+    with pytest.raises(BadBundle, match=why) as caught:
+        Verifier.load(toml)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_keys_that_break_lines_are_escaped(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text('"\\u001c\\n\\u001b[2J" = 1\n')
+    with pytest.raises(BadBundle, match=r"unknown setting .*; known:") as caught:
+        ExternalEmbedder.open(path)
+    assert str(caught.value).isprintable()
+
+
+def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
+    cases = {
+        "set output to one of them": network(outputs=("a", "b")),
+        "keeps tensors outside": network() + b"\x08location",
+        "refuses it": b"not onnx",
+        "leave mean, std": network(kind="UINT8"),
+    }
+    for number, (why, onnx) in enumerate(cases.items()):
+        with pytest.raises(BadBundle, match=why):
+            Verifier.load(embedder(tmp_path / str(number), onnx))
+    chosen = embedder(tmp_path / "chosen", network(outputs=("a", "b")), output="b")
+    assert Verifier.load(chosen).verify(photos[0], photos[0]).score == pytest.approx(1, abs=1e-5)
+    outside = tmp_path / "outside.onnx"
+    outside.write_bytes(network())
+    linked = embedder(tmp_path / "linked")
+    (tmp_path / "linked" / "network.onnx").unlink()
+    (tmp_path / "linked" / "network.onnx").symlink_to(outside)
+    with pytest.raises(BadBundle, match="leads out of"):
+        Verifier.load(linked)
+    linked.write_text("= no toml")
+    with pytest.raises(BadBundle, match="not TOML"):
+        ExternalEmbedder.open(linked)
+    with pytest.raises(BadBundle, match="missing"):
+        ExternalEmbedder.open(tmp_path / "none.toml")
+
+
+def looks_at(points, size_px):
+    """Return a network whose embedding is the colours at some pixels (x, y) of its square."""
+    matrix = np.zeros((3, size_px, size_px, 3 * len(points)), np.float32)
+    for number, (x, y) in enumerate(points):
+        for colour in range(3):
+            matrix[colour, y, x, 3 * number + colour] = 1
+    nodes = [
+        helper.make_node("Flatten", ["face"], ["flat"], axis=1),
+        helper.make_node("MatMul", ["flat", "matrix"], ["colours"]),
+    ]
+    matrix = matrix.reshape(-1, 3 * len(points))
+    frame = {"face": ["N", 3, size_px, size_px]}
+    shape = {"colours": ["N", 3 * len(points)]}
+    return onnx_model(nodes, shape, frame, {"matrix": matrix}, "FLOAT").SerializeToString()
+
+
+PLAIN = {"mean": None, "std": None, "scale": 1, "offset": 0, "crop": None, "colours": "rgb"}
+
+
+def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
+    photo = drawn_faces(tmp_path / "drawn", people=1)[0]
+    (face,) = find_faces(load_upright(open_photo(photo), 1600)[0])
+    turn = np.array([[0.6, -0.3], [0.3, 0.6]])  # a similarity, so that all five can be met
+    points = face.landmarks @ turn.T
+    points = np.round(points - points.min(axis=0) + 20, 6)
+    toml = embedder(
+        tmp_path / "e", looks_at([(0, 0)], 112), **PLAIN, size_px=112, align="landmarks-5",
+        points=points.tolist(), distance="euclidean",
+    )  # fmt: skip
+    (found,) = Verifier.load(toml).align_faces(photo)
+    assert found.to_crop(face.landmarks) == pytest.approx(points, abs=1e-4)
+    pixels = points.round().astype(int)  # of the square, near each landmark
+    looking = embedder(
+        tmp_path / "f", looks_at(pixels, 112), **PLAIN, size_px=112, align="landmarks-5",
+        points=points.tolist(), distance="euclidean",
+    )  # fmt: skip
+    seen = Verifier.load(looking).embed([photo])
+    image = np.asarray(load_upright(open_photo(photo), 1600)[0], np.float64)
+    for (x, y), colours in zip(found.to_crop.inverse()(pixels), seen.reshape(5, 3), strict=True):
+        left, top = int(x), int(y)
+        right, below = x - left, y - top
+        window = image[top : top + 2, left : left + 2]
+        weights = np.outer([1 - below, below], [1 - right, right])
+        assert colours == pytest.approx((window * weights[:, :, None]).sum(axis=(0, 1)), abs=4)
+
+
+def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_path):
+    photo = drawn_faces(tmp_path / "drawn", people=1)[0]
+    toml = embedder(
+        tmp_path / "e", looks_at([(0, 0)], 112), **PLAIN, size_px=112, align="arcface-112"
+    )
+    verifier = Verifier.load(toml)
+    (found,) = verifier.align_faces(photo)
+    template = np.array(verifier.bundle.framing.points)
+    # x' = a x - b y + c, y' = b x + a y + d: four unknowns, ten equations
+    rows = [row for x, y in found.face.landmarks for row in ((x, -y, 1, 0), (y, x, 0, 1))]
+    (a, b, c, d), *_ = np.linalg.lstsq(np.array(rows), template.ravel(), rcond=None)
+    assert found.to_crop.matrix == pytest.approx(np.array([(a, -b), (b, a)]), abs=1e-9)
+    assert found.to_crop.offset == pytest.approx(np.array([c, d]), abs=1e-6)
+    distance = np.linalg.norm(found.to_crop(found.face.landmarks) - template, axis=1)
+    assert distance.max() < 10  # drawn faces have nearly the template's proportions
+    assert found.crop.shape == (112, 112, 3)
+    small = Image.open(photo).resize((90, 90)).resize((250, 250))  # blurred
+    hints = verifier.align_faces(small)[0].hints
+    assert hints
+    assert hints == align_faces(small, CropSpec(250, 128))[0].hints  # not of the network's square
+
+
+def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
+    toml, mine = embedder(tmp_path / "e", align="landmarks", crop=[20, 32]), tmp_path / "mine"
+    done = in_process("calibrate", toml, faces, "--out", mine, "--json", check=0)
+    assert json.loads(done.stdout)["people"] == 24
+    assert sorted(path.name for path in mine.iterdir()) == [
+        "embedder.toml", "measured.json", "network.onnx"
+    ]  # fmt: skip
+    a, b = sorted(faces.glob("*/*.jpg"))[:2]
+    told = json.loads(in_process("verify", a, b, "--model", mine, "--json").stdout)
+    assert told["same"] is not None
+    assert told["measured_on"] == "24 people of faces"
+    assert told["fmr_interval"][0] <= told["fmr"] <= told["fmr_interval"][1]
+    assert 0 < told["probability"] < 1
+    refused = in_process("evaluate", mine, faces, check=2)
+    assert "this model was trained or calibrated on all 24 people there" in refused.stderr
+    broken = json.loads((mine / "measured.json").read_text())
+    del broken["errors"]["fmr"]
+    (mine / "measured.json").write_text(json.dumps(broken))
+    refused = in_process("verify", a, b, "--model", mine, check=2)
+    assert "measured.json: errors.fmr is missing" in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["sface", "auraface", "w600k-mbf", "w600k-r50"])
+def test_the_ready_files_can_be_used_beside_their_networks(tmp_path, name):
+    ready = Path(__file__).parents[3] / "docs" / "how-to" / "embedders" / f"{name}.toml"
+    model = ExternalEmbedder.open(ready)
+    assert (model.model, model.size_px, model.align) == (name, 112, "arcface-112")
+    assert model.sha256
+    assert model.licence
+    assert model.training_data
+    with pytest.raises(BadBundle, match="missing; put the network there"):
+        model.read_network()
+    text = ready.read_text(encoding="utf-8").replace(model.sha256, "0" * 64)
+    (tmp_path / "x.toml").write_text(text)
+    (tmp_path / model.file).write_bytes(b"another network")
+    with pytest.raises(BadBundle, match="download the file that this TOML is for"):
+        Verifier.load(tmp_path / "x.toml")
+
+
+def test_verify_without_a_threshold_exits_with_3(tmp_path, photos):
+    def verify(toml):
+        return subprocess.run(
+            [sys.executable, "-m", "facepairs", "verify", photos[0], photos[1], "--bundle", toml,
+             "--json"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    done = verify(embedder(tmp_path))
+    verdict = json.loads(done.stdout)
+    assert done.returncode == 3, done.stderr
+    assert (verdict["same"], verdict["probability"], verdict["threshold"]) == (None, None, None)
+    assert -1 <= verdict["score"] <= 1
+    done = verify(embedder(tmp_path, threshold=0.999))
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["threshold"] == 0.999
+
+
+def test_evaluate_measures_an_external_embedder(tmp_path, faces):
+    toml = embedder(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "facepairs", "evaluate", toml, faces, "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    summary = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert "the training people of" in done.stderr
+    assert summary["people"] == 24
+    assert summary["model"] == "other"
+    assert summary["ece"] is None
+    assert summary["threshold_source"] == "each half's from the other half of the pairs"
+
+
+def test_faces_are_aligned_unless_the_toml_says_no(tmp_path):
+    found = drawn_faces(tmp_path / "drawn", people=1)[0]
+    aligned, whole = (
+        Verifier.load(embedder(tmp_path / name, align=align))
+        for name, align in (("a", None), ("b", "none"))
+    )
+    assert (aligned.bundle.alignment, whole.bundle.alignment) == ("landmarks-5", "lfw-frame")
+    spec = aligned.bundle.framing
+    assert np.array_equal(aligned.crop(found), align_faces(found, spec)[0].crop)
+    assert np.array_equal(whole.crop(found), load_crop(found, spec))
+    with pytest.raises(BadBundle, match="align is 'eyes'; use one of landmarks, none, arcface-112"):
+        ExternalEmbedder.open(embedder(tmp_path / "c", align="eyes"))
+
+
+@pytest.mark.parametrize(
+    "own", [{"threshold": 0.3}, {"calibration": {"scale": 4.0, "offset": -1.0}}]
+)
+def test_a_threshold_without_the_way_of_cropping_it_is_for_is_refused(tmp_path, own):
+    with pytest.raises(BadBundle, match=r"other.toml: align is missing.*landmarks.*none"):
+        ExternalEmbedder.open(embedder(tmp_path, align=None, **own))
+    for align, aligned in (("landmarks", True), ("none", False)):
+        assert ExternalEmbedder.open(embedder(tmp_path, align=align, **own)).aligned == aligned
