@@ -64,7 +64,7 @@ bench: $(VENV)/.installed
 # Apache Beam needs old versions of Pillow and protobuf; the other tests use what most users get.
 $(SLOW)/.installed-dev: pyproject.toml facepairs/__init__.py
 	$(PYTHON) -m venv $(SLOW)
-	$(SLOW_BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,beam]'
+	$(SLOW_BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,beam,jax]'
 	@touch $@
 
 test-slow: $(SLOW)/.installed-dev

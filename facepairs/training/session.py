@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.errors import BadRun
+from facepairs.errors import BadConfig, BadRun
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.models.replicas import synchronise_batch_norms
@@ -60,7 +60,16 @@ class TrainingState:
 
 
 def create_state(data: TrainingData, context: DistributedContext) -> TrainingState:
-    """Build the network and the optimizer with the weights that the seed gives."""
+    """Build the network and the optimizer with the weights that the seed gives.
+
+    Raises:
+        BadConfig: Keras runs on another backend than TensorFlow.
+    """
+    if keras.config.backend() != "tensorflow":
+        raise BadConfig(
+            f"Keras runs on {keras.config.backend()}, training on TensorFlow alone; set "
+            "KERAS_BACKEND=tensorflow before Keras is imported"
+        )
     config = data.config
     keras.utils.set_random_seed(config.seed)
     if config.deterministic:

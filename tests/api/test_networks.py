@@ -1,9 +1,4 @@
-"""Keras models, losses and pairs for `fit`: on TensorFlow, and without tf.data on JAX."""
-
-import importlib.util
-import os
-import subprocess
-import sys
+"""Keras models, losses and pairs for `fit`."""
 
 import keras
 import numpy as np
@@ -81,36 +76,3 @@ def test_pairs_are_split_by_people_and_drawn_anew_each_epoch(faces):
     assert all(labels.numpy().all() for _, labels in distinct)
     with pytest.raises(BadConfig, match="split is 'train'; use one of training, validation, test"):
         facepairs.pairs_dataset(faces, split="train")
-
-
-OTHER_BACKEND = """
-import sys
-import keras, numpy as np
-from facepairs.api.networks import build_keras
-from facepairs.models.losses.compiled import COMPILED, EmbeddingLoss
-sides = [*np.random.default_rng(0).uniform(0, 255, (2, 4, 64, 64, 3)).astype("float32")]
-genuine = np.float32([1, 0, 1, 0])
-model = build_keras("difference")
-model.compile("sgd", loss=keras.losses.BinaryCrossentropy(from_logits=True))
-assert np.isfinite(model.train_on_batch(sides, genuine))
-embeddings = build_keras("siamese-conv")(sides)
-for objective in COMPILED:
-    assert np.isfinite(float(EmbeddingLoss(objective)(genuine, embeddings)))
-assert "tensorflow" not in sys.modules
-print(keras.backend.backend())
-"""
-
-
-@pytest.mark.parametrize("backend", ["jax", "torch"])
-def test_models_and_losses_train_on_other_backends(backend):
-    if importlib.util.find_spec(backend) is None:
-        pytest.skip(f"needs {backend}")
-    environment = {**os.environ, "KERAS_BACKEND": backend}
-    done = subprocess.run(
-        [sys.executable, "-c", OTHER_BACKEND],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
-    assert done.stdout == f"{backend}\n", done.stderr

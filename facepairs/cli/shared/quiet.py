@@ -64,5 +64,5 @@ def quiet_tensorflow() -> None:
     from facepairs.support.atomic import own_temporaries
 
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0" if verbose() else "3")
-    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    os.environ["KERAS_BACKEND"] = "tensorflow"
     own_temporaries()

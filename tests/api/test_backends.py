@@ -1,0 +1,73 @@
+"""Models and losses on Keras's other backends give what they give on TensorFlow."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+JOB = Path(__file__).with_name("backend_job.py")
+
+
+def run_on(backend, *arguments):
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "KERAS_BACKEND": backend},
+    )
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    return tmp_path_factory.mktemp("weights")
+
+
+@pytest.fixture(scope="module")
+def on_tensorflow(weights):
+    return json.loads(run_on("tensorflow", JOB, weights).stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_outputs_losses_and_a_step_of_training_are_those_of_tensorflow(
+    backend, weights, on_tensorflow
+):
+    if importlib.util.find_spec(backend) is None:
+        pytest.skip(f"needs the package {backend}")
+    done = run_on(backend, JOB, weights)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert list(figures) == list(on_tensorflow)
+    for name, parts in on_tensorflow.items():
+        for part, other in zip(parts, figures[name], strict=True):
+            assert np.allclose(part, other, atol=2e-3), name
+
+
+TRAIN = """
+import sys, facepairs
+config = facepairs.TrainConfig(model="difference")
+try:
+    facepairs.train(*sys.argv[1:], config)
+except facepairs.BadConfig as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs the package jax")
+def test_training_from_python_says_that_it_needs_tensorflow(many_faces, tmp_path):
+    done = run_on("jax", "-c", TRAIN, many_faces, tmp_path / "run")
+    expected = "Keras runs on jax, training on TensorFlow alone; set KERAS_BACKEND=tensorflow"
+    assert done.stdout.startswith(expected), done.stderr
+
+
+@pytest.mark.slow
+def test_commands_train_on_tensorflow_whatever_keras_is_set_to(many_faces):
+    done = run_on("jax", "-m", "facepairs", "train", many_faces, "--dry-run")
+    assert done.returncode == 0, done.stderr
