@@ -17,6 +17,16 @@ FALSE_WORDS = {"0", "false", "no", "different", "impostor"}
 MAX_FOLD = 32767  # int16
 
 
+def person_of(photo: str) -> str:
+    """Return the person of a photo, the folder in its path; "" without one."""
+    return photo.replace("\\", "/").rpartition("/")[0]
+
+
+def person_name(photo: str) -> str:
+    """Return the person of a photo: the name of its folder, without the folders above."""
+    return person_of(photo).rpartition("/")[2]
+
+
 @dataclass(frozen=True)
 class PairList:
     """Pairs of images.

@@ -4,10 +4,11 @@ import numpy as np
 
 from facepairs.bundles.error_table import GroupErrors
 from facepairs.data.groups import PeopleGroups
+from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
 from facepairs.evaluation.metrics.arrays import Bools
 from facepairs.evaluation.metrics.error_table import errors_by_group
-from facepairs.evaluation.scores import ScoreTable, person_of
+from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.words import counted
 
 MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
@@ -51,11 +52,6 @@ def group_errors(
         groups.pairs_within(left, right), scores.genuine, accepted, scores.people
     )
     return rows, list(filter(None, map(_describe_small, rows)))
-
-
-def person_name(photo: str) -> str:
-    """Return the person of a photo: the name of its folder, without the folders above."""
-    return person_of(photo).rpartition("/")[2]
 
 
 def is_small(row: GroupErrors) -> bool:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from facepairs.data.groups import PeopleGroups, read_groups
+from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig
-from facepairs.evaluation.by_group import person_name
 from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import (
     EvaluationSummary,

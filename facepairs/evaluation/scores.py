@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import StringTable
-from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine
+from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of
 from facepairs.errors import BadData
 from facepairs.evaluation.metrics.arrays import Bools, Ints, PairPeople
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
@@ -29,11 +29,6 @@ from facepairs.verification.provenance import Provenance, read_provenance, score
 COLUMNS = ("left", "right", "genuine", "fold", "score")
 CLUSTER, DECISION = "cluster", "same"
 DECISIONS = {"1": 1, "0": 0, "true": 1, "false": 0, "": -1}
-
-
-def person_of(name: str) -> str:
-    """Return the person of a photo, the folder in its path; "" without one."""
-    return name.replace("\\", "/").rpartition("/")[0]
 
 
 @dataclass(frozen=True, eq=False)

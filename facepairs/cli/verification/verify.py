@@ -276,6 +276,11 @@ def _verify_pairs(
             f"warning: {counted(report.same_content, 'pair')} of a photo and itself or a copy "
             "(hint same-content): that they match says nothing"
         )
+    if report.pairs_with_known_people:
+        log(
+            f"warning: {counted(report.pairs_with_known_people, 'pair')} with people that "
+            f"{settings.bundle} was trained or calibrated on: with others it makes more errors"
+        )
     values = {**vars(report), **point.to_json(), "prior": settings.prior, "out": out}
     rows = output.batch_rows(report, point, describe_prior(settings.prior))
     print_result(settings.json, {**values, "model": settings.bundle, "schema": SCHEMA}, rows)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from facepairs.data.pairs import person_of
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import EvaluationSummary, Measurement
@@ -27,7 +28,6 @@ from facepairs.evaluation.report.quality import (
     worse_of_pairs,
 )
 from facepairs.evaluation.report.tradeoff import TradeOff, trade_offs
-from facepairs.evaluation.scores import person_of
 from facepairs.evaluation.sources.facts import ModelFacts
 from facepairs.evaluation.sources.origin import Origin
 from facepairs.images.crop import CropSpec

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from facepairs.data.pairs import person_of
 from facepairs.evaluation.metrics.arrays import Bools, Ints
-from facepairs.evaluation.scores import person_of
 
 MOST = 20  # people to list
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.identities import hashed_in
+from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
-from facepairs.evaluation.by_group import person_name
 from facepairs.evaluation.protocols import LISTS, PairSelection
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.verification.loading import Model

@@ -17,16 +17,17 @@ from pathlib import Path
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.calibration import EQUAL_PRIORS, Calibration, check_prior
+from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.data.index import ReadFile
+from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
 from facepairs.faces.align import FaceCells
 from facepairs.faces.detector import DETECTOR
 from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
-from facepairs.verification.loading import model_name
+from facepairs.verification.loading import Model, model_name
 from facepairs.verification.pairs.bulk import BulkScorer, CropReader, PairRows, same_content
 from facepairs.verification.pairs.pairs_file import SIDES, ListedPair, PairsFile, printable
 from facepairs.verification.pairs.partial_results import PartialResults
@@ -52,6 +53,8 @@ class PairsReport:
         several_faces: Images with several faces, of which the most prominent was used.
         hints: Images by kind of hint, see `faces.hints`.
         same_content: Pairs of a photo and itself, or a copy: that these match says nothing.
+        pairs_with_known_people: Scored pairs with people on whom the model was trained or
+            calibrated, as the folders of the photos name them.
         same: Pairs that were accepted; None without a threshold.
         seconds: Duration of the run.
     """
@@ -63,6 +66,7 @@ class PairsReport:
     several_faces: int
     hints: dict[str, int]
     same_content: int
+    pairs_with_known_people: int
     same: int | None
     seconds: float
 
@@ -135,8 +139,8 @@ def verify_pairs(
             file,
             results,
             scorer,
+            model,
             point.threshold,
-            model.calibration,
             prior,
             None if read_file else Path(root),
         )
@@ -149,6 +153,7 @@ def verify_pairs(
             several_faces=results.several_faces,
             hints=results.hint_counts(),
             same_content=writer.same_content,
+            pairs_with_known_people=writer.pairs_with_known_people,
             same=None if point.threshold is None else writer.same,
             seconds=time.monotonic() - started,
         )
@@ -209,13 +214,14 @@ class _ScoreWriter:
     file: PairsFile
     results: PartialResults
     scorer: BulkScorer
+    model: Model
     threshold: float | None
-    calibration: Calibration | None
     prior: float
     folder: Path | None  # of the images, where they are files
     failed: int = 0
     same: int = 0
     same_content: int = 0
+    pairs_with_known_people: int = 0
 
     def write(self, out: Path, origin: Provenance, total: int, progress: ProgressCallback) -> None:
         """Write all rows; raise BadData if the pairs file changed or `out` cannot be written."""
@@ -230,6 +236,7 @@ class _ScoreWriter:
 
     def _output_rows(self, rows: list[ListedPair], numbers: PairRows) -> Iterator[Iterable[object]]:
         scores = self.scorer.scores(numbers)
+        self.pairs_with_known_people += self._known_pairs(rows, scores)
         results = self._result_cells(scores)
         images = np.unique([numbers.left, numbers.right]).tolist()
         faces = {image: self.results.image_face(image) for image in images}
@@ -248,6 +255,14 @@ class _ScoreWriter:
             found = chain.from_iterable(cells)
             yield chain(names, ("", "", "") if error else result, found, (printable(error),))
 
+    def _known_pairs(self, rows: list[ListedPair], scores: ScoreArray) -> int:
+        """Count the scored pairs with people on whom the model was trained or calibrated."""
+        scored = [row for row, score in zip(rows, scores, strict=True) if not np.isnan(score)]
+        people = [{person_name(row.left), person_name(row.right)} for row in scored]
+        names = list(set().union(*people))
+        known = {name for name, knows in zip(names, self.model.knows(names), strict=True) if knows}
+        return sum(not known.isdisjoint(pair) for pair in people)
+
     def _is_copy(self, left: int, right: int) -> bool:
         """Tell whether two images have the same content; of remote ones, only by their names."""
         if left == right:
@@ -261,8 +276,8 @@ class _ScoreWriter:
         values = scores.astype(np.float64)
         probability: Iterable[object] = [""] * len(values)
         same: Iterable[object] = probability
-        if self.calibration is not None:
-            probability = self.calibration.probability(values, self.prior).tolist()
+        if self.model.calibration is not None:
+            probability = self.model.calibration.probability(values, self.prior).tolist()
         if self.threshold is not None:
             accepted = values >= self.threshold
             self.same += int(accepted.sum())

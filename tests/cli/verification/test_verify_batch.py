@@ -94,6 +94,24 @@ def test_pairs_of_one_content_get_a_hint(bundle, photos, tmp_path):
     assert not any("same-content" in hint for hint in hints[1])
 
 
+def test_pairs_with_people_of_the_training_are_counted(bundle, photos, tmp_path):
+    for person in ("Ann", "Dan"):
+        (tmp_path / person).mkdir()
+        shutil.copy(photos / "0.png", tmp_path / person / "1.png")
+        shutil.copy(photos / "1.png", tmp_path / person / "2.png")
+    known, other = f"{tmp_path}/Ann", "Dan"
+    (tmp_path / "p.csv").write_text(
+        f"left,right\n{known}/1.png,{known}/2.png\n{other}/1.png,{known}/1.png\n"
+        f"{other}/1.png,{other}/2.png\n{known}/none.png,{known}/1.png\n"
+    )
+    options = ("--bundle", bundle, "--pairs", tmp_path / "p.csv", "--out", tmp_path / "o.csv")
+    assert (
+        f"warning: 2 pairs with people that {bundle} was trained or calibrated on: with others it "
+        "makes more errors\n"
+    ) in verify(*options).stderr
+    assert json.loads(verify(*options, "--json").stdout)["pairs_with_known_people"] == 2
+
+
 def test_the_scores_say_where_they_come_from(bundle, photos, tmp_path):
     out = tmp_path / "o.csv"
     options = ("--pairs", photos / "pairs.csv", "--out", out, "--bundle", bundle)
