@@ -10,7 +10,9 @@ Among = Literal["look-alikes", "strangers"]
 
 
 class FmrThreshold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A threshold for a target false match rate, and the errors measured at it.
+    """A threshold for a target false match rate.
+
+    The errors at it are in `errors.json`; only the rows of older bundles hold them, too.
 
     Attributes:
         fmr: The target FMR, 0 to 1.

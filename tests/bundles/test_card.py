@@ -1,6 +1,6 @@
 """The model card states what the manifest holds, and nothing else."""
 
-from tiny.bundles import manifest_of
+from tiny.bundles import error_table, manifest_of
 
 from facepairs.bundles.bundle import NETWORK
 from facepairs.bundles.card import model_card
@@ -10,10 +10,10 @@ from facepairs.faces.alignment import TEMPLATE
 RATES = {"threshold": 0.5, "measured_fmr": 0.09, "fmr_interval": [0.05, 0.15], "fnmr": 0.2}
 
 
-def card_of(**changes):
+def card_of(errors=None, **changes):
     entry = {"bytes": 1, "sha256": ""}
     files = {"schema": 1, "files": {NETWORK: entry, IDENTITIES: entry}}
-    return model_card(parse_manifest(manifest_of("pair", **changes) | files))
+    return model_card(parse_manifest(manifest_of("pair", **changes) | files), errors)
 
 
 def test_a_sparse_manifest_gives_a_card():
@@ -53,6 +53,24 @@ def test_the_card_contains_every_part_of_the_manifest():
         "calibration error, cross-fitted: 0.010",
     ):  # fmt: skip
         assert text in card, text
+
+
+def test_the_errors_of_each_threshold_are_those_of_the_table():
+    thresholds = [
+        {"fmr": 0.01, "threshold": 0.75, "among": "look-alikes"},
+        {"fmr": 0.001, "threshold": None, "among": "look-alikes", "reason": "not enough pairs"},
+    ]
+    card = card_of(error_table(), threshold=0.5, thresholds=thresholds, operating_point=0.01)
+    assert card[card.index("| operating point") :].splitlines()[:6] == [
+        "| operating point | threshold | FMR [95 % interval] | FMR among look-alikes | FNMR |",
+        "| --- | --- | --- | --- | --- |",
+        "| balanced: probability one half | 0.5000 | 0.01000 [0.00500, 0.01700] | 0.0500 "
+        "| 0.1000 |",
+        "| FMR 0.01 among look-alikes, the default | 0.7500 | 0.00100 [0.00050, 0.00350] | 0.0100 "
+        "| 0.3000 |",
+        "| FMR 0.001 among look-alikes | - | not enough pairs | - | - |",
+        "",
+    ]
 
 
 def test_the_card_names_the_alignment():

@@ -37,7 +37,7 @@ def test_strangers_of_one_look_share_a_cluster_and_pass_more_often():
     for row in rows[:2]:
         accepted = score >= row.threshold
         assert accepted[alike].mean() <= row.fmr < accepted[alike].mean() + 0.01
-        assert accepted[~genuine].mean() == row.measured_fmr < row.lookalike_fmr
+        assert accepted[~genuine].mean() < accepted[alike].mean()
         assert row.among == "look-alikes"
     everyone = thresholds_for(genuine, score)
     assert [row.among for row in everyone] == ["strangers"] * 3
@@ -117,7 +117,7 @@ def test_a_bundle_promises_the_strictest_that_accepts_most_genuine_pairs():
     fitted = calibrate(genuine, score, cluster=cluster, people=people)
     promised = next(row for row in fitted.thresholds if row.fmr == fitted.operating_point)
     assert promised.threshold > fitted.threshold
-    assert promised.fnmr <= 0.5
+    assert fitted.errors.at(promised.threshold).fnmr.rate <= 0.5
     assert fitted.decided_at == promised.threshold
     assert fitted.errors.at(promised.threshold).lookalike_fmr.rate <= promised.fmr
     assert len(fitted.errors.clusters) == 4

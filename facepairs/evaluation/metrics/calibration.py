@@ -128,8 +128,8 @@ def calibrate(
         calibration=fitted,
         threshold=curve.threshold,
         threshold_source=source,
-        thresholds=[_with_intervals(row, errors) for row in rows],
-        operating_point=default_promise(rows, curve.threshold),
+        thresholds=rows,
+        operating_point=default_promise(rows, curve.threshold, errors),
         errors=errors,
     )
     if cluster is None or lookalike is None:
@@ -137,19 +137,6 @@ def calibrate(
     groups = {str(k): cluster == k for k in np.unique(cluster[cluster > 0]).tolist()}
     clusters = errors_by_group(groups, labels, scores >= result.decided_at, people)
     return replace(result, errors=msgspec.structs.replace(errors, clusters=tuple(clusters)))
-
-
-def _with_intervals(row: FmrThreshold, errors: ErrorTable) -> FmrThreshold:
-    """Return a row with the table's intervals, which know that people recur."""
-    if row.threshold is None:
-        return row
-    found = errors.at(row.threshold)
-    intervals = {
-        f"{name}_interval": rate.interval
-        for name, rate in (("fmr", found.fmr), ("fnmr", found.fnmr))
-        if rate is not None
-    }
-    return msgspec.structs.replace(row, **intervals)
 
 
 def lookalikes(genuine: Bools, cluster: npt.NDArray[np.integer] | None) -> Bools | None:
@@ -177,7 +164,9 @@ def lookalikes_of(
     return lookalikes(genuine, cluster) if fitted_to_them else None
 
 
-def default_promise(rows: Sequence[FmrThreshold], balanced: float) -> float | None:
+def default_promise(
+    rows: Sequence[FmrThreshold], balanced: float, errors: ErrorTable
+) -> float | None:
     """Return the target FMR that decides by default, or None for the balanced threshold.
 
     The first of `PROMISES` that the pairs support, that is stricter than the balanced threshold,
@@ -185,9 +174,10 @@ def default_promise(rows: Sequence[FmrThreshold], balanced: float) -> float | No
     """
     for promise in PROMISES:
         for row in rows:
-            if row.fmr != promise or row.threshold is None or row.fnmr is None:
+            if row.fmr != promise or row.threshold is None or row.threshold < balanced:
                 continue
-            if row.threshold >= balanced and row.fnmr <= MOST_MISSED:
+            missed = errors.at(row.threshold).fnmr
+            if missed is not None and missed.rate <= MOST_MISSED:
                 return promise
     return None
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -170,27 +169,14 @@ def thresholds_for(
     hard = ~labels if lookalike is None else lookalike & ~labels
     available = independent_pairs(hard, people)
     among: Among = "strangers" if lookalike is None else "look-alikes"
-    counts: dict[str, Any] = {"genuine_pairs": int(labels.sum())}
-    counts["impostor_pairs"] = len(labels) - counts["genuine_pairs"]
     rows = []
     for far in targets:
+        threshold = reason = None
         if available < pairs_needed(far):
-            words = "look-alikes" if lookalike is not None else "strangers"
             reason = (
-                f"not enough pairs: needs {pairs_needed(far):,} pairs of {words}, has {available:,}"
+                f"not enough pairs: needs {pairs_needed(far):,} pairs of {among}, has {available:,}"
             )
-            rows.append(FmrThreshold(fmr=far, threshold=None, among=among, reason=reason, **counts))
-            continue
-        threshold = threshold_at_fmr(scores[hard], far)
-        accepted = scores >= threshold
-        rates = error_rates(labels, accepted)
-        measured: dict[str, Any] = {
-            "measured_fmr": rates.fmr,
-            "fmr_interval": rates.fmr_interval,
-            "fnmr": rates.fnmr,
-            "fnmr_interval": rates.fnmr_interval,
-        }
-        if lookalike is not None:
-            measured["lookalike_fmr"] = float(accepted[hard].mean())
-        rows.append(FmrThreshold(fmr=far, threshold=threshold, among=among, **counts, **measured))
+        else:
+            threshold = threshold_at_fmr(scores[hard], far)
+        rows.append(FmrThreshold(fmr=far, threshold=threshold, among=among, reason=reason))
     return rows

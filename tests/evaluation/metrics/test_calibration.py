@@ -20,7 +20,6 @@ from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
 from facepairs.evaluation.metrics.reliability import expected_calibration_error, reliability_curve
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr, thresholds_for
-from facepairs.evaluation.serialize import to_plain
 from facepairs.support.validation import validate
 
 unhurried = settings(deadline=None)
@@ -305,37 +304,30 @@ def test_halves_of_a_sorted_file_do_not_alternate():
 # Thresholds by target FMR.
 
 
-def test_thresholds_for_returns_figures_or_a_reason():
+def test_thresholds_for_returns_a_threshold_or_a_reason():
     genuine, score = drawn(11, 200, 300)
     tenth, hundredth, thousandth = thresholds_for(genuine, score)
+    fitted = calibrate(genuine, score)
     for entry, target in ((tenth, 0.1), (hundredth, 0.01)):
         threshold = threshold_at_fmr(score[~genuine], target)
-        rates = error_rates(genuine, score >= threshold)
-        assert to_plain(entry.to_json()) == {
-            "fmr": target,
-            "threshold": threshold,
-            "measured_fmr": target,
-            "fmr_interval": list(clopper_pearson(round(300 * target), 300)),
-            "fnmr": rates.fnmr,
-            "fnmr_interval": list(clopper_pearson(rates.false_rejects, 200)),
-            "genuine_pairs": 200,
-            "impostor_pairs": 300,
-        }
+        assert entry.to_json() == {"fmr": target, "threshold": threshold}
+        rates, table = error_rates(genuine, score >= threshold), fitted.errors.at(threshold)
+        for rate, count, pairs in (
+            (table.fmr, round(300 * target), 300),
+            (table.fnmr, rates.false_rejects, 200),
+        ):
+            assert rate.rate == pytest.approx(count / pairs, abs=1e-6)
+            assert rate.interval == pytest.approx(clopper_pearson(count, pairs), abs=1e-6)
+    assert (fitted.errors.genuine_pairs, fitted.errors.impostor_pairs) == (200, 300)
     assert tenth.threshold < hundredth.threshold
     assert thousandth.to_json() == {
         "fmr": 0.001,
         "threshold": None,
         "reason": "not enough pairs: needs 3,000 pairs of strangers, has 300",
-        "genuine_pairs": 200,
-        "impostor_pairs": 300,
     }
-    rows = to_plain(calibrate(genuine, score))["thresholds"]
+    rows = fitted.manifest_fields()["thresholds"]
+    assert rows == [entry.to_json() for entry in (tenth, hundredth, thousandth)]
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
-    for row, entry in zip(rows, (tenth, hundredth, thousandth), strict=True):
-        assert row.keys() == entry.to_json().keys()
-        for name, value in entry.to_json().items():
-            rounded = name.endswith("_interval")  # those of the table of errors
-            assert row[name] == (pytest.approx(value, abs=1e-6) if rounded else value)
 
 
 def test_thresholds_for_refuses_a_missing_class_or_bad_target():
