@@ -23,12 +23,13 @@ def test_the_example_runs(fit, many_faces, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_fit_reaches_the_auc_of_the_command(fit, tmp_path):
     faces, run, settings = tmp_path / "faces", tmp_path / "run", tmp_path / "settings.toml"
     drawn = ("--people", 100, "--photos", 6, "--seed", 1)
     in_process("data", "synth", "--out", faces, *drawn, check=0)
-    settings.write_text('model = "difference"\npairs_per_epoch = 3200\nepochs = 8\n')
+    settings.write_text('model = "difference"\npairs_per_epoch = 3200\nepochs = 4\n')
     in_process("train", faces, "--out", run, "--config", settings, check=0)
     done = in_process("evaluate", run / "bundle", faces, "--json", check=0)
     by_command = json.loads(done.stdout)["auc"]
-    assert fit(str(faces), epochs=8, pairs=3_200) > by_command - 0.04
+    assert fit(str(faces), epochs=4, pairs=3_200) > by_command - 0.02
