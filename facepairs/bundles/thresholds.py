@@ -1,6 +1,6 @@
 """A bundle's thresholds by target false match rate."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -39,8 +39,3 @@ class FmrThreshold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     genuine_pairs: Count | None = None
     impostor_pairs: Count | None = None
     reason: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the row as a manifest holds it: a plain dict without what is unknown."""
-        row: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
-        return row

@@ -310,7 +310,7 @@ def test_thresholds_for_returns_a_threshold_or_a_reason():
     fitted = calibrate(genuine, score)
     for entry, target in ((tenth, 0.1), (hundredth, 0.01)):
         threshold = threshold_at_fmr(score[~genuine], target)
-        assert entry.to_json() == {"fmr": target, "threshold": threshold}
+        assert msgspec.to_builtins(entry) == {"fmr": target, "threshold": threshold}
         rates, table = error_rates(genuine, score >= threshold), fitted.errors.at(threshold)
         for rate, count, pairs in (
             (table.fmr, round(300 * target), 300),
@@ -320,13 +320,13 @@ def test_thresholds_for_returns_a_threshold_or_a_reason():
             assert rate.interval == pytest.approx(clopper_pearson(count, pairs), abs=1e-6)
     assert (fitted.errors.genuine_pairs, fitted.errors.impostor_pairs) == (200, 300)
     assert tenth.threshold < hundredth.threshold
-    assert thousandth.to_json() == {
+    assert msgspec.to_builtins(thousandth) == {
         "fmr": 0.001,
         "threshold": None,
         "reason": "not enough pairs: needs 3,000 pairs of strangers, has 300",
     }
     rows = fitted.manifest_fields()["thresholds"]
-    assert rows == [entry.to_json() for entry in (tenth, hundredth, thousandth)]
+    assert rows == [msgspec.to_builtins(entry) for entry in (tenth, hundredth, thousandth)]
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
 
 
