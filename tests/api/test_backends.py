@@ -11,6 +11,14 @@ import numpy as np
 import pytest
 
 JOB = Path(__file__).with_name("backend_job.py")
+TRAIN = """
+import sys, facepairs
+config = facepairs.TrainConfig(model="difference")
+try:
+    facepairs.train(*sys.argv[1:], config)
+except facepairs.BadConfig as error:
+    print(error)
+"""
 
 
 def run_on(backend, *arguments):
@@ -47,16 +55,6 @@ def test_outputs_losses_and_a_step_of_training_are_those_of_tensorflow(
     for name, parts in on_tensorflow.items():
         for part, other in zip(parts, figures[name], strict=True):
             assert np.allclose(part, other, atol=2e-3), name
-
-
-TRAIN = """
-import sys, facepairs
-config = facepairs.TrainConfig(model="difference")
-try:
-    facepairs.train(*sys.argv[1:], config)
-except facepairs.BadConfig as error:
-    print(error)
-"""
 
 
 @pytest.mark.slow
