@@ -51,6 +51,9 @@ train: $(VENV)/.installed
 	@test -n "$(DATA)" || { echo "usage: make train DATA=folder [OUT=run]" >&2; exit 2; }
 	$(BIN)/facepairs train $(DATA) --out $(OUT)
 
+# Otherwise every process that tests start, and pytest itself, compiles our modules again.
+test coverage: export PYTHONDONTWRITEBYTECODE =
+
 test: quality
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 

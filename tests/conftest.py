@@ -1,5 +1,6 @@
 """Fixtures for all tests: synthetic faces, and the real data set where it is installed."""
 
+import gc
 import os
 import signal
 import tempfile
@@ -34,6 +35,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest files, so that no worker is left with one at the end."""
     here = Path(__file__).parent
     items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in LONGEST)
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays; tracing networks makes it look there all the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.fixture(scope="session")

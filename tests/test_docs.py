@@ -215,7 +215,7 @@ def test_published_view2_figures_follow_from_the_scores():
     from facepairs.evaluation.metrics.curves import auc
 
     methods = sorted((ROOT / "scripts" / "results").glob("view2*/*/scores.csv"))
-    assert len(methods) == len(view2_rows(ACCURACY)) - 1  # dlib has no scores
+    assert len(methods) == len(view2_rows(ACCURACY)) - 1  # dlib's: report/test_published.py
     for folder in (path.parent for path in methods):
         figures = view2_accuracy(folder)
         row = next((line for line in view2_rows(ACCURACY) if figures in line), "")

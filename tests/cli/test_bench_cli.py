@@ -62,7 +62,7 @@ def bench(*arguments: object) -> "subprocess.CompletedProcess[str]":
 def test_bench_writes_and_prints_json(photos: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "bench.json"
     done = bench(
-        *(photos, "--rows", "pil,files", "--repeats", 2, "--seconds", 0.2, "--batch-size", 4),
+        *(photos, "--rows", "pil,files", "--repeats", 1, "--seconds", 0.2, "--batch-size", 4),
         *("--image-size", 32, "--align", "none", "--no-training", "--out", out, "--json"),
     )
     assert done.returncode == 0, done.stderr
@@ -74,7 +74,7 @@ def test_bench_writes_and_prints_json(photos: Path, tmp_path: Path) -> None:
     machine, settings = report["machine"], report["settings"]
     assert machine["cores"] >= 1
     assert {"tensorflow", "keras", "numpy", "pillow"} <= set(machine["versions"])
-    assert (settings["images"], settings["people"], settings["repeats"]) == (40, 10, 2)
+    assert (settings["images"], settings["people"], settings["repeats"]) == (40, 10, 1)
     assert settings["page_cache"] == "warm"
     assert settings["command"].startswith("facepairs bench ")
     rows = {row["name"]: row for row in report["rows"]}
@@ -86,7 +86,7 @@ def test_bench_writes_and_prints_json(photos: Path, tmp_path: Path) -> None:
         assert 0 < row["pairs_per_s_min"] <= row["pairs_per_s"] <= row["pairs_per_s_max"]
         assert row["failed"] is row["skipped"] is row["share_of_limit"] is None
     assert "this takes about 1 min on two cores; Ctrl-C" in done.stderr
-    assert "round 2 of 2: files: " in done.stderr
+    assert "round 1 of 1: files: " in done.stderr
     assert f"written: {out}\n" in done.stderr
 
 
@@ -128,9 +128,11 @@ def test_a_row_that_fails_is_printed_and_exits_with_1(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.linear_gradient("L").save(path)
     done = bench(
-        tmp_path / "webp", "--rows", "article", "--repeats", 2, "--align", "none", "--no-training"
+        *(tmp_path / "webp", "--rows", "pil,article", "--repeats", 2, "--seconds", 0.2),
+        *("--batch-size", 4, "--image-size", 32, "--align", "none", "--no-training"),
     )
     assert done.returncode == 1
+    assert "round 2 of 2: pil: " in done.stderr
     assert "\narticle   failed: InvalidArgumentError: " in done.stdout
 
 

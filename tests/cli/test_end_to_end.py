@@ -176,33 +176,18 @@ def test_the_two_decoders_score_alike(run, faces):
     assert verifier.score_images(paths, left, right) == pytest.approx(trained, abs=0.01)
 
 
-def test_the_same_seed_gives_the_same_run(short_run, short_settings, faces, tmp_path):
-    again = in_process(
-        "train", faces, "--out", tmp_path / "again", "--config", short_settings, "--json",
-        "--store", "files", "--no-tensorboard-images", check=0,
-    )  # fmt: skip
-    assert json.loads(again.stdout)["threshold"] == short_run.report["threshold"]
-    assert weights(tmp_path / "again") == weights(short_run.folder)
-    folder = tmp_path / "again" / "tensorboard"  # without a face and without a name
-    assert not (folder / "thumbnails.png").exists()
-    assert not {"training pairs", "hardest pairs"} & set(logged(folder).Tags()["tensors"])
-    written = b"".join(p.read_bytes() for p in folder.rglob("*") if p.is_file())
-    assert not any(person.name.encode() in written for person in faces.iterdir())
-    if (folder / "names.tsv").exists():  # of models with embeddings
-        assert b"person 1" in written
-
-
 def weights(out: Path) -> list[bytes]:
     with np.load(out / "checkpoint.npz") as archive:
         return [archive[name].tobytes() for name in sorted(archive.files) if name != "state"]
 
 
-def test_ctrl_c_saves_and_resume_ends_at_the_same_weights(
+def test_ctrl_c_saves_and_resume_ends_as_the_same_seed_does_from_another_store(
     short_run, short_settings, faces, tmp_path
 ):
-    out = tmp_path / "stopped"
+    out, imageless = tmp_path / "stopped", "--no-tensorboard-images"
     training = subprocess.Popen(
-        command("train", faces, "--out", out, "--config", short_settings),
+        command("train", faces, "--out", out, "--config", short_settings, "--store", "files",
+                imageless),
         stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert training.stderr is not None
@@ -216,9 +201,20 @@ def test_ctrl_c_saves_and_resume_ends_at_the_same_weights(
     assert "--resume" in messages
     assert not (out / "bundle").exists()
     assert not (out / "run.lock").exists()
-    in_process("train", faces, "--out", out, "--resume", check=0)
+    resumed = in_process("train", faces, "--out", out, "--resume", imageless, "--json", check=0)
+    assert json.loads(resumed.stdout)["threshold"] == short_run.report["threshold"]
     assert weights(out) == weights(short_run.folder)
     assert (out / "bundle" / "manifest.json").is_file()
+    check_without_faces_and_names(out / "tensorboard", faces)
+
+
+def check_without_faces_and_names(folder: Path, faces: Path) -> None:
+    assert not (folder / "thumbnails.png").exists()
+    assert not {"training pairs", "hardest pairs"} & set(logged(folder).Tags()["tensors"])
+    written = b"".join(p.read_bytes() for p in folder.rglob("*") if p.is_file())
+    assert not any(person.name.encode() in written for person in faces.iterdir())
+    if (folder / "names.tsv").exists():  # of models with embeddings
+        assert b"person 1" in written
 
 
 def test_a_run_in_use_and_a_finished_one_are_not_overwritten(run, faces, settings, tmp_path):
@@ -360,7 +356,8 @@ def test_every_command_has_help_with_an_example():
 
 def test_training_reads_a_cache_and_refuses_a_stale_one(faces, tmp_path):
     cache, out, settings = tmp_path / "cache", tmp_path / "run", tmp_path / "short.toml"
-    settings.write_text('model = "difference"\nbatch_size = 16\ncalibration_pairs = 60\n')
+    table = ('model = "difference"', "batch_size = 16", "calibration_pairs = 60", "augment = 0")
+    settings.write_text("\n".join(table))
     common = ("--config", settings)
     in_process("cache", "build", faces, "--out", cache, "--pair-count", 48, *common, check=0)
     train = ("train", faces, "--store", "tfrecord", "--cache", cache, *common)

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-import jsonschema
 import numpy as np
 import pytest
 from PIL import Image
@@ -19,8 +18,14 @@ from facepairs.bundles.error_table import ErrorTable
 from facepairs.server.openapi import openapi
 from facepairs.server.routes import ROUTES
 
-Validator = jsonschema.Draft202012Validator
 DESCRIPTION = json.loads(json.dumps(openapi()))
+
+
+def validator() -> Any:
+    """Return the class of validators; jsonschema's grammar of addresses takes seconds to load."""
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator
 
 
 def check_schema(answer: httpx.Response, path: str, method: str) -> Any:
@@ -28,7 +33,8 @@ def check_schema(answer: httpx.Response, path: str, method: str) -> Any:
     operation = DESCRIPTION["paths"][path][method.lower()]
     promised = operation["responses"][str(answer.status_code)]["content"]["application/json"]
     value = answer.json()
-    Validator({**promised["schema"], "components": DESCRIPTION["components"]}).validate(value)
+    schema = {**promised["schema"], "components": DESCRIPTION["components"]}
+    validator()(schema).validate(value)
     return value
 
 
@@ -230,7 +236,7 @@ def test_the_description_names_every_route(client, ask):
         assert f"<code>{route.method} {route.path}</code>" in page.text
     assert "http://" not in page.text
     assert "https://" not in page.text
-    Validator.check_schema({"components": description["components"]})
+    validator().check_schema({"components": description["components"]})
     assert ask("GET", "/readyz") == {"status": "ready"}
     assert client.get("/healthz").json() == {"status": "ok"}
 

@@ -43,39 +43,25 @@ def learned(out):
     return arrays, bundle.threshold, bundle.raw["calibration"]
 
 
-def test_stopping_twice_does_not_change_the_weights(faces, tmp_path, monkeypatch):
-    config = TrainConfig().replace(model="difference", erase=0.2, **SMALL)
-    cache, file = tmp_path / "cache", tmp_path / "cache.toml"
-    file.write_text(config.to_toml())
-    build_training_cache(faces, cache, STEPS * 12, "raw", 4, {}, file)
-    config = config.replace(store="tfrecord", cache=str(cache))
-    assert not run(faces, tmp_path / "whole", config).interrupted
-    out = tmp_path / "stopped"
-    for number, step in enumerate((STEPS - 1, 2 * STEPS - 3)):  # both within an epoch
-        with monkeypatch.context() as patch:
-            ctrl_c.press_after(patch, step)
-            report = run(faces, out, config, resume=number > 0)
-        assert report.interrupted
-        assert not (out / "bundle").exists()
-    assert not run(faces, out, config, resume=True).interrupted
-    assert learned(out) == learned(tmp_path / "whole")
-
-
 def kept_epoch(out):
     rows = json.loads((out / "history.json").read_text())
     return max(rows, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
 
 
-def test_the_best_epoch_is_kept_ends_the_training_and_survives_kills(
-    many_faces, tmp_path, monkeypatch
-):
+def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_path, monkeypatch):
+    """Of a cache, stopped within the first epoch and in those that follow the best one."""
     monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 200)
     config = TrainConfig().replace(
         **{**SMALL, "model": "difference", "epochs": 30, "patience": 2, "validation_share": 0.3},
-        store="files",
+        erase=0.2,
         learning_rate=0.1,  # so high that training fails after the first epoch
     )
+    cache, file = tmp_path / "cache", tmp_path / "cache.toml"
+    file.write_text(config.to_toml())
+    build_training_cache(many_faces, cache, STEPS * 12, "raw", 4, {}, file)
+    config = config.replace(store="tfrecord", cache=str(cache))
     report = run(many_faces, tmp_path / "whole", config)
+    assert not report.interrupted
     assert report.val_people == 14
     assert report.epochs < 30
     assert report.epochs == report.epoch + 2 == kept_epoch(tmp_path / "whole") + 2
@@ -89,17 +75,21 @@ def test_the_best_epoch_is_kept_ends_the_training_and_survives_kills(
     names = [index.people[person] for person in split.validation]
     assert bundle.trained_on(names).all()
     out, best = tmp_path / "stopped", report.epoch * STEPS
-    for number, step in enumerate((best + 2, best + 2 * STEPS - 1)):  # in the epochs that follow
+    for number, step in enumerate((STEPS - 1, best + 2, best + 2 * STEPS - 1)):
         with monkeypatch.context() as patch:
             ctrl_c.press_after(patch, step)
             assert run(many_faces, out, config, resume=number > 0).interrupted
+        assert not (out / "bundle").exists()
     again = run(many_faces, out, config, resume=True)
+    assert not again.interrupted
     assert (again.epoch, again.val_auc) == (report.epoch, report.val_auc)
     assert learned(out) == learned(tmp_path / "whole")
 
 
-def test_a_checkpoint_of_other_crops_is_refused(faces, tmp_path):
+def test_a_checkpoint_of_other_crops_is_refused(faces, tmp_path, monkeypatch):
     config = TrainConfig().replace(model="difference", align="none", **{**SMALL, "epochs": 1})
-    run(faces, tmp_path, config)
+    with monkeypatch.context() as patch:
+        ctrl_c.press_after(patch, 1)
+        assert run(faces, tmp_path, config).interrupted
     with pytest.raises(BadRun, match="made for other people or images"):
         run(faces, tmp_path, config.replace(align="landmarks"), resume=True)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes.command_line import facepairs, in_process
+from processes.command_line import in_process
 
 from facepairs.config import load_config
 from facepairs.support.lock import held
@@ -18,6 +18,7 @@ model = "difference"
 pairs_per_epoch = 64
 batch_size = 16
 calibration_pairs = 60
+augment = 0
 """
 
 
@@ -64,7 +65,7 @@ def test_validation_people_choose_the_epoch_and_the_result_counts_them(
     many_faces, settings, tmp_path, monkeypatch
 ):
     file = tmp_path / "settings.toml"
-    file.write_text(settings.read_text() + "validation_share = 0.3\nlearning_rate = 0.01\n")
+    file.write_text(settings.read_text() + "validation_share = 0.3\nlearning_rate = 0.1\n")
     monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 200)
     run = tmp_path / "run"
     done = in_process(
@@ -106,7 +107,7 @@ def test_resuming_a_finished_run_with_more_epochs_trains_them(finished, many_fac
 
 def test_a_minute_counts_the_whole_command(many_faces, settings, tmp_path):
     """The first epoch is always trained; preparation alone takes longer than asked for."""
-    done = facepairs(
+    done = in_process(
         "train", many_faces, "--out", tmp_path / "run", "--config", settings, "--minutes", 0.01,
         "--json", check=0,
     )  # fmt: skip

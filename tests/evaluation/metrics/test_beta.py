@@ -34,7 +34,7 @@ def test_clopper_pearson_is_scipys(n, share):
 def test_quantiles_and_shares_are_scipys(share, a, b):
     x = beta_quantile(share, a, b)
     assert x == pytest.approx(stats.beta.ppf(share, a, b), rel=1e-9, abs=0)
-    assert beta_share(x, a, b) == pytest.approx(share, rel=1e-9)
+    assert beta_share(x, a, b) == pytest.approx(stats.beta.cdf(x, a, b), rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 9, 30, 1000])

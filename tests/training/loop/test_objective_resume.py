@@ -125,6 +125,7 @@ singletons = "negatives"
 epochs = 1
 pairs_per_epoch = 24
 batch_size = 8
+augment = 0
 calibration_pairs = 60
 calibration_share = 0.25
 test_share = 0.25

@@ -27,6 +27,9 @@ from facepairs.verification.verifier import Verifier
 
 SETTINGS = """
 [difference]
+image_size = 64
+crop_px = 64
+augment = 0
 epochs = 2
 pairs_per_epoch = 64
 batch_size = 16
