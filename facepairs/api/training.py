@@ -3,7 +3,7 @@
 Importing this module loads no TensorFlow, so mistakes are reported before it is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from facepairs.training.run_folder.result import Run, finished_run
 if TYPE_CHECKING:  # importing it loads TensorFlow
     import keras
 
+    from facepairs.data.split import PeopleSplit
     from facepairs.training.dry_run import TrainingPlan
 
 
@@ -85,14 +86,11 @@ def train(
         return finished
     require_room_to_train()
     index, plan, split = prepare(folder, settings, log, options.progress("finding faces"))
+    _warn_of_few_people(split, log)
     with options.starting():
         from facepairs.training.train import train_people
 
-    run = train_people(index, plan, split, settings, place, options, resume, callbacks)
-    few = describe_few_people(split)
-    if few and not run.interrupted:
-        log(f"warning: {few}")
-    return run
+    return train_people(index, plan, split, settings, place, options, resume, callbacks)
 
 
 def dry_run(
@@ -115,10 +113,16 @@ def dry_run(
         check_place(place, folder, resume=False)
     require_room_to_train()
     index, plan, split = prepare(folder, settings, options.log, options.progress("finding faces"))
+    _warn_of_few_people(split, options.log)
     with options.starting():
         from facepairs.training.dry_run import plan_training
 
         return plan_training(index, plan, split, settings, options)
+
+
+def _warn_of_few_people(split: "PeopleSplit", log: Callable[[str], None]) -> None:
+    if few := describe_few_people(split):
+        log(f"warning: {few}")
 
 
 def _new_run_folder(workers: int, resume: bool) -> Path:

@@ -148,4 +148,7 @@ def _check_folder(folder: Path) -> None:
             return
     except OSError as error:
         problem = error.strerror or str(error)
-    raise BadBundle(f"{folder}: {problem}; give a bundle's folder, which holds {MANIFEST}")
+    raise BadBundle(
+        f"{folder}: {problem}; give a bundle's folder, which holds {MANIFEST}, the TOML file of an "
+        "embedder, or the word default or dlib"
+    )

@@ -332,7 +332,7 @@ class GalleryStore:
             if code == sqlite3.SQLITE_FULL:
                 raise BadData(f"{self.path}: no space left; free some and try again") from None
             if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-                raise BadData(f"{self.path}: {error}; check the permissions") from None
+                raise BadData(f"{self.path}: {error}; give a file that can be written") from None
             raise self._damaged(error) from None
         except (ValueError, TypeError) as error:  # what was read has another form or length
             raise self._damaged(error) from None

@@ -14,6 +14,7 @@ from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadData, BadImage
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.gallery import Gallery
+from facepairs.gallery.identity import clean_name
 from facepairs.images.orientation import turn_of
 from facepairs.images.photo import open_photo
 from facepairs.server import schema
@@ -147,7 +148,12 @@ class Service:
 
     def forget(self, request: schema.ForgetRequest) -> schema.ForgetResult:
         """Remove a person from the gallery for good."""
-        photos = self._changed().remove(request.name)
+        gallery, name = self._changed(), clean_name(request.name)
+        if all(person.name != name for person in gallery.people()):
+            raise RequestProblem(
+                404, "nobody", f"nobody is called {name}; GET /v1/people lists all names"
+            )
+        photos = gallery.remove(name)
         return schema.ForgetResult(request.name, photos, schema.GALLERY_SCHEMA)
 
     def identify(self, request: schema.IdentifyRequest) -> schema.IdentifyResult:

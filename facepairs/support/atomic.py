@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from facepairs.errors import NO_PLACE, BadConfig, BadData
+from facepairs.support.places import hidden_beside
 from facepairs.support.platform import process_is_gone, sync_file, sync_folder
 
 
@@ -145,14 +146,14 @@ def own_temporaries() -> None:
 
 def _prepare(target: Path) -> Path:
     """Make the folder of `target`, remove old temporaries, and return a new temporary name."""
-    with _as_bad_data(f"cannot create {target.parent}", "choose another place"):
+    with _as_bad_data(f"cannot create the folder {target.parent}", "choose another place"):
         target.parent.mkdir(parents=True, exist_ok=True)
     sweep(target)
     return _temporary_name(target)
 
 
 def _temporary_name(target: Path, kind: str = "tmp") -> Path:
-    return target.with_name(f".{target.name}.{kind}-{os.getpid()}-{os.urandom(4).hex()}")
+    return hidden_beside(target, f"{kind}-{os.getpid()}-{os.urandom(4).hex()}")
 
 
 def _remove(path: Path) -> None:

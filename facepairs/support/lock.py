@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from facepairs.errors import BadRun, FacepairsError
+from facepairs.support.places import hidden_beside
 
 
 def lock_beside(target: Path) -> Path:
     """Return the lock file of an output that is renamed into place: hidden, beside it."""
-    return target.with_name(f".{target.name}.lock")
+    return hidden_beside(target, "lock")
 
 
 @contextlib.contextmanager

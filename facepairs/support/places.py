@@ -57,6 +57,8 @@ def check_output_file(out: Path, inputs: Iterable[Path] = (), text: bool = True)
         BadData: Names the file, what is wrong, and what to do.
     """
     try:
+        if out.is_dir():
+            raise BadData(f"{out}: is a folder; give the name of a file to write")
         if not out.is_file():
             return
         if any(path.is_file() and path.samefile(out) for path in inputs):
@@ -67,6 +69,13 @@ def check_output_file(out: Path, inputs: Iterable[Path] = (), text: bool = True)
         raise BadData(f"{out}: {error.strerror}; choose another place") from None
     if text and not is_text:
         raise BadData(f"{out}: exists and is not a text file; {ADVICE}")
+
+
+def hidden_beside(target: Path, ending: str) -> Path:
+    """Return the name `.NAME.ending` beside an output; raises BadData if it has no name: `.`"""
+    if not target.name:
+        raise BadData(f"cannot write {target}: it has no name; give one, such as {target / 'out'}")
+    return target.with_name(f".{target.name}.{ending}")
 
 
 def is_free(out: Path) -> bool:

@@ -215,7 +215,7 @@ def _describe_plan(session: Session) -> None:
     if (config.minutes or math.inf) * 60 - session.wall_s - ending <= 0:
         session.warn(
             f"preparation took {session.command_s / 60:.1f} minutes, and export will take about "
-            f"{ending / 60:.1f}: more than the {config.minutes:g} minutes asked for; "
+            f"{ending / 60:.1f}: more than --minutes {config.minutes:g}; "
             "no more than one epoch is trained"
         )
 

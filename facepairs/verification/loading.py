@@ -81,10 +81,9 @@ def check_threshold(model: Model, threshold: float) -> None:
     if not math.isfinite(threshold):
         return  # `operating_point` refuses it
     if model.kind == "embedding" and distance == "cosine" and abs(threshold) > 1:
-        balanced = "" if model.threshold is None else f" such as {model.threshold:.3f}"
         raise BadConfig(
             f"the threshold is {threshold:g}, but scores of this model lie from -1 to 1; give one "
-            f"of them{balanced}"
+            "of them, or none for the model's own"
         )
     if distance != "cosine" and threshold > 0:
         raise BadConfig(

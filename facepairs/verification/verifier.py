@@ -17,6 +17,7 @@ from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
 from facepairs.images.crop import Crop
 from facepairs.images.photo import ImageSource, open_photo
 from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.support.words import counted
 from facepairs.verification.background import Background
 from facepairs.verification.loading import (
     Model,
@@ -146,8 +147,8 @@ class Verifier:
         faces = self.align_faces(source, name, every=position is not None)
         if position is not None and not 0 <= position < len(faces):
             raise BadConfig(
-                f"{name or 'image'}: it has no face at position {position}; give 0 to "
-                f"{len(faces) - 1}"
+                f"{name or 'image'}: it shows {counted(len(faces), 'face')}, none at position "
+                f"{position}; positions count from 0"
             )
         return faces[position or 0]
 

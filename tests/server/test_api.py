@@ -103,7 +103,9 @@ def test_a_face_can_be_chosen(ask, people, group):
         assert ["B", face["description"]] in verdict["description"]
     error = ask("POST", "/v1/verify", 422, files=files(left=group, right=group),
                 data={"left_face": 2})  # fmt: skip
-    assert error["error"]["message"] == "left: it has no face at position 2; give 0 to 1"
+    assert error["error"]["message"] == (
+        "left: it shows 2 faces, none at position 2; positions count from 0"
+    )
 
 
 def test_detect_counts_pixels_of_the_upright_photo(ask, people, tmp_path):
@@ -189,9 +191,33 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
         gone = ask("DELETE", f"/v1/people/{quote(name, safe='')}", route=path)
         assert gone["name"] == name
     assert ask("GET", "/v1/people")["people"] == []
-    error = ask("DELETE", "/v1/people/Nobody", 422, route=path)
+    error = ask("DELETE", "/v1/people/Nobody", 404, route=path)
     assert "nobody is called Nobody" in error["error"]["message"]
     assert ask("POST", "/v1/identify", 422, files=files(image=group))["error"]["kind"] == "data"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            {"files": {"left": (None, "a.jpg"), "right": (None, "b.jpg")}},
+            "left is neither a file nor base64; with curl: -F left=@photo.jpg",
+        ),
+        ({"files": {"left": b"x"}}, "right is missing; send left and right"),
+        (
+            {"files": {"left": b"x", "right": b"x"}, "data": {"maxfmr": "1"}},
+            "unknown field maxfmr; did you mean 'max_fmr'?",
+        ),
+        (
+            {"files": {"left": b"x", "right": b"x"}, "data": {"max_fmr": "abc"}},
+            "max_fmr: Expected `float | null`, got `str`",
+        ),
+    ],
+)
+def test_a_wrong_field_is_explained(ask, body, message):
+    error = ask("POST", "/v1/verify", 422, **body)["error"]
+    assert error["kind"] == "value"
+    assert message in error["message"]
 
 
 @pytest.mark.parametrize(

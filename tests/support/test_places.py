@@ -1,9 +1,13 @@
 """An output folder must be new, empty, or an older output of the same kind."""
 
+from pathlib import Path
+
 import pytest
 
 from facepairs.errors import BadConfig, BadData
-from facepairs.support.places import check_output_folder, is_free
+from facepairs.support.atomic import atomic_file, atomic_folder
+from facepairs.support.lock import lock_beside
+from facepairs.support.places import check_output_file, check_output_folder, is_free
 
 
 def is_bundle(folder):
@@ -39,3 +43,17 @@ def test_a_loop_of_links_is_refused(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(BadData, match="choose another place"):
         check_output_folder(tmp_path / "loop" / "out", inputs=tmp_path)
+
+
+def test_a_folder_is_no_output_file(tmp_path):
+    with pytest.raises(BadData, match=r"is a folder; give the name of a file to write"):
+        check_output_file(tmp_path)
+
+
+@pytest.mark.parametrize("place", [".", "/"])
+def test_an_output_without_a_name_is_refused(place):
+    for write in (atomic_file, atomic_folder):
+        with pytest.raises(BadData, match="it has no name; give one, such as"), write(Path(place)):
+            pass
+    with pytest.raises(BadData, match="it has no name"):
+        lock_beside(Path(place))

@@ -126,7 +126,9 @@ def verify(
         _verify_pairs(settings, pairs, out, root, resume, runner, words)
         return
     if len(words) > 2:
-        raise typer.BadParameter(f"unexpected: {' '.join(words[2:])}")
+        raise typer.BadParameter(
+            f"{len(words)} photos; give two, one and --against FOLDER, or a list with --pairs"
+        )
     if against is not None:
         _refuse("--against", B=right, root=root, resume=resume, show=show, face=every)
         _refuse("--against", runner=runner, prior=prior)

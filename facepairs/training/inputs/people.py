@@ -125,7 +125,8 @@ def describe_few_people(split: PeopleSplit) -> str:
         return ""
     return (
         "few people, so figures mean little: where nobody was judged wrongly, the true error rate "
-        f"may still be as high as this: {', '.join(few)}; add people"
+        f"may still be as high as this: {', '.join(few)}; add people, or calibrate the included "
+        "model with facepairs calibrate"
     )
 
 

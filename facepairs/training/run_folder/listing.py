@@ -67,6 +67,8 @@ def _run_folders(path: Path) -> list[Path]:
     if _is_run(path):
         return [path]
     found = sorted(entry.parent for entry in path.glob(f"*/{CONFIG}") if _is_run(entry.parent))
+    if not path.is_dir():
+        raise BadRun(f"{path}: no such folder; name a run, or the folder of several")
     if not found:
         raise BadRun(f"{path}: no run of `facepairs train` in it; name a run, or their folder")
     return found

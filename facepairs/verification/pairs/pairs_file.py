@@ -55,7 +55,7 @@ class PairsFile:
         if not set(SIDES) <= set(columns) or len(set(columns)) != len(columns):
             raise BadData(
                 f"{path}: line 1: the header must be left,right or left,right,genuine, and is "
-                f"{_shown(header)}; give a CSV file of pairs"
+                f"{_shown(header)}; give a CSV file of pairs, separated by commas"
             )
         self._columns = columns
         self.kept = tuple(name for name in KEPT if name in columns)

@@ -248,6 +248,8 @@ def test_thresholds_on_demand(bundle, photos):
         (["a.png", "--pairs", "p.csv", "--out", "o"], "A does not go with --pairs"),
         (["--pairs", "p.csv", "--out", "o", "--against", "d"], "--against does not go with"),
         (["--pairs", "none.csv", "--out", "o"], "none.csv: No such file"),
+        (["--pairs", "p.csv", "--out", "."], ".: is a folder; give the name of a file to write"),
+        (["a.png", "b.png", "c.png"], "3 photos; give two, one and --against FOLDER, or a list"),
         (["--against", "d"], "--against needs the photo"),
         (["a.png", "b.png", "--against", "d"], "B does not go with --against"),
         (["a.png", "b.png", "--out", "o"], "--out does not go with two photos"),
