@@ -164,11 +164,6 @@ def measure_scores(
     if scores.unscored:
         unscored = counted(scores.unscored, "pair")
         warnings.append(f"{path}: left out: {unscored} without a score")
-        if len(set(scores.genuine.tolist())) == 1:
-            raise NotEnough(
-                f"{path}: {unscored} without a score, and those with one are all of one class; its "
-                "column error says why"
-            )
     decided, points = _decisions_of_file(scores, known_by, path, threshold)
     measured = _measure(
         source,

@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from facepairs.data.index import StringTable
 from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of
-from facepairs.errors import BadData
+from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Ints, PairPeople
+from facepairs.support.words import counted
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
@@ -154,6 +155,7 @@ def read_scores(path: Path) -> ScoreTable:
     Raises:
         BadData: A line cannot be read (with file, line number and cell), or the file has changed
             since its origin was written.
+        NotEnough: One class is left after pairs with an error.
     """
     read_provenance(path)
     sides = {"left": StringTable(), "right": StringTable()}
@@ -181,6 +183,11 @@ def read_scores(path: Path) -> ScoreTable:
             names.add(row.get(side, ""))
     if not score:
         raise BadData(f"{path}: no scores below the header")
+    if unscored and len(set(genuine)) == 1:
+        pairs = counted(unscored, "pair")
+        raise NotEnough(
+            f"{path}: {pairs} without a score, and the rest is of one class; see its column error"
+        )
     return ScoreTable(
         sides["left"],
         sides["right"],
