@@ -162,7 +162,9 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
     ]
     expected, remote_scores = outs[0].read_bytes(), FILES["mem://bucket/scores.csv"]
     assert outs[1].read_bytes() == expected
-    assert remote_scores == expected.replace(str(photos).encode(), remote.encode())
+    hint = b" same-content"  # of remote photos it is known by their names alone
+    expected = expected.replace(str(photos).encode(), remote.encode())
+    assert remote_scores.replace(hint, b"") == expected.replace(hint, b"")
     for report in reports:
         assert (report.pairs, report.images) == (len(rows) + 1, len(names) + 1)
         assert report.failed == reports[0].failed > 0

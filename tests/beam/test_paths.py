@@ -82,7 +82,7 @@ def test_a_folder_without_images_is_refused(folder):
     with pytest.raises(BadData, match="no images; expected"):
         index_place(folder)
     FILES[f"{folder}/readme.md"] = b""
-    with pytest.raises(BadData, match="no images; expected"):
+    with pytest.raises(BadData, match=r"no images, found \.md \(1\); expected"):
         index_place(folder)
 
 
