@@ -72,7 +72,7 @@ def check_output_file(out: Path, inputs: Iterable[Path] = (), text: bool = True)
 
 
 def hidden_beside(target: Path, ending: str) -> Path:
-    """Return the name `.NAME.ending` beside an output; raises BadData if it has no name: `.`"""
+    """Return `.NAME.ending` beside an output; raises BadData for `.`, which has no name."""
     if not target.name:
         raise BadData(f"cannot write {target}: it has no name; give one, such as {target / 'out'}")
     return target.with_name(f".{target.name}.{ending}")
