@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         MissingExtra,
         NoFace,
         NotEnough,
+        NotEnrolled,
         TooSmallFace,
     )
     from facepairs.evaluation.evaluate import Evaluation, evaluate
@@ -54,6 +55,7 @@ __all__ = [
     "MissingExtra",
     "NoFace",
     "NotEnough",
+    "NotEnrolled",
     "PairMetrics",
     "Run",
     "TooSmallFace",

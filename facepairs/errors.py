@@ -56,6 +56,12 @@ class BadData(FacepairsError):
     kind = "data"
 
 
+class NotEnrolled(BadData):
+    """A name that nobody in the gallery has."""
+
+    kind = "nobody"
+
+
 class BadImage(FacepairsError):
     """One image that cannot be read."""
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from facepairs.bundles.operating_point import OperatingPoint, identification_point
 from facepairs.data.index import FaceIndex
-from facepairs.errors import BadBundle, BadConfig, BadData
+from facepairs.errors import BadBundle, BadConfig, BadData, NotEnrolled
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import DEFAULT_FPIR, Enrolment, Photo, enrol
@@ -271,7 +271,7 @@ class Gallery:
             stranger another chance.
 
         Raises:
-            BadData: Nobody has that name.
+            NotEnrolled: Nobody has that name.
             BadImage: As in `identify`, and so for NoFace and TooSmallFace.
         """
         name, vectors = clean_name(name), self.vectors()
@@ -296,7 +296,8 @@ class Gallery:
             The number of photos that were enrolled.
 
         Raises:
-            BadData: Nobody has that name, or the file cannot be written.
+            NotEnrolled: Nobody has that name.
+            BadData: The file cannot be written.
         """
         removed = self.store.remove(clean_name(name))
         if not removed:
@@ -361,8 +362,8 @@ class Gallery:
         row: ScoreArray = self.verifier.scorer.embed(face.crop[None])[0]
         return row
 
-    def _nobody(self, name: str) -> BadData:
-        return BadData(
+    def _nobody(self, name: str) -> NotEnrolled:
+        return NotEnrolled(
             f"{self.path}: nobody is called {name}; for all names: facepairs gallery list "
             f"{self.path}"
         )

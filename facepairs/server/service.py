@@ -11,10 +11,9 @@ from PIL import Image
 
 from facepairs.bundles.calibration import check_prior
 from facepairs.bundles.operating_point import OperatingPoint
-from facepairs.errors import BadData, BadImage
+from facepairs.errors import BadData, BadImage, NotEnrolled
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.gallery import Gallery
-from facepairs.gallery.identity import clean_name
 from facepairs.images.orientation import turn_of
 from facepairs.images.photo import open_photo
 from facepairs.server import schema
@@ -148,12 +147,12 @@ class Service:
 
     def forget(self, request: schema.ForgetRequest) -> schema.ForgetResult:
         """Remove a person from the gallery for good."""
-        gallery, name = self._changed(), clean_name(request.name)
-        if all(person.name != name for person in gallery.people()):
+        try:
+            photos = self._changed().remove(request.name)
+        except NotEnrolled:
             raise RequestProblem(
-                404, "nobody", f"nobody is called {name}; GET /v1/people lists all names"
-            )
-        photos = gallery.remove(name)
+                404, "nobody", f"nobody is called {request.name}; GET /v1/people lists all names"
+            ) from None
         return schema.ForgetResult(request.name, photos, schema.GALLERY_SCHEMA)
 
     def identify(self, request: schema.IdentifyRequest) -> schema.IdentifyResult:
@@ -167,7 +166,7 @@ class Service:
         return msgspec.convert(values, schema.IdentifyResult)
 
     def ready(self) -> schema.StatusResult:
-        """Raise BadData if the gallery cannot be read."""
+        """Answer 200 if requests can be answered: a damaged or missing gallery is an error."""
         if self._gallery is not None:
             self._gallery.store.version()
         return schema.StatusResult("ready")

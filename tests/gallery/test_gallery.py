@@ -14,7 +14,7 @@ from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
 from facepairs import Gallery, Verifier
 from facepairs.bundles.operating_point import identification_point
-from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough
+from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough, NotEnrolled
 
 # The tiny network embeds whole images, so drawn waves serve as faces.
 
@@ -189,7 +189,7 @@ def test_names_are_composed_unicode(gallery, photos, tmp_path):
     gallery.add("Be\u0301", [save(tmp_path / "x.png", 42)], any_quality=True)
     assert gallery.remove(" B\u00e9 ") == 1
     for missing in (gallery.remove, lambda name: gallery.verify_as(name, photos / "P0/0.png")):
-        with pytest.raises(BadData, match="nobody is called Bé"):
+        with pytest.raises(NotEnrolled, match="nobody is called Bé"):
             missing("Bé")
 
 
