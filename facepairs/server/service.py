@@ -166,7 +166,7 @@ class Service:
         return msgspec.convert(values, schema.IdentifyResult)
 
     def ready(self) -> schema.StatusResult:
-        """Answer 200 if requests can be answered: a damaged or missing gallery is an error."""
+        """Check that requests can be answered: that the gallery, if there is one, can be read."""
         if self._gallery is not None:
             self._gallery.store.version()
         return schema.StatusResult("ready")
