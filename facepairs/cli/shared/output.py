@@ -24,6 +24,7 @@ OK, NEGATIVE, ERROR, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 BUG = 70  # EX_SOFTWARE of sysexits.h
 LOST_WORKER = 138  # 128 + SIGUSR1: Kubeflow restarts a process that exits with it
 DISPLAY_AFTER_S, REFRESH_S = 2.0, 0.1
+LINE_EVERY_S = 30.0  # in a log file
 ERASE_LINE = "\r\x1b[2K"
 
 
@@ -87,17 +88,19 @@ def percent(share: float | None) -> str:
 
 
 def progress_display(as_json: bool = False) -> ProgressFactory:
-    """Return the display for a command's phases: a bar on stderr once a phase takes two seconds.
+    """Return the display for a command's phases, on stderr; silent with `as_json` or --quiet.
 
-    Nothing is shown with `as_json` or --quiet, or where stderr is not a terminal.
+    In a terminal it is a bar, once a phase takes two seconds; elsewhere a line every 30 seconds.
     """
-    return _progress_bar if _shows_progress(as_json) else ignore_phases
+    if as_json or quiet():
+        return ignore_phases
+    return _progress_bar if sys.stderr.isatty() else _progress_lines
 
 
 @contextlib.contextmanager
 def waiting(label: str, as_json: bool = False) -> Iterator[None]:
     """Show a label while a block runs whose progress nobody knows, such as a slow import."""
-    shown = _shows_progress(as_json)
+    shown = sys.stderr.isatty() and not (as_json or quiet())
     if shown:
         print(f"{ERASE_LINE}{label} …", end="", file=sys.stderr, flush=True)
     try:
@@ -115,10 +118,6 @@ def starting_tensorflow(as_json: bool) -> Iterator[None]:
         yield
 
 
-def _shows_progress(as_json: bool) -> bool:
-    return sys.stderr.isatty() and not (as_json or quiet())
-
-
 def _progress_bar(label: str) -> ProgressCallback:
     started = time.monotonic()
     refreshed = 0.0
@@ -127,14 +126,32 @@ def _progress_bar(label: str) -> ProgressCallback:
     def update(done: int, total: int) -> None:
         nonlocal refreshed
         now = time.monotonic()
-        remaining = time_left.update(done, total, now)
+        left = _left(time_left.update(done, total, now))
         finished = done >= total
         too_soon = now - started < DISPLAY_AFTER_S or now - refreshed < REFRESH_S
         if too_soon and not (finished and refreshed):
             return
         refreshed = now
-        left = "" if remaining is None else f"  {format_duration(remaining)} left"
         bar = f"{label} {format_bar(done, total)} {done:,}/{total:,}{left}"
         print(ERASE_LINE + ("" if finished else bar), end="", file=sys.stderr, flush=True)
 
     return update
+
+
+def _progress_lines(label: str) -> ProgressCallback:
+    printed = time.monotonic()
+    time_left = TimeLeft()
+
+    def update(done: int, total: int) -> None:
+        nonlocal printed
+        now = time.monotonic()
+        left = _left(time_left.update(done, total, now))
+        if done < total and now - printed >= LINE_EVERY_S:
+            printed = now
+            log(f"{label} {done:,}/{total:,}{left}")
+
+    return update
+
+
+def _left(seconds: float | None) -> str:
+    return "" if seconds is None else f"  {format_duration(seconds)} left"

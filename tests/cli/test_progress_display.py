@@ -1,0 +1,66 @@
+"""Progress is a bar in a terminal, a line now and then in a log file, and nothing with --json."""
+
+import io
+import sys
+
+import pytest
+
+from facepairs.cli.shared import output
+from facepairs.cli.shared.output import ERASE_LINE, progress_display
+
+
+class Stream(io.StringIO):
+    """A stderr that is a terminal or not."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+class Clock:
+    """A clock that goes on by a second whenever it is read."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        self.seconds += 1
+        return self.seconds
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, terminal: bool, steps: int, as_json: bool = False):
+    """Return what a phase of so many seconds prints."""
+    monkeypatch.setattr(output, "time", Clock())
+    monkeypatch.setattr(sys, "stderr", Stream(terminal))
+    update = progress_display(as_json)("counting")
+    for done in range(1, steps + 1):
+        update(done, steps)
+    return sys.stderr.getvalue()
+
+
+def test_in_a_terminal_it_is_a_bar_that_goes_at_the_end(monkeypatch):
+    text = shown(monkeypatch, True, 10)
+    assert "counting [====" in text
+    assert "\n" not in text
+    assert text.endswith(ERASE_LINE)
+
+
+def test_in_a_log_file_it_is_a_line_every_30_seconds(monkeypatch):
+    assert shown(monkeypatch, False, 100).splitlines() == [
+        "counting 30/100  1:10 left",
+        "counting 60/100  0:40 left",
+        "counting 90/100  0:10 left",
+    ]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_short_phase_prints_nothing(monkeypatch, terminal):
+    assert shown(monkeypatch, terminal, 1) == ""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_with_json_nothing_is_shown(monkeypatch, terminal):
+    assert shown(monkeypatch, terminal, 100, as_json=True) == ""
