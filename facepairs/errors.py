@@ -57,7 +57,7 @@ class BadData(FacepairsError):
 
 
 class NotEnrolled(BadData):
-    """A name that nobody in the gallery has."""
+    """A name that nobody in the gallery has, or a gallery without anybody."""
 
     kind = "nobody"
 

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import keras
 import numpy as np
@@ -29,6 +29,7 @@ from facepairs.support.progress import MessageCallback, ignore_message
 from facepairs.training.inputs.people import prepare
 
 Split = Literal["training", "validation", "test"]
+PhotoStore = Literal["files", "memory"]
 TRAINING_PAIRS, HELD_OUT_PAIRS = 12_800, 2_000
 
 
@@ -40,7 +41,7 @@ def pairs_dataset(
     image_size: int = 64,
     pairs: int | None = None,
     seed: int = 0,
-    store: Literal["files", "memory"] = "files",
+    store: PhotoStore = "files",
     align: Align = "landmarks",
     distinct_people: bool = False,
     skip_bad: bool = False,
@@ -91,6 +92,10 @@ def pairs_dataset(
         BadData: A photo cannot be used, and `skip_bad` is false.
         NotEnough: There are too few people or photos.
     """
+    _check_one_of("split", split, get_args(Split))
+    _check_one_of("store", store, get_args(PhotoStore))
+    if pairs is not None and pairs < 2:
+        raise BadConfig(f"pairs is {pairs}; use a whole number from 2")
     model: Any = "siamese-conv" if distinct_people else "difference"
     config = TrainConfig(
         model=model, batch_size=batch_size, seed=seed, align=align, skip_bad=skip_bad
@@ -98,6 +103,7 @@ def pairs_dataset(
     index, plan, people = prepare(Path(data), config, log)
     images = MemoryStore.build(index, plan) if store == "memory" else FileStore(index, plan)
     first = index.first
+    blocks: Blocks
     if split == "training":
         sampler: Sampler = PairSampler(first, people.training, seed)
         if distinct_people:
@@ -105,19 +111,20 @@ def pairs_dataset(
             sampler = DistinctPeopleSampler(first, people.training, seed, batch_size)
         batches = max(1, (pairs or TRAINING_PAIRS) // batch_size)
         blocks = _epoch_blocks(sampler, batch_size, batches)
-        return _images(make_dataset(images, blocks, batch_size), images, image_size).apply(
-            tf.data.experimental.assert_cardinality(batches)
-        )
-    held_out = {
-        "validation": np.union1d(people.validation, people.calibration),
-        "test": people.test,
-    }
-    if split not in held_out:
-        raise BadConfig(f"split is {split!r}; use one of training, {', '.join(held_out)}")
-    fixed = distinct_pairs(first, held_out[split], pairs or HELD_OUT_PAIRS, seed)
-    return _images(
-        make_dataset(images, lambda: iter([fixed]), batch_size), images, image_size
-    ).apply(tf.data.experimental.assert_cardinality(-(-len(fixed) // batch_size)))
+    else:
+        held_out = people.test
+        if split == "validation":
+            held_out = np.union1d(people.validation, people.calibration)
+        fixed = distinct_pairs(first, held_out, pairs or HELD_OUT_PAIRS, seed)
+        batches = -(-len(fixed) // batch_size)
+        blocks = lambda: iter([fixed])  # noqa: E731
+    dataset = _images(make_dataset(images, blocks, batch_size), images, image_size)
+    return dataset.apply(tf.data.experimental.assert_cardinality(batches))
+
+
+def _check_one_of(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise BadConfig(f"{name} is {value!r}; use one of {', '.join(known)}")
 
 
 def _epoch_blocks(sampler: Sampler, batch_size: int, batches: int) -> Blocks:

@@ -150,11 +150,13 @@ class Gallery:
             is called by its place: `photo 1` for the first.
 
         Raises:
-            BadConfig: The name is empty or not printable, `forget_after` is not above 0, or there
-                is no face at the position.
+            BadConfig: The name is empty or not printable, `photos` is a single one, `forget_after`
+                is not above 0, or there is no face at the position.
             BadData: The file cannot be written.
         """
         name = clean_name(name)
+        if isinstance(photos, str | bytes):
+            raise BadConfig("photos is a single photo; give a list of photos")
         named = [
             Photo(name, f"photo {number}", photo, position)
             if isinstance(photo, bytes)
@@ -219,7 +221,7 @@ class Gallery:
             BadImage: The photo cannot be read.
             NoFace: It shows no face.
             TooSmallFace: Its face has too few pixels.
-            BadData: The gallery is empty.
+            NotEnrolled: The gallery is empty.
             BadConfig: Both or impossible `max_fpir` and `threshold` are given, or no face is at the
                 position.
             NotEnough: The model's errors were measured on too few pairs for `max_fpir`.
@@ -228,7 +230,7 @@ class Gallery:
             raise BadConfig("threshold and max-fpir exclude each other; give one of them")
         verifier, vectors = self.verifier, self.vectors()
         if not len(vectors):
-            raise BadData(
+            raise NotEnrolled(
                 f"{self.path}: holds nobody; add people: facepairs gallery add {self.path} NAME "
                 "PHOTO"
             )
@@ -379,7 +381,7 @@ def _candidates(
             rank=rank,
             name=people[number],
             score=float(scores[number]),
-            match=None if point.threshold is None else bool(scores[number] >= point.threshold),
+            match=None if point.threshold is None else float(scores[number]) >= point.threshold,
             photos=int(counts[number]),
         )
         for rank, number in enumerate(best_first, 1)

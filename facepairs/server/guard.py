@@ -66,16 +66,17 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def allows(self, client: str) -> bool:
-        """Return whether a client may send a request now, and count it."""
+        """Return whether a client may send a request now; count it if it may."""
         if not self._per_second:
             return True
         now, most = time.monotonic(), max(1.0, self._per_second)
         level, since = self._buckets.pop(client, (most, now))
         level = min(most, level + (now - since) * self._per_second)
-        self._buckets[client] = (max(0.0, level - 1), now)
+        allowed = level >= 1
+        self._buckets[client] = (level - allowed, now)
         if len(self._buckets) > MOST_CLIENTS:
             self._buckets.popitem(last=False)
-        return level >= 1
+        return allowed
 
 
 class Guard:

@@ -13,7 +13,7 @@ ERRORS = {
     "400": "The request cannot be read.",
     "401": "The token is missing or wrong.",
     "403": "A page of another site asks, or the gallery is read-only.",
-    "404": "No such route, no gallery, or nobody of that name in it.",
+    "404": "No such route, no gallery, nobody of that name in it, or nobody at all.",
     "405": "The route takes another method.",
     "408": "The body came too slowly.",
     "413": "The body, a photo, or its number of pixels is too large.",

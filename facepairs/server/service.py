@@ -157,9 +157,14 @@ class Service:
 
     def identify(self, request: schema.IdentifyRequest) -> schema.IdentifyResult:
         """Find out who of the gallery a photo shows."""
-        found = self._known().identify(
-            request.image, request.max_fpir, request.threshold, request.top, request.face
-        )
+        try:
+            found = self._known().identify(
+                request.image, request.max_fpir, request.threshold, request.top, request.face
+            )
+        except NotEnrolled:  # whose message has the gallery's path
+            raise RequestProblem(
+                404, "nobody", "the gallery is empty; POST /v1/people enrols"
+            ) from None
         values = {**found.to_json(), "model": self._model, "schema": schema.GALLERY_SCHEMA}
         if request.describe:
             values["description"] = found.rows()

@@ -51,10 +51,9 @@ class Verifier:
     def __init__(self, bundle: Model, threads: int | None = None, quick: bool = False) -> None:
         self.bundle = bundle
         self._quick = quick
-        self._open: Callable[[], Scorer] = partial(open_scorer, bundle, threads, quick)
-        if quick:
-            self._open = Background(self._open).result
-        else:
+        self._again: Callable[[], Scorer] = partial(open_scorer, bundle, threads, quick)
+        self._open = Background(self._again).result if quick else self._again
+        if not quick:
             self.scorer  # noqa: B018 - opens it
 
     @cached_property
@@ -71,11 +70,13 @@ class Verifier:
     def __exit__(self, *_: object) -> None:
         """Free the network's memory; it is opened again when it is used again."""
         vars(self).pop("scorer", None)
+        self._open = self._again
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: the model with its open network, whose files may be elsewhere."""
         again = partial(open_scorer, self.bundle)
-        return {"bundle": self.bundle, "scorer": self.scorer, "_open": again, "_quick": False}
+        opened = {"scorer": self.scorer, "_open": again, "_again": again}
+        return {"bundle": self.bundle, **opened, "_quick": False}
 
     @classmethod
     def load(

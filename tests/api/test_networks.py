@@ -74,5 +74,17 @@ def test_pairs_are_split_by_people_and_drawn_anew_each_epoch(faces):
             assert np.array_equal(x, y)
     distinct = facepairs.pairs_dataset(faces, pairs=8, batch_size=4, distinct_people=True)
     assert all(labels.numpy().all() for _, labels in distinct)
-    with pytest.raises(BadConfig, match="split is 'train'; use one of training, validation, test"):
-        facepairs.pairs_dataset(faces, split="train")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"split": "train"}, "split is 'train'; use one of training, validation, test"),
+        ({"store": "ram"}, "store is 'ram'; use one of files, memory"),
+        ({"pairs": 0}, "pairs is 0; use a whole number from 2"),
+        ({"batch_size": 1}, "batch_size is 1"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_photos_are_read(tmp_path, wrong, message):
+    with pytest.raises(BadConfig, match=message):
+        facepairs.pairs_dataset(tmp_path / "none", **wrong)

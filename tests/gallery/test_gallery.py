@@ -193,10 +193,16 @@ def test_names_are_composed_unicode(gallery, photos, tmp_path):
             missing("Bé")
 
 
+def test_a_single_photo_is_no_list_of_photos(gallery, photos):
+    for photo in (str(photos / "P0/0.png"), (photos / "P0/0.png").read_bytes()):
+        with pytest.raises(BadConfig, match="give a list"):
+            gallery.add("Ann", photo)
+
+
 def test_nobody_to_identify(tmp_path, verifier):
     with (
         Gallery(tmp_path / "g", verifier, write=True) as gallery,
-        pytest.raises(BadData, match="holds nobody"),
+        pytest.raises(NotEnrolled, match="holds nobody"),
     ):
         gallery.identify(picture(0))
 

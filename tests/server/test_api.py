@@ -193,7 +193,11 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
     assert ask("GET", "/v1/people")["people"] == []
     error = ask("DELETE", "/v1/people/Nobody", 404, route=path)
     assert "nobody is called Nobody" in error["error"]["message"]
-    assert ask("POST", "/v1/identify", 422, files=files(image=group))["error"]["kind"] == "data"
+    error = ask("POST", "/v1/identify", 404, files=files(image=group))
+    assert error["error"] == {
+        "kind": "nobody",
+        "message": "the gallery is empty; POST /v1/people enrols",
+    }
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,17 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
+import numpy as np
 import pytest
 from processes.command_line import command, in_process
 from processes.live_server import live_server
 
 from facepairs import Verifier
 from facepairs.faces.align import AlignedFace
+from facepairs.server import guard
 from facepairs.server.app import build_app
 from facepairs.server.guard import Access
 from facepairs.server.service import Service
@@ -143,6 +146,15 @@ def test_one_client_may_not_ask_too_often():
         assert client.get("/healthz").status_code == 200
         time.sleep(1)
         assert client.get("/v1/model").status_code == 200
+
+
+def test_a_client_that_asks_a_little_too_often_is_served_most_of_the_time(monkeypatch):
+    seconds = iter((np.arange(1000) / 5.5).tolist())
+    monkeypatch.setattr(guard, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    limit = guard.RateLimit(5)
+    allowed = [limit.allows("client") for _ in range(1000)]
+    assert 900 <= sum(allowed) <= 920
+    assert sum(allowed[-100:]) >= 90
 
 
 def start(*options: object, **kinds: object) -> "subprocess.Popen[str]":

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import weakref
 
 import numpy as np
 import pandas
@@ -30,9 +31,12 @@ def test_a_data_frame_of_pairs_gets_scores_verdicts_and_errors(faces, tmp_path):
 
 def test_a_verifier_opens_its_network_again_after_its_block(faces):
     photos = sorted(faces.glob("*/*.jpg"))[:1]
-    for verifier in (Verifier.load(), pickle.loads(pickle.dumps(Verifier.load()))):
+    pickled = pickle.loads(pickle.dumps(Verifier.load()))
+    for verifier in (Verifier.load(), Verifier.load(quick=True), pickled):
         with verifier:
             before = verifier.embed(photos)
+            network = weakref.ref(verifier.scorer)
+        assert network() is None
         assert np.array_equal(verifier.embed(photos), before)
 
 
