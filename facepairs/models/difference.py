@@ -8,6 +8,7 @@ dense layer of 200 units and one logit. The absolute difference makes `f(a, b) =
 from typing import Any
 
 import keras
+import numpy as np
 from keras import layers, ops
 
 FILTERS = (20, 40, 60, 80, 100)
@@ -19,7 +20,7 @@ LEAST_VARIANCE = 1e-3  # of pixels in [0, 1]; keeps noise in smooth skin small
 def difference_head(image_px: int) -> keras.Model:
     """Build float32[N, image_px, image_px, 3] twice → float32[N, 1], the logit of "genuine"."""
     sides = [keras.Input((image_px, image_px, 3), name=side) for side in ("left", "right")]
-    normalised = [_local_contrast(side, window_px(image_px)) for side in sides]
+    normalised = [LocalContrast(window_px(image_px))(side) for side in sides]
     x = ops.absolute(layers.Subtract(name="difference")(normalised))
     for filters in FILTERS:
         x = layers.Conv2D(filters, 3, padding="same", use_bias=False)(x)
@@ -35,15 +36,34 @@ def window_px(image_px: int) -> int:
     return image_px // WINDOWS | 1
 
 
-def _local_contrast(images: Any, window_px: int) -> Any:
-    """Subtract the mean and divide by the deviation of the window around each pixel."""
-    deviation = images - _window_mean(images, window_px)
-    variance = _window_mean(ops.square(deviation), window_px)
-    return deviation / ops.sqrt(variance + LEAST_VARIANCE)
+@keras.saving.register_keras_serializable("facepairs")
+class LocalContrast(keras.Layer):  # type: ignore[misc]
+    """Subtract the mean and divide by the deviation of the window around each pixel.
 
+    float32[N, side, side, C] in and out. At the border the window is what lies within the image.
+    Products with a matrix that averages take a fifth of the time of average pooling on a CPU.
 
-def _window_mean(images: Any, window_px: int) -> Any:
-    """Return the mean of each window: first of its columns, then of these, which is faster."""
-    for size in ((window_px, 1), (1, window_px)):
-        images = layers.AveragePooling2D(size, strides=1, padding="same")(images)
-    return images
+    Args:
+        window_px: Side of the window, an odd number.
+        **kwargs: Those of `keras.Layer`.
+    """
+
+    def __init__(self, window_px: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.window_px = window_px
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "window_px": self.window_px}
+
+    def call(self, images: Any) -> Any:
+        pixels = np.arange(images.shape[1])
+        near = np.abs(pixels[:, None] - pixels) <= self.window_px // 2
+        average = (near / near.sum(axis=1, keepdims=True)).astype(np.float32)
+
+        def window_mean(planes: Any) -> Any:
+            return ops.matmul(ops.matmul(average, planes), average.T)
+
+        planes = ops.transpose(images, (0, 3, 1, 2))
+        deviation = planes - window_mean(planes)
+        variance = window_mean(ops.square(deviation))
+        return ops.transpose(deviation / ops.sqrt(variance + LEAST_VARIANCE), (0, 2, 3, 1))

@@ -50,7 +50,7 @@ def kept_epoch(out):
 
 def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_path, monkeypatch):
     """Of a cache, stopped within the first epoch and in those that follow the best one."""
-    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 200)
+    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)
     config = TrainConfig().replace(
         **{**SMALL, "model": "difference", "epochs": 30, "patience": 2, "validation_share": 0.3},
         erase=0.2,

@@ -30,8 +30,9 @@ PARTS = frozenset(
      "__slice__", "__ellipsis__")
 )  # fmt: skip
 OURS = frozenset(
-    ("CohortDimension", "DenseDescriptors", "FisherVector", "MirroredVector", "Projections")
-)
+    ("CohortDimension", "DenseDescriptors", "FisherVector", "LocalContrast", "MirroredVector",
+     "Projections")
+)  # fmt: skip
 
 
 def check_keras_file(data: bytes) -> None:

@@ -66,7 +66,7 @@ def test_validation_people_choose_the_epoch_and_the_result_counts_them(
 ):
     file = tmp_path / "settings.toml"
     file.write_text(settings.read_text() + "validation_share = 0.3\nlearning_rate = 0.1\n")
-    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 200)
+    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)
     run = tmp_path / "run"
     done = in_process(
         "train", many_faces, "--out", run, "--config", file, "--epochs", 9, "--patience", 2, check=0

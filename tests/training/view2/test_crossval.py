@@ -244,7 +244,7 @@ def test_an_interrupted_fold_ends_at_the_same_weights(view, trained, tmp_path, m
 def test_the_best_epoch_of_a_fold_is_chosen_by_people_who_neither_calibrate_nor_test(
     view, trained, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 200)
+    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)
     text = SETTINGS.replace("epochs = 2", "epochs = 2\nvalidation_share = 0.3")
     crossval(view, plan(tmp_path, "difference", "1", text), tmp_path / "run")
     fold = tmp_path / "run" / "difference" / "fold-01"
