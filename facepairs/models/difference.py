@@ -61,7 +61,8 @@ class LocalContrast(keras.Layer):  # type: ignore[misc]
         average = (near / near.sum(axis=1, keepdims=True)).astype(np.float32)
 
         def window_mean(planes: Any) -> Any:
-            return ops.matmul(ops.matmul(average, planes), average.T)
+            # Export to 8 bits would round the second factor if it were a single matrix.
+            return ops.matmul(ops.matmul(average, planes), average.T[None])
 
         planes = ops.transpose(images, (0, 3, 1, 2))
         deviation = planes - window_mean(planes)
