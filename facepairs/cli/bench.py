@@ -12,7 +12,6 @@ from facepairs.cli.shared.output import (
     INTERRUPTED,
     NEGATIVE,
     OK,
-    json_text,
     log,
     print_json,
     print_rows,
@@ -63,7 +62,7 @@ def bench(
     from facepairs.bench.report import to_json
     from facepairs.bench.rows import STORES, TRAINED, select_rows
     from facepairs.bench.run import Options, run_bench
-    from facepairs.support.atomic import atomic_file
+    from facepairs.evaluation.serialize import write_json
 
     selected = select_rows(rows)
     if out:
@@ -80,8 +79,7 @@ def bench(
     else:
         _print_results(results)
     if out:
-        with atomic_file(out) as handle:
-            handle.write(json_text(report) + "\n")
+        write_json(out, report)
         log(f"written: {out}")
     if results.interrupted:
         raise typer.Exit(INTERRUPTED)

@@ -27,7 +27,7 @@ from facepairs.cli.shared.output import (
     print_json,
     print_result,
     progress_display,
-    waiting,
+    starting_tensorflow,
 )
 from facepairs.support.words import counted
 
@@ -69,10 +69,7 @@ def build(
     cache is written whole or not at all, by threads of this machine or by a --runner, with the
     same bytes. With facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
     """
-    from facepairs.cli.shared.quiet import quiet_tensorflow
-
-    quiet_tensorflow()
-    with waiting("starting TensorFlow", json):
+    with starting_tensorflow(json):
         from facepairs.beam.pair_cache import build_cache_at
 
     manifest = build_cache_at(

@@ -17,9 +17,11 @@ from facepairs.cli.shared.options import (
     Runner,
 )
 from facepairs.cli.shared.output import (
+    MAX_SHOWN,
     NEGATIVE,
     OK,
     log,
+    log_first,
     print_json,
     print_result,
     print_rows,
@@ -36,7 +38,6 @@ app = typer.Typer(
     epilog="Example: facepairs data check photos/",
     no_args_is_help=True,
 )
-MAX_SHOWN = 20  # findings of one kind; --json has all of them
 NewFolder = Annotated[Path, Option(help="Folder to write; must not exist or be empty.")]
 
 
@@ -120,10 +121,7 @@ def import_(
     report = import_photos(
         source, out, person_column=person_column, copy=copy, progress=progress_display(json)
     )
-    for name, reason in report.left_out[:MAX_SHOWN]:
-        log(f"left out: {name}: {reason}")
-    if len(report.left_out) > MAX_SHOWN:
-        log(f"… and {len(report.left_out) - MAX_SHOWN:,} more: use --json")
+    log_first([f"left out: {name}: {reason}" for name, reason in report.left_out])
     print_result(json, report.to_json(), _import_rows(report, out))
 
 
@@ -153,10 +151,8 @@ def frame(photos: Data, out: NewFolder, json: Json = False) -> None:
     from facepairs.faces.frame_folder import frame_folder
 
     result = frame_folder(photos, out, progress_display(json)("finding faces"))
-    for path, error in result.left_out[:MAX_SHOWN]:
-        log(f"left out: {error if path in error else f'{path}: {error}'}")
-    if len(result.left_out) > MAX_SHOWN:
-        log(f"… and {len(result.left_out) - MAX_SHOWN:,} more: use --json")
+    errors = [error if path in error else f"{path}: {error}" for path, error in result.left_out]
+    log_first([f"left out: {error}" for error in errors])
     rows = [
         ("written", f"{counted(result.framed, 'framed photo')} in {out}"),
         ("several faces", f"{len(result.several_faces):,}: the most prominent was taken"),

@@ -1,13 +1,10 @@
 """What the server does with a request that was read and checked: no HTTP here."""
 
-import base64
-import io
 from functools import cached_property
 from typing import Any
 
 import msgspec
 import numpy as np
-from PIL import Image
 
 from facepairs.bundles.calibration import check_prior
 from facepairs.bundles.operating_point import OperatingPoint
@@ -18,6 +15,7 @@ from facepairs.images.orientation import turn_of
 from facepairs.images.photo import open_photo
 from facepairs.server import schema
 from facepairs.server.problem import RequestProblem
+from facepairs.support.html import data_url
 from facepairs.verification.loading import model_name
 from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
@@ -226,7 +224,5 @@ class Service:
 def _face(face: AlignedFace, crop: bool = False) -> schema.FaceResult:
     values = {**face.to_json(), "description": face.describe()}
     if crop:
-        buffer = io.BytesIO()
-        Image.fromarray(face.crop).save(buffer, "PNG")
-        values["crop"] = f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+        values["crop"] = data_url(face.crop)
     return msgspec.convert(values, schema.FaceResult)

@@ -4,6 +4,7 @@ import base64
 import html
 import io
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,18 @@ def html_table(rows: Iterable[Sequence[str]], header: Sequence[str] = ()) -> str
 
 def html_image(pixels: npt.NDArray[np.uint8], alt: str) -> str:
     """Return uint8[H, W, 3] as an `<img>` that holds its pixels."""
+    return f'<img alt="{html.escape(alt)}" src="{data_url(pixels)}">'
+
+
+def data_url(pixels: npt.NDArray[np.uint8], image_format: str = "PNG", **options: Any) -> str:
+    """Return uint8[H, W, 3] as a `data:` URL of an image without metadata.
+
+    Args:
+        pixels: The image.
+        image_format: PNG or JPEG.
+        **options: How Pillow saves it.
+    """
     out = io.BytesIO()
-    Image.fromarray(pixels).save(out, "PNG")
+    Image.fromarray(pixels).save(out, image_format, **options)
     data = base64.b64encode(out.getvalue()).decode("ascii")
-    return f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{data}">'
+    return f"data:image/{image_format.lower()};base64,{data}"

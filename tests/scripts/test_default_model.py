@@ -55,6 +55,7 @@ def arguments(view2, tmp_path):
     return [*given, "--run", tmp_path / "run", "--out", tmp_path / "out"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_it_trains_on_everybody_and_quotes_the_figures_of_the_folds(faces, view2, tmp_path):
     done = run_script(SCRIPT, faces, "--view2", view2, *arguments(view2, tmp_path))

@@ -25,6 +25,7 @@ BUG = 70  # EX_SOFTWARE of sysexits.h
 LOST_WORKER = 138  # 128 + SIGUSR1: Kubeflow restarts a process that exits with it
 DISPLAY_AFTER_S, REFRESH_S = 2.0, 0.1
 LINE_EVERY_S = 30.0  # in a log file
+MAX_SHOWN = 20  # messages of a list
 ERASE_LINE = "\r\x1b[2K"
 
 
@@ -66,6 +67,14 @@ def log(line: str) -> None:
     """Print a message or warning on stderr, unless --quiet; line breaks in names are escaped."""
     if not quiet():
         print(_erase() + one_line(line), file=sys.stderr, flush=True)
+
+
+def log_first(lines: Sequence[str]) -> None:
+    """Print the first messages of a list that may be long, and how many more there are."""
+    for line in lines[:MAX_SHOWN]:
+        log(line)
+    if len(lines) > MAX_SHOWN:
+        log(f"… and {len(lines) - MAX_SHOWN:,} more: use --json")
 
 
 def print_rows(rows: Iterable[Sequence[str]]) -> None:

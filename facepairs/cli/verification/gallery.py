@@ -14,6 +14,7 @@ from facepairs.cli.shared.output import (
     NEGATIVE,
     OK,
     log,
+    log_first,
     print_json,
     print_result,
     print_rows,
@@ -34,7 +35,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 SCHEMA = 1
-MAX_SHOWN = 20  # photos; --json has all of them
 NEW = """\b
 Examples:
   facepairs gallery add known.gallery Ann ann1.jpg ann2.jpg
@@ -138,10 +138,7 @@ def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool)
     """Print what became of photos, and exit with 1 if some were refused."""
     lines = [f"warning: {one.describe()}" for one in enrolment.resemblances]
     lines += [f"not enrolled: {one.error}" for one in enrolment.refused]
-    for line in lines[:MAX_SHOWN]:
-        log(line)
-    if len(lines) > MAX_SHOWN:
-        log(f"… and {len(lines) - MAX_SHOWN:,} more: use --json")
+    log_first(lines)
     people, photos = len(gallery.people()), sum(one.photos for one in gallery.people())
     rows = [
         ("enrolled", counted(enrolment.enrolled, "photo")),

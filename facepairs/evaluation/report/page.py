@@ -11,7 +11,7 @@ from facepairs.bundles.error_table import ExpectedErrors, MeasuredRate
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.evaluation.report.cells import Value, interval, percent
 from facepairs.evaluation.report.data import ModelData, ReportData, point_label
-from facepairs.evaluation.report.photos import PhotoFinder, data_uri
+from facepairs.evaluation.report.photos import PhotoFinder, photo_url
 from facepairs.evaluation.report.plots.model import model_plots
 from facepairs.evaluation.report.plots.shared import shared_plots
 from facepairs.evaluation.report.plots.style import Plot, inline_svg
@@ -197,5 +197,5 @@ def _side(name: str, photos: PhotoFinder | None, aligned: bool) -> dict[str, Any
     return {
         "name": name,
         "label": name.replace("\\", "/").rpartition("/")[2].split("_"),
-        "picture": None if path is None else data_uri(path, aligned),
+        "picture": None if path is None else photo_url(path, aligned),
     }

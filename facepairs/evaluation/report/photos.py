@@ -1,17 +1,14 @@
 """Finds the photos of scored pairs below a folder, and makes the small pictures of the page."""
 
-import base64
-import io
 from dataclasses import dataclass
 from pathlib import Path
-
-from PIL import Image
 
 from facepairs.errors import BadData, BadImage
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.faces.align import align_and_keep
 from facepairs.images.crop import Crop, CropSpec, crop_photo
 from facepairs.images.photo import open_photo
+from facepairs.support.html import data_url
 
 WHOLE = CropSpec(frame_px=144, crop_px=144)  # a face's frame, or the centre square of a photo
 QUALITY = 80
@@ -96,8 +93,8 @@ def open_crop(path: Path, spec: CropSpec, aligned: bool) -> tuple[Crop, float]:
     return found.crop, spec.crop_px / found.to_crop.scale
 
 
-def data_uri(path: Path, aligned: bool) -> str | None:
-    """Return a photo, or its face, as a `data:` URI of a small JPEG; None if it cannot be read.
+def photo_url(path: Path, aligned: bool) -> str | None:
+    """Return a photo, or its face, as a `data:` URL of a small JPEG; None if it cannot be read.
 
     Encoded again from its pixels alone, so metadata such as the place of the photo is left out.
     """
@@ -105,6 +102,4 @@ def data_uri(path: Path, aligned: bool) -> str | None:
         pixels, _ = open_crop(path, WHOLE, aligned)
     except BadImage:
         return None
-    out = io.BytesIO()
-    Image.fromarray(pixels).save(out, "JPEG", quality=QUALITY, optimize=True)
-    return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode("ascii")
+    return data_url(pixels, "JPEG", quality=QUALITY, optimize=True)

@@ -109,6 +109,7 @@ def test_ctrl_c_and_kill_9_end_at_the_same_scores(given, tmp_path):
     assert leftovers == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_without_steps_stops_between_folds(given, tmp_path):
     process = started(*given, "--out", tmp_path / "run", "--methods", "pixels", "--folds", "1-4")
     until(process, "pixels, fold 1: accuracy")

@@ -57,6 +57,7 @@ def test_a_tuned_bundle_knows_both_groups_and_its_origin(start, tuned, faces, ma
     assert "started from" in facepairs("info", tuned / "bundle", check=0).stdout
 
 
+@pytest.mark.slow
 def test_a_stopped_tuning_ends_at_the_same_weights(
     start, tuned, many_faces, gentle, tmp_path, monkeypatch
 ):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes.command_line import facepairs, in_process
+from processes.command_line import in_process
 
 from facepairs.config import load_config
 from facepairs.support.lock import held
@@ -107,7 +107,7 @@ def test_resuming_a_finished_run_with_more_epochs_trains_them(finished, many_fac
 
 def test_a_minute_counts_the_whole_command(many_faces, settings, tmp_path):
     """The first epoch is always trained; preparation alone takes longer than asked for."""
-    done = facepairs(
+    done = in_process(
         "train", many_faces, "--out", tmp_path / "run", "--config", settings, "--minutes", 0.01,
         "--json", check=0,
     )  # fmt: skip

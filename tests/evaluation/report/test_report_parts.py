@@ -14,7 +14,7 @@ from facepairs.evaluation.measurement import measure_scores, measure_view2
 from facepairs.evaluation.metrics.curves import roc, score_histogram, thinned_roc
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.report.people import errors_by_person
-from facepairs.evaluation.report.photos import PhotoFinder, data_uri, open_crop
+from facepairs.evaluation.report.photos import PhotoFinder, open_crop, photo_url
 from facepairs.evaluation.report.quality import errors_by_quality, photo_quality, worse_of_pairs
 from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
@@ -89,8 +89,8 @@ def test_what_an_aligned_network_sees_is_measured_wherever_the_face_is(faces, tm
     canvas(64, 48).save(scene)
     with pytest.raises(NoFace, match=r"scene\.png"):
         photo_quality(scene, spec, True)
-    assert data_uri(scene, True) is None
-    assert data_uri(scene, False) is not None
+    assert photo_url(scene, True) is None
+    assert photo_url(scene, False) is not None
 
 
 def test_errors_by_quality_by_hand():

@@ -44,7 +44,9 @@ def faces(px):
     return np.ascontiguousarray(images[:, margin : margin + px, margin : margin + px])
 
 
-@pytest.mark.parametrize(("crop_px", "image_px"), [(128, 128), (112, 96), (100, 112)])
+@pytest.mark.parametrize(
+    ("crop_px", "image_px"), [(128, 128), pytest.param(112, 96, marks=pytest.mark.slow), (100, 112)]
+)
 def test_onnx_computes_what_keras_computes(crop_px, image_px):
     model, data, _ = exported(crop_px, image_px)
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])

@@ -218,6 +218,7 @@ def test_a_checkpoint_from_another_fold_is_refused(view, trained, tmp_path):
         crossval(view, plan(tmp_path, "difference", "2"), out, resume=True)
 
 
+@pytest.mark.slow
 def test_an_interrupted_fold_ends_at_the_same_weights(view, trained, tmp_path, monkeypatch):
     """A kill after the first epoch's checkpoint, as seen by the next run."""
     made, cut = plan(tmp_path, "difference", "1"), tmp_path / "cut"
