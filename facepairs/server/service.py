@@ -161,7 +161,7 @@ class Service:
             )
         except NotEnrolled:  # whose message has the gallery's path
             raise RequestProblem(
-                404, "nobody", "the gallery is empty; POST /v1/people enrols"
+                404, "nobody", "the gallery is empty; enrol people first"
             ) from None
         values = {**found.to_json(), "model": self._model, "schema": schema.GALLERY_SCHEMA}
         if request.describe:

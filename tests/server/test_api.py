@@ -196,7 +196,7 @@ def test_people_are_enrolled_identified_and_forgotten(ask, people, group):
     error = ask("POST", "/v1/identify", 404, files=files(image=group))
     assert error["error"] == {
         "kind": "nobody",
-        "message": "the gallery is empty; POST /v1/people enrols",
+        "message": "the gallery is empty; enrol people first",
     }
 
 
