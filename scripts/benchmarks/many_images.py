@@ -107,35 +107,6 @@ def index_names(images: int, place: Path) -> None:
     stages.end("finding a name", 10_000)
 
 
-def look_up_paths(images: int, place: Path) -> None:
-    """Look up paths of a listing as the `files` store does in its pipeline; no file exists."""
-    import tensorflow as tf
-
-    from facepairs.data.index import FaceIndex
-    from facepairs.data.sampler import PairSampler
-    from facepairs.pipeline.dataset import make_dataset, people_numbers
-
-    class PathSource:
-        arrays = ()
-
-        def loader(self, images: int) -> Callable:
-            return lambda numbers: tf.numpy_function(paths, [numbers], tf.string, stateful=False)
-
-    index = FaceIndex.from_listing(listing(images))
-
-    def paths(numbers: np.ndarray) -> np.ndarray:
-        return np.array(index.encoded_paths(numbers), np.object_)
-
-    stages = Stages()
-    people = np.arange(len(index.people))
-    sampler = PairSampler(index.first, people, 0)
-    numbers = people_numbers(index.person_of, people)
-    batches = make_dataset(PathSource(), lambda: sampler.blocks(0, BLOCK_PAIRS), 64, numbers)
-    for _, batch in zip(range(2_000), batches, strict=False):
-        assert batch["images"].dtype == tf.string
-    stages.end("files store, a batch of paths", 2_000)
-
-
 def scan_folder(images: int, place: Path) -> None:
     """Index a folder of real files."""
     from facepairs.data.index import FaceIndex
@@ -270,7 +241,6 @@ def verify(make: Callable[[int, Path], tuple[Path, Path]]) -> Callable[[int, Pat
 
 LIBRARY: dict[str, tuple[str, Callable[[int, Path], None]]] = {  # part → what sizes count, function
     "names": ("names", index_names),
-    "paths": ("names", look_up_paths),
     "scan": ("files", scan_folder),
 }
 COMMANDS: dict[str, tuple[str, Callable[[int, Path], Words]]] = {  # likewise, the command's words

@@ -87,7 +87,9 @@ def read_parquet(
     done = 0
     path = paths[0]
     try:
-        total = sum(parquet.read_metadata(one).num_rows for one in paths)
+        total = 0
+        for path in paths:
+            total += parquet.read_metadata(path).num_rows
         for path in paths:
             with parquet.ParquetFile(path) as file:
                 schema = file.schema_arrow

@@ -6,10 +6,13 @@
 Kubeflow's TFJob and Vertex AI set the variable; under Slurm and elsewhere a line of shell does.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from facepairs.errors import BadConfig
 
@@ -26,6 +29,16 @@ class Cluster:
     workers: int = 1
 
 
+class _Task(msgspec.Struct, frozen=True):
+    type: str | None = None
+    index: int | Annotated[str, Meta(pattern="^[0-9]{1,6}$")] | None = None
+
+
+class _Description(msgspec.Struct, frozen=True):
+    cluster: dict[str, list[str]] = {}
+    task: _Task = _Task()
+
+
 def read_cluster(environment: Mapping[str, str] = os.environ) -> Cluster:
     """Read `TF_CONFIG`; without it, or when it names one worker, this process is the only one.
 
@@ -36,11 +49,11 @@ def read_cluster(environment: Mapping[str, str] = os.environ) -> Cluster:
     if not text.strip():
         return Cluster()
     try:
-        table = json.loads(text)
-        tasks = {role: list(hosts) for role, hosts in table.get("cluster", {}).items() if hosts}
-        role, index = table.get("task", {}).get("type"), table.get("task", {}).get("index")
-    except (ValueError, AttributeError, TypeError):
+        table = msgspec.json.decode(text, type=_Description)
+    except (msgspec.MsgspecError, UnicodeError):
         raise BadConfig(f"{VARIABLE} is not a description of workers; {HELP}") from None
+    tasks = {role: hosts for role, hosts in table.cluster.items() if hosts}
+    role, index = table.task.type, table.task.index
     others = sorted({*tasks, role or ROLES[1]} - set(ROLES))
     if others:
         raise BadConfig(
@@ -49,7 +62,7 @@ def read_cluster(environment: Mapping[str, str] = os.environ) -> Cluster:
     hosts = [host for name in ROLES for host in tasks.get(name, [])]
     if not hosts or (len(hosts) == 1 and role is None):
         return Cluster()
-    if not str(index).isdigit() or int(index) >= len(tasks.get(role, [])):
+    if index is None or not 0 <= int(index) < len(tasks.get(role or "", [])):
         raise BadConfig(f"{VARIABLE}: its task is not in its cluster; {HELP}")
     before = len(tasks.get("chief", [])) if role == "worker" else 0
     return Cluster(before + int(index), len(hosts))

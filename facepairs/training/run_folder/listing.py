@@ -1,10 +1,11 @@
 """Find run folders and read the figures of each, whether its training is finished or not."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
 
 from facepairs.config import TrainConfig
 from facepairs.errors import BadRun
@@ -97,13 +98,12 @@ def _read(folder: Path) -> RunFigures:
     )  # fmt: skip
 
 
-def _history(path: Path) -> list[dict[str, float]]:
+def _history(path: Path) -> list[dict[str, float | None]]:
     """Return a row for each epoch done; none before the first or where the file is damaged."""
     try:
-        rows: list[dict[str, float]] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return msgspec.json.decode(path.read_bytes(), type=list[dict[str, float | None]])
+    except (OSError, msgspec.MsgspecError):
         return []
-    return rows
 
 
 def _is_locked(folder: Path) -> bool:

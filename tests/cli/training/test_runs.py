@@ -56,6 +56,16 @@ def test_a_run_in_use_is_running(folder):
         assert "running" in in_process("runs", folder / "b", check=0).stdout
 
 
+@pytest.mark.parametrize("damage", ['{"a": 1}', "[1]", "5", "null", "["])
+def test_a_damaged_history_counts_as_empty(folder, tmp_path, damage):
+    for name in ("a", "b"):
+        shutil.copytree(folder / name, tmp_path / name)
+        (tmp_path / name / "history.json").write_text(damage)
+    first, second = json.loads(in_process("runs", tmp_path, "--json", check=0).stdout)["runs"]
+    assert (first["state"], first["loss"]) == ("finished", None)
+    assert (second["state"], second["epochs"]) == ("stopped", 0)
+
+
 def test_a_folder_without_runs_is_refused(folder):
     done = in_process("runs", folder / "photos", check=2)
     assert done.stderr == (

@@ -94,6 +94,14 @@ def test_parquet_files_give_the_same_photos(faces: Path, tmp_path: Path, with_pa
     assert tree(tmp_path / "folder") == tree(faces)
 
 
+def test_of_several_parquet_files_the_damaged_one_is_named(faces: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    hugging_face_parquet(faces, tmp_path / "data/a.parquet", True)
+    (tmp_path / "data/b.parquet").write_bytes(b"no parquet")
+    with pytest.raises(BadData, match=r"data/b\.parquet: .*; download the file again"):
+        import_photos(tmp_path / "data", tmp_path / "out")
+
+
 def test_parquet_rows_without_a_photo_are_listed_and_their_paths_lead_nowhere(
     tmp_path: Path,
 ) -> None:
