@@ -35,7 +35,7 @@ class _Task(msgspec.Struct, frozen=True):
 
 
 class _Description(msgspec.Struct, frozen=True):
-    cluster: dict[str, list[str]] = {}
+    cluster: dict[str, list[str] | None] = {}
     task: _Task = _Task()
 
 

@@ -27,6 +27,7 @@ def tf_config(cluster, kind=None, index=None, **more):
         # Vertex AI: the index is text in some of its images, and there is a trial.
         (tf_config({"chief": ["a:1"], "worker": ["b:1"]}, "worker", "0", trial=""), Cluster(1, 2)),
         (tf_config({"worker": ["a:1", "b:1"], "ps": []}, "worker", 0), Cluster(0, 2)),
+        (tf_config({"worker": ["a:1", "b:1"], "ps": None}, "worker", 0), Cluster(0, 2)),
     ],
 )
 def test_descriptions_of_real_launchers_are_read(environment, expected):
