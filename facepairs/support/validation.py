@@ -62,12 +62,13 @@ def validate(
     Raises:
         error: A value does not fit: names source, field, value and what is allowed.
     """
-    problem = find_problem(values, schema)
-    if problem:
-        raise error(
-            "; ".join(filter(None, [f"{source}: {problem}" if source else problem, advice]))
-        )
-    return msgspec.convert(values, schema)
+    try:
+        problem = find_problem(values, schema)
+        if not problem:
+            return msgspec.convert(values, schema)
+    except FacepairsError as contradiction:  # between fields, found by the schema itself
+        problem = str(contradiction)
+    raise error("; ".join(filter(None, [f"{source}: {problem}" if source else problem, advice])))
 
 
 def find_problem(value: object, schema: Any, name: str = "") -> str:

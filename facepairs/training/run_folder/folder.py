@@ -47,8 +47,8 @@ def resolve_config(
         BadConfig: A setting cannot be used, or cannot be changed by resuming.
         BadRun: There is no run to resume in `out`.
     """
-    source = str(file) if file else ""
     if not resume:
+        source = f"{file} and the options" if file and options else str(file or "")
         table = {**(read_table(file) if file else {}), **options}
         return from_table(settings_from_bundle(table) if table.get("init") else table, source)
     fixed = sorted(set(options) - CHANGEABLE) + (["config"] if file else [])

@@ -19,17 +19,12 @@ from typing import Any, Literal
 import msgspec
 
 from facepairs.choices import Align
-from facepairs.config import (
-    EMBEDDINGS,
-    TrainConfig,
-    from_table,
-    read_table,
-)
+from facepairs.config import EMBEDDINGS, Minutes, TrainConfig, from_table, read_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.protocols import CATEGORIES
 from facepairs.images.crop_plan import ALIGNMENTS
 from facepairs.support.atomic import atomic_file
-from facepairs.support.validation import did_you_mean, validate
+from facepairs.support.validation import did_you_mean, find_problem, validate
 from facepairs.training.run_folder.folder import CONFIG
 from facepairs.training.view2.folds import parse_folds
 
@@ -103,6 +98,8 @@ def make_plan(
     Raises:
         BadConfig: A name or value cannot be used.
     """
+    if problem := find_problem(minutes_per_fold, Minutes | None, "minutes_per_fold"):
+        raise BadConfig(problem)
     source = str(file) if file else ""
     table = read_table(file) if file else {}
     keys = CrossvalSettings.__struct_fields__
@@ -123,10 +120,7 @@ def make_plan(
         where = f"{source} [{name}]" if name in tables else source
         configs[name] = _config(name, tables.get(name, {}), settings.seed, where)
         if minutes_per_fold is not None and name in TRAINED:
-            try:
-                configs[name] = configs[name].replace(minutes=minutes_per_fold)
-            except BadConfig as error:
-                raise BadConfig(str(error).replace("minutes", "minutes_per_fold", 1)) from None
+            configs[name] = configs[name].replace(minutes=minutes_per_fold)
         if align is not None:
             configs[name] = configs[name].replace(align=align)
     chosen = () if settings.folds is None else parse_folds(str(settings.folds))
