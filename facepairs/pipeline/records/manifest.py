@@ -47,7 +47,7 @@ class RecordShard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     pairs: Count
-    bytes: Count
+    bytes: Annotated[int, Meta(ge=1)]
     sha256: str
 
 

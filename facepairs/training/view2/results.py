@@ -98,6 +98,7 @@ def _method_result(
         {number: fold.record.threshold for number, fold in by_fold.items()},
         scores.fold,
         {number: fold.record.calibration for number, fold in by_fold.items()},
+        cluster=scores.cluster,
     )
     rows = [
         FoldFigures(

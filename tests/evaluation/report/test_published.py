@@ -29,7 +29,7 @@ def test_every_published_folder_is_measured():
 def test_result_files_follow_from_scores_and_thresholds(measured, method):
     published = json.loads((VIEW2 / method / "result.json").read_text())
     summary = to_plain(measured[method].summary)
-    for key in ("accuracy", "accuracy_standard_error", "auc", "eer", "fmr", "fnmr"):
+    for key in ("accuracy", "accuracy_standard_error", "auc", "eer", "fmr", "fnmr", "ece"):
         assert summary[key] == pytest.approx(published[key], abs=1e-12), key
     low, high = published["auc_interval"]  # for independent pairs; now people may recur
     assert summary["auc_interval"][0] <= low + 1e-9
