@@ -62,6 +62,12 @@ class NotEnrolled(BadData):
     kind = "nobody"
 
 
+class BadGallery(BadData):
+    """A gallery's file or database that is damaged, in use or cannot be reached."""
+
+    kind = "gallery"
+
+
 class BadImage(FacepairsError):
     """One image that cannot be read."""
 

@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from processes.postgres_server import PostgresServer
+
     from facepairs.bundles.bundle import Bundle
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -81,3 +83,12 @@ def make_bundle(tmp_path: Path) -> Callable[..., "Bundle"]:
     from tiny.bundles import tiny_bundle
 
     return partial(tiny_bundle, tmp_path / "bundle")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator["PostgresServer"]:
+    """A PostgreSQL server; tests skip without one."""
+    from processes.postgres_server import postgres_server
+
+    with postgres_server() as server:
+        yield server

@@ -10,7 +10,6 @@ References:
 import os
 import unicodedata
 from collections.abc import Callable
-from pathlib import Path
 
 from facepairs.errors import BadConfig, BadData
 from facepairs.support.extras import require_extras
@@ -27,7 +26,7 @@ class PlainValues:
     """Keeps values as they are."""
 
     def seal(self, value: bytes, *context: bytes) -> bytes:
-        """Return what the file has of a value."""
+        """Return what is stored of a value."""
         return value
 
     def open(self, sealed: bytes, *context: bytes) -> bytes:
@@ -73,15 +72,15 @@ def new_encryption(passphrase: str) -> tuple[EncryptedValues, bytes, bytes]:
 
 
 def open_encryption(
-    path: Path, passphrase: Passphrase, salt: bytes, probe: bytes
+    place: str, passphrase: Passphrase, salt: bytes, probe: bytes
 ) -> EncryptedValues:
     """Return what decrypts a gallery.
 
     Args:
-        path: The file, for messages.
+        place: The gallery, for messages.
         passphrase: Where it is no text, that of the environment comes first.
-        salt: Of the file.
-        probe: Of the file.
+        salt: Of the gallery.
+        probe: Of the gallery.
 
     Raises:
         BadData: There is no passphrase, or it is wrong.
@@ -90,10 +89,10 @@ def open_encryption(
     if not isinstance(passphrase, str):
         passphrase = os.environ.get(VARIABLE) or (passphrase() if passphrase else "")
     if not passphrase:
-        raise BadData(f"{path}: encrypted; set {VARIABLE} to its passphrase")
+        raise BadData(f"{place}: encrypted; set {VARIABLE} to its passphrase")
     values = EncryptedValues(passphrase, salt)
     try:
         values.open(probe)
     except ValueError:
-        raise BadData(f"{path}: the passphrase is wrong, or the file is damaged") from None
+        raise BadData(f"{place}: the passphrase is wrong, or the gallery is damaged") from None
     return values

@@ -11,7 +11,7 @@ import numpy as np
 
 from facepairs.errors import BadConfig, BadImage
 from facepairs.faces.align import AlignedFace
-from facepairs.gallery.store import NewPhoto
+from facepairs.gallery.stores.base import NewPhoto
 from facepairs.gallery.vectors import Vectors
 from facepairs.images.photo import read_checked, read_image_file
 from facepairs.support.parallel import batches, thread_map

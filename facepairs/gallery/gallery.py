@@ -18,7 +18,8 @@ from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import DEFAULT_FPIR, Enrolment, Photo, enrol
 from facepairs.gallery.identification import Candidate, Identification
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
-from facepairs.gallery.store import GalleryStore, Person, now_s
+from facepairs.gallery.stores.base import Person, now_s
+from facepairs.gallery.stores.find import open_store
 from facepairs.gallery.vectors import STORED, Compare, Vectors
 from facepairs.images.photo import ImageSource
 from facepairs.support.atomic import temporary_beside
@@ -31,10 +32,10 @@ from facepairs.verification.verifier import Verifier
 
 
 class Gallery:
-    """People whose photos are enrolled, in one file; thread-safe.
+    """People whose photos are enrolled, in one file or a PostgreSQL database; thread-safe.
 
     Names and embeddings of faces are biometric data: only the file's owner may read it, and what is
-    removed is overwritten. A person's score is that of their most similar photo.
+    removed is overwritten there. A person's score is that of their most similar photo.
 
     Examples:
         >>> with Gallery("known.gallery", write=True) as gallery:
@@ -42,32 +43,32 @@ class Gallery:
         >>> print(Gallery("known.gallery").identify("photo.jpg").words)
 
     Args:
-        path: The file.
+        place: The file; or a database that several machines share, as
+            postgresql://USER@HOST/DATABASE, which needs `facepairs[postgres]`.
         verifier: The model that embeds; None for the one that comes with the package. It must be
             the one that the gallery was made with.
         write: Open it to be changed: it is made if it is missing, and photos that have expired are
-            removed for good.
+            removed.
         passphrase: Of an encrypted gallery; by default that of the environment variable
             FACEPAIRS_PASSPHRASE, or what a function given here returns. A new gallery is encrypted
             if this is a text.
 
     Raises:
-        BadData: The file is missing, damaged, no gallery, was made with another model, or has
-            another passphrase.
+        BadData: It is missing, damaged, cannot be reached, no gallery, was made with another model,
+            or has another passphrase.
         BadBundle: The model has no embeddings.
-        MissingExtra: It is encrypted, and the package `cryptography` is not installed.
+        MissingExtra: It is encrypted or in a database, and the package for that is not installed.
     """
 
     def __init__(
         self,
-        path: Path | str,
+        place: Path | str,
         verifier: Verifier | None = None,
         write: bool = False,
         passphrase: Passphrase = None,
     ) -> None:
-        self.path = Path(path)
         self._given = verifier
-        self.store = GalleryStore(self.path, write, passphrase)
+        self.store = open_store(place, write, passphrase)
         self.lock = threading.RLock()
         self._vectors: Vectors | None = None
         self._version = -1
@@ -90,8 +91,13 @@ class Gallery:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close it."""
         self.store.close()
+
+    @property
+    def place(self) -> str:
+        """The file or the database, without its password, for messages."""
+        return self.store.place
 
     @cached_property
     def verifier(self) -> Verifier:
@@ -116,7 +122,7 @@ class Gallery:
         given = identify_model(model, 0)
         if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
             raise BadData(
-                f"{self.path}: made with another model ({made_with.describe()}) than "
+                f"{self.place}: made with another model ({made_with.describe()}) than "
                 f"{model_name(model)} ({given.describe()}); give that one with --bundle, or enrol "
                 f"the photos again: facepairs gallery add-folder NEW_GALLERY photos/ --bundle "
                 f"{model_name(model)}"
@@ -231,7 +237,7 @@ class Gallery:
         verifier, vectors = self.verifier, self.vectors()
         if not len(vectors):
             raise NotEnrolled(
-                f"{self.path}: holds nobody; add people: facepairs gallery add {self.path} NAME "
+                f"{self.place}: holds nobody; add people: facepairs gallery add {self.place} NAME "
                 "PHOTO"
             )
         if threshold is not None:
@@ -308,11 +314,8 @@ class Gallery:
         return removed
 
     def check(self) -> list[str]:
-        """Return what is wrong with the file: damage, or that others may read it."""
-        problems = self.store.problems()
-        if os.name == "posix" and self.path.stat().st_mode & 0o077:
-            problems.append(f"others may read it; run: chmod 600 {self.path}")
-        return problems
+        """Return what is wrong: damage, or that others may read the file."""
+        return self.store.problems()
 
     def export(self, out: Path | str) -> int:
         """Write names and embeddings as .npz, for other search engines; return the photos' number.
@@ -366,8 +369,8 @@ class Gallery:
 
     def _nobody(self, name: str) -> NotEnrolled:
         return NotEnrolled(
-            f"{self.path}: nobody is called {name}; for all names: facepairs gallery list "
-            f"{self.path}"
+            f"{self.place}: nobody is called {name}; for all names: facepairs gallery list "
+            f"{self.place}"
         )
 
 

@@ -16,10 +16,10 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from facepairs.errors import BadImage, FacepairsError
+from facepairs.errors import BadGallery, BadImage, FacepairsError
 from facepairs.server.answers import answer, error_answer
 from facepairs.server.body import PHOTOS_PER_BODY, read_request
-from facepairs.server.guard import GONE, ROUTE, Access, Guard
+from facepairs.server.guard import GONE, ROUTE, Access, Guard, logger
 from facepairs.server.metrics import Metrics
 from facepairs.server.openapi import docs_page, openapi
 from facepairs.server.problem import RequestProblem
@@ -30,6 +30,7 @@ from facepairs.server.work import Work
 
 STATIC = Path(__file__).parent / "static"
 BODIES_HELD = 4  # of the largest size, at the same time
+NO_GALLERY = "the gallery cannot be used now; the server's log says why"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -109,6 +110,9 @@ def _api_endpoint(route: ApiRoute, service: Service, work: Work, metrics: Metric
             return await respond(request)
         except ClientDisconnect:
             return Response(status_code=GONE)
+        except BadGallery as error:  # whose message has the gallery's place
+            logger.error("gallery: %s", error)
+            return error_answer(RequestProblem(503, "gallery", NO_GALLERY))
         except (FacepairsError, RequestProblem) as error:
             if isinstance(error, BadImage):
                 metrics.refused_photos.labels(getattr(error, "problem", error.kind)).inc()

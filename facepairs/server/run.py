@@ -6,7 +6,6 @@ import ipaddress
 import signal
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 import uvicorn
 
@@ -26,7 +25,7 @@ BACKLOG = 256
 
 def run_server(
     model: str,
-    gallery: Path | None,
+    gallery: str | None,
     *,
     host: str,
     port: int,
@@ -41,7 +40,7 @@ def run_server(
 
     Args:
         model: A bundle, or the TOML of an external embedder.
-        gallery: File of known people; None for none. It is made if it is missing.
+        gallery: File or database of known people; None for none. It is made if it is missing.
         host: Address or name to listen on.
         port: 0 for any that is free.
         access: Who may use the server.

@@ -11,7 +11,7 @@ from facepairs.bundles.error_table import ErrorTable
 from facepairs.faces.hints import Hint
 from facepairs.gallery.enrol import Refused, Resemblance
 from facepairs.gallery.identification import Candidate
-from facepairs.gallery.store import Person
+from facepairs.gallery.stores.base import Person
 
 MOST_PHOTOS = 16  # of a field that takes several: those of one call of the network
 VERIFY_SCHEMA, GALLERY_SCHEMA = 2, 1  # as `facepairs verify --json` and `gallery --json`

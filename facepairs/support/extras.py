@@ -13,6 +13,7 @@ EXTRAS = {  # the modules that the packages of an extra bring, as in pyproject.t
     "report": ("jinja2", "matplotlib"),
     "serve": ("prometheus_client", "python_multipart", "starlette", "uvicorn"),
     "encrypt": ("cryptography",),
+    "postgres": ("psycopg",),
     "parquet": ("pyarrow",),
     "dlib": ("dlib", "face_recognition_models"),
 }  # fmt: skip

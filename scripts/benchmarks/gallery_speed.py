@@ -21,7 +21,8 @@ import numpy as np
 
 from facepairs import Gallery, Verifier
 from facepairs.gallery.identity import identify_model
-from facepairs.gallery.store import GalleryStore, NewPhoto
+from facepairs.gallery.stores.base import NewPhoto
+from facepairs.gallery.stores.sqlite import SqliteStore
 from facepairs.gallery.vectors import Vectors
 
 PEOPLE, PHOTOS_EACH, MILLION = 10_000, 3, 1_000_000
@@ -60,7 +61,7 @@ def identify(place: Path, photo: Path) -> None:
     """Identify among random embeddings, in this process and with the command."""
     verifier = Verifier.load()
     width = len(verifier.embed([photo])[0])
-    store = GalleryStore(place, write=True)
+    store = SqliteStore(place, write=True)
     store.set_model(identify_model(verifier.bundle, width))
     for begin in range(0, PEOPLE * PHOTOS_EACH, PART):
         rows = enumerate(unit_rows(begin, PART, width), begin)

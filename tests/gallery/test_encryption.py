@@ -14,7 +14,7 @@ from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
 from facepairs.errors import BadConfig, BadData
 from facepairs.gallery.encryption import VARIABLE
-from facepairs.gallery.store import GalleryStore
+from facepairs.gallery.stores.sqlite import SqliteStore
 
 PASSPHRASE = "one of several wörds"
 PEOPLE = {"Secretname": [1, 2], "王芳": [3]}
@@ -28,32 +28,10 @@ def fill(store):
 
 @pytest.fixture
 def store(tmp_path):
-    store = GalleryStore(tmp_path / "g", write=True, passphrase=PASSPHRASE)
+    store = SqliteStore(tmp_path / "g", write=True, passphrase=PASSPHRASE)
     fill(store)
     yield store
     store.close()
-
-
-def test_it_holds_what_a_plain_one_holds(store, tmp_path):
-    plain = GalleryStore(tmp_path / "plain", write=True)
-    fill(plain)
-    reader = GalleryStore(store.path, passphrase=PASSPHRASE)
-    for one in (plain, reader, store):
-        assert [(person.name, person.photos) for person in one.people()] == [
-            ("Secretname", 2),
-            ("王芳", 1),
-        ]
-        assert (one.owner(photo(3).digest), one.owner(photo(4).digest)) == ("王芳", None)
-        assert one.problems() == []
-        vectors = one.load()
-        best = dict(zip(vectors.people, vectors.best(photo(2).vector), strict=True))
-        assert best["Secretname"] == pytest.approx(1, abs=2e-3)
-    assert sorted(row[:3] for row in reader.rows()) == sorted(row[:3] for row in plain.rows())
-    assert store.put([photo(3, "Other")], None) == ["王芳"]
-    assert store.remove("Secretname") == 2
-    assert [person.name for person in reader.people()] == ["王芳"]
-    for one in (plain, reader):
-        one.close()
 
 
 def test_nothing_can_be_read_in_the_files(store):
@@ -71,26 +49,26 @@ def test_nothing_can_be_read_in_the_files(store):
 def test_only_the_passphrase_opens_it(store, monkeypatch):
     for write in (False, True):
         with pytest.raises(BadData, match=rf"encrypted; set {VARIABLE}"):
-            GalleryStore(store.path, write)
+            SqliteStore(store.path, write)
         with pytest.raises(BadData, match="passphrase is wrong"):
-            GalleryStore(store.path, write, "one of several words")
-    GalleryStore(store.path, passphrase=lambda: PASSPHRASE).close()
+            SqliteStore(store.path, write, "one of several words")
+    SqliteStore(store.path, passphrase=lambda: PASSPHRASE).close()
     decomposed = PASSPHRASE.replace("ö", "o\u0308")
     monkeypatch.setenv(VARIABLE, decomposed)
-    GalleryStore(store.path).close()
+    SqliteStore(store.path).close()
     with pytest.raises(BadData, match="passphrase is wrong"):
-        GalleryStore(store.path, passphrase="x")
+        SqliteStore(store.path, passphrase="x")
 
 
 def test_a_plain_gallery_stays_plain(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, PASSPHRASE)
-    GalleryStore(tmp_path / "plain", write=True).close()
+    SqliteStore(tmp_path / "plain", write=True).close()
     monkeypatch.delenv(VARIABLE)
-    GalleryStore(tmp_path / "plain").close()
+    SqliteStore(tmp_path / "plain").close()
     with pytest.raises(BadData, match="not encrypted"):
-        GalleryStore(tmp_path / "plain", passphrase=PASSPHRASE)
+        SqliteStore(tmp_path / "plain", passphrase=PASSPHRASE)
     with pytest.raises(BadConfig, match="no passphrase"):
-        GalleryStore(tmp_path / "new", write=True, passphrase="")
+        SqliteStore(tmp_path / "new", write=True, passphrase="")
     assert not (tmp_path / "new").exists()
 
 

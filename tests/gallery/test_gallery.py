@@ -118,12 +118,12 @@ def test_another_model_is_refused(tmp_path, gallery, verifier):
     network = embedding_network(width=25)
     other = tiny_bundle(tmp_path / "other", network=network, **AMONG_LOOKALIKES)
     with pytest.raises(BadData, match=r"made with another model .*gallery add-folder NEW_GALLERY"):
-        Gallery(gallery.path, Verifier.load(other.folder))
+        Gallery(gallery.place, Verifier.load(other.folder))
     moved = tiny_bundle(tmp_path / "aligned", alignment="landmarks-5", **AMONG_LOOKALIKES)
     with pytest.raises(BadData, match="another model"):
-        Gallery(gallery.path, Verifier.load(moved.folder))
+        Gallery(gallery.place, Verifier.load(moved.folder))
     calibrated = tiny_bundle(tmp_path / "same", **{**AMONG_LOOKALIKES, "threshold": 0.6})
-    with Gallery(gallery.path, Verifier.load(calibrated.folder)) as fits:
+    with Gallery(gallery.place, Verifier.load(calibrated.folder)) as fits:
         assert len(fits.people()) == 5
     pair = tiny_bundle(tmp_path / "pair", "pair")
     with pytest.raises(BadBundle, match="has no embeddings"):
@@ -158,7 +158,7 @@ def test_somebody_who_looks_like_another_is_warned_of(tmp_path, verifier):
 
 
 def test_an_open_gallery_sees_what_others_change(gallery, verifier, tmp_path):
-    reader = Gallery(gallery.path, verifier)
+    reader = Gallery(gallery.place, verifier)
     probe = save(tmp_path / "x.png", 42)
     assert reader.identify(probe, threshold=0.9999).name is None
     gallery.add("New", [save(tmp_path / "y.png", 42, 5)], any_quality=True)
@@ -230,7 +230,7 @@ def test_export_has_names_and_embeddings(gallery, verifier, photos, tmp_path):
 def test_check_says_if_others_may_read_it(gallery):
     assert gallery.check() == []
     if os.name == "posix":
-        gallery.path.chmod(0o644)
+        Path(gallery.place).chmod(0o644)
         assert "chmod 600" in gallery.check()[0]
 
 
@@ -248,7 +248,7 @@ with Gallery(place, Verifier.load(bundle)) as known:
     print(known.identify(photo, threshold=.5).name)
 print([n for n in ("tensorflow", "keras", "sklearn", "scipy", "onnx") if n in sys.modules])
 """
-    words = [gallery.path, gallery.verifier.bundle.folder, photos / "P1/0.png"]
+    words = [gallery.place, gallery.verifier.bundle.folder, photos / "P1/0.png"]
     command = [sys.executable, "-c", code, *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stdout.split(), done.stderr) == (["P1", "[]"], "")

@@ -35,9 +35,9 @@ def test_a_user_without_rights_runs_the_command(steps):
     assert json.loads(last(steps, "CMD")) == ["--help"]
 
 
-def test_it_installs_the_wheel_with_the_server_alone(steps):
+def test_it_installs_the_wheel_with_the_server_and_its_database(steps):
     (install,) = [text for name, text in steps if name == "RUN" and "pip install" in text]
-    assert install.endswith('"$(echo /wheels/facepairs-*.whl)[serve]"')
+    assert install.endswith('"$(echo /wheels/facepairs-*.whl)[serve,postgres]"')
 
 
 def test_the_context_holds_what_the_wheel_is_built_from():

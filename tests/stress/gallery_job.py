@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from facepairs.gallery.store import GalleryStore
+from facepairs.gallery.stores.sqlite import SqliteStore
 from stress.jobs import PHOTOS, Broken, Job
 from stress.processes import Work, command_line
 
@@ -15,7 +15,7 @@ def gallery_job(base: Path) -> Job:
                             "--any-quality")  # fmt: skip
 
     def people(place: Path) -> object:
-        store = GalleryStore(place / "known.gallery", write=True)
+        store = SqliteStore(place / "known.gallery", write=True)
         try:
             if problems := store.problems():
                 raise Broken(problems[0])

@@ -40,7 +40,13 @@ Examples:
   facepairs gallery add known.gallery Ann ann1.jpg ann2.jpg
   facepairs gallery add known.gallery Visitor visitor.jpg --forget-after 7
 """
-Place = Annotated[Path, Argument(metavar="GALLERY", help="File of enrolled people.")]
+Place = Annotated[
+    str,
+    Argument(
+        metavar="GALLERY",
+        help="File of enrolled people, or a database: postgresql://USER@HOST/NAME.",
+    ),
+]
 Name = Annotated[str, Argument(help="Name of the person.")]
 Photo = Annotated[str, Argument(help="One photo; of several faces, the most prominent counts.")]
 ForgetAfter = Annotated[
@@ -57,34 +63,36 @@ Encrypt = Annotated[
 
 
 def _open(
-    place: Path, bundle: str, write: bool = False, encrypt: bool = False, **options: Any
+    place: str, bundle: str, write: bool = False, encrypt: bool = False, **options: Any
 ) -> "OpenGallery":
     from facepairs.gallery.gallery import Gallery
+    from facepairs.gallery.stores.find import is_database
     from facepairs.verification.verifier import Verifier
 
-    if not write and not place.is_file():
+    if not write and not is_database(place) and not Path(place).is_file():
         return Gallery(place)  # names what is missing, before a model is opened
-    passphrase = _new_passphrase(place) if encrypt else _ask(place)
+    passphrase = _new_passphrase(place) if encrypt else _ask()
     return Gallery(place, Verifier.load(bundle, **options), write, passphrase)
 
 
-def _ask(place: Path, confirm: bool = False) -> Callable[[], str]:
+def _ask(confirm: bool = False) -> Callable[[], str]:
     """Return what asks for a passphrase in a terminal; elsewhere there is none."""
 
     def ask() -> str:
         if not sys.stdin.isatty():
             return ""
-        text = f"passphrase of {place}"
+        text = "passphrase of the gallery"
         return str(typer.prompt(text, hide_input=True, confirmation_prompt=confirm, err=True))
 
     return ask
 
 
-def _new_passphrase(place: Path) -> str:
+def _new_passphrase(place: str) -> str:
     from facepairs.gallery.encryption import VARIABLE
 
-    is_new = not place.exists() or not place.stat().st_size
-    return os.environ.get(VARIABLE) or _ask(place, confirm=is_new)()
+    path = Path(place)  # of a database it does not exist
+    is_new = not path.exists() or not path.stat().st_size
+    return os.environ.get(VARIABLE) or _ask(confirm=is_new)()
 
 
 @app.command(epilog=NEW)
@@ -147,7 +155,7 @@ def _print_enrolment(gallery: "OpenGallery", enrolment: "Enrolment", json: bool)
         ("not enrolled", f"{len(enrolment.refused):,}"),
         ("gallery", f"{counted(people, 'person', 'people')}, {counted(photos, 'photo')}"),
     ]
-    values = {"gallery": str(gallery.path), "people": people, "photos": photos, "schema": SCHEMA}
+    values = {"gallery": gallery.place, "people": people, "photos": photos, "schema": SCHEMA}
     print_result(json, {**enrolment.to_json(), **values}, rows)
     raise typer.Exit(NEGATIVE if enrolment.refused else OK)
 
@@ -188,7 +196,7 @@ def identify(
             )
         for hint in found.face.hints:
             log(f"warning: {path}: {hint.text}")
-        values = {"photo": photo, "gallery": str(gallery), "model": bundle, "schema": SCHEMA}
+        values = {"photo": photo, "gallery": known.place, "model": bundle, "schema": SCHEMA}
         print_result(json, {**found.to_json(), **values}, found.rows())
         if not json:
             print()
@@ -227,7 +235,7 @@ def verify_as(
             log(f"warning: {path}: {hint.text}")
         values = {**verdict.to_json(), **point.to_json(), "comparisons": verdict.comparisons}
         face = values.pop("faces")["left"]
-        names = {"name": name, "photo": photo, "gallery": str(gallery), "model": bundle}
+        names = {"name": name, "photo": photo, "gallery": known.place, "model": bundle}
         rows = [(key.replace("A", "photo"), value)
                 for key, value in verdict_rows(verdict)]  # fmt: skip
         print_result(json, {**values, "face": face, **names, "schema": SCHEMA}, rows)
@@ -240,14 +248,14 @@ def list_people(gallery: Place, json: Json = False) -> None:
     """List everybody in the gallery: photos, date, and when they are forgotten."""
     from facepairs.gallery.gallery import Gallery
 
-    with Gallery(gallery, passphrase=_ask(gallery)) as known:
+    with Gallery(gallery, passphrase=_ask()) as known:
         people, model = known.people(), known.model
     if json:
         import msgspec  # costs some ms at every start
 
         identity = vars(model) if model else None
         rows = msgspec.to_builtins(people)
-        print_json({"people": rows, "model": identity, "gallery": str(gallery), "schema": SCHEMA})
+        print_json({"people": rows, "model": identity, "gallery": known.place, "schema": SCHEMA})
         return
     cells = [
         [one.name, str(one.photos), str(one.added.date()),
@@ -259,34 +267,38 @@ def list_people(gallery: Place, json: Json = False) -> None:
 
 @app.command(epilog="Example: facepairs gallery remove known.gallery Ann")
 def remove(gallery: Place, name: Name, json: Json = False) -> None:
-    """Remove a person for good: name, embeddings and hashes are overwritten in the file."""
-    from facepairs.gallery.gallery import Gallery
+    """Remove a person: name, embeddings and hashes, which are overwritten in the file.
 
-    if not gallery.exists():
+    A database deletes them, and overwrites them when it needs the space.
+    """
+    from facepairs.gallery.gallery import Gallery
+    from facepairs.gallery.stores.find import is_database
+
+    if not is_database(gallery) and not Path(gallery).exists():
         raise BadData(f"{gallery}: no such gallery; give the file that people were enrolled in")
-    with Gallery(gallery, write=True, passphrase=_ask(gallery)) as known:
+    with Gallery(gallery, write=True, passphrase=_ask()) as known:
         removed = known.remove(name)
-    values = {"name": name, "photos": removed, "gallery": str(gallery), "schema": SCHEMA}
+    values = {"name": name, "photos": removed, "gallery": known.place, "schema": SCHEMA}
     print_result(json, values, [("removed", f"{name}, {counted(removed, 'photo')}")])
 
 
 @app.command(epilog="Example: facepairs gallery check known.gallery")
 def check(gallery: Place, json: Json = False) -> None:
-    """Check that the file is as it was written, and that nobody else may read it.
+    """Check that the gallery is as it was written, and that nobody else may read its file.
 
-    Exit code 1 if something is wrong, 2 if the file cannot be opened.
+    Exit code 1 if something is wrong, 2 if it cannot be opened.
     """
     from facepairs.gallery.gallery import Gallery
 
-    with Gallery(gallery, passphrase=_ask(gallery)) as known:
+    with Gallery(gallery, passphrase=_ask()) as known:
         problems = known.check()
         people = [] if problems else known.people()
     if json:
-        values = {"ok": not problems, "problems": problems, "gallery": str(gallery)}
+        values = {"ok": not problems, "problems": problems, "gallery": known.place}
         print_json({**values, "people": len(people), "schema": SCHEMA})
     else:
         for problem in problems:
-            print_rows([("error", f"{gallery}: {problem}")])
+            print_rows([("error", f"{known.place}: {problem}")])
         print(
             "something is wrong" if problems else f"ok: {counted(len(people), 'person', 'people')}"
         )
@@ -308,7 +320,7 @@ def export(
 
     if out.suffix.lower() != ".npz":
         raise typer.BadParameter(f"{out}: the file to write ends in .npz")
-    with Gallery(gallery, passphrase=_ask(gallery)) as known:
+    with Gallery(gallery, passphrase=_ask()) as known:
         photos = known.export(out)
-    values = {"out": str(out), "photos": photos, "gallery": str(gallery), "schema": SCHEMA}
+    values = {"out": str(out), "photos": photos, "gallery": known.place, "schema": SCHEMA}
     print_result(json, values, [("written", f"{counted(photos, 'embedding')} in {out}")])

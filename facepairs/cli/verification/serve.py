@@ -4,7 +4,6 @@ import json as json_
 import logging
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 from typer import Option
@@ -23,7 +22,11 @@ Examples:
 def serve(
     bundle: Bundle = "default",
     gallery: Annotated[
-        Path | None, Option(help="File of known people, to identify and enrol.")
+        str | None,
+        Option(
+            metavar="GALLERY",
+            help="File of known people, or a database (postgresql://…), to identify and enrol.",
+        ),
     ] = None,
     read_only: Annotated[bool, Option("--read-only", help="Never change the gallery.")] = False,
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",

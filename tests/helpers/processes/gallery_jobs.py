@@ -5,12 +5,12 @@ python gallery_jobs.py GALLERY FIRST COUNT
 
 import hashlib
 import sys
-from pathlib import Path
 
 import numpy as np
 
 from facepairs.gallery.identity import ModelIdentity
-from facepairs.gallery.store import GalleryStore, NewPhoto
+from facepairs.gallery.stores.base import NewPhoto
+from facepairs.gallery.stores.find import open_store
 
 WIDTH = 16
 MODEL = ModelIdentity("0" * 64, "tiny", "landmarks-5", WIDTH)
@@ -24,7 +24,7 @@ def photo(number: int, person: str | None = None) -> NewPhoto:
 
 
 def main(path: str, first: str, count: str) -> None:
-    store = GalleryStore(Path(path), write=True)
+    store = open_store(path, write=True)
     store.set_model(MODEL)
     for number in range(int(first), int(first) + int(count)):
         store.put([photo(number)], None)

@@ -1,0 +1,1 @@
+"""Where a gallery is kept: in a file, or in a PostgreSQL database."""

@@ -1,0 +1,277 @@
+"""What a gallery keeps: names, embeddings, hashes of photos and dates, in tables of SQL.
+
+With a passphrase, names, embeddings and hashes are encrypted; dates, the model and how many people
+there are can be read.
+"""
+
+import abc
+import contextlib
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from facepairs.errors import BadData, BadGallery
+from facepairs.gallery.encryption import Passphrase, PlainValues, open_encryption
+from facepairs.gallery.identity import ModelIdentity
+from facepairs.gallery.vectors import STORED, Vectors
+from facepairs.verification.scorer import ScoreArray
+
+VERSION = 2  # of the tables
+ROWS_PER_READ = 4096
+DAY_S = 86_400
+NAME, PHOTO = b"name", b"photo"  # contexts of encrypted values
+# In both kinds of SQL; times are whole seconds since 1970.
+OWNER = "SELECT name FROM photos JOIN people ON people.id = person WHERE sha256 = ?"
+PEOPLE = (
+    "SELECT name, count(*), min(added), max(expires), count(expires) FROM live "
+    "GROUP BY person, name"
+)
+ADD_PERSON = "INSERT INTO people (name) VALUES (?) ON CONFLICT DO NOTHING"
+ADD_PHOTO = (
+    "INSERT INTO photos (person, sha256, vector, checksum, added, expires) "
+    "SELECT id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM people WHERE name = ?"
+)
+REMOVE_PHOTOS = "DELETE FROM photos WHERE person = (SELECT id FROM people WHERE name = ?)"
+FORGET_PHOTOS = "DELETE FROM photos WHERE id NOT IN (SELECT id FROM live)"
+FORGET_PEOPLE = "DELETE FROM people WHERE id NOT IN (SELECT person FROM photos)"
+
+
+class NewPhoto(NamedTuple):
+    """A photo to enrol: whose it is, the SHA-256 of its file, and float32[D]."""
+
+    person: str
+    digest: bytes
+    vector: ScoreArray
+
+
+class Person(msgspec.Struct, frozen=True, order=True):
+    """Somebody who is enrolled: since when and until when, in UTC; without an end, for ever."""
+
+    name: str
+    photos: int
+    added: datetime
+    expires: datetime | None
+
+
+class GalleryStore(abc.ABC):
+    """The tables of an open gallery; thread-safe.
+
+    Every method raises BadGallery, which names the place, where it cannot be read or written.
+
+    Args:
+        place: What names it in messages.
+    """
+
+    BEGIN_READING: str
+    BEGIN_WRITING: str
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self._values = PlainValues()
+        self._lock = threading.RLock()
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Close it."""
+
+    @abc.abstractmethod
+    def version(self) -> int:
+        """Return a number that changes when another connection changes the tables."""
+
+    @abc.abstractmethod
+    def _run(self, query: str, *values: object) -> Any:
+        """Run a query with a value for each `?`; return a cursor."""
+
+    @abc.abstractmethod
+    def _rows(self, query: str) -> Iterator[Any]:
+        """Run a query within `_reading`; yield its rows without keeping all in memory."""
+
+    @abc.abstractmethod
+    def _errors_named(self) -> contextlib.AbstractContextManager[None]:
+        """Hold the lock, and turn errors of the database into BadGallery."""
+
+    @abc.abstractmethod
+    def _erase(self) -> None:
+        """Overwrite what was deleted, as far as the place allows."""
+
+    def _damage(self) -> list[str]:
+        """Return what the database itself finds damaged."""
+        return []
+
+    def _faults(self) -> list[str]:
+        """Return what else is wrong with the place."""
+        return []
+
+    def _reading(self) -> contextlib.AbstractContextManager[None]:
+        """Show all queries of a block the same state."""
+        return self._transaction(self.BEGIN_READING)
+
+    def _writing(self) -> contextlib.AbstractContextManager[None]:
+        """Make the changes of a block together, on disk when it ends; other writers wait."""
+        return self._transaction(self.BEGIN_WRITING)
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[None]:
+        with self._errors_named():
+            self._run(begin)
+            try:
+                yield
+                self._run("COMMIT")
+            except BaseException:
+                with contextlib.suppress(Exception):  # the database may have ended it already
+                    self._run("ROLLBACK")
+                raise
+
+    def model(self) -> ModelIdentity | None:
+        """Return the model that made the embeddings; None before the first."""
+        with self._errors_named():
+            row = self._run("SELECT sha256, name, alignment, width FROM model").fetchone()
+        return ModelIdentity(*row) if row else None
+
+    def set_model(self, model: ModelIdentity) -> None:
+        """Record the model, unless there is one already."""
+        with self._writing():
+            if self.model() is None:
+                row = (model.sha256, model.name, model.alignment, model.width)
+                self._run("INSERT INTO model VALUES (?, ?, ?, ?)", *row)
+
+    def owner(self, digest: bytes) -> str | None:
+        """Return who is enrolled with the photo of a SHA-256."""
+        with self._errors_named():
+            row = self._run(OWNER, self._values.seal(digest, PHOTO)).fetchone()
+            return self._name(row[0]) if row else None
+
+    def put(self, photos: Iterable[NewPhoto], forget_after: float | None) -> list[str | None]:
+        """Add photos in one transaction, which is on disk when this returns.
+
+        Args:
+            photos: The photos.
+            forget_after: Days until they expire; None for never.
+
+        Returns:
+            For each photo None, or who is enrolled with it already: then it was not added.
+        """
+        now = now_s()
+        expires = None if forget_after is None else now + round(forget_after * DAY_S)
+        owners: list[str | None] = []
+        with self._writing():
+            for name, digest, vector in photos:
+                owners.append(self.owner(digest))
+                if owners[-1] is not None:
+                    continue
+                whose = self._values.seal(name.encode(), NAME)
+                key = self._values.seal(digest, PHOTO)
+                blob = self._values.seal(vector.astype(STORED).tobytes(), whose, key)
+                self._run(ADD_PERSON, whose)
+                checksum = _checksum(whose, key, blob)
+                self._run(ADD_PHOTO, key, blob, checksum, now, expires, whose)
+        return owners
+
+    def remove(self, name: str) -> int:
+        """Remove a person; return the number of photos removed, 0 for somebody unknown."""
+        whose = self._values.seal(name.encode(), NAME)
+        with self._writing():
+            removed = int(self._run(REMOVE_PHOTOS, whose).rowcount)
+            self._run("DELETE FROM people WHERE name = ?", whose)
+        if removed:
+            self._erase()
+        return removed
+
+    def _forget_expired(self) -> None:
+        with self._writing():
+            removed = self._run(FORGET_PHOTOS).rowcount
+            if removed:
+                self._run(FORGET_PEOPLE)
+        if removed:
+            self._erase()
+
+    def people(self) -> list[Person]:
+        """Return everybody who is enrolled and not expired, by name."""
+        with self._errors_named():
+            people = [
+                Person(
+                    self._name(name),
+                    photos,
+                    _date(added),
+                    _date(expires) if dated == photos else None,
+                )
+                for name, photos, added, expires, dated in self._run(PEOPLE).fetchall()
+            ]
+        return sorted(people)
+
+    def load(self) -> Vectors:
+        """Return the embeddings of everybody who is enrolled and not expired."""
+        with self._reading():
+            model = self.model()
+            count, until = self._run("SELECT count(*), min(expires) FROM live").fetchone()
+            vectors = Vectors(model.width if model else 0, count, until)
+            rows = self._rows("SELECT name, sha256, vector FROM live")
+            while part := list(zip(range(ROWS_PER_READ), rows, strict=False)):
+                names = [self._name(name) for _, (name, _, _) in part]
+                blobs = [self._values.open(vector, name, key) for _, (name, key, vector) in part]
+                values = np.frombuffer(b"".join(blobs), STORED).reshape(len(part), -1)
+                vectors.append(names, values)
+        return vectors
+
+    def rows(self) -> Iterator[tuple[str, bytes, bytes, int]]:
+        """Yield person, SHA-256, vector and date of enrolment of each live photo."""
+        with self._reading():
+            for name, key, vector, added in self._rows(
+                "SELECT name, sha256, vector, added FROM live"
+            ):
+                digest = self._values.open(key, PHOTO)
+                yield self._name(name), digest, self._values.open(vector, name, key), added
+
+    def problems(self) -> list[str]:
+        """Return what is wrong: nothing for a gallery as it was written that others cannot read."""
+        if found := self._damage():
+            return found
+        found, model = self._faults(), self.model()
+        size = np.dtype(STORED).itemsize * (model.width if model else 0)
+        with self._reading():
+            for name, key, sealed, checksum in self._rows(
+                "SELECT name, sha256, vector, checksum FROM live"
+            ):
+                is_sound = _checksum(name, key, sealed) == checksum
+                if not is_sound or len(self._values.open(sealed, name, key)) != size:
+                    found.append(f"a photo of {self._name(name)} is not what was written")
+        return found
+
+    def _unlock(self, passphrase: Passphrase) -> None:
+        """Find out how values are kept; raise BadData where the passphrase does not fit."""
+        encryption = self._run("SELECT salt, probe FROM encryption").fetchone()
+        if encryption:
+            self._values = open_encryption(self.place, passphrase, *encryption)
+        elif isinstance(passphrase, str):
+            raise BadData(f"{self.place}: not encrypted; give no passphrase, or make a new gallery")
+
+    def _check_version(self, version: object) -> None:
+        if version != VERSION:
+            raise BadData(f"{self.place}: of another version of facepairs; enrol the photos again")
+
+    def _name(self, sealed: bytes) -> str:
+        return self._values.open(sealed, NAME).decode()
+
+    def _damaged(self, why: object) -> BadGallery:
+        return BadGallery(
+            f"{self.place}: damaged, or not a gallery ({why}); restore a copy, or enrol the photos "
+            "again"
+        )
+
+
+def _checksum(name: bytes, digest: bytes, vector: bytes) -> int:
+    return zlib.crc32(name + digest + vector)
+
+
+def now_s() -> int:
+    """Return the time in whole seconds since 1970."""
+    return int(datetime.now(UTC).timestamp())
+
+
+def _date(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,35 @@
+"""Which kind of place a gallery is kept in."""
+
+from pathlib import Path
+
+from facepairs.gallery.encryption import Passphrase
+from facepairs.gallery.stores.base import GalleryStore
+from facepairs.gallery.stores.sqlite import SqliteStore
+from facepairs.support.extras import require_extras
+from facepairs.support.places import refuse_url
+
+SCHEMES = ("postgresql://", "postgres://")
+
+
+def is_database(place: Path | str) -> bool:
+    """Return whether a gallery is kept in a database, and not in a file."""
+    return isinstance(place, str) and place.startswith(SCHEMES)
+
+
+def open_store(
+    place: Path | str, write: bool = False, passphrase: Passphrase = None
+) -> GalleryStore:
+    """Open a gallery's file, or its database; see `SqliteStore` and `PostgresStore`.
+
+    Raises:
+        BadData: It is missing, damaged, no gallery, encrypted otherwise, or cannot be opened.
+        BadConfig: A URL cannot be read, or the passphrase of a new gallery is empty.
+        MissingExtra: The package that it needs is not installed.
+    """
+    if is_database(place):
+        require_extras(["postgres"], "a gallery in PostgreSQL")
+        from facepairs.gallery.stores.postgres import PostgresStore
+
+        return PostgresStore(str(place), write, passphrase)
+    refuse_url(place)
+    return SqliteStore(Path(place), write, passphrase)

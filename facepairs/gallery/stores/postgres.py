@@ -1,0 +1,184 @@
+"""A gallery in a PostgreSQL database, which servers on several machines share.
+
+Its tables are in a schema of their own, `facepairs`. The embeddings are searched in the memory of
+each process, as those of a file are, so no extension of the database is needed.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import errors
+from psycopg.pq import TransactionStatus
+
+from facepairs.errors import BadConfig, BadGallery
+from facepairs.gallery.encryption import Passphrase, check_new_passphrase, new_encryption
+from facepairs.gallery.stores.base import ROWS_PER_READ, VERSION, GalleryStore
+
+TIMEOUT_S = 10  # for a connection
+MAKING = 0x66616365  # the number of the lock under which the tables are made
+SCHEMA = """
+CREATE SCHEMA IF NOT EXISTS facepairs;
+CREATE TABLE model (sha256 TEXT NOT NULL, name TEXT NOT NULL, alignment TEXT NOT NULL,
+    width INTEGER NOT NULL);
+CREATE TABLE encryption (salt BYTEA NOT NULL, probe BYTEA NOT NULL);
+CREATE TABLE people (id BIGSERIAL PRIMARY KEY, name BYTEA NOT NULL UNIQUE);
+CREATE TABLE photos (id BIGSERIAL PRIMARY KEY, person BIGINT NOT NULL REFERENCES people,
+    sha256 BYTEA NOT NULL UNIQUE, vector BYTEA NOT NULL, checksum BIGINT NOT NULL,
+    added BIGINT NOT NULL, expires BIGINT);
+CREATE INDEX photos_of_person ON photos (person);
+CREATE VIEW live AS SELECT photos.*, name FROM photos JOIN people ON people.id = person
+    WHERE expires IS NULL OR expires > extract(epoch FROM now());
+CREATE TABLE state (version INTEGER NOT NULL, changes BIGINT NOT NULL);
+"""
+EXISTS = "SELECT to_regclass('facepairs.state') IS NOT NULL"
+
+
+class PostgresStore(GalleryStore):
+    """A gallery's tables in a database; a connection that was lost is made again.
+
+    Args:
+        url: postgresql://USER@HOST/DATABASE, and the parameters that libpq knows. A password is
+            better given by PGPASSWORD or a password file: the command line is seen by others.
+        write: Open it to be changed: the tables are made if they are missing, and expired photos
+            are removed.
+        passphrase: Of an encrypted gallery; a new one is encrypted if this is a text.
+
+    Raises:
+        BadData: The database cannot be reached or has no gallery, or it is encrypted otherwise.
+        BadConfig: The URL cannot be read, or the passphrase of a new gallery is empty.
+    """
+
+    BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    BEGIN_WRITING = "BEGIN"
+
+    def __init__(self, url: str, write: bool = False, passphrase: Passphrase = None) -> None:
+        super().__init__(without_password(url))
+        self._url, self._write = url, write
+        self._own_changes = self._changed_rows = 0
+        self._connection: psycopg.Connection[Any] | None = None
+        if write and isinstance(passphrase, str):
+            check_new_passphrase(passphrase)  # before there are tables
+        try:
+            if write:
+                self._make(passphrase)
+            with self._errors_named():
+                self._check_version(self._run("SELECT version FROM state").fetchone()[0])
+                self._unlock(passphrase)
+            if write:
+                self._forget_expired()
+        except BaseException:
+            self.close()
+            raise
+
+    def _make(self, passphrase: Passphrase) -> None:
+        """Make the tables unless they are there."""
+        with self._transaction(self.BEGIN_WRITING):
+            self._run("SELECT pg_advisory_xact_lock(?)", MAKING)
+            if self._run(EXISTS).fetchone()[0]:
+                return
+            self._connected().execute(SCHEMA)
+            self._run("INSERT INTO state VALUES (?, 0)", VERSION)
+            if isinstance(passphrase, str):
+                _, salt, probe = new_encryption(passphrase)
+                self._run("INSERT INTO encryption VALUES (?, ?)", salt, probe)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+
+    def version(self) -> int:
+        """Return a number that changes when another connection changes the tables."""
+        with self._errors_named():
+            changes: int = self._run("SELECT changes FROM state").fetchone()[0]
+            return changes - self._own_changes
+
+    def _connected(self) -> "psycopg.Connection[Any]":
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(
+                self._url, autocommit=True, connect_timeout=TIMEOUT_S, application_name="facepairs"
+            )
+            self._connection.execute("SET search_path TO facepairs")
+            if not self._write:
+                self._connection.execute("SET default_transaction_read_only TO on")
+        return self._connection
+
+    def _run(self, query: str, *values: object) -> Any:
+        statement = query.replace("?", "%s").encode()
+        connection = self._connected()
+        is_first = connection.info.transaction_status == TransactionStatus.IDLE
+        try:
+            done = connection.execute(statement, values, binary=True)
+        except psycopg.OperationalError:
+            if not (is_first and connection.closed):
+                raise
+            # Lost since the last query, and nothing has been done in a transaction yet.
+            done = self._connected().execute(statement, values, binary=True)
+        if query.startswith(("INSERT", "DELETE")):
+            self._changed_rows += done.rowcount
+        return done
+
+    def _rows(self, query: str) -> Iterator[Any]:
+        with self._connected().cursor("rows", binary=True) as cursor:
+            cursor.itersize = ROWS_PER_READ
+            yield from cursor.execute(query.encode())
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._lock:
+            with super()._writing():
+                self._run("SELECT 1 FROM state FOR UPDATE")  # others wait until this one ends
+                rows = self._changed_rows
+                yield
+                changes = int(self._changed_rows > rows)
+                if changes:
+                    self._run("UPDATE state SET changes = changes + 1")
+            self._own_changes += changes
+
+    def _erase(self) -> None:
+        """Do nothing: the database decides when it overwrites what was deleted."""
+
+    @contextlib.contextmanager
+    def _errors_named(self) -> Iterator[None]:
+        """Turn errors of PostgreSQL into BadGallery that names the database, not its password."""
+        try:
+            with self._lock:
+                yield
+        except errors.UndefinedTable:
+            raise BadGallery(
+                f"{self.place}: has no gallery; make one: facepairs gallery add {self.place} NAME "
+                "PHOTO"
+            ) from None
+        except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
+            raise BadGallery(f"{self.place}: {_reason(error)}; use a role that may do it") from None
+        except errors.DiskFull:
+            raise BadGallery(f"{self.place}: no space left; free some and try again") from None
+        except psycopg.OperationalError as error:
+            raise BadGallery(
+                f"{self.place}: the database cannot be used ({_reason(error)}); check that it "
+                "runs, its address, and the password in PGPASSWORD"
+            ) from None
+        except (psycopg.Error, ValueError, TypeError) as error:
+            raise self._damaged(_reason(error)) from None
+
+
+def without_password(url: str) -> str:
+    """Return a URL as messages may show it; raises BadConfig where it cannot be read."""
+    try:
+        psycopg.conninfo.conninfo_to_dict(url)
+        parts = urlsplit(url)
+    except (psycopg.Error, ValueError):
+        raise BadConfig(
+            "the gallery's URL cannot be read; write postgresql://USER@HOST/DATABASE"
+        ) from None
+    user = f"{parts.username}@" if parts.username else ""
+    return f"postgresql://{user}{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of an error, or what it is called."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,164 @@
+"""A gallery in one file, an SQLite database.
+
+SQLite's write-ahead log lets other processes read while one writes, and a transaction that was
+committed survives a kill. Only its owner may read the file. What is deleted is overwritten.
+"""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from facepairs.errors import BadData, BadGallery
+from facepairs.gallery.encryption import Passphrase, check_new_passphrase, new_encryption
+from facepairs.gallery.stores.base import GalleryStore
+
+APPLICATION_ID = 0x66616365  # spells "face"
+TIMEOUT_S = 30.0  # for another process that writes
+SCHEMA = """
+BEGIN IMMEDIATE;
+CREATE TABLE model (sha256 TEXT NOT NULL, name TEXT NOT NULL, alignment TEXT NOT NULL,
+    width INTEGER NOT NULL);
+CREATE TABLE encryption (salt BLOB NOT NULL, probe BLOB NOT NULL);
+CREATE TABLE people (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE);
+CREATE TABLE photos (id INTEGER PRIMARY KEY, person INTEGER NOT NULL REFERENCES people,
+    sha256 BLOB NOT NULL UNIQUE, vector BLOB NOT NULL, checksum INTEGER NOT NULL,
+    added INTEGER NOT NULL, expires INTEGER);
+CREATE INDEX photos_of_person ON photos (person);
+CREATE VIEW live AS SELECT photos.*, name FROM photos JOIN people ON people.id = person
+    WHERE expires IS NULL OR expires > CAST(strftime('%s', 'now') AS INTEGER);
+PRAGMA application_id = 0x66616365;
+PRAGMA user_version = 2;
+"""
+
+
+class SqliteStore(GalleryStore):
+    """A gallery's file.
+
+    Args:
+        path: The file.
+        write: Open it to be changed: it is made if it is missing, and expired photos are removed.
+        passphrase: Of an encrypted gallery; a new one is encrypted if this is a text.
+
+    Raises:
+        BadData: The file is missing, damaged, no gallery, encrypted otherwise, or cannot be opened.
+        BadConfig: The passphrase of a new gallery is empty.
+    """
+
+    BEGIN_READING, BEGIN_WRITING = "BEGIN", "BEGIN IMMEDIATE"
+
+    def __init__(self, path: Path, write: bool = False, passphrase: Passphrase = None) -> None:
+        super().__init__(str(path))
+        self.path = path
+        if not write and not path.is_file():
+            raise BadData(
+                f"{path}: no such gallery; make one: facepairs gallery add {path} NAME PHOTO"
+            )
+        if write and isinstance(passphrase, str):
+            check_new_passphrase(passphrase)  # before there is a file
+        with self._errors_named():
+            if write:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with contextlib.suppress(FileExistsError):
+                    os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+            self._database = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode={'rw' if write else 'ro'}",
+                uri=True,
+                timeout=TIMEOUT_S,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                self._prepare(write, passphrase)
+            except BaseException:
+                self._database.close()
+                raise
+
+    def _prepare(self, write: bool, passphrase: Passphrase) -> None:
+        if write and not self._value("SELECT count(*) FROM sqlite_master"):
+            new = new_encryption(passphrase) if isinstance(passphrase, str) else None
+            self._run("PRAGMA journal_mode = WAL").fetchall()
+            try:
+                self._database.executescript(SCHEMA)
+                if new:
+                    self._run("INSERT INTO encryption VALUES (?, ?)", *new[1:])
+                self._run("COMMIT")
+            except sqlite3.OperationalError:  # another process made it at the same time
+                if self._database.in_transaction:
+                    self._run("ROLLBACK")
+        if self._value("PRAGMA application_id") != APPLICATION_ID:
+            raise BadData(f"{self.path}: not a gallery of facepairs; give another file")
+        self._check_version(self._value("PRAGMA user_version"))
+        self._unlock(passphrase)
+        if write:
+            for pragma in ("secure_delete = ON", "synchronous = FULL", "foreign_keys = ON"):
+                self._run(f"PRAGMA {pragma}").fetchall()
+            self._forget_expired()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._database.close()
+
+    def version(self) -> int:
+        """Return a number that changes when another connection changes the file."""
+        with self._errors_named():
+            return self._value("PRAGMA data_version")
+
+    def _run(self, query: str, *values: object) -> Any:
+        return self._database.execute(query, values)
+
+    def _rows(self, query: str) -> Iterator[Any]:
+        return self._database.execute(query)
+
+    def _erase(self) -> None:
+        """Leave no trace of deleted rows, neither in the file nor in its log."""
+        with self._errors_named():
+            self._run("VACUUM")
+            busy = self._value("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise BadData(
+                f"{self.path}: removed, but another process keeps reading the file; its log has "
+                "the old bytes until the gallery is changed again"
+            )
+
+    def _damage(self) -> list[str]:
+        with self._errors_named():
+            found = [str(row[0]) for row in self._run("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def _faults(self) -> list[str]:
+        with self._errors_named():
+            orphans = len(self._run("PRAGMA foreign_key_check").fetchall())
+        found = [f"{orphans} photos of nobody"] if orphans else []
+        if os.name == "posix" and self.path.stat().st_mode & 0o077:
+            found.append(f"others may read it; run: chmod 600 {self.path}")
+        return found
+
+    def _value(self, query: str) -> int:
+        row = self._run(query).fetchone()
+        return int(row[0]) if row else 0
+
+    @contextlib.contextmanager
+    def _errors_named(self) -> Iterator[None]:
+        """Turn errors of SQLite and of the system into BadGallery that names the file."""
+        try:
+            with self._lock:
+                yield
+        except OSError as error:
+            raise BadGallery(
+                f"cannot write {self.path}: {error.strerror}; choose another"
+            ) from None
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise BadGallery(f"{self.path}: in use by another process; try again") from None
+            if code == sqlite3.SQLITE_FULL:
+                raise BadGallery(f"{self.path}: no space left; free some and try again") from None
+            if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+                raise BadGallery(f"{self.path}: {error}; give a file that can be written") from None
+            raise self._damaged(error) from None
+        except (ValueError, TypeError) as error:  # what was read has another form or length
+            raise self._damaged(error) from None

@@ -1,0 +1,126 @@
+"""A gallery in PostgreSQL: a server that stops, roles that may only read, and passwords."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from drawn.photos import smooth
+from PIL import Image
+from processes.command_line import in_process
+from processes.gallery_jobs import MODEL, photo
+from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
+
+from facepairs.errors import BadConfig, BadData, BadGallery
+from facepairs.gallery.stores.find import open_store
+
+
+@pytest.fixture
+def url(postgres):
+    return postgres.new_database()
+
+
+@pytest.fixture
+def store(url):
+    store = open_store(url, write=True)
+    store.set_model(MODEL)
+    store.put([photo(1, "Ann"), photo(2, "Bo")], None)
+    yield store
+    store.close()
+
+
+def database_of(url: str) -> str:
+    return url.partition("?")[0].rpartition("/")[2]
+
+
+def test_a_lost_connection_is_made_again(postgres, store):
+    version = store.version()
+    postgres.stop()
+    try:
+        with pytest.raises(BadGallery, match="the database cannot be used") as caught:
+            store.people()
+        assert "geheim" not in str(caught.value)
+    finally:
+        postgres.start()
+    assert store.put([photo(3, "Cy")], None) == [None]
+    assert [one.name for one in store.people()] == ["Ann", "Bo", "Cy"]
+    assert store.version() == version
+
+
+def test_who_may_only_read_cannot_change_it(postgres, store, url):
+    reader = open_store(url)
+    with pytest.raises(BadGallery, match="read-only"):
+        reader.remove("Ann")
+    reader.close()
+    for grant in (
+        "CREATE ROLE guest LOGIN",
+        "GRANT USAGE ON SCHEMA facepairs TO guest",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA facepairs TO guest",
+    ):
+        postgres.run_sql(grant, database_of(url))
+    theirs = url.replace("tester", "guest")
+    guest = open_store(theirs)
+    assert len(guest.load()) == 2
+    guest.close()
+    with pytest.raises(BadGallery, match="permission denied"):
+        open_store(theirs, write=True)
+    assert len(store.people()) == 2
+
+
+def test_a_database_without_a_gallery_stays_without(url):
+    for _ in range(2):
+        with pytest.raises(BadGallery, match=r"has no gallery; make one: facepairs gallery add"):
+            open_store(url)
+
+
+def test_several_processes_may_make_it_at_once(url):
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(lambda _: open_store(url, write=True), range(4)))
+    for number, store in enumerate(stores):
+        store.set_model(MODEL)
+        store.put([photo(number)], None)
+    assert {len(store.load()) for store in stores} == {4}
+    for store in stores:
+        store.close()
+
+
+def test_what_others_wrote_into_the_tables_is_found(postgres, store, url):
+    database = database_of(url)
+    postgres.run_sql("UPDATE facepairs.photos SET vector = '\\x0102' WHERE person = 1", database)
+    assert store.problems() == ["a photo of Ann is not what was written"]
+    with pytest.raises(BadGallery, match="damaged"):
+        store.load()
+    postgres.run_sql("UPDATE facepairs.state SET version = 99", database)
+    with pytest.raises(BadData, match="of another version"):
+        open_store(url)
+
+
+@pytest.mark.parametrize("url", ["postgresql://u:geheim@h/d?none=1", "postgres://u:geheim@[h/d"])
+def test_urls_that_cannot_be_read_are_refused_without_their_password(url):
+    with pytest.raises(BadConfig, match="cannot be read; write postgresql://") as caught:
+        open_store(url)
+    assert "geheim" not in str(caught.value)
+
+
+def test_other_addresses_are_no_places():
+    with pytest.raises(BadData, match="web address, where a path"):
+        open_store("mysql://host/name", write=True)
+
+
+def test_the_commands_take_a_database(tmp_path, url):
+    bundle = tiny_bundle(tmp_path / "b", **AMONG_LOOKALIKES).folder
+    image = tmp_path / "ann.png"
+    Image.fromarray(smooth(64, 64, 1).astype(np.uint8)).save(image)
+    model = ("--bundle", bundle)
+    words = ("gallery", "add", url, "Ann", image, "--any-quality", *model, "--json")
+    added = json.loads(in_process(*words, check=0).stdout)
+    assert (added["enrolled"], added["people"]) == (1, 1)
+    assert added["gallery"] == f"postgresql://tester@/{database_of(url)}"
+    found = in_process("gallery", "identify", url, image, *model, "--json", check=0)
+    assert json.loads(found.stdout)["name"] == "Ann"
+    assert "Ann" in in_process("gallery", "list", url, check=0).stdout
+    assert in_process("gallery", "check", url, check=0).stdout == "ok: 1 person\n"
+    in_process("gallery", "export", url, "--out", tmp_path / "all.npz", check=0)
+    assert np.load(tmp_path / "all.npz")["name"].tolist() == ["Ann"]
+    in_process("gallery", "remove", url, "Ann", check=0)
+    assert "nobody is called Ann" in in_process("gallery", "remove", url, "Ann", check=2).stderr

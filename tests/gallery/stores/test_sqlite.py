@@ -1,0 +1,125 @@
+"""A gallery's file: damage, other files, its mode, and that removed is removed."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from processes.gallery_jobs import MODEL, photo
+
+from facepairs.errors import BadData
+from facepairs.gallery.stores.sqlite import SqliteStore
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = SqliteStore(tmp_path / "g", write=True)
+    store.set_model(MODEL)
+    yield store
+    store.close()
+
+
+def test_only_the_owner_may_read_it(store):
+    store.put([photo(1)], None)
+    files = list(store.path.parent.glob("g*"))
+    assert len(files) > 1  # the log, too
+    if os.name == "posix":
+        assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_removed_people_leave_no_bytes(store):
+    store.put([photo(number) for number in range(40)], None)
+    store.put([photo(99, "Secretname"), photo(98, "Secretname")], None)
+    secrets = [photo(n).vector.astype("<f2").tobytes() for n in (98, 99)]
+    secrets += [b"Secretname", photo(98).digest, photo(99).digest]
+
+    def content() -> bytes:
+        return b"".join(path.read_bytes() for path in store.path.parent.glob("g*"))
+
+    assert all(secret in content() for secret in secrets)
+    assert store.remove("Secretname") == 2
+    assert not any(secret in content() for secret in secrets)
+    assert store.remove("Secretname") == 0
+    store.close()
+    assert photo(7).digest in store.path.read_bytes()
+
+
+def test_expired_photos_never_match_and_leave_no_bytes(store):
+    store.put([photo(1, "Ann"), photo(2, "Ann"), photo(3, "Bo")], None)
+    store.put([photo(4, "Ann"), photo(5, "Guest")], 1e-9)  # zero seconds
+    assert [(one.name, one.photos) for one in store.people()] == [("Ann", 2), ("Bo", 1)]
+    assert sorted(store.load().people) == ["Ann", "Bo"]
+    assert photo(5).digest in store.path.with_name("g-wal").read_bytes()
+    store.close()
+    again = SqliteStore(store.path, write=True)
+    assert again.owner(photo(5).digest) is None
+    again.close()
+    assert b"Guest" not in store.path.read_bytes()
+    assert photo(4).digest not in store.path.read_bytes()
+
+
+def problems_of(path: Path) -> list[str]:
+    """Return what opening, reading and checking a file says."""
+    try:
+        damaged = SqliteStore(path)
+        try:
+            damaged.load()
+            return damaged.problems()
+        finally:
+            damaged.close()
+    except BadData as error:
+        return [str(error)] if str(error).startswith(str(path)) else []
+
+
+def test_damage_and_a_cut_end_are_named(store):
+    store.put([photo(number) for number in range(60)], None)
+    store.close()
+    good = store.path.read_bytes()
+    assert problems_of(store.path) == []
+    used = [
+        at for at in range(0, len(good) - 400, 400) if all(good[at : at + 400].split(b"\0" * 9))
+    ]
+    assert len(used) > 10
+    for at in used:
+        bad = bytes(byte ^ 0x5A for byte in good[at : at + 400])
+        store.path.write_bytes(good[:at] + bad + good[at + 400 :])
+        assert problems_of(store.path), at
+    for at in range(100, len(good) - 1, 3000):
+        store.path.write_bytes(good[:at])
+        assert problems_of(store.path), at
+
+
+@pytest.mark.parametrize("content", [b"", b"no database, but text of some length" * 99])
+def test_other_files_are_refused(tmp_path, content):
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    with pytest.raises(BadData, match=r"other: .*not a gallery"):
+        SqliteStore(path)
+    if content:
+        with pytest.raises(BadData, match=r"other: .*not a gallery"):
+            SqliteStore(path, write=True)
+        assert path.read_bytes() == content
+
+
+def test_a_database_of_another_program_is_refused(tmp_path):
+    import sqlite3
+
+    path = tmp_path / "other"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE t (x)")
+    database.close()
+    for write in (False, True):
+        with pytest.raises(BadData, match="not a gallery"):
+            SqliteStore(path, write)
+
+
+def test_a_flipped_bit_of_a_vector_is_found(store):
+    store.put([photo(1)], None)
+    store.close()
+    data = bytearray(store.path.read_bytes())
+    data[data.index(photo(1).vector.astype("<f2").tobytes()) + 3] ^= 1
+    store.path.write_bytes(data)
+    again = SqliteStore(store.path)
+    (problem,) = again.problems()
+    assert "P1" in problem
+    again.close()

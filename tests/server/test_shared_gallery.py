@@ -1,0 +1,39 @@
+"""Two servers on one gallery in a database, which stops and comes back."""
+
+import httpx
+import pytest
+from drawn.scenes import drawn_faces
+from processes.live_server import live_server
+
+
+@pytest.mark.slow
+def test_servers_share_a_database_and_outlive_its_stop(postgres, tmp_path):
+    url = postgres.new_database()
+    photo = drawn_faces(tmp_path / "people", people=1, images=1)[0].read_bytes()
+    with (
+        live_server("--gallery", url) as writer,
+        live_server("--gallery", url, "--read-only") as reader,
+    ):
+
+        def identify() -> httpx.Response:
+            return httpx.post(f"{reader.url}/v1/identify", files={"image": photo}, timeout=60)
+
+        empty = identify()
+        assert (empty.status_code, empty.json()["error"]["kind"]) == (404, "nobody")
+        data = {"name": "Ann", "any_quality": "true"}
+        added = httpx.post(f"{writer.url}/v1/people", files={"photo": photo}, data=data, timeout=60)
+        assert added.json()["enrolled"] == 1
+        assert identify().json()["name"] == "Ann"
+        postgres.stop()
+        try:
+            for answer in (identify(), httpx.get(f"{reader.url}/readyz")):
+                assert answer.status_code == 503
+                assert answer.headers["retry-after"] == "1"
+                error = answer.json()["error"]
+                assert error["kind"] == "gallery"
+                assert "postgres" not in error["message"]
+            assert httpx.get(f"{reader.url}/healthz").status_code == 200
+        finally:
+            postgres.start()
+        assert identify().json()["name"] == "Ann"
+        assert httpx.get(f"{reader.url}/readyz").status_code == 200
