@@ -137,7 +137,7 @@ def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[st
     try:
         with open(path, encoding="utf-8-sig", newline="") as handle:
             reader = csv.DictReader(handle, strict=True)
-            header = reader.fieldnames or []
+            header = reader.fieldnames = [name.strip() for name in reader.fieldnames or []]
             missing = [name for name in needed if name not in header]
             if missing:
                 raise BadData(
@@ -186,7 +186,10 @@ def read_pairs_csv(path: Path, index: FaceIndex) -> PairList:
 
 def _find_image(index: FaceIndex, name: str) -> int:
     """Return an image's number; raise ValueError if there is no such image."""
-    image = index.find(name.replace("\\", "/").removeprefix("./"))
+    place = name.replace("\\", "/").removeprefix("./")
+    image = index.find(place)
+    if image is None:
+        image = index.find(place.strip())  # as in `a.jpg, b.jpg`
     if image is None:
         raise ValueError(f"no image {name!r} in {index.root}")
     return image

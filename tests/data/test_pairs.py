@@ -26,6 +26,11 @@ def test_rows_are_read(tmp_path):
     assert pairs.fold.tolist() == [3, 0]
 
 
+def test_blanks_beside_commas_do_not_count(tmp_path):
+    pairs = read(tmp_path, "left, right , genuine\nA/1.jpg, A/2.jpg, 1\n")
+    assert (pairs.left.tolist(), pairs.right.tolist(), pairs.genuine.all()) == ([0], [1], True)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -1,7 +1,8 @@
 """The pairs that a user lists: CSV `left,right[,genuine][,fold]`, one pair per line.
 
 The file is read line by line, so that one malformed line does not spoil the others; a quoted cell
-may hold commas but no line break. Bytes that are not UTF-8 are kept, as file names have them.
+may hold commas, and begin with blanks, but holds no line break. Bytes that are not UTF-8 are kept,
+as file names have them.
 """
 
 import csv
@@ -49,7 +50,7 @@ class PairsFile:
         self.path = path
         header = next(self._lines(), "")
         try:
-            columns = _split_cells(header)
+            columns = [name.strip() for name in _split_cells(header)]
         except csv.Error:
             columns = []
         if not set(SIDES) <= set(columns) or len(set(columns)) != len(columns):
@@ -103,8 +104,11 @@ def _shown(header: str) -> str:
 
 
 def _split_cells(line: str) -> list[str]:
+    """Return the cells of a line; blanks before a cell count only within quotes."""
     text = line.rstrip("\r\n")
-    return next(csv.reader([text], strict=True)) if '"' in text else text.split(",")
+    if '"' in text:
+        return next(csv.reader([text], strict=True, skipinitialspace=True))
+    return [cell.lstrip(" ") for cell in text.split(",")]
 
 
 def _problem(row: dict[str, str]) -> str:

@@ -107,6 +107,19 @@ def test_scores_do_not_depend_on_chunk_sizes(verifier, photos, tmp_path, pairs, 
     assert report.failed == sum(max(pair) >= IMAGES for pair in pairs)
 
 
+def test_blanks_before_a_cell_count_only_within_quotes(verifier, photos, tmp_path):
+    for name, content in (("0.png", "0.png"), ("1.png", "1.png"), (" 1.png", "0.png")):
+        (tmp_path / name).write_bytes((photos / content).read_bytes())
+    text = 'left, right\n0.png, 1.png\n0.png, " 1.png"\n'
+    report = run(verifier, write_list(tmp_path / "p.csv", text), tmp_path / "o.csv", tmp_path)
+    assert report.failed == 0
+    images = [verifier.crop(tmp_path / name)[None] for name in ("0.png", "1.png", " 1.png")]
+    expected = [verifier.scorer.score_pairs(images[0], one)[0] for one in images[1:]]
+    scores = [float(row["score"]) for row in rows_of(tmp_path / "o.csv")]
+    assert scores == pytest.approx(expected, abs=1e-5)
+    assert scores[0] != scores[1]
+
+
 def test_bad_rows_are_reported_and_the_others_are_scored(verifier, photos, tmp_path):
     text = (
         "left,right,genuine,fold\n"
