@@ -115,6 +115,7 @@ MISSING = {
     ("export", "default", "--out", "phone"): ("facepairs export", "train"),
     ("bench", FACES): ("facepairs bench", "train"),
     ("serve",): ("facepairs serve", "serve"),
+    ("gallery", "list", "postgresql://host/name"): ("a gallery in PostgreSQL", "postgres"),
     ("demo",): ("facepairs demo", "train,report"),
     ("cache", "check", "cache"): ("facepairs cache check", "train"),
     ("cache", "build", FACES, "--out", "cache", "--pair-count", "9"): (

@@ -11,13 +11,22 @@ from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from facepairs.errors import BadConfig, BadGallery
 from facepairs.gallery.encryption import Passphrase, check_new_passphrase, new_encryption
 from facepairs.gallery.stores.base import ROWS_PER_READ, VERSION, GalleryStore
 
-TIMEOUT_S = 10  # for a connection
+# For libpq, where the URL says nothing else: a server that is gone is noticed within seconds.
+PARAMETERS: dict[str, Any] = {
+    "application_name": "facepairs",
+    "connect_timeout": "5",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
 MAKING = 0x66616365  # the number of the lock under which the tables are made
 SCHEMA = """
 CREATE SCHEMA IF NOT EXISTS facepairs;
@@ -99,9 +108,9 @@ class PostgresStore(GalleryStore):
 
     def _connected(self) -> "psycopg.Connection[Any]":
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=TIMEOUT_S, application_name="facepairs"
-            )
+            given = conninfo_to_dict(self._url)
+            missing = {name: value for name, value in PARAMETERS.items() if name not in given}
+            self._connection = psycopg.connect(self._url, autocommit=True, **missing)
             self._connection.execute("SET search_path TO facepairs")
             if not self._write:
                 self._connection.execute("SET default_transaction_read_only TO on")
@@ -169,7 +178,7 @@ class PostgresStore(GalleryStore):
 def without_password(url: str) -> str:
     """Return a URL as messages may show it; raises BadConfig where it cannot be read."""
     try:
-        psycopg.conninfo.conninfo_to_dict(url)
+        conninfo_to_dict(url)
         parts = urlsplit(url)
     except (psycopg.Error, ValueError):
         raise BadConfig(

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from facepairs.config import TrainConfig, from_table, read_table
+from facepairs.config import TrainConfig, from_table, load_config, read_table
 from facepairs.data.index import READABLE
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file, is_temporary
@@ -91,12 +91,7 @@ def config_to_resume(out: Path | None) -> TrainConfig:
     path = out / CONFIG
     if not path.is_file():
         raise BadRun(f"{out}: nothing to resume (no {CONFIG}); leave out --resume")
-    return load_run_config(path)
-
-
-def load_run_config(path: Path) -> TrainConfig:
-    """Read the settings of a run; raise BadConfig when they cannot be used."""
-    return from_table(read_table(path), str(path))
+    return load_config(path)
 
 
 def check_place(

@@ -7,15 +7,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from facepairs.config import TrainConfig
+from facepairs.config import TrainConfig, load_config
 from facepairs.errors import BadRun
-from facepairs.training.run_folder.folder import (
-    CONFIG,
-    HISTORY,
-    LOCK,
-    check_unlocked,
-    load_run_config,
-)
+from facepairs.training.run_folder.folder import CONFIG, HISTORY, LOCK, check_unlocked
 from facepairs.training.run_folder.result import finished_run
 
 
@@ -82,7 +76,7 @@ def _is_run(folder: Path) -> bool:
 
 
 def _read(folder: Path) -> RunFigures:
-    config = load_run_config(folder / CONFIG)
+    config = load_config(folder / CONFIG)
     history = _history(folder / HISTORY)
     run = finished_run(folder, config)
     if run:

@@ -6,17 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from facepairs.bundles.manifest import MANIFEST
-from facepairs.config import TrainConfig
+from facepairs.config import TrainConfig, load_config
 from facepairs.errors import BadRun, FacepairsError
 from facepairs.evaluation.serialize import write_json
 from facepairs.support.words import counted
-from facepairs.training.run_folder.folder import (
-    BUNDLE,
-    CONFIG,
-    HISTORY,
-    RESULT,
-    load_run_config,
-)
+from facepairs.training.run_folder.folder import BUNDLE, CONFIG, HISTORY, RESULT
 
 if TYPE_CHECKING:
     from facepairs.verification.verifier import Verifier
@@ -76,7 +70,7 @@ class Run:
     @property
     def config(self) -> TrainConfig:
         """The settings, defaults included."""
-        return load_run_config(self.out / CONFIG)
+        return load_config(self.out / CONFIG)
 
     @property
     def history(self) -> list[dict[str, float]]:
@@ -126,7 +120,7 @@ def finished_run(out: Path, config: TrainConfig) -> Run | None:
     try:
         table = json.loads((out / RESULT).read_text(encoding="utf-8"))
         values = {field.name: table[field.name] for field in fields(Run)}
-        before = load_run_config(out / CONFIG)
+        before = load_config(out / CONFIG)
     except (OSError, ValueError, KeyError, TypeError, FacepairsError):
         return None
     if not (out / BUNDLE / MANIFEST).is_file():
