@@ -20,14 +20,17 @@ class PostgresServer:
 
     def __init__(self, folder: Path) -> None:
         initdb = shutil.which("initdb", path=_search_path())
-        if not initdb or os.name != "posix":
+        if not initdb:
             pytest.skip("needs a PostgreSQL server: install postgresql")
         self._databases = 0
         self.folder, self._programs = folder, Path(initdb).resolve().parent
         # It refuses to run as root.
         self._user = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
         if self._user:
-            shutil.chown(folder, "postgres", "postgres")
+            try:
+                shutil.chown(folder, "postgres", "postgres")
+            except LookupError:
+                pytest.skip("needs another user than root: postgres")
         self._run("initdb", "--no-sync", "--auth=trust", "--username=tester", "-E", "UTF8")
 
     def _run(self, program: str, *words: str) -> None:
@@ -70,7 +73,10 @@ def _search_path() -> str:
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
     """Run a server; skip the test where there is none."""
-    with tempfile.TemporaryDirectory(prefix="pg-") as folder:  # a socket's path must be short
+    if os.name != "posix":
+        pytest.skip("needs a socket of Unix")
+    # A socket's path must be short, and commands in this process have folders of their own.
+    with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp") as folder:
         Path(folder).chmod(0o755)  # the user that the server runs as looks into it
         server = PostgresServer(Path(folder))
         server.start()
