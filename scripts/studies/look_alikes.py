@@ -6,11 +6,10 @@ On the people of LFW's View 1 test set, for a bundle that was trained for View 1
 person forms the impostor pairs, all of them; at most ten pairs of each person are genuine. Tells,
 for a promised FMR of .01 over all strangers and among look-alikes with 2 to 32 clusters: the
 threshold, the share of genuine pairs missed, the FMR over all strangers, within each group of
-`groups.csv` (person,group), and within the best and the worst of 8 clusters, those of a few people
-left out. The last rows
-normalise scores with a cohort of other people of the set: half the sum of (score - mean) /
-deviation of each photo's 20 highest scores with the cohort (adaptive symmetric normalisation,
-Matejka et al., Interspeech 2017).
+`groups.csv` (person,group), and within the best and the worst of 8 clusters, without those of a few
+people. The last rows normalise scores with a cohort of other people of the set: half the sum of
+(score - mean) / deviation of each photo's 20 highest scores with the cohort (adaptive symmetric
+normalisation, Matejka et al., Interspeech 2017).
 """
 
 import argparse
