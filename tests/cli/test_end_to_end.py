@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,6 @@ from drawn.crop_plans import face_plan
 from PIL import Image
 from processes.command_line import command, facepairs, in_process
 
-from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.support.lock import held
 
 
@@ -226,10 +226,10 @@ def test_a_run_in_use_and_a_finished_one_are_not_overwritten(run, faces, setting
 
 
 @pytest.fixture
-def spoiled(tmp_path):
+def spoiled(many_faces, tmp_path):
     """Everything that can be wrong with a folder of faces."""
     root = tmp_path / "spoiled"
-    write_synthetic_faces(root, people=40, images=3, seed=1)
+    shutil.copytree(many_faces, root)
     people = sorted(root.iterdir())
     photos = [sorted(p.iterdir()) for p in people]
     photos[0][0].write_bytes(photos[0][0].read_bytes()[:2000])

@@ -13,9 +13,11 @@ from processes.gallery_jobs import MODEL, photo
 from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
 from facepairs.errors import BadConfig, BadData
+from facepairs.gallery import encryption
 from facepairs.gallery.encryption import VARIABLE
 from facepairs.gallery.stores.sqlite import SqliteStore
 
+COST = dict(encryption.COST)
 PASSPHRASE = "one of several wörds"
 PEOPLE = {"Secretname": [1, 2], "王芳": [3]}
 
@@ -24,6 +26,16 @@ def fill(store):
     store.set_model(MODEL)
     for name, numbers in PEOPLE.items():
         store.put([photo(number, name) for number in numbers], None)
+
+
+def test_a_guess_costs_half_a_second():
+    assert COST == {"n": 2**17, "r": 8, "p": 1}
+
+
+@pytest.fixture(autouse=True)
+def cheap_guesses(monkeypatch):
+    """Make keys in no time."""
+    monkeypatch.setitem(encryption.COST, "n", 2**10)
 
 
 @pytest.fixture

@@ -202,23 +202,31 @@ def rotated(scale: float, angle_deg: float, centre: tuple[float, float]) -> Simi
     return Similarity(matrix, 55.5 - matrix @ centre)
 
 
+@cache
+def large_photo(width: int = 1001, height: int = 777) -> tuple[np.ndarray, bytes, bytes]:
+    """Return an image, and its files as PNG and JPEG."""
+    frame = smooth(height, width, 3)
+    frame.flags.writeable = False
+    jpeg = encoded(frame, "JPEG", quality=98, subsampling=0)
+    return frame, encoded(frame, "PNG"), jpeg
+
+
 SHRINKS = [1.6, 0.8, 0.45, 0.24, 0.11, 0.06]  # pixels of the square per pixel of the photo
 
 
 @pytest.mark.parametrize("scale", SHRINKS)
 @pytest.mark.parametrize("size", [(1001, 777), (1600, 1200)])
 def test_a_rotated_square_is_cut_from_a_jpeg_decoded_smaller(scale, size):
-    frame = smooth(size[1], size[0], 3)
+    frame, png, data = large_photo(*size)
     square = rotated(scale, 25, (size[0] * 0.52, size[1] * 0.47))
     expected = warp(frame, square, 112)
-    data = encoded(frame, "JPEG", quality=98, subsampling=0)
     crop = warp_photo(open_photo(data), square, 112)
     inside = well_inside(frame, square)
     assert inside.mean() > 0.1
     apart = np.abs(crop.astype(int) - expected)[inside]
     assert apart.max() <= 5
     assert apart.mean() <= 1
-    for source in (frame, Image.fromarray(frame), encoded(frame, "PNG")):
+    for source in (frame, Image.fromarray(frame), png):
         assert np.array_equal(warp_photo(open_photo(source), square, 112), expected)
 
 
@@ -228,16 +236,11 @@ def well_inside(frame: np.ndarray, square: Similarity) -> np.ndarray:
     return np.asarray(Image.fromarray(white).filter(ImageFilter.MinFilter(7))) == 255
 
 
-@cache
-def large_photo() -> np.ndarray:
-    return smooth(777, 1001, 3)
-
-
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize(("kind", "levels"), [("PNG", 1), ("TIFF", 1), ("JPEG", 5)])
 @pytest.mark.parametrize("scale", [0.8, 0.24, 0.06])
 def test_a_turned_photo_gives_the_square_of_the_upright_one(orientation, kind, levels, scale):
-    frame = large_photo()
+    frame = large_photo()[0]
     square = rotated(scale, -20, (560, 400))
     undo = {1: None, 2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}[orientation]
     stored = Image.fromarray(frame)
@@ -256,11 +259,12 @@ def test_several_squares_come_from_one_opened_photo():
     frame = smooth(600, 900)
     squares = [rotated(0.11, 10, (300, 300)), rotated(0.7, 0, (500, 200)), rotated(0.3, 5, (0, 0))]
     for kind in ("JPEG", "PNG", "WEBP", "GIF"):
-        photo = open_photo(encoded(frame, kind))
+        data = encoded(frame, kind)
+        photo = open_photo(data)
         for square in squares:
             first = warp_photo(photo, square, 112)
             assert np.array_equal(first, warp_photo(photo, square, 112))
-            assert np.array_equal(first, warp_photo(open_photo(encoded(frame, kind)), square, 112))
+            assert np.array_equal(first, warp_photo(open_photo(data), square, 112))
 
 
 def test_a_square_beside_the_photo_is_black():

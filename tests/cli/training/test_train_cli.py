@@ -127,34 +127,43 @@ REFUSALS = [
     (["--minutes", "0"], "--minutes is 0.0; use a number from 0.01 to 100000"),
     (["--patience", "0"], "--patience is 0; use a whole number from 1"),
     (["--batch-size", "1"], "--batch-size is 1; use a whole number from 2 to 4096"),
-    (["--resume", "--out", "{run}", "--seed", "3"], "--resume keeps the run's own settings; leave"),
     (["--store", "tfrecord", "--cache", "{tmp}/none"], "{tmp}/none"),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "why"), REFUSALS)
 def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
-    arguments, why, finished, many_faces, tmp_path
+    finished, many_faces, tmp_path
 ):
     photos = tmp_path / "photos"
     (photos / "Ann").mkdir(parents=True)
     (photos / "Ann" / "1.jpg").write_bytes(b"\xff")
     names = {"run": finished[0], "photos": photos, "faces": many_faces, "tmp": tmp_path}
-    filled = [argument.format(**names) for argument in arguments]
     code = (
-        "import sys; from facepairs.cli.main import main\n"
-        "try: main(sys.argv[1:])\n"
-        "except SystemExit: pass\n"
+        "import json, sys; from facepairs.cli.main import main\n"
+        "for words in json.loads(sys.argv[1]):\n"
+        "    try: main(words)\n"
+        "    except SystemExit as ended: assert ended.code == 2, words\n"
         "print('HEAVY', sorted({'tensorflow', 'onnxruntime'} & set(sys.modules)), file=sys.stderr)"
     )
-    command = [sys.executable, "-c", code, "train", str(many_faces), "--model", "difference"]
-    if "--resume" in filled:
-        command = command[:-2]
+    lines = [
+        [
+            "train",
+            str(many_faces),
+            "--model",
+            "difference",
+            *(word.format(**names) for word in words),
+        ]
+        for words, _ in REFUSALS
+    ]
+    lines.append(["train", str(many_faces), "--resume", "--out", str(finished[0]), "--seed", "3"])
+    reasons = [*(why for _, why in REFUSALS), "--resume keeps the run's own settings; leave"]
+    command = [sys.executable, "-c", code, json.dumps(lines)]
     with held(tmp_path / "used" / "run.lock", tmp_path):
-        done = subprocess.run([*command, *filled], capture_output=True, text=True, check=True)
-    message, heavy = done.stderr.splitlines()
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    *messages, heavy = done.stderr.splitlines()
     assert heavy == "HEAVY []"
-    assert why.format(**names) in message
+    for message, why in zip(messages, reasons, strict=True):
+        assert why.format(**names) in message
 
 
 def test_the_settings_are_printed_as_commented_toml_that_can_be_read_again(tmp_path, settings):

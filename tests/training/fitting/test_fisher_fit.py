@@ -86,7 +86,7 @@ def test_features_of_every_image_and_of_its_mirror_image(store, network, vectors
     assert np.abs(vectors.vectors[some] - described).max() < 2e-3  # batches differ by rounding
     mirrored = np.asarray(network.features(store.gather(some)[:, :, ::-1]), np.float32)
     turned = np.asarray(network.head.get_layer(MIRROR)(described))
-    assert turned == pytest.approx(mirrored, abs=2e-3)
+    np.testing.assert_allclose(turned, mirrored, rtol=0, atol=2e-3)
     assert np.abs(mirrored - described).max() > 0.01
 
 
