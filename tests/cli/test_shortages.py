@@ -156,10 +156,9 @@ def test_a_photo_that_is_cut_is_not_kept(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_training_does_not_begin_where_tensorflow_would_abort(tmp_path):
-    faces, run = tmp_path / "faces", tmp_path / "run"
-    write_synthetic_faces(faces, people=60, images=3, seed=1, size_px=64)
-    done = facepairs("train", faces, "--out", run, check=2,
+def test_training_does_not_begin_where_tensorflow_would_abort(many_faces, tmp_path):
+    run = tmp_path / "run"
+    done = facepairs("train", many_faces, "--out", run, check=2,
                      preexec_fn=limited(resource.RLIMIT_AS, 2 << 30))  # fmt: skip
     assert done.stderr.splitlines()[-1].startswith("facepairs: error: out of memory; free some")
     assert not run.exists()

@@ -1,12 +1,9 @@
 """The doctor on copies and on people with two folders, by invented embeddings."""
 
-from pathlib import Path
-
 import numpy as np
 
 from facepairs.data.index import FaceIndex
 from facepairs.doctor.alike import alike_findings, mean_faces, tells_apart
-from facepairs.doctor.check import check_dataset
 
 COUNTS = {"Ann": 3, "Anne": 2, "Bo": 1, "Boo": 1, "Cy": 4, "Di": 1}
 SAME = {"Anne": "Ann", "Boo": "Bo"}  # one person under two names
@@ -73,9 +70,3 @@ def test_in_a_large_folder_more_likeness_is_asked_for() -> None:
         "Person 0999/0.jpg",
         "Person 1999/0.jpg",
     ]
-
-
-def test_the_included_model_does_not_judge_drawings(faces: Path) -> None:
-    (finding,) = check_dataset(faces).findings
-    assert (finding.severity, finding.kind) == ("note", "labels_unchecked")
-    assert "look alike to the included model" in finding.text

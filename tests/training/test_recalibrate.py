@@ -10,7 +10,7 @@ import pytest
 from drawn.scenes import canvas
 from hypothesis import given
 from hypothesis import strategies as st
-from processes.command_line import facepairs
+from processes.command_line import in_process
 from tiny.bundles import tiny_bundle
 
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
@@ -105,7 +105,7 @@ def test_a_second_process_is_refused(bundle, faces, tmp_path):
     )
     assert first.stdout is not None
     assert first.stdout.readline() == b"held\n"
-    done = facepairs("calibrate", bundle.folder, faces, "--out", out, check=2)
+    done = in_process("calibrate", bundle.folder, faces, "--out", out, check=2)
     assert f"out is in use by process {first.pid}; wait for it or stop it" in done.stderr
     first.kill()
     first.communicate()
@@ -150,7 +150,7 @@ def test_a_folder_of_training_people_is_refused(faces, tmp_path):
     names = [p.name for p in faces.iterdir()]
     start = tiny_bundle(tmp_path / "start")
     bundle = rewrite_bundle(start, tmp_path / "bundle", {}, Identities.of(names, []))
-    done = facepairs("calibrate", bundle.folder, faces, "--out", tmp_path / "out", check=2)
+    done = in_process("calibrate", bundle.folder, faces, "--out", tmp_path / "out", check=2)
     assert "were in this model's training set; calibrate on others" in done.stderr
     assert not (tmp_path / "out").exists()
 
@@ -167,7 +167,7 @@ def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
     groups = tmp_path / "groups.csv"
     groups.write_text(f"person,group\n{sorted(p.name for p in faces.iterdir())[0]},some\n")
     words = ("--out", tmp_path / "third", "--groups", groups)
-    done = facepairs("calibrate", forgotten.folder, faces, *words)
+    done = in_process("calibrate", forgotten.folder, faces, *words)
     assert "the former calibration is kept" in done.stderr
     assert "errors by group are not written" in done.stderr
 
@@ -178,7 +178,7 @@ def test_errors_of_named_groups_are_on_the_card(bundle, faces, tmp_path):
     rows = [f"{name},{'first' if place < 12 else 'others'}" for place, name in enumerate(names)]
     groups.write_text("\n".join(["person,group", *rows]) + "\n", encoding="utf-8")
     out = tmp_path / "out"
-    facepairs("calibrate", bundle.folder, faces, "--out", out, "--groups", groups)
+    in_process("calibrate", bundle.folder, faces, "--out", out, "--groups", groups)
     errors = Bundle.open(out).errors
     assert {(group.name, group.people) for group in errors.groups} == {
         ("first", 12),

@@ -225,6 +225,7 @@ def test_labels_of_people_who_look_alike_to_the_model_are_not_checked(faces, tmp
     next(first.iterdir()).rename(second / "zzz.jpg")  # drawn people do, so nothing is proved
     (finding,) = as_json("data", "check", root)["findings"]
     assert (finding["severity"], finding["kind"]) == ("note", "labels_unchecked")
+    assert "look alike to the included model" in finding["text"]
 
 
 def test_photos_that_exif_turns_are_the_same_photos(bundle, scenes, pairs, settings, tmp_path):

@@ -122,7 +122,6 @@ SETTINGS = """
 model = "siamese-conv"
 loss = "cosface"
 singletons = "negatives"
-epochs = 1
 pairs_per_epoch = 24
 batch_size = 8
 augment = 0
@@ -132,11 +131,18 @@ test_share = 0.25
 """
 
 
-def test_the_command_line_trains_with_an_identity_loss(faces, tmp_path):
+def test_the_command_line_trains_with_an_identity_loss_for_a_minute_that_is_too_short(
+    faces, tmp_path
+):
+    """The first epoch is always trained; preparation alone takes longer than asked for."""
     config, out = tmp_path / "small.toml", tmp_path / "run"
     config.write_text(SETTINGS)
     train = ("train", faces, "--config", config)
-    report = json.loads(in_process(*train, "--out", out, "--json", check=0).stdout)
+    done = in_process(*train, "--out", out, "--minutes", 0.01, "--json", check=0)
+    assert "more than --minutes 0.01; no more than one epoch is trained" in done.stderr
+    report = json.loads(done.stdout)
+    assert report["epochs"] == 1
+    assert report["wall_seconds"] > 0.6
     with np.load(out / "checkpoint.npz") as archive:
         shapes = {archive[name].shape for name in archive.files}
     assert (report["people"]["training"], 256) in shapes  # a direction a person

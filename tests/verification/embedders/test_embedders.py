@@ -353,12 +353,8 @@ def test_verify_without_a_threshold_exits_with_3(tmp_path, photos):
 
 def test_evaluate_measures_an_external_embedder(tmp_path, faces):
     toml = embedder(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-m", "facepairs", "evaluate", toml, faces, "--json"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = in_process("evaluate", toml, faces, "--json", check=0)
     summary = json.loads(done.stdout)
-    assert done.returncode == 0, done.stderr
     assert "the training people of" in done.stderr
     assert summary["people"] == 24
     assert summary["model"] == "other"
