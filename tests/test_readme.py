@@ -76,6 +76,7 @@ def test_the_first_result_is_the_one_shown(photos):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_every_command_runs_in_order_with_the_output_shown(tmp_path):
     ran = []
     for words, shown in transcript():

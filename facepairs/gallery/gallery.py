@@ -12,7 +12,7 @@ import numpy as np
 
 from facepairs.bundles.operating_point import OperatingPoint, identification_point
 from facepairs.data.index import FaceIndex
-from facepairs.errors import BadBundle, BadConfig, BadData, NotEnrolled
+from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import DEFAULT_FPIR, Enrolment, Photo, enrol
@@ -47,11 +47,11 @@ class Gallery:
             postgresql://USER@HOST/DATABASE, which needs `facepairs[postgres]`.
         verifier: The model that embeds; None for the one that comes with the package. It must be
             the one that the gallery was made with.
-        write: Open it to be changed: it is made if it is missing, and photos that have expired are
-            removed.
+        write: Open it to be changed; photos that have expired are removed.
         passphrase: Of an encrypted gallery; by default that of the environment variable
             FACEPAIRS_PASSPHRASE, or what a function given here returns. A new gallery is encrypted
             if this is a text.
+        create: With `write`, make the gallery if it is missing.
 
     Raises:
         BadData: It is missing, damaged, cannot be reached, no gallery, was made with another model,
@@ -66,9 +66,10 @@ class Gallery:
         verifier: Verifier | None = None,
         write: bool = False,
         passphrase: Passphrase = None,
+        create: bool = True,
     ) -> None:
         self._given = verifier
-        self.store = open_store(place, write, passphrase)
+        self.store = open_store(place, write, passphrase, create)
         self.lock = threading.RLock()
         self._vectors: Vectors | None = None
         self._version = -1
@@ -121,7 +122,7 @@ class Gallery:
         made_with = self.store.model()
         given = identify_model(model, 0)
         if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
-            raise BadData(
+            raise BadGallery(
                 f"{self.place}: made with another model ({made_with.describe()}) than "
                 f"{model_name(model)} ({given.describe()}); give that one with --bundle, or enrol "
                 f"the photos again: facepairs gallery add-folder NEW_GALLERY photos/ --bundle "
@@ -132,7 +133,7 @@ class Gallery:
         """Record which model makes the first embeddings, of `width` numbers."""
         if self.store.model() is None:
             self.store.set_model(identify_model(self.verifier.bundle, width))
-            self.check_model(self.verifier.bundle)  # another process may have set its own
+        self.check_model(self.verifier.bundle)  # another process may have set its own
 
     def add(
         self,
@@ -307,10 +308,11 @@ class Gallery:
             NotEnrolled: Nobody has that name.
             BadData: The file cannot be written.
         """
-        removed = self.store.remove(clean_name(name))
+        with self.lock:
+            removed = self.store.remove(clean_name(name))
+            self.reload()
         if not removed:
             raise self._nobody(name)
-        self.reload()
         return removed
 
     def check(self) -> list[str]:
@@ -353,6 +355,7 @@ class Gallery:
         with self.lock:
             version, vectors = self.store.version(), self._vectors
             if vectors is None or vectors.until <= now_s() or version != self._version:
+                self.check_model(self.verifier.bundle)  # it was perhaps empty until now
                 vectors = self._vectors = self.store.load()
                 self._version = version
             return vectors

@@ -8,7 +8,7 @@ import numpy as np
 
 from facepairs.bundles.calibration import check_prior
 from facepairs.bundles.operating_point import OperatingPoint
-from facepairs.errors import BadData, BadImage, NotEnrolled
+from facepairs.errors import BadData, BadGallery, BadImage, NotEnrolled
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.gallery import Gallery
 from facepairs.images.orientation import turn_of
@@ -21,6 +21,7 @@ from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
 from facepairs.verification.words import source_note, verdict_rows
 
+STILL_READ = "removed, but others read the file: its log has the old bytes until the next change"
 UNIT = 1e-3  # how far an embedding's length may be from 1
 
 
@@ -151,6 +152,10 @@ class Service:
             raise RequestProblem(
                 404, "nobody", f"nobody is called {request.name}; GET /v1/people lists all names"
             ) from None
+        except BadGallery:
+            raise
+        except BadData:  # whose message has the gallery's place
+            raise RequestProblem(503, "gallery", STILL_READ) from None
         return schema.ForgetResult(request.name, photos, schema.GALLERY_SCHEMA)
 
     def identify(self, request: schema.IdentifyRequest) -> schema.IdentifyResult:

@@ -94,6 +94,6 @@ def refuse_url(place: Path | str) -> None:
     url = _URL.fullmatch(str(place))
     if url and not Path(place).exists():
         raise BadData(
-            f"{url[1]}://{url[2]}: a web address, where a path on this machine is needed; download "
-            "what is there, or write to a local path and copy it"
+            f"{url[1]}://{url[2].rpartition('@')[2]}: a web address, where a path on this machine "
+            "is needed; download what is there, or write to a local path and copy it"
         )

@@ -14,7 +14,7 @@ from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
 from facepairs import Gallery, Verifier
 from facepairs.bundles.operating_point import identification_point
-from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough, NotEnrolled
+from facepairs.errors import BadBundle, BadConfig, BadData, BadGallery, NotEnough, NotEnrolled
 
 # The tiny network embeds whole images, so drawn waves serve as faces.
 
@@ -155,6 +155,28 @@ def test_somebody_who_looks_like_another_is_warned_of(tmp_path, verifier):
         assert (one.person, one.other) == ("New", "Ann")
         assert "already enrolled as Ann?" in one.describe()
         assert done.to_json()["resemblances"][0]["other"] == "Ann"
+
+
+def test_another_model_is_noticed_once_somebody_enrols(verifier, photos, tmp_path):
+    changes = {**AMONG_LOOKALIKES, "alignment": "landmarks-5"}
+    other = Verifier.load(tiny_bundle(tmp_path / "other", **changes).folder)
+    with (
+        Gallery(tmp_path / "g", other, write=True) as early,
+        Gallery(tmp_path / "g", verifier, write=True) as late,
+    ):
+        with pytest.raises(NotEnrolled):
+            early.identify(photos / "P0/0.png")
+        assert late.add("Ann", [photos / "P0/0.png"], any_quality=True).enrolled == 1
+        for use in (lambda: early.identify(photos / "P0/0.png"), lambda: early.set_model(1)):
+            with pytest.raises(BadGallery, match="made with another model"):
+                use()
+        assert late.check() == []
+
+
+def test_a_gallery_is_not_made_where_it_shall_not_be(tmp_path):
+    with pytest.raises(BadData, match="no such gallery"):
+        Gallery(tmp_path / "g", write=True, create=False)
+    assert not (tmp_path / "g").exists()
 
 
 def test_an_open_gallery_sees_what_others_change(gallery, verifier, tmp_path):

@@ -22,7 +22,6 @@ from facepairs.cli.shared.output import (
 )
 from facepairs.cli.verification import output
 from facepairs.cli.verification.verify import EXIT_CODES, note_source, photo_path
-from facepairs.errors import BadData
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -272,11 +271,8 @@ def remove(gallery: Place, name: Name, json: Json = False) -> None:
     A database deletes them, and overwrites them when it needs the space.
     """
     from facepairs.gallery.gallery import Gallery
-    from facepairs.gallery.stores.find import is_database
 
-    if not is_database(gallery) and not Path(gallery).exists():
-        raise BadData(f"{gallery}: no such gallery; give the file that people were enrolled in")
-    with Gallery(gallery, write=True, passphrase=_ask()) as known:
+    with Gallery(gallery, write=True, passphrase=_ask(), create=False) as known:
         removed = known.remove(name)
     values = {"name": name, "photos": removed, "gallery": known.place, "schema": SCHEMA}
     print_result(json, values, [("removed", f"{name}, {counted(removed, 'photo')}")])

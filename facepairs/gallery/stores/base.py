@@ -37,8 +37,10 @@ ADD_PHOTO = (
     "SELECT id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM people WHERE name = ?"
 )
 REMOVE_PHOTOS = "DELETE FROM photos WHERE person = (SELECT id FROM people WHERE name = ?)"
-FORGET_PHOTOS = "DELETE FROM photos WHERE id NOT IN (SELECT id FROM live)"
-FORGET_PEOPLE = "DELETE FROM people WHERE id NOT IN (SELECT person FROM photos)"
+FORGET_PHOTOS = "DELETE FROM photos WHERE expires <= ?"
+FORGET_PEOPLE = (
+    "DELETE FROM people WHERE NOT EXISTS (SELECT 1 FROM photos WHERE person = people.id)"
+)
 
 
 class NewPhoto(NamedTuple):
@@ -147,7 +149,7 @@ class GalleryStore(abc.ABC):
             return self._name(row[0]) if row else None
 
     def put(self, photos: Iterable[NewPhoto], forget_after: float | None) -> list[str | None]:
-        """Add photos in one transaction, which is on disk when this returns.
+        """Add photos in one transaction, which is on disk when this returns; expired ones go.
 
         Args:
             photos: The photos.
@@ -156,6 +158,7 @@ class GalleryStore(abc.ABC):
         Returns:
             For each photo None, or who is enrolled with it already: then it was not added.
         """
+        self._forget_expired()
         now = now_s()
         expires = None if forget_after is None else now + round(forget_after * DAY_S)
         owners: list[str | None] = []
@@ -184,7 +187,7 @@ class GalleryStore(abc.ABC):
 
     def _forget_expired(self) -> None:
         with self._writing():
-            removed = self._run(FORGET_PHOTOS).rowcount
+            removed = self._run(FORGET_PHOTOS, now_s()).rowcount
             if removed:
                 self._run(FORGET_PEOPLE)
         if removed:
@@ -209,6 +212,8 @@ class GalleryStore(abc.ABC):
         with self._reading():
             model = self.model()
             count, until = self._run("SELECT count(*), min(expires) FROM live").fetchone()
+            if until is not None:  # by the database's clock, which may be behind this one
+                until = max(until, now_s() + 1)
             vectors = Vectors(model.width if model else 0, count, until)
             rows = self._rows("SELECT name, sha256, vector FROM live")
             while part := list(zip(range(ROWS_PER_READ), rows, strict=False)):

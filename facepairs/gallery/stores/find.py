@@ -1,5 +1,6 @@
 """Which kind of place a gallery is kept in."""
 
+import re
 from pathlib import Path
 
 from facepairs.gallery.encryption import Passphrase
@@ -8,16 +9,17 @@ from facepairs.gallery.stores.sqlite import SqliteStore
 from facepairs.support.extras import require_extras
 from facepairs.support.places import refuse_url
 
-SCHEMES = ("postgresql://", "postgres://")
+# As SQLAlchemy has it, too, with a driver.
+_DATABASE = re.compile(r"postgres(?:ql)?(\+\w+)?:/+(.*)", re.IGNORECASE | re.DOTALL)
 
 
 def is_database(place: Path | str) -> bool:
     """Return whether a gallery is kept in a database, and not in a file."""
-    return isinstance(place, str) and place.startswith(SCHEMES)
+    return _DATABASE.match(str(place)) is not None
 
 
 def open_store(
-    place: Path | str, write: bool = False, passphrase: Passphrase = None
+    place: Path | str, write: bool = False, passphrase: Passphrase = None, create: bool = True
 ) -> GalleryStore:
     """Open a gallery's file, or its database; see `SqliteStore` and `PostgresStore`.
 
@@ -26,10 +28,10 @@ def open_store(
         BadConfig: A URL cannot be read, or the passphrase of a new gallery is empty.
         MissingExtra: The package that it needs is not installed.
     """
-    if is_database(place):
+    if database := _DATABASE.match(str(place)):
         require_extras(["postgres"], "a gallery in PostgreSQL")
         from facepairs.gallery.stores.postgres import PostgresStore
 
-        return PostgresStore(str(place), write, passphrase)
+        return PostgresStore(f"postgresql://{database[2]}", write, passphrase, create)
     refuse_url(place)
-    return SqliteStore(Path(place), write, passphrase)
+    return SqliteStore(Path(place), write, passphrase, create)

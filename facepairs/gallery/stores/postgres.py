@@ -6,8 +6,9 @@ each process, as those of a file are, so no extension of the database is needed.
 
 import contextlib
 from collections.abc import Iterator
+from time import monotonic
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 import psycopg
 from psycopg import errors
@@ -21,6 +22,7 @@ from facepairs.gallery.stores.base import ROWS_PER_READ, VERSION, GalleryStore
 # For libpq, where the URL says nothing else: a server that is gone is noticed within seconds.
 PARAMETERS: dict[str, Any] = {
     "application_name": "facepairs",
+    "client_encoding": "UTF8",
     "connect_timeout": "5",
     "keepalives_idle": "5",
     "keepalives_interval": "2",
@@ -29,7 +31,6 @@ PARAMETERS: dict[str, Any] = {
 }
 MAKING = 0x66616365  # the number of the lock under which the tables are made
 SCHEMA = """
-CREATE SCHEMA IF NOT EXISTS facepairs;
 CREATE TABLE model (sha256 TEXT NOT NULL, name TEXT NOT NULL, alignment TEXT NOT NULL,
     width INTEGER NOT NULL);
 CREATE TABLE encryption (salt BYTEA NOT NULL, probe BYTEA NOT NULL);
@@ -43,6 +44,18 @@ CREATE VIEW live AS SELECT photos.*, name FROM photos JOIN people ON people.id =
 CREATE TABLE state (version INTEGER NOT NULL, changes BIGINT NOT NULL);
 """
 EXISTS = "SELECT to_regclass('facepairs.state') IS NOT NULL"
+HAS_SCHEMA = "SELECT to_regnamespace('facepairs') IS NOT NULL"
+SESSION = """
+SET search_path TO facepairs;
+SET synchronous_commit TO on;
+SET lock_timeout TO '30s';
+SET idle_in_transaction_session_timeout TO '60s';
+"""
+PAUSE_S = 1.0  # between two attempts to connect
+UNREADABLE = (
+    "the gallery's URL cannot be read; write postgresql://USER@HOST/DATABASE, and the password "
+    "into PGPASSWORD"
+)
 
 
 class PostgresStore(GalleryStore):
@@ -51,8 +64,8 @@ class PostgresStore(GalleryStore):
     Args:
         url: postgresql://USER@HOST/DATABASE, and the parameters that libpq knows. A password is
             better given by PGPASSWORD or a password file: the command line is seen by others.
-        write: Open it to be changed: the tables are made if they are missing, and expired photos
-            are removed.
+        write: Open it to be changed; expired photos are removed.
+        create: With `write`, make the tables if they are missing.
         passphrase: Of an encrypted gallery; a new one is encrypted if this is a text.
 
     Raises:
@@ -61,17 +74,24 @@ class PostgresStore(GalleryStore):
     """
 
     BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    BEGIN_WRITING = "BEGIN"
+    BEGIN_WRITING = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
-    def __init__(self, url: str, write: bool = False, passphrase: Passphrase = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        write: bool = False,
+        passphrase: Passphrase = None,
+        create: bool = True,
+    ) -> None:
         super().__init__(without_password(url))
         self._url, self._write = url, write
         self._own_changes = self._changed_rows = 0
         self._connection: psycopg.Connection[Any] | None = None
+        self._is_closed, self._failure, self._next_try_s = False, "", 0.0
         if write and isinstance(passphrase, str):
             check_new_passphrase(passphrase)  # before there are tables
         try:
-            if write:
+            if write and create:
                 self._make(passphrase)
             with self._errors_named():
                 self._check_version(self._run("SELECT version FROM state").fetchone()[0])
@@ -88,6 +108,8 @@ class PostgresStore(GalleryStore):
             self._run("SELECT pg_advisory_xact_lock(?)", MAKING)
             if self._run(EXISTS).fetchone()[0]:
                 return
+            if not self._run(HAS_SCHEMA).fetchone()[0]:
+                self._run("CREATE SCHEMA facepairs")
             self._connected().execute(SCHEMA)
             self._run("INSERT INTO state VALUES (?, 0)", VERSION)
             if isinstance(passphrase, str):
@@ -97,6 +119,7 @@ class PostgresStore(GalleryStore):
     def close(self) -> None:
         """Close the connection."""
         with self._lock:
+            self._is_closed = True
             if self._connection is not None:
                 self._connection.close()
 
@@ -107,14 +130,26 @@ class PostgresStore(GalleryStore):
             return changes - self._own_changes
 
     def _connected(self) -> "psycopg.Connection[Any]":
+        if self._is_closed:
+            raise BadGallery(f"{self.place}: was closed; open it again")
         if self._connection is None or self._connection.closed:
-            given = conninfo_to_dict(self._url)
-            missing = {name: value for name, value in PARAMETERS.items() if name not in given}
-            self._connection = psycopg.connect(self._url, autocommit=True, **missing)
-            self._connection.execute("SET search_path TO facepairs")
-            if not self._write:
-                self._connection.execute("SET default_transaction_read_only TO on")
+            if monotonic() < self._next_try_s:  # else all who wait would try one after another
+                raise psycopg.OperationalError(self._failure)
+            try:
+                self._connection = self._connect()
+            except psycopg.OperationalError as error:
+                self._failure, self._next_try_s = str(error), monotonic() + PAUSE_S
+                raise
         return self._connection
+
+    def _connect(self) -> "psycopg.Connection[Any]":
+        given = conninfo_to_dict(self._url)
+        missing = {name: value for name, value in PARAMETERS.items() if name not in given}
+        connection = psycopg.connect(self._url, autocommit=True, **missing)
+        connection.execute(SESSION)
+        if not self._write:
+            connection.execute("SET default_transaction_read_only TO on")
+        return connection
 
     def _run(self, query: str, *values: object) -> Any:
         statement = query.replace("?", "%s").encode()
@@ -159,11 +194,13 @@ class PostgresStore(GalleryStore):
                 yield
         except errors.UndefinedTable:
             raise BadGallery(
-                f"{self.place}: has no gallery; make one: facepairs gallery add {self.place} NAME "
-                "PHOTO"
+                f"{self.place}: has no gallery, or this role may not see it; make one: facepairs "
+                f"gallery add {self.place} NAME PHOTO"
             ) from None
         except (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction) as error:
             raise BadGallery(f"{self.place}: {_reason(error)}; use a role that may do it") from None
+        except (errors.LockNotAvailable, errors.SerializationFailure):
+            raise BadGallery(f"{self.place}: in use by another process; try again") from None
         except errors.DiskFull:
             raise BadGallery(f"{self.place}: no space left; free some and try again") from None
         except psycopg.OperationalError as error:
@@ -176,16 +213,22 @@ class PostgresStore(GalleryStore):
 
 
 def without_password(url: str) -> str:
-    """Return a URL as messages may show it; raises BadConfig where it cannot be read."""
+    """Return a URL as messages may show it.
+
+    Raises:
+        BadConfig: It cannot be read, or a password that is not quoted has been taken for more.
+    """
     try:
-        conninfo_to_dict(url)
-        parts = urlsplit(url)
-    except (psycopg.Error, ValueError):
-        raise BadConfig(
-            "the gallery's URL cannot be read; write postgresql://USER@HOST/DATABASE"
-        ) from None
-    user = f"{parts.username}@" if parts.username else ""
-    return f"postgresql://{user}{parts.netloc.rpartition('@')[2]}{parts.path}"
+        given = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    except psycopg.Error:
+        given = {"port": "unreadable"}
+    user, host, port, database = (given.get(key, "") for key in ("user", "host", "port", "dbname"))
+    if (port and not port.replace(",", "").isdigit()) or "@" in host + database:
+        raise BadConfig(UNREADABLE)
+    user, port = user and f"{user}@", port and f":{port}"
+    if host.startswith("/"):  # the folder of a socket
+        return f"postgresql://{user}{port}/{database}?host={quote(host, safe='')}"
+    return f"postgresql://{user}{host}{port}/{database}"
 
 
 def _reason(error: Exception) -> str:

@@ -39,7 +39,8 @@ class SqliteStore(GalleryStore):
 
     Args:
         path: The file.
-        write: Open it to be changed: it is made if it is missing, and expired photos are removed.
+        write: Open it to be changed; expired photos are removed.
+        create: With `write`, make it if it is missing.
         passphrase: Of an encrypted gallery; a new one is encrypted if this is a text.
 
     Raises:
@@ -49,10 +50,16 @@ class SqliteStore(GalleryStore):
 
     BEGIN_READING, BEGIN_WRITING = "BEGIN", "BEGIN IMMEDIATE"
 
-    def __init__(self, path: Path, write: bool = False, passphrase: Passphrase = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        write: bool = False,
+        passphrase: Passphrase = None,
+        create: bool = True,
+    ) -> None:
         super().__init__(str(path))
         self.path = path
-        if not write and not path.is_file():
+        if not (write and create) and not path.is_file():
             raise BadData(
                 f"{path}: no such gallery; make one: facepairs gallery add {path} NAME PHOTO"
             )

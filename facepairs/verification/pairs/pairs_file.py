@@ -104,11 +104,11 @@ def _shown(header: str) -> str:
 
 
 def _split_cells(line: str) -> list[str]:
-    """Return the cells of a line; blanks before a cell count only within quotes."""
+    """Return the cells of a line; blanks around a cell count only within quotes."""
     text = line.rstrip("\r\n")
     if '"' in text:
         return next(csv.reader([text], strict=True, skipinitialspace=True))
-    return [cell.lstrip(" ") for cell in text.split(",")]
+    return [cell.strip(" \t") for cell in text.split(",")]
 
 
 def _problem(row: dict[str, str]) -> str:

@@ -1,6 +1,8 @@
 """A gallery in PostgreSQL: a server that stops, roles that may only read, and passwords."""
 
 import json
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -13,6 +15,7 @@ from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
 from facepairs.errors import BadConfig, BadData, BadGallery
 from facepairs.gallery.stores.find import open_store
+from facepairs.gallery.stores.postgres import PAUSE_S
 
 
 @pytest.fixture
@@ -40,11 +43,77 @@ def test_a_lost_connection_is_made_again(postgres, store):
         with pytest.raises(BadGallery, match="the database cannot be used") as caught:
             store.people()
         assert "geheim" not in str(caught.value)
+        start = time.monotonic()
+        for _ in range(3):
+            with pytest.raises(BadGallery, match="the database cannot be used"):
+                store.people()
+        assert time.monotonic() - start < PAUSE_S
     finally:
         postgres.start()
+    time.sleep(PAUSE_S)
     assert store.put([photo(3, "Cy")], None) == [None]
     assert [one.name for one in store.people()] == ["Ann", "Bo", "Cy"]
     assert store.version() == version
+
+
+def test_a_connection_lost_between_two_photos_leaves_neither(postgres, store, url):
+    def photos():
+        yield photo(7)
+        postgres.run_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            f"WHERE application_name = 'facepairs' AND datname = '{database_of(url)}'"
+        )
+        yield photo(8)
+
+    with pytest.raises(BadGallery, match="the database cannot be used"):
+        store.put(photos(), None)
+    assert [one.name for one in store.people()] == ["Ann", "Bo"]
+    assert store.put([photo(8)], None) == [None]
+
+
+def test_two_writers_of_the_same_photos_share_them(store, url):
+    others = [open_store(url, write=True) for _ in range(2)]
+    ready = threading.Barrier(2)
+
+    def add(number):
+        ready.wait()
+        return [
+            others[number].put([photo(digest, f"W{number}")], None)[0] for digest in range(100, 130)
+        ]
+
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(add, range(2)))
+    for one, other in zip(*results, strict=True):
+        assert {one, other} in ({None, "W0"}, {None, "W1"})
+    for one in others:
+        one.close()
+
+
+def test_photos_that_expire_in_an_open_gallery_make_room(store):
+    store.put([photo(5, "Guest")], 1e-9)  # zero seconds
+    assert store.put([photo(5, "Host")], None) == [None]
+    assert [one.name for one in store.people()] == ["Ann", "Bo", "Host"]
+
+
+def test_settings_of_the_server_do_not_matter(postgres):
+    postgres.run_sql("CREATE DATABASE odd TEMPLATE template0 ENCODING SQL_ASCII LC_COLLATE 'C' "
+                     "LC_CTYPE 'C'")  # fmt: skip
+    postgres.run_sql("ALTER DATABASE odd SET default_transaction_isolation = 'serializable'")
+    postgres.run_sql("CREATE SCHEMA facepairs", "odd")
+    stores = [open_store(postgres.url("odd"), write=True) for _ in range(2)]
+    for store in stores:
+        store.set_model(MODEL)
+        assert store.model() == MODEL
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(20):
+            jobs = [pool.submit(store.put, [photo(2 * number + at, "王芳")], None)
+                    for at, store in enumerate(stores)]  # fmt: skip
+            assert [job.result() for job in jobs] == [[None], [None]]
+    assert [(one.name, one.photos) for one in stores[0].people()] == [("王芳", 40)]
+    for store in stores:
+        store.close()
+        with pytest.raises(BadGallery, match="was closed"):
+            store.people()
 
 
 def test_who_may_only_read_cannot_change_it(postgres, store, url):
@@ -68,12 +137,14 @@ def test_who_may_only_read_cannot_change_it(postgres, store, url):
 
 
 def test_a_database_without_a_gallery_stays_without(url):
-    for _ in range(2):
-        with pytest.raises(BadGallery, match=r"has no gallery; make one: facepairs gallery add"):
-            open_store(url)
+    for write in (False, True):
+        with pytest.raises(BadGallery, match=r"has no gallery, .* make one: facepairs gallery add"):
+            open_store(url, write, create=False)
+    with pytest.raises(BadGallery, match="has no gallery"):
+        open_store(url)
 
 
-def test_several_processes_may_make_it_at_once(url):
+def test_several_connections_may_make_it_at_once(url):
     with ThreadPoolExecutor(4) as pool:
         stores = list(pool.map(lambda _: open_store(url, write=True), range(4)))
     for number, store in enumerate(stores):
@@ -95,16 +166,32 @@ def test_what_others_wrote_into_the_tables_is_found(postgres, store, url):
         open_store(url)
 
 
-@pytest.mark.parametrize("url", ["postgresql://u:geheim@h/d?none=1", "postgres://u:geheim@[h/d"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:geheim@h/d?none=1",
+        "postgres://u:geheim@[h/d",
+        "postgresql+psycopg2://u:ge/heim@h/d",
+        "PostgreSQL://u:geheim/@h/d",
+    ],
+)
 def test_urls_that_cannot_be_read_are_refused_without_their_password(url):
     with pytest.raises(BadConfig, match="cannot be read; write postgresql://") as caught:
         open_store(url)
-    assert "geheim" not in str(caught.value)
+    assert "heim" not in str(caught.value)
+
+
+@pytest.mark.parametrize("password", ["geheim?", "geheim#", "ge%40heim"])
+def test_no_password_is_shown(postgres, url, password):
+    with pytest.raises(BadGallery) as caught:
+        open_store(url.replace("geheim", password).replace("postgresql:", "Postgres+asyncpg:"))
+    assert f"postgresql://tester@/{database_of(url)}?host=" in str(caught.value)
+    assert "heim" not in str(caught.value)
 
 
 def test_other_addresses_are_no_places():
-    with pytest.raises(BadData, match="web address, where a path"):
-        open_store("mysql://host/name", write=True)
+    with pytest.raises(BadData, match="mysql://host/name: a web address, where a path"):
+        open_store("mysql://u:geheim@host/name", write=True)
 
 
 def test_the_commands_take_a_database(tmp_path, url):
@@ -115,7 +202,7 @@ def test_the_commands_take_a_database(tmp_path, url):
     words = ("gallery", "add", url, "Ann", image, "--any-quality", *model, "--json")
     added = json.loads(in_process(*words, check=0).stdout)
     assert (added["enrolled"], added["people"]) == (1, 1)
-    assert added["gallery"] == f"postgresql://tester@/{database_of(url)}"
+    assert added["gallery"].startswith(f"postgresql://tester@/{database_of(url)}?host=")
     found = in_process("gallery", "identify", url, image, *model, "--json", check=0)
     assert json.loads(found.stdout)["name"] == "Ann"
     assert "Ann" in in_process("gallery", "list", url, check=0).stdout

@@ -137,7 +137,7 @@ def test_an_encrypted_one_holds_what_a_plain_one_holds(new_place, monkeypatch):
         open_store(place, passphrase="one of several words")
 
 
-def test_expired_photos_never_match_and_go_when_it_is_next_changed(store, place):
+def test_expired_photos_never_match_and_go_when_it_is_next_opened(store, place):
     store.put([photo(1, "Ann"), photo(2, "Ann"), photo(3, "Bo")], None)
     store.put([photo(4, "Ann"), photo(5, "Guest")], 1e-9)  # zero seconds
     assert [(one.name, one.photos) for one in store.people()] == [("Ann", 2), ("Bo", 1)]

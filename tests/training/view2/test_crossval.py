@@ -12,16 +12,20 @@ from drawn.view2 import FOLDS, write_lists
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadRun
+from facepairs.evaluation.measurement import measure_view2
 from facepairs.evaluation.metrics.summary import summarise
-from facepairs.evaluation.scores import read_scores
+from facepairs.evaluation.scores import read_scores, write_scores
 from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.faces.inspection import inspect_photos
+from facepairs.support.checksum import file_sha256
 from facepairs.training import session as training_session
 from facepairs.training.inputs import training_data
 from facepairs.training.view2 import crossval as view2
-from facepairs.training.view2.fold_record import read_fold
+from facepairs.training.view2.fold_record import RECORD, SCORES, read_fold
 from facepairs.training.view2.folds import check_unknown, read_view2
 from facepairs.training.view2.methods import make_plan
+from facepairs.training.view2.results import write_results
 from facepairs.verification.provenance import read_provenance
 from facepairs.verification.verifier import Verifier
 
@@ -139,6 +143,23 @@ def test_no_bundle_knows_people_of_its_fold(view, done):
             everyone = list(view.index.people)
             known = set(np.flatnonzero(bundle.knows(everyone)).tolist())
             assert known == set(range(len(everyone))) - set(view.people_of(fold).tolist())
+
+
+def test_the_calibration_error_is_that_of_evaluate_where_look_alikes_are_known(done, tmp_path):
+    out = tmp_path / "run"
+    shutil.copytree(done[1], out)
+    for fold in (1, 2):
+        scores, record = (out / "pixels" / f"fold-0{fold}" / name for name in (SCORES, RECORD))
+        table = read_scores(scores)
+        cluster = (np.arange(len(table)) % 5 == 1).astype(np.int16)
+        write_scores(scores, replace(table, cluster=cluster), read_provenance(scores))
+        values = json.loads(record.read_text())
+        values["calibration"]["lookalikes"] = True
+        record.write_text(json.dumps({**values, "scores_sha256": file_sha256(scores)}))
+    before = json.loads((out / "result.json").read_text())
+    result = write_results(out, FOLDS, before["data"]).methods["pixels"]
+    measured = measure_view2(ScoreSource("view2", str(out / "pixels"), "pixels")).summary
+    assert result.ece == measured.ece != before["methods"]["pixels"]["ece"]
 
 
 def test_the_result_can_be_computed_from_scores_and_thresholds(done):
