@@ -65,8 +65,8 @@ class PostgresStore(GalleryStore):
         url: postgresql://USER@HOST/DATABASE, and the parameters that libpq knows. A password is
             better given by PGPASSWORD or a password file: the command line is seen by others.
         write: Open it to be changed; expired photos are removed.
-        create: With `write`, make the tables if they are missing.
         passphrase: Of an encrypted gallery; a new one is encrypted if this is a text.
+        create: With `write`, make the tables if they are missing.
 
     Raises:
         BadData: The database cannot be reached or has no gallery, or it is encrypted otherwise.
@@ -146,9 +146,13 @@ class PostgresStore(GalleryStore):
         given = conninfo_to_dict(self._url)
         missing = {name: value for name, value in PARAMETERS.items() if name not in given}
         connection = psycopg.connect(self._url, autocommit=True, **missing)
-        connection.execute(SESSION)
-        if not self._write:
-            connection.execute("SET default_transaction_read_only TO on")
+        try:
+            connection.execute(SESSION)
+            if not self._write:
+                connection.execute("SET default_transaction_read_only TO on")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _run(self, query: str, *values: object) -> Any:

@@ -40,8 +40,8 @@ class SqliteStore(GalleryStore):
     Args:
         path: The file.
         write: Open it to be changed; expired photos are removed.
-        create: With `write`, make it if it is missing.
         passphrase: Of an encrypted gallery; a new one is encrypted if this is a text.
+        create: With `write`, make it if it is missing.
 
     Raises:
         BadData: The file is missing, damaged, no gallery, encrypted otherwise, or cannot be opened.
