@@ -56,8 +56,8 @@ def check(
     """Check a folder of faces before training on it.
 
     Finds unreadable, misplaced and duplicate photos, photos without a face, and photos that
-    probably show another person than the rest of their folder; exit code 1 if training would refuse
-    or be misled. With facepairs[beam], DATA may be a gs://, s3:// or hdfs:// place.
+    probably show another person than the rest of their folder; exit code 1 if there is an error, 0
+    with warnings alone. With facepairs[beam], DATA may be a gs://, s3:// or hdfs:// place.
     """
     from facepairs.beam.checks import check_dataset_at
 

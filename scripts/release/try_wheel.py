@@ -40,6 +40,13 @@ from facepairs import Gallery
 with Gallery("secret.gallery", write=True, passphrase="three words only") as gallery:
     gallery.add("Ann Lee", ["{LEFT}"])
 """
+POSTGRES = """
+from facepairs import BadGallery, Gallery
+try:
+    Gallery("postgresql://127.0.0.1:1/none")
+except BadGallery as error:
+    assert "cannot be used" in str(error)
+"""
 PAIRS = ("verify", "--pairs", "pairs.csv", "--out")
 TRIALS = {  # commands by extra, after those of the core; each must not fail
     "core": [("verify", LEFT, RIGHT), (*PAIRS, "scores.csv"), ("evaluate", "scores.csv")],
@@ -50,12 +57,19 @@ TRIALS = {  # commands by extra, after those of the core; each must not fail
     "report": [("evaluate", "scores.csv", "--report", "report.html")],
     "serve": [],
     "encrypt": [],
+    "postgres": [],
     "heif": [("verify", "left.heic", RIGHT)],
     "parquet": [],
     "dlib": [("verify", LEFT, RIGHT, "--bundle", "dlib")],
     "beam": [(*PAIRS, "beam.csv", "--runner", "DirectRunner")],
 }
-CODE = {"serve": (SERVE,), "encrypt": (ENCRYPT,), "heif": (HEIC,), "all": (HEIC, SERVE, ENCRYPT)}
+CODE = {
+    "serve": (SERVE,),
+    "encrypt": (ENCRYPT,),
+    "postgres": (POSTGRES,),
+    "heif": (HEIC,),
+    "all": (HEIC, SERVE, ENCRYPT),
+}
 TRIALS["all"] = TRIALS["train"] + TRIALS["report"] + TRIALS["heif"]
 RUNS = 7
 

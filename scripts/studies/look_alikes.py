@@ -63,7 +63,7 @@ class Scored:
             f"{(self.genuine < threshold).mean():.3f}",
             f"{accepted.mean():.4f}",
             *named,
-            f"{min(within):.3f} to {max(within):.3f}",
+            f"{min(within):.3f} to {max(within):.3f}" if within else "-",
         ]
 
 
