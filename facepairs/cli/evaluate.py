@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from facepairs.cli.shared.options import Groups, Json, Lists, SkipBad, typed_command
-from facepairs.cli.shared.output import log, print_json, print_rows, progress_display
+from facepairs.cli.shared.output import log, print_json, progress_display
 from facepairs.support.extras import require_extras
 from facepairs.support.places import check_output_file
 
@@ -75,14 +75,6 @@ def evaluate(
     Several verifiers are compared on the same pairs.
     """
     from facepairs.evaluation.evaluate import evaluate as measure
-    from facepairs.evaluation.report.cells import lines_of
-    from facepairs.evaluation.report.summary_tables import (
-        comparison_lines,
-        group_tables,
-        identification_lines,
-        source_rows,
-        summary_rows,
-    )
     from facepairs.evaluation.report.write import check_places, write_reports
     from facepairs.evaluation.sources.find import find_sources
 
@@ -114,15 +106,8 @@ def evaluate(
         write_reports(result, typed_command(), report, report_dir, not no_images, progress)
     if json:
         print_json(result.to_json())
-    elif result.comparison:
-        print("\n".join(comparison_lines(result)))
     else:
-        summary = result.measurements[0].summary
-        print_rows([*source_rows(summary), *summary_rows(summary)])
-        for table in group_tables(summary):
-            print("", *lines_of(table), sep="\n")
-        for line in identification_lines(summary):
-            print(line)
+        print(result)
     for path in (out, report, report_dir):
         if path and not json:
             log(f"written: {path}")

@@ -362,7 +362,7 @@ def no_images(root: str, skipped: Iterable[Skipped]) -> BadData:
         root: What the message calls the folder.
         skipped: What is in it.
     """
-    reasons = Counter(reason for _, reason in skipped)
+    skipped = list(skipped)
     suffixes = Counter(
         Path(path).suffix.lower() or "no suffix"
         for path, reason in skipped
@@ -370,12 +370,14 @@ def no_images(root: str, skipped: Iterable[Skipped]) -> BadData:
     )
     found = ", ".join(f"{name} ({files})" for name, files in suffixes.most_common(MOST_SUFFIXES))
     advice = f"one of {', '.join(READABLE)}"
-    if not set(suffixes).isdisjoint(READABLE):
+    nested = next((path for path, reason in skipped if reason == "nested_folder"), None)
+    if nested is not None:
+        place = Path(root, nested).parent
+        advice = f"give the folder that holds the folders of the people, perhaps {place}"
+    elif not set(suffixes).isdisjoint(READABLE):
         advice = "give the folder that holds a folder for each person"
     elif found:
         advice = "convert photos to JPEG or PNG"
-    elif reasons["nested_folder"]:
-        advice = "give the folder that holds the folders of the people"
     seen = f", found {found}" if found else ""
     return BadData(f"{root}: no images{seen}; expected {root}/Person_Name/photo.jpg; {advice}")
 

@@ -125,7 +125,7 @@ def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[st
     """Read a CSV file with a header.
 
     Args:
-        path: The file, UTF-8.
+        path: The file, UTF-8; names of columns may have capitals.
         needed: Columns that the header must have.
 
     Yields:
@@ -137,7 +137,8 @@ def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[st
     try:
         with open(path, encoding="utf-8-sig", newline="") as handle:
             reader = csv.DictReader(handle, strict=True)
-            header = reader.fieldnames = [name.strip() for name in reader.fieldnames or []]
+            header = [name.strip().lower() for name in reader.fieldnames or []]
+            reader.fieldnames = header
             missing = [name for name in needed if name not in header]
             if missing:
                 raise BadData(

@@ -43,9 +43,9 @@ SCHEMA = 3
 FEW_PEOPLE = 30  # `train` warns below, too
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """One measurement, or several that were compared.
+    """One measurement, or several that were compared; printed, the tables of `facepairs evaluate`.
 
     Attributes:
         measurements: All on the same pairs in the same order.
@@ -82,6 +82,15 @@ class Evaluation:
         if people is not None and people < FEW_PEOPLE:
             lines.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
         return lines
+
+    def __repr__(self) -> str:
+        names = ", ".join(one.name for one in self.measurements)
+        return f"Evaluation of {names} on {counted(len(self.measurements[0].scores), 'pair')}"
+
+    def __str__(self) -> str:
+        from facepairs.evaluation.report.summary_tables import evaluation_lines
+
+        return "\n".join(evaluation_lines(self))
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary of one verifier, or those of all with their comparison."""

@@ -34,7 +34,6 @@ from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
 from facepairs.evaluation.sources.known_people import known_in_file
 from facepairs.evaluation.sources.origin import LFW_CROP, Origin, origin_of, read_crop, read_result
 from facepairs.images.crop import CropSpec
-from facepairs.support.words import counted
 from facepairs.verification.loading import Model
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
 
@@ -161,9 +160,7 @@ def measure_scores(
     path = Path(source.path)
     scores, known_by = read_scores(path), read_provenance(path)
     known, warnings = known_in_file(scores, known_by, path)
-    if scores.unscored:
-        unscored = counted(scores.unscored, "pair")
-        warnings.append(f"{path}: left out: {unscored} without a score")
+    warnings += [f"{path}: {line}" for line in scores.limits()]
     decided, points = _decisions_of_file(scores, known_by, path, threshold)
     measured = _measure(
         source,

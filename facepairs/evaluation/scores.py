@@ -12,7 +12,7 @@ import csv
 import math
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Ints, PairPeople
 from facepairs.support.words import counted
+from facepairs.verification.pairs.pairs_file import SAME_CONTENT
 from facepairs.verification.provenance import Provenance, read_provenance, scores_file
 
 COLUMNS = ("left", "right", "genuine", "fold", "score")
@@ -44,7 +45,9 @@ class ScoreTable:
         cluster: int16[N], the cluster that both photos are in, 0 where theirs differ; None where
             clusters are not known.
         decision: bool[N], whether each pair was accepted; None where the file has no decisions.
-        unscored: Number of pairs of the file that had an error instead of a score; left out here.
+        unscored: Number of pairs of the file that had an error instead of a score, or no label;
+            left out here.
+        copies: Number of pairs of a photo and itself or a copy, as far as the file tells.
 
     Raises:
         BadData: The columns have different lengths.
@@ -58,6 +61,7 @@ class ScoreTable:
     cluster: npt.NDArray[np.int16] | None = None
     decision: Bools | None = None
     unscored: int = 0
+    copies: int = 0
 
     def __post_init__(self) -> None:
         """Refuse columns of different lengths."""
@@ -89,6 +93,18 @@ class ScoreTable:
         if not names[0] or ((left == right) != self.genuine).any():
             return None
         return left, right
+
+    def limits(self) -> list[str]:
+        """Return what limits figures of these pairs, one line each."""
+        lines = []
+        if self.unscored:
+            lines.append(f"left out: {counted(self.unscored, 'pair')} without a score or a label")
+        if self.copies:
+            lines.append(
+                f"{counted(self.copies, 'pair')} of a photo and itself or a copy: that they match "
+                "says nothing, so errors look rarer than they are"
+            )
+        return lines
 
     def take(self, order: Ints | Bools) -> "ScoreTable":
         """Return the pairs at these places, int64[M] in that order, or those of a mask, bool[N]."""
@@ -150,7 +166,7 @@ def write_scores(path: Path, scores: ScoreTable, provenance: Provenance | None =
 def read_scores(path: Path) -> ScoreTable:
     """Read a scores file; only `genuine` and `score` must be there, and folds may be empty.
 
-    A pair with text in a column `error` is only counted.
+    A pair with text in a column `error`, or without `genuine`, is only counted.
 
     Raises:
         BadData: A line cannot be read (with file, line number and cell), or the file has changed
@@ -162,10 +178,10 @@ def read_scores(path: Path) -> ScoreTable:
     genuine = bytearray()
     fold, cluster, same = array("h"), array("h"), array("b")
     score = array("d")
-    unscored = 0
+    unscored = copies = 0
     clustered = False
     for line, row in csv_rows(path, ("genuine", "score")):
-        if row.get("error", "").strip():
+        if row.get("error", "").strip() or not row["genuine"].strip():
             unscored += 1
             continue
         try:
@@ -179,14 +195,16 @@ def read_scores(path: Path) -> ScoreTable:
         except ValueError as error:
             raise BadData(f"{path}: line {line}: {error}") from None
         clustered |= CLUSTER in row
+        copies += _is_copy(row)
         for side, names in sides.items():
             names.add(row.get(side, ""))
     if not score:
-        raise BadData(f"{path}: no scores below the header")
+        raise BadData(f"{path}: no pair with a label and a score below the header")
     if unscored and len(set(genuine)) == 1:
         pairs = counted(unscored, "pair")
         raise NotEnough(
-            f"{path}: {pairs} without a score, and the rest is of one class; see its column error"
+            f"{path}: {pairs} without a score or a label, and the rest is of one class; see its "
+            "columns genuine and error"
         )
     return ScoreTable(
         sides["left"],
@@ -197,7 +215,15 @@ def read_scores(path: Path) -> ScoreTable:
         np.frombuffer(cluster, np.int16) if clustered else None,
         np.frombuffer(same, np.int8) == 1 if same[0] >= 0 else None,
         unscored,
+        copies,
     )
+
+
+def _is_copy(row: Mapping[str, str]) -> bool:
+    """Return whether a row names one photo twice, or `verify --pairs` found two copies of one."""
+    left = row.get("left", "")
+    same = bool(left) and left == row.get("right", "")
+    return same or SAME_CONTENT in row.get("left_hints", "").split()
 
 
 def _score(cell: str) -> float:

@@ -204,7 +204,10 @@ def _note_known(photo: ReadPhoto, owner: str | None, enrolment: Enrolment) -> No
     if owner in (photo.person, None):
         enrolment.known += 1
     else:
-        error = f"{photo.photo}: this very photo is enrolled as {owner}; remove {owner} first"
+        error = (
+            f"{photo.photo}: this very photo is enrolled as {owner}; if it does not show them, "
+            f"remove {owner} and enrol their other photos again"
+        )
         enrolment.refused.append(Refused(photo.person, photo.photo, error))
 
 

@@ -247,11 +247,6 @@ class Gallery:
             max_fpir = DEFAULT_FPIR if max_fpir is None else max_fpir
             point = identification_point(verifier.bundle, max_fpir, len(vectors))
         face = verifier.align_face(photo, position=position)
-        same = None
-        if isinstance(photo, str | os.PathLike):
-            same = self.store.owner(bytes.fromhex(file_sha256(Path(photo))))
-        elif isinstance(photo, bytes):
-            same = self.store.owner(hashlib.sha256(photo).digest())
         scores = vectors.best(self._embed(face), self.compare)
         errors = verifier.bundle.errors
         return Identification(
@@ -262,7 +257,19 @@ class Gallery:
             photos=len(vectors),
             impostor_pairs=errors.impostor_pairs if errors else None,
             face=face,
-            same_photo=same,
+            same_photo=self.enrolled_as(photo),
+        )
+
+    def enrolled_as(self, photo: ImageSource) -> str | None:
+        """Return who this very photo is enrolled as: that it matches them says nothing.
+
+        Args:
+            photo: A path or bytes; other kinds have no file to compare, and give None.
+        """
+        if isinstance(photo, str | os.PathLike):
+            return self.store.owner(bytes.fromhex(file_sha256(Path(photo))))
+        return (
+            self.store.owner(hashlib.sha256(photo).digest()) if isinstance(photo, bytes) else None
         )
 
     def verify_as(

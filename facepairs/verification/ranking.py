@@ -30,8 +30,9 @@ class Match(NamedTuple):
         rank: Its place, from 1.
         path: Below the folder.
         score: Higher is more alike.
-        match: score >= threshold; None without a threshold.
-        same_content: Whether its file is a copy of the photo: that it matches says nothing.
+        match: score >= threshold; None without a threshold, and for a copy of the photo, of which
+            a match would say nothing.
+        same_content: Whether its file is a copy of the photo.
     """
 
     rank: int
@@ -71,7 +72,7 @@ class Ranking:
         """How many photos match, copies of the photo left out; None without a threshold."""
         if self.point.threshold is None:
             return None
-        return sum(bool(one.match) and not one.same_content for one in self.compared)
+        return sum(bool(one.match) for one in self.compared)
 
     @property
     def copies(self) -> int:
@@ -162,16 +163,11 @@ def rank_folder(
     found = [pair for k, pair in enumerate(scored, 1) if k not in errors]
     found.sort(key=lambda pair: (-pair[1], pair[0]))
     point = point or gallery_point(verifier.bundle, verifier.operating_point(), len(found) or 1)
-    compared = [
-        Match(
-            rank=rank,
-            path=name,
-            score=score,
-            match=verifier.verdict(score, point).same,
-            same_content=same_content(photo, folder / name),
-        )
-        for rank, (name, score) in enumerate(found, 1)
-    ]
+    compared = []
+    for rank, (name, score) in enumerate(found, 1):
+        copy = same_content(photo, folder / name)
+        match = None if copy else verifier.verdict(score, point).same
+        compared.append(Match(rank, name, score, match, copy))
     return Ranking(photo, compared, failed, point)
 
 

@@ -339,6 +339,9 @@ class Verifier:
         Returns:
             A copy with the columns score, probability, same and error. Where a photo cannot be
             used, error says why, score is NaN, and probability and same are None.
+
+        Raises:
+            BadConfig: `pairs` has not both columns.
         """
         from facepairs.verification.pairs.pair_frame import verify_frame
 

@@ -84,6 +84,8 @@ def test_an_evaluation_is_a_summary_frames_plots_and_html(trained, many_faces, t
     with pytest.raises(BadConfig, match="there is no plot 'rock'"):
         found.plot("rock")
     assert "<td>AUC</td>" in found._repr_html_()
+    assert "AUC  " in str(found)
+    assert repr(found).startswith("Evaluation of run on ")
     both = facepairs.evaluate([scores, scores])
     assert len(both.to_frame()) == 2
     assert "first - second" in both._repr_html_()

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -75,12 +76,28 @@ def test_the_headline_is_the_balanced_accuracy(bundle: Bundle, photos: Path, pai
     names = [point["name"] for point in summary["operating_points"]]
     assert names == ["balanced", "fmr-0.01"]
     assert [point["is_default"] for point in summary["operating_points"]] == [False, True]
-    rows = dict(
-        line.split("  ", 1) for line in evaluate(*words).stdout.splitlines() if "  " in line
-    )
-    assert "Accuracy" not in rows
-    assert "95 % interval" in rows["Balanced accuracy"]
-    assert "where it was set, threshold 0.75" in rows["As verify decides"]
+    lines = evaluate(*words).stdout.splitlines()
+    first = next(place for place, line in enumerate(lines) if line.startswith("Balanced accuracy"))
+    accuracy, own, verify, strangers, genuine, *_ = lines[first:]
+    assert "95 % interval" in accuracy
+    assert own.startswith("  Threshold ")
+    assert "where it was set, threshold 0.75" in verify
+    default = summary["operating_points"][1]
+    assert verify.startswith("As verify decides ")
+    assert strangers.startswith("  Strangers accepted (FMR) ")
+    assert f" {100 * default['fmr']:.2f} % (" in strangers
+    assert genuine.startswith("  Genuine pairs missed (FNMR) ")
+
+
+def test_a_comparison_shows_the_errors_as_verify_decides(
+    bundle: Bundle, photos: Path, pairs: Path
+) -> None:
+    words = (bundle.folder, bundle.folder, photos, "--pairs", pairs)
+    first = measured(*words)["models"][0]
+    head, row = evaluate(*words).stdout.splitlines()[:2]
+    assert re.split(r" {2,}", head)[3:5] == ["verify's FMR", "verify's FNMR"]
+    point = first["operating_points"][1]
+    assert re.split(r" {2,}", row)[3:5] == [f"{100 * point[x]:.2f} %" for x in ("fmr", "fnmr")]
 
 
 def test_a_file_of_verify_is_decided_as_verify_decided(

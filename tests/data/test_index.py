@@ -69,7 +69,11 @@ def test_missing_and_empty_folders_are_refused(tmp_path):
         (["Ada/1.dng", "Ada/2.DNG", "Bo/x.txt"], r"found \.dng \(2\), \.txt \(1\);.*; convert"),
         (["1.jpg", "2.jpg", "list.csv"], r"found \.jpg \(2\), \.csv \(1\);.*; give the folder"),
         (["Ada/photo"], r"found no suffix \(1\);.*; convert"),
-        (["lfw/Ada/1.jpg"], r"no images; expected .*; give the folder that holds"),
+        (
+            ["lfw/Ada/1.jpg"],
+            r"no images; expected .*; give the folder that holds .*, perhaps .*/lfw$",
+        ),
+        (["lfw/Ada/1.jpg", "notes.txt", "cover.jpg"], r"found .*, perhaps .*/lfw$"),
     ],
 )
 def test_a_folder_without_images_says_what_was_found_and_what_to_do(tmp_path, names, says):

@@ -17,7 +17,7 @@ from facepairs.evaluation.measurement import measure_view2
 from facepairs.evaluation.protocols import CATEGORIES
 from facepairs.evaluation.report.cells import lines_of
 from facepairs.evaluation.report.data import report_data
-from facepairs.evaluation.report.summary_tables import comparison_lines, source_rows
+from facepairs.evaluation.report.summary_tables import evaluation_lines, source_rows
 from facepairs.evaluation.report.tables import all_tables
 from facepairs.evaluation.sources.find import ScoreSource
 
@@ -141,4 +141,4 @@ def test_several_verifiers_are_compared_by_cost_and_origin_too(both, bundles):
         assert facts["network_mb"] == bundle.network_path.stat().st_size / 1e6
         assert row[1].value == facts["network_ms"] >= 0
         assert (row[3].text, facts["licence"]) == ("not recorded", None)
-    assert "\n".join(lines_of(table)) in "\n".join(comparison_lines(both))
+    assert "\n".join(lines_of(table)) in "\n".join(evaluation_lines(both))

@@ -122,7 +122,7 @@ def test_line_numbers_count_lines_not_rows(tmp_path):
     [
         ("", "no column genuine, score"),
         ("left,right,score\na,b,1\n", "line 1: no column genuine"),
-        ("genuine,score\n", "no scores below the header"),
+        ("genuine,score\n", "no pair with a label and a score"),
         ("genuine,score\n1\n", "line 2: expected 2 cells"),
         ("genuine,score\n1,2,3\n", "line 2: expected 2 cells"),
         ('genuine,score\n1,"2\n', "not a UTF-8 CSV file"),
@@ -167,6 +167,24 @@ def test_length_counts_pairs(tmp_path):
     assert len(read_scores(written(tmp_path, "genuine,score\n1,2\n0,1\n"))) == 2
 
 
+def test_pairs_without_a_label_are_left_out_and_those_of_a_photo_and_its_copy_counted(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text(
+        "Left,Right,Genuine,Score,left_hints\n"
+        "a,b,1,0.5,\n"
+        "a,a,1,1.0,\n"
+        "a,copy,1,1.0,dark same-content\n"
+        "a,c,,0.3,\n"
+        "a,d,0,0.1,dark\n"
+    )
+    scores = read_scores(path)
+    assert (len(scores), scores.unscored, scores.copies) == (4, 1, 2)
+    first, second = scores.limits()
+    assert first == "left out: 1 pair without a score or a label"
+    assert second.startswith("2 pairs of a photo and itself or a copy: ")
+    assert not read_scores(written(tmp_path, "genuine,score\n1,2\n0,1\n")).limits()
+
+
 def test_pairs_with_an_error_are_counted_and_left_out(tmp_path):
     path = tmp_path / "scores.csv"
     path.write_text(
@@ -180,5 +198,5 @@ def test_pairs_with_an_error_are_counted_and_left_out(tmp_path):
     assert list(scores.right) == ["b", "d"]
     assert scores.score.tolist() == [0.5, 0.1]
     path.write_text("genuine,score,error\n1,0.5,\n0,,c: No such file\n")
-    with pytest.raises(NotEnough, match="1 pair without a score, and the rest is of one class"):
+    with pytest.raises(NotEnough, match="1 pair without a score or a label, and the rest is"):
         read_scores(path)

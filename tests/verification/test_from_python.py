@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 import pytest
 
-from facepairs import NoFace, Verifier
+from facepairs import BadConfig, NoFace, Verifier
 
 
 def test_a_data_frame_of_pairs_gets_scores_verdicts_and_errors(faces, tmp_path):
@@ -19,6 +19,8 @@ def test_a_data_frame_of_pairs_gets_scores_verdicts_and_errors(faces, tmp_path):
     )
     with Verifier.load() as verifier:
         scored = verifier.verify_pairs(pairs)
+        with pytest.raises(BadConfig, match="pairs is a list without the columns left and right"):
+            verifier.verify_pairs([(photos[0], photos[1])])
         single = verifier.verify(photos[0], photos[1])
         assert len(verifier.embed(pairs.right)) == 3
     assert list(scored) == ["left", "right", "score", "probability", "same", "error"]

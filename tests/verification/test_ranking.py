@@ -66,10 +66,14 @@ def test_copies_of_the_photo_are_marked_and_no_matches(verifier, folder, tmp_pat
         shutil.copy(folder / "a.png", folder / name)
     ranking = rank(verifier, tmp_path / "photo.png", folder)
     assert [one.path for one in ranking.compared[:3]] == ["a.png", "deep/a.png", "z.png"]
-    assert all(one.match and one.same_content for one in ranking.compared[:3])
+    assert [(one.match, one.same_content) for one in ranking.compared[:3]] == [(None, True)] * 3
     assert not any(one.same_content for one in ranking.compared[3:])
     assert ranking.copies == 3
     assert ranking.matches == sum(one.match for one in ranking.compared[3:])
+    ranking.write(tmp_path / "out.csv")
+    with open(tmp_path / "out.csv", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    assert [(row["match"], row["same_content"]) for row in rows[:3]] == [("", "1")] * 3
 
 
 def test_csv_and_json_hold_the_ranking(verifier, folder, tmp_path):

@@ -188,11 +188,7 @@ def identify(
     path = photo_path(photo)
     with _open(gallery, bundle, quick=True) as known:
         found = known.identify(path, max_fpir, threshold, top)
-        if found.same_photo is not None:
-            log(
-                f"warning: this very photo is enrolled as {found.same_photo}: that it matches says "
-                "nothing"
-            )
+        _warn_of_enrolled(found.same_photo)
         for hint in found.face.hints:
             log(f"warning: {path}: {hint.text}")
         values = {"photo": photo, "gallery": known.place, "model": bundle, "schema": SCHEMA}
@@ -206,6 +202,12 @@ def identify(
             print_rows([["rank", "score", "match", "name"], *table])
         note_source(known.verifier, json)
     raise typer.Exit(EXIT_CODES[found.known])
+
+
+def _warn_of_enrolled(name: str | None) -> None:
+    """Warn of a photo that is in the gallery itself."""
+    if name is not None:
+        log(f"warning: this very photo is enrolled as {name}: that it matches says nothing")
 
 
 @app.command(epilog="Example: facepairs gallery verify-as known.gallery Ann photo.jpg")
@@ -230,6 +232,7 @@ def verify_as(
     with _open(gallery, bundle, quick=True) as known:
         point = known.verifier.operating_point(threshold, max_fmr, balanced)
         verdict = known.verify_as(name, path, point)
+        _warn_of_enrolled(known.enrolled_as(path))
         for hint in verdict.left.hints if verdict.left else ():
             log(f"warning: {path}: {hint.text}")
         values = {**verdict.to_json(), **point.to_json(), "comparisons": verdict.comparisons}

@@ -19,9 +19,9 @@ MAX_FAILURES_SHOWN = 5
 MATCH = {True: "yes", False: "no", None: ""}
 
 
-def comparison_table(verdicts: "Sequence[Verdict]") -> list[list[str]]:
-    """Return all comparisons of faces, best first, located by the corners of their boxes."""
-    best_first = sorted(verdicts, key=lambda one: -one.score)
+def comparison_table(verdicts: "Sequence[Verdict]", top: int | None) -> list[list[str]]:
+    """Return the `top` best comparisons of faces, located by their boxes; None for all."""
+    best_first = sorted(verdicts, key=lambda one: -one.score)[:top]
     rows = [
         [
             str(rank),

@@ -34,6 +34,8 @@ from facepairs.support.places import check_output_file
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from facepairs.bundles.operating_point import OperatingPoint
     from facepairs.faces.align import AlignedFace
     from facepairs.verification.verifier import Verifier
@@ -91,7 +93,10 @@ def verify(
         Path | None, Option(help="Compare A with every photo below this folder.")
     ] = None,
     top: Annotated[
-        int | None, Option(min=1, help="Photos to print with --against. [default: 10]")
+        int | None,
+        Option(
+            min=1, help="Rows to print of --against [default: 10] and --face all [default: all]."
+        ),
     ] = None,
     face: Annotated[
         FaceChoice, Option(help="Compare the most prominent faces, or all of A with all of B.")
@@ -141,8 +146,10 @@ def verify(
     else:
         if left is None or right is None:
             raise typer.BadParameter("give two photos, or --pairs, or a photo and --against")
-        _refuse("two photos", out=out, root=root, resume=resume, top=top, runner=runner)
-        _verify_two(settings, photo_path(left), photo_path(right), every, show)
+        _refuse("two photos", out=out, root=root, resume=resume, runner=runner)
+        if not every:
+            _refuse("two photos", top=top)
+        _verify_two(settings, photo_path(left), photo_path(right), every, top, show)
 
 
 def photo_path(word: str) -> Path:
@@ -187,7 +194,12 @@ def note_source(verifier: "Verifier", json: bool) -> None:
 
 
 def _verify_two(
-    settings: VerifySettings, left: Path, right: Path, every: bool, show: Path | None
+    settings: VerifySettings,
+    left: Path,
+    right: Path,
+    every: bool,
+    top: int | None,
+    show: Path | None,
 ) -> None:
     from facepairs.verification.words import verdict_rows
 
@@ -210,6 +222,7 @@ def _verify_two(
         write_overlay(show, left, right, best)
     if filecmp.cmp(left, right, shallow=False):
         log(f"warning: {left} and {right} have the same content: that they match says nothing")
+    _warn_of_known(verifier, settings.bundle, (left, right))
     for line in output.verdict_warnings(best, left, right):
         log(line)
     photos = {"left": str(left), "right": str(right), "model": settings.bundle}
@@ -222,11 +235,24 @@ def _verify_two(
     print_result(settings.json, values, verdict_rows(best))
     if len(verdicts) > 1 and not settings.json:
         print()
-        print_rows(output.comparison_table(verdicts))
+        print_rows(output.comparison_table(verdicts, top))
     note_source(verifier, settings.json)
     if show is not None:
         log(f"written: {show}")
     raise typer.Exit(EXIT_CODES[best.same])
+
+
+def _warn_of_known(verifier: "Verifier", bundle: str, photos: "Sequence[Path]") -> None:
+    """Warn of people on whom the model was trained or calibrated, by their photos' folders."""
+    from facepairs.data.pairs import person_name
+
+    names = sorted({person_name(str(photo)) for photo in photos})
+    known = [name for name, known in zip(names, verifier.bundle.knows(names), strict=True) if known]
+    if known:
+        log(
+            f"warning: {bundle} was trained or calibrated on {' and '.join(known)}: with others it "
+            "makes more errors"
+        )
 
 
 def _usable_face(verifier: "Verifier", photo: Path) -> "AlignedFace | None":
@@ -271,7 +297,7 @@ def _verify_pairs(
     if report.failed:
         counts = f"{report.failed:,} of {report.pairs:,} pairs"
         advice = f"; --root names the folder that the paths in {pairs} count from"
-        advice = advice if report.failed == report.pairs else ""
+        advice = advice if 0 < report.images == report.images_failed else ""
         log(f"warning: {counts} could not be scored; see column error of {out}{advice}")
     if report.same_content:
         log(

@@ -91,7 +91,8 @@ class Summary(ErrorRates):
             file's decisions follow none.
         threshold_source: Where thresholds come from, in words.
         folds: The folds of the pairs, or the two halves that set each other's threshold.
-        operating_points: Errors at the point of this summary, and at others of the model.
+        operating_points: Errors at the point of this summary, to which its rates belong, and at
+            others of the model.
         auc, auc_interval, eer: Of all scores together.
         tar_at_far: By target FAR: "0.1", "0.01", "0.001".
         ece: Expected calibration error at equal priors; where it is known which strangers look
@@ -116,6 +117,12 @@ class Summary(ErrorRates):
     tar_at_far: dict[str, TarAtFar]
     ece: float | None
     category: str | None = None
+
+    @property
+    def default_point(self) -> PointErrors:
+        """The operating point with which `verify` decides."""
+        points = self.operating_points
+        return next((point for point in points if point.is_default), points[0])
 
     @property
     def true_folds(self) -> list[FoldSummary]:

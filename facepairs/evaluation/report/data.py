@@ -94,7 +94,7 @@ class ModelData:
     @property
     def default_point(self) -> PointErrors:
         """The operating point with which `verify` decides."""
-        return next((point for point in self.points if point.is_default), self.points[0])
+        return self.summary.default_point
 
     def threshold_range(self, point: PointErrors) -> tuple[float, float] | None:
         """Return the lowest and the highest threshold of a point; None where they are not known."""

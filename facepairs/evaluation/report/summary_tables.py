@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from facepairs.bundles.error_table import GroupErrors, MeasuredRate
+from facepairs.errors import one_line
 from facepairs.evaluation.by_group import is_small
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import EvaluationSummary
@@ -24,7 +25,7 @@ from facepairs.evaluation.report.cells import (
     rate,
 )
 from facepairs.evaluation.sources.facts import ModelFacts
-from facepairs.support.words import counted
+from facepairs.support.words import align_columns, counted
 
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
 
@@ -109,11 +110,12 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
         (label, f"{accuracy_text(summary)} ({accuracy_note(summary)})"),
         ("Threshold", _threshold_text(summary)),
     ]
-    points = summary.operating_points
-    point = next((point for point in points if point.is_default), points[0])
-    if point is not points[0]:
+    point, errors = summary.default_point, point_rows(summary.default_point)
+    if point is not summary.operating_points[0]:  # two thresholds: each above what it gives
+        rows[-1] = ("  Threshold", _threshold_text(summary))
         rows.append(("As verify decides", f"{point.label}, threshold {point.threshold:.6g}"))
-    rows += [(name, cell.text) for name, cell in point_rows(point)]
+        errors = [(f"  {name}", cell) for name, cell in errors]
+    rows += [(name, cell.text) for name, cell in errors]
     for name, value, bounds in figure_rows(summary)[1:]:
         tar = summary.tar_at_far.get(name.removeprefix("TAR at FAR "))
         if value.value is not None:
@@ -210,6 +212,7 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
         note: A text below the table.
     """
     first = next(iter(summaries.values()))
+    stricter = any(one.default_point is not one.operating_points[0] for one in summaries.values())
     rows = []
     for name, summary in summaries.items():
         lacks_error = " (1 fold: no s.e.)" if summary.accuracy_standard_error_reason else ""
@@ -218,16 +221,17 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
                 name,
                 Cell(accuracy_text(summary) + lacks_error, summary.balanced_accuracy),
                 interval(summary.balanced_accuracy_interval),
-                rate(summary.fmr),
-                rate(summary.fnmr),
+                rate(summary.default_point.fmr),
+                rate(summary.default_point.fnmr),
                 number(summary.auc),
                 rate(summary.eer),
                 rate(summary.tar_at_far["0.01"].tar, "too few pairs"),
                 number(summary.ece),
             ]
         )
-    columns = [kind, accuracy_label(first).lower(), "95 %", "FMR", "FNMR", "AUC", "EER"]
-    columns += ["TAR at FAR 0.01", "ECE"]
+    whose = "verify's " if stricter else ""  # not at the threshold of the accuracy
+    columns = [kind, accuracy_label(first).lower(), "95 %", f"{whose}FMR", f"{whose}FNMR"]
+    columns += ["AUC", "EER", "TAR at FAR 0.01", "ECE"]
     return make_table(f"{kind}s", f"{kind.capitalize()}s", note, columns, rows)
 
 
@@ -280,11 +284,21 @@ def _difference(gap: Difference, form: str, scale: int) -> Cell:
     return Cell(f"{middle} ({low} to {high})", gap.difference)
 
 
-def comparison_lines(evaluation: Evaluation) -> list[str]:
-    """Return the lines that a terminal shows for several verifiers."""
-    assert evaluation.comparison is not None
+def evaluation_lines(evaluation: Evaluation) -> list[str]:
+    """Return the lines that a terminal shows."""
+    if evaluation.comparison is not None:
+        return _comparison_lines(evaluation, evaluation.comparison)
+    summary = evaluation.summary
+    rows = [*source_rows(summary), *summary_rows(summary)]
+    lines = align_columns([list(map(one_line, row)) for row in rows])
+    for table in group_tables(summary):
+        lines += ["", *lines_of(table)]
+    return lines + identification_lines(summary)
+
+
+def _comparison_lines(evaluation: Evaluation, comparison: Comparison) -> list[str]:
     summaries = {one.name: one.summary for one in evaluation.measurements}
-    tables = summaries_table("verifier", summaries), tests_table(evaluation.comparison)
+    tables = summaries_table("verifier", summaries), tests_table(comparison)
     facts = facts_table({one.name: one.facts for one in evaluation.measurements})
     lines = [*lines_of(tables[0]), "", *lines_of(tables[1])]
     for table in facts:

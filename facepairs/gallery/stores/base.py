@@ -67,13 +67,15 @@ class GalleryStore(abc.ABC):
 
     Args:
         place: What names it in messages.
+        write: Whether it may be changed.
     """
 
     BEGIN_READING: str
     BEGIN_WRITING: str
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, write: bool) -> None:
         self.place = place
+        self._write, self._is_closed = write, False
         self._values = PlainValues()
         self._lock = threading.RLock()
 
@@ -115,6 +117,8 @@ class GalleryStore(abc.ABC):
 
     def _writing(self) -> contextlib.AbstractContextManager[None]:
         """Make the changes of a block together, on disk when it ends; other writers wait."""
+        if not self._write:
+            raise BadGallery(f"{self.place}: was opened to be read; open it with write=True")
         return self._transaction(self.BEGIN_WRITING)
 
     @contextlib.contextmanager
@@ -261,6 +265,10 @@ class GalleryStore(abc.ABC):
 
     def _name(self, sealed: bytes) -> str:
         return self._values.open(sealed, NAME).decode()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise BadGallery(f"{self.place}: was closed; open it again")
 
     def _damaged(self, why: object) -> BadGallery:
         return BadGallery(

@@ -83,11 +83,11 @@ class PostgresStore(GalleryStore):
         passphrase: Passphrase = None,
         create: bool = True,
     ) -> None:
-        super().__init__(without_password(url))
-        self._url, self._write = url, write
+        super().__init__(without_password(url), write)
+        self._url = url
         self._own_changes = self._changed_rows = 0
         self._connection: psycopg.Connection[Any] | None = None
-        self._is_closed, self._failure, self._next_try_s = False, "", 0.0
+        self._failure, self._next_try_s = "", 0.0
         if write and isinstance(passphrase, str):
             check_new_passphrase(passphrase)  # before there are tables
         try:
@@ -130,8 +130,7 @@ class PostgresStore(GalleryStore):
             return changes - self._own_changes
 
     def _connected(self) -> "psycopg.Connection[Any]":
-        if self._is_closed:
-            raise BadGallery(f"{self.place}: was closed; open it again")
+        self._check_open()
         if self._connection is None or self._connection.closed:
             if monotonic() < self._next_try_s:  # else all who wait would try one after another
                 raise psycopg.OperationalError(self._failure)

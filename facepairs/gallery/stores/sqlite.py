@@ -57,7 +57,7 @@ class SqliteStore(GalleryStore):
         passphrase: Passphrase = None,
         create: bool = True,
     ) -> None:
-        super().__init__(str(path))
+        super().__init__(str(path), write)
         self.path = path
         if not (write and create) and not path.is_file():
             raise BadData(
@@ -107,6 +107,7 @@ class SqliteStore(GalleryStore):
     def close(self) -> None:
         """Close the file."""
         with self._lock:
+            self._is_closed = True
             self._database.close()
 
     def version(self) -> int:
@@ -115,6 +116,7 @@ class SqliteStore(GalleryStore):
             return self._value("PRAGMA data_version")
 
     def _run(self, query: str, *values: object) -> Any:
+        self._check_open()
         return self._database.execute(query, values)
 
     def _rows(self, query: str) -> Iterator[Any]:

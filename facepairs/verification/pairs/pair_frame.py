@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.errors import BadConfig
 from facepairs.support.progress import ProgressCallback
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ def verify_frame(
     progress: ProgressCallback | None,
 ) -> Frame:
     """Return the frame with the columns score, probability, same and error."""
+    if not {"left", "right"} <= set(getattr(pairs, "columns", ())):
+        raise BadConfig(
+            f"pairs is a {type(pairs).__name__} without the columns left and right; give a pandas "
+            "DataFrame of paths that has them"
+        )
     names = [str(path) for side in ("left", "right") for path in pairs[side]]
     paths, numbers = np.unique(names, return_inverse=True)
     left, right = np.split(numbers, 2)

@@ -1,8 +1,9 @@
 """The pairs that a user lists: CSV `left,right[,genuine][,fold]`, one pair per line.
 
-The file is read line by line, so that one malformed line does not spoil the others; a quoted cell
-may hold commas, and begin with blanks, but holds no line break. Bytes that are not UTF-8 are kept,
-as file names have them.
+Names of columns may have capitals, and `genuine` may be empty where it is not known. The file is
+read line by line, so that one malformed line does not spoil the others; a quoted cell may hold
+commas, and begin with blanks, but holds no line break. Bytes that are not UTF-8 are kept, as file
+names have them.
 """
 
 import csv
@@ -16,6 +17,7 @@ from facepairs.errors import BadData
 
 SIDES = ("left", "right")
 KEPT = ("genuine", "fold")  # columns that are copied to the output
+SAME_CONTENT = "same-content"  # in the output, a hint on a pair of a photo and itself or a copy
 MAX_NAME = 4096  # characters; no path is longer, and CSV readers refuse huge cells
 
 
@@ -50,7 +52,7 @@ class PairsFile:
         self.path = path
         header = next(self._lines(), "")
         try:
-            columns = [name.strip() for name in _split_cells(header)]
+            columns = [name.strip().lower() for name in _split_cells(header)]
         except csv.Error:
             columns = []
         if not set(SIDES) <= set(columns) or len(set(columns)) != len(columns):
@@ -119,7 +121,7 @@ def _problem(row: dict[str, str]) -> str:
         if len(row[side]) > MAX_NAME:
             return f"{side} is longer than {MAX_NAME:,} characters"
     try:
-        if "genuine" in row:
+        if row.get("genuine", "").strip():  # empty where it is not known
             parse_genuine(row["genuine"])
         parse_fold(row.get("fold", ""))
     except ValueError as error:

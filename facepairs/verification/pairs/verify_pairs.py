@@ -29,7 +29,13 @@ from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
 from facepairs.verification.loading import Model, model_name
 from facepairs.verification.pairs.bulk import BulkScorer, CropReader, PairRows, same_content
-from facepairs.verification.pairs.pairs_file import SIDES, ListedPair, PairsFile, printable
+from facepairs.verification.pairs.pairs_file import (
+    SAME_CONTENT,
+    SIDES,
+    ListedPair,
+    PairsFile,
+    printable,
+)
 from facepairs.verification.pairs.partial_results import PartialResults
 from facepairs.verification.provenance import Provenance, provenance_of, scores_file
 from facepairs.verification.scorer import ScoreArray
@@ -37,7 +43,6 @@ from facepairs.verification.verifier import Verifier
 
 CHUNK_ROWS = 1024
 FACE_COLUMNS = tuple(f"{side}_{cell}" for side in SIDES for cell in FaceCells._fields)
-SAME_CONTENT = "same-content"  # among the hints of a pair that shows one file twice
 RESULT_COLUMNS = ("score", "probability", "same", *FACE_COLUMNS, "error")
 
 

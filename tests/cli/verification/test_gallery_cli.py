@@ -100,6 +100,9 @@ def test_verify_as_has_verdicts(drawn, place):
     values = json.loads(gallery(*words, "--threshold", -1, "--json", check=0).stdout)
     assert (values["same"], values["comparisons"], values["name"]) == (True, 3, words[2])
     assert values["face"]["faces"] == 1
+    enrolled = min((drawn / "all" / words[2]).iterdir())
+    warning = f"warning: this very photo is enrolled as {words[2]}: that it matches says nothing"
+    assert warning in gallery("verify-as", place, words[2], enrolled, check=0).stderr.splitlines()
     assert "nobody is called Zoe" in gallery("verify-as", place, "Zoe", photo, check=2).stderr
 
 

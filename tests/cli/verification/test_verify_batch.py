@@ -94,7 +94,7 @@ def test_pairs_of_one_content_get_a_hint(bundle, photos, tmp_path):
     assert not any("same-content" in hint for hint in hints[1])
 
 
-def test_pairs_with_people_of_the_training_are_counted(bundle, photos, tmp_path):
+def test_people_of_the_training_are_named_and_pairs_with_them_counted(bundle, photos, tmp_path):
     for person in ("Ann", "Dan"):
         (tmp_path / person).mkdir()
         shutil.copy(photos / "0.png", tmp_path / person / "1.png")
@@ -110,6 +110,12 @@ def test_pairs_with_people_of_the_training_are_counted(bundle, photos, tmp_path)
         "makes more errors\n"
     ) in verify(*options).stderr
     assert json.loads(verify(*options, "--json").stdout)["pairs_with_known_people"] == 2
+    warning = (
+        f"warning: {bundle} was trained or calibrated on Ann: with others it makes more errors"
+    )
+    for person, warned in (("Ann", True), ("Dan", False)):
+        two = (tmp_path / person / "1.png", tmp_path / "Dan" / "2.png", "--bundle", bundle)
+        assert (warning in verify(*two).stderr.splitlines()) == warned
 
 
 def test_the_scores_say_where_they_come_from(bundle, photos, tmp_path):

@@ -118,6 +118,8 @@ def test_every_face(bundle, photos, drawn):
     header, *table = output.splitlines()[-3:]
     assert header.split("  ")[0] == "rank"
     assert [line.split()[0] for line in table] == ["1", "2"]
+    best = verify(bundle, photos / "group.jpg", drawn[0], "--face", "all", "--top", 1).stdout
+    assert best == output.removesuffix(f"{table[1]}\n")
 
 
 def test_hints_are_warnings(bundle, drawn, tmp_path):

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -279,6 +280,20 @@ def test_rows_with_a_given_threshold():
         ("TAR at FAR 0.001", "not enough pairs: needs 3000 impostor pairs, has 40"),
         ("Calibration error (ECE)", f"{summary.ece:.4f}"),
     ]
+
+
+def test_rows_name_the_threshold_that_errors_belong_to():
+    genuine = np.repeat([True, False], [4, 40])
+    score = np.concatenate([[3.0, 2.0, 1.0, -1.0], np.full(39, -2.0), [1.5]])
+    balanced = decide(genuine, score, 0.0, None, "the bundle's own")
+    strict = decide_at(score, 2.0, "fmr-0.01", "FMR 1 % where it was set")
+    points = [replace(strict, max_fmr=0.01, is_default=True)]
+    rows = dict(summary_rows(summarise_decisions(genuine, score, balanced, points=points)))
+    assert rows["  Threshold"] == "0 (the bundle's own)"
+    assert rows["As verify decides"] == "FMR 1 % where it was set, threshold 2"
+    assert rows["  Strangers accepted (FMR)"].startswith("0.00 %")
+    assert rows["  Genuine pairs missed (FNMR)"].startswith("50.00 %")
+    assert "Threshold" not in rows
 
 
 def test_rows_over_folds():

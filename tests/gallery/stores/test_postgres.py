@@ -112,13 +112,11 @@ def test_settings_of_the_server_do_not_matter(postgres):
     assert [(one.name, one.photos) for one in stores[0].people()] == [("王芳", 40)]
     for store in stores:
         store.close()
-        with pytest.raises(BadGallery, match="was closed"):
-            store.people()
 
 
 def test_who_may_only_read_cannot_change_it(postgres, store, url):
     reader = open_store(url)
-    with pytest.raises(BadGallery, match="read-only"):
+    with pytest.raises(BadGallery, match="opened to be read"):
         reader.remove("Ann")
     reader.close()
     for grant in (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from processes.gallery_jobs import MODEL, photo
 from processes.postgres_server import PostgresServer
 
-from facepairs.errors import BadData
+from facepairs.errors import BadData, BadGallery
 from facepairs.gallery.encryption import COST
 from facepairs.gallery.stores.base import GalleryStore
 from facepairs.gallery.stores.find import open_store
@@ -59,6 +59,16 @@ STEPS = st.lists(
     ),
     max_size=12,
 )
+
+
+def test_a_closed_one_and_one_that_was_opened_to_be_read_say_so(place, store):
+    reader = open_store(place)
+    with pytest.raises(BadGallery, match="opened to be read; open it with write=True"):
+        reader.put([photo(1)], None)
+    reader.close()
+    for use in (reader.people, reader.load, reader.version):
+        with pytest.raises(BadGallery, match="was closed; open it again"):
+            use()
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])

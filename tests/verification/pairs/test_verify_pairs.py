@@ -165,6 +165,14 @@ def test_bad_rows_are_reported_and_the_others_are_scored(verifier, photos, tmp_p
     assert scores.fold.tolist() == [3, 0]
 
 
+def test_a_pair_without_a_label_is_scored_and_columns_may_have_capitals(verifier, photos, tmp_path):
+    text = "Left,Right,Genuine\n0.png,1.png,\n2.png,3.png,0\n"
+    report = run(verifier, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
+    assert report.failed == 0
+    rows = rows_of(tmp_path / "out.csv")
+    assert [(row["genuine"], bool(row["score"])) for row in rows] == [("", True), ("0", True)]
+
+
 def test_names_that_are_not_utf8_are_read_and_written_escaped(embedder, photos, tmp_path):
     name = b"caf\xe9.png"
     try:
