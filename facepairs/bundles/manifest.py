@@ -60,6 +60,7 @@ class StartingBundle(msgspec.Struct, frozen=True):
 
     created: str = ""
     network_sha256: str = ""
+    licence: str | None = None
 
 
 class RecordedSettings(msgspec.Struct, frozen=True):
@@ -145,6 +146,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         identity_counts: Key `identities`; how many people the bundle knows.
         versions: Versions of the software that wrote the bundle.
         created: When the bundle was written, ISO 8601 in UTC.
+        licence: Of the weights, where it was said.
         note: A free remark.
         failures: Groups of errors, Markdown; only read, for the card of the packaged default.
     """
@@ -167,8 +169,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     identity_counts: IdentityCounts = msgspec.field(name="identities", default=IdentityCounts())
     versions: dict[str, str] = {}
     created: str = ""
+    licence: str | None = None
     note: str = ""
     failures: str = ""
+
+    @property
+    def weights_licence(self) -> str | None:
+        """The licence of the weights, or of those that training started from; None if unknown."""
+        start = self.training.init
+        return self.licence or (start.licence if start else None)
 
     @property
     def aligned(self) -> bool:

@@ -211,6 +211,7 @@ def publish(
     changes = {
         "training": {**trained.raw["training"], "protocol": "everyone"},
         "results": {"view2": figures},
+        "licence": "research",
         "note": NOTE,
         "failures": describe_clusters(calibration.errors) or None,
         **calibration.manifest_fields(),

@@ -55,6 +55,13 @@ def test_the_card_contains_every_part_of_the_manifest():
         assert text in card, text
 
 
+def test_the_licence_of_the_weights_follows_them():
+    assert "Licence of the weights: research." in card_of(licence="research")
+    start = {"init": {"created": "2025", "licence": "research"}}
+    assert "Licence of the weights that it started from: research." in card_of(training=start)
+    assert "Licence" not in card_of()
+
+
 def test_the_errors_of_each_threshold_are_those_of_the_table():
     thresholds = [
         {"fmr": 0.01, "threshold": 0.75, "among": "look-alikes"},

@@ -65,5 +65,5 @@ def _described(model: Model) -> tuple[str | None, str | None]:
     trained = model.training
     data = f"{trained.images or 0:,} photos of {trained.people or 0:,} people"
     if model.folder == FOLDER:
-        return "research", f"LFW: {data}"
-    return None, data if trained.images else None
+        data = f"LFW: {data}"
+    return model.weights_licence, data if trained.images else None

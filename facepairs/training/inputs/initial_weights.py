@@ -69,7 +69,7 @@ def load_initial_weights(init: str, network: "Network") -> dict[str, Any]:
 
     Returns:
         Plain values about the bundle: `known`, the sorted hashes of the people whom it knows;
-        `model`, `created` and `network_sha256`, which the new bundle's manifest records.
+        `model`, `created`, `network_sha256` and `licence`, which the new bundle's manifest records.
 
     Raises:
         BadBundle: Keras refuses the file, or its weights do not fit the network.
@@ -97,4 +97,5 @@ def load_initial_weights(init: str, network: "Network") -> dict[str, Any]:
         "model": bundle.model,
         "created": bundle.created,
         "network_sha256": bundle.files[bundle.network.file].sha256,
+        "licence": bundle.weights_licence,
     }
