@@ -6,14 +6,17 @@ from facepairs import BadImage, Verifier
 
 app = Flask(__name__)
 app.config["MAX_CONTENT_LENGTH"] = 20_000_000  # bytes of both photos
+MAX_FMR = 0.01  # how many strangers may pass
 verifier = Verifier.load()  # once; threads may share it
+verifier.operating_point(max_fmr=MAX_FMR)  # stops here if the model cannot promise that
 
 
 @app.post("/verify")
 def verify():
     """Return the verdict on the photos a and b."""
     try:
-        verdict = verifier.verify(request.files["a"].read(), request.files["b"].read())
+        a, b = (request.files[name].read() for name in ("a", "b"))
+        verdict = verifier.verify(a, b, max_fmr=MAX_FMR)
     except BadImage as error:  # no face, or a file that is no photo
         return {"error": str(error)}, 422
     return {"same": verdict.same, "score": verdict.score, "errors": verdict.point.describe()}

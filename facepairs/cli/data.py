@@ -94,7 +94,14 @@ def _print_report(report: "DatasetReport") -> None:
     for kind, number in shown.items():
         if number > MAX_SHOWN:
             print(f"         … and {number - MAX_SHOWN:,} more of kind {kind}: use --json")
-    print("ok" if report.ok else "something is wrong: see the lines that begin with error")
+    print(_conclusion(report))
+
+
+def _conclusion(report: "DatasetReport") -> str:
+    if not report.ok:
+        return "something is wrong: see the lines that begin with error"
+    warnings = sum(finding.severity == "warning" for finding in report.findings)
+    return f"no errors, {counted(warnings, 'warning')}" if warnings else "ok"
 
 
 @app.command("import", epilog="Example: facepairs data import archive.zip data/lfw")

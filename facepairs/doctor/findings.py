@@ -20,7 +20,7 @@ KINDS: dict[str, tuple[Severity, str]] = {
     "duplicate": (
         "warning",
         "{count} files of {people} are the same photo: a genuine pair of them teaches and proves "
-        "nothing; keep one.",
+        "nothing; keep one: {paths}.",
     ),
     "empty_person": ("warning", "{paths} has no photo that can be used; add some or remove it."),
     "labels_unchecked": ("note", "Faces are not compared: {reason}."),
@@ -52,7 +52,7 @@ KINDS: dict[str, tuple[Severity, str]] = {
     "same_photo_two_people": (
         "error",
         "The same photo has several names ({people}): pairs of its copies would count as "
-        "impostors; keep it under the right name only.",
+        "impostors; keep it under the right name only: {paths}.",
     ),
     "same_person": (
         "warning",

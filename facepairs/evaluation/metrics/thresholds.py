@@ -173,8 +173,10 @@ def thresholds_for(
     for far in targets:
         threshold = reason = None
         if available < pairs_needed(far):
+            once = "" if people is None else ", where every two people count once"
             reason = (
-                f"not enough pairs: needs {pairs_needed(far):,} pairs of {among}, has {available:,}"
+                f"not enough pairs: needs {pairs_needed(far):,} pairs of {among}, has "
+                f"{available:,}{once}"
             )
         else:
             threshold = threshold_at_fmr(scores[hard], far)
