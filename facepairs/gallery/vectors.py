@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.support.parallel import thread_map
 from facepairs.verification.scorer import ScoreArray
 
 STORED = "<f2"  # in the file; rounding to it changes a cosine by less than .001
 MOST_FAST_BYTES = 640 * 2**20  # of float32, which is compared fastest
 BLOCK_ROWS = 512  # whose float32 fits into a processor's cache
+PART_ROWS = 2**16  # of one thread at a time, a whole number of blocks
 
 Compare = Callable[[ScoreArray, ScoreArray], ScoreArray]
 
@@ -86,17 +88,25 @@ class Vectors:
             float32[people].
         """
         count = self._count  # first: another thread may be adding embeddings
+        matrix, person_of = self._matrix[:count], self._person_of[:count]
         scores = np.full(len(self._numbers), -np.inf, np.float32)
-        at_once = compare is None and self._matrix.dtype == np.float32
-        rows = count if at_once else BLOCK_ROWS
-        for begin in range(0, count, max(1, rows)):
-            end = min(begin + rows, count)
-            block = _as_floats(self._matrix[begin:end])
-            if compare is None:
-                part = block @ probe
-            else:
-                part = compare(np.broadcast_to(probe, block.shape), block)
-            np.maximum.at(scores, self._person_of[begin:end], part)
+        if compare is None and matrix.dtype == np.float32:
+            similar = matrix @ probe
+        else:
+            similar = np.empty(count, np.float32)
+
+            def score_part(begin: int) -> None:
+                for start in range(begin, min(begin + PART_ROWS, count), BLOCK_ROWS):
+                    block = _as_floats(matrix[start : start + BLOCK_ROWS])
+                    similar[start : start + BLOCK_ROWS] = (
+                        block @ probe
+                        if compare is None
+                        else compare(np.broadcast_to(probe, block.shape), block)
+                    )
+
+            for _ in thread_map(score_part, range(0, count, PART_ROWS)):
+                pass
+        np.maximum.at(scores, person_of, similar)
         return scores if compare else np.minimum(scores, 1)  # a cosine of rounded embeddings
 
     def best_other(

@@ -13,6 +13,7 @@ def test_vectors_of_lower_precision_score_the_same_block_by_block(monkeypatch):
     fast = module.Vectors(WIDTH, 50)
     monkeypatch.setattr(module, "MOST_FAST_BYTES", 0)
     monkeypatch.setattr(module, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(module, "PART_ROWS", 16)
     slow = module.Vectors(WIDTH, 3)
     for vectors in (fast, slow):
         for at in range(0, 50, 5):
