@@ -224,7 +224,8 @@ def test_too_few_pairs_for_a_low_fmr_give_a_reason(bundle, faces, tmp_path):
     result = calibrate(bundle.folder, some_of(faces, tmp_path / "few", 7, 3), tmp_path / "out")
     assert result.summary.genuine_pairs == 21
     reasons = [entry.reason for entry in result.bundle.thresholds]
-    text = "not enough pairs: needs {} pairs of strangers, has 21, where every two people count once"
+    has = "has 21, where every two people count once"
+    text = f"not enough pairs: needs {{}} pairs of strangers, {has}"
     assert reasons[:2] == [text.format(30), text.format(300)]
 
 
