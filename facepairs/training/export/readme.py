@@ -1,5 +1,6 @@
 """The files that explain an exported network: a README for people and a TOML file for facepairs."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,9 @@ def readme(record: ExportRecord) -> str:
 def embedder_toml(bundle: Bundle) -> str:
     """Return the TOML file with which `verification.embedders` reads the network."""
     align = "landmarks" if bundle.aligned else "none"
-    return _fill_in("embedder.toml", bundle=bundle, align=align)
+    text = _fill_in("embedder.toml", bundle=bundle, align=align)
+    licence = bundle.weights_licence
+    return text if licence is None else f"{text}licence = {json.dumps(licence)}\n"
 
 
 def _fill_in(name: str, **values: Any) -> str:

@@ -61,6 +61,7 @@ def test_the_included_model_as_int8_verifies_like_itself(tmp_path):
     own, small = (Verifier.load(name) for name in (None, tmp_path / "out" / "embedder.toml"))
     scores = [[one.verify(photos[0], photo).score for photo in photos[1:]] for one in (own, small)]
     assert scores[1] == pytest.approx(scores[0], abs=0.02)
+    assert small.bundle.licence == own.bundle.licence == "research"
 
 
 def test_the_export_of_an_aligned_bundle_names_the_alignment(tmp_path):
