@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from processes import ctrl_c
+from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
@@ -35,6 +36,18 @@ def run(faces, out, config, resume=False):
     return train_people(index, plan, split, config, out, options, resume)
 
 
+def run_by_command(faces, out, settings, cache):
+    """Run the command until the AUC stays as it is; return the result, whose words are checked."""
+    words = ("--config", settings, "--store", "tfrecord", "--cache", cache)
+    more = ("--epochs", 30, "--patience", 2, "--no-tensorboard-images")
+    done = in_process("train", faces, "--out", out, *words, *more, check=0)
+    report = json.loads((out / "result.json").read_text())
+    assert f"the best, epoch {report['epoch']}, was kept" in done.stdout
+    assert "measured on 14 people who are not trained on" in done.stdout
+    assert "14 people set aside to choose the epoch" in done.stderr
+    return report
+
+
 def learned(out):
     """What a training has learned: weights, optimizer, and its bundle's calibration."""
     with np.load(out / "checkpoint.npz") as archive:
@@ -52,29 +65,30 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     """Of a cache, stopped within the first epoch and in those that follow the best one."""
     monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)
     config = TrainConfig().replace(
-        **{**SMALL, "model": "difference", "epochs": 30, "patience": 2, "validation_share": 0.3},
+        **{**SMALL, "model": "difference", "validation_share": 0.3},
         erase=0.2,
         learning_rate=0.1,  # so high that training fails after the first epoch
     )
     cache, file = tmp_path / "cache", tmp_path / "cache.toml"
     file.write_text(config.to_toml())
     build_training_cache(many_faces, cache, STEPS * 12, "raw", 4, {}, file)
-    config = config.replace(store="tfrecord", cache=str(cache))
-    report = run(many_faces, tmp_path / "whole", config)
-    assert not report.interrupted
-    assert report.val_people == 14
-    assert report.epochs < 30
-    assert report.epochs == report.epoch + 2 == kept_epoch(tmp_path / "whole") + 2
+    report = run_by_command(many_faces, tmp_path / "whole", file, cache)
+    assert report["val_people"] == 14
+    assert report["epochs"] < 30
+    assert report["epochs"] == report["epoch"] + 2 == kept_epoch(tmp_path / "whole") + 2
     assert "no validation AUC since epoch" in (tmp_path / "whole" / "log.txt").read_text()
     rows = json.loads((tmp_path / "whole" / "history.json").read_text())
-    assert report.val_auc == rows[report.epoch - 1]["val_auc"] >= rows[-1]["val_auc"]
+    assert report["val_auc"] == rows[report["epoch"] - 1]["val_auc"] >= rows[-1]["val_auc"]
     bundle = Bundle.open(tmp_path / "whole" / "bundle")
-    assert bundle.raw["training"]["epoch"] == report.epoch
+    assert bundle.raw["training"]["epoch"] == report["epoch"]
     assert bundle.raw["training"]["val_people"] == 14
+    identities, people = bundle.identities, report["people"]
+    assert len(identities.training) == people["training"] + people["validation"]
     index, _, split = prepare(many_faces, config, print)
     names = [index.people[person] for person in split.validation]
     assert bundle.trained_on(names).all()
-    out, best = tmp_path / "stopped", report.epoch * STEPS
+    config = config.replace(epochs=30, patience=2, store="tfrecord", cache=str(cache))
+    out, best = tmp_path / "stopped", report["epoch"] * STEPS
     for number, step in enumerate((STEPS - 1, best + STEPS + 2)):
         with monkeypatch.context() as patch:
             ctrl_c.press_after(patch, step)
@@ -82,7 +96,7 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
         assert not (out / "bundle").exists()
     again = run(many_faces, out, config, resume=True)
     assert not again.interrupted
-    assert (again.epoch, again.val_auc) == (report.epoch, report.val_auc)
+    assert (again.epoch, again.val_auc) == (report["epoch"], report["val_auc"])
     assert learned(out) == learned(tmp_path / "whole")
 
 

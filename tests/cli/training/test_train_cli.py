@@ -11,7 +11,6 @@ from processes.command_line import in_process
 
 from facepairs.config import load_config
 from facepairs.support.lock import held
-from facepairs.training.inputs import training_data
 
 SHORT = """
 model = "difference"
@@ -59,27 +58,6 @@ def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished):
         "warning: few people, so figures mean little: where nobody was judged wrongly, the true "
         f"error rate may still be as high as this: {calibrating} calibration people 41%, "
     ) in done.stderr
-
-
-def test_validation_people_choose_the_epoch_and_the_result_counts_them(
-    many_faces, settings, tmp_path, monkeypatch
-):
-    file = tmp_path / "settings.toml"
-    file.write_text(settings.read_text() + "validation_share = 0.3\nlearning_rate = 0.1\n")
-    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)
-    run = tmp_path / "run"
-    done = in_process(
-        "train", many_faces, "--out", run, "--config", file, "--epochs", 9, "--patience", 2, check=0
-    )
-    report = json.loads((run / "result.json").read_text())
-    assert report["val_people"] == 14
-    assert f"the best, epoch {report['epoch']}, was kept" in done.stdout
-    assert "measured on 14 people who are not trained on" in done.stdout
-    assert "14 people set aside to choose the epoch" in done.stderr
-    assert report["epochs"] == min(9, report["epoch"] + 2)
-    identities = json.loads((run / "bundle" / "identities.json").read_text())
-    people = report["people"]
-    assert len(identities["training"]) == people["training"] + people["validation"]
 
 
 def test_resuming_a_finished_run_does_nothing_and_says_so(finished, many_faces):
