@@ -20,7 +20,6 @@ from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.faces.inspection import inspect_photos
 from facepairs.support.checksum import file_sha256
 from facepairs.training import session as training_session
-from facepairs.training.inputs import training_data
 from facepairs.training.view2 import crossval as view2
 from facepairs.training.view2.fold_record import RECORD, SCORES, read_fold
 from facepairs.training.view2.folds import check_unknown, read_view2
@@ -39,6 +38,7 @@ pairs_per_epoch = 64
 batch_size = 16
 calibration_pairs = 100
 calibration_share = 0.4
+validation_share = 0.3
 [pixels]
 calibration_pairs = 200
 calibration_share = 0.4
@@ -264,20 +264,24 @@ def test_an_interrupted_fold_ends_at_the_same_weights(view, trained, tmp_path, m
 
 
 def test_the_best_epoch_of_a_fold_is_chosen_by_people_who_neither_calibrate_nor_test(
-    view, trained, tmp_path, monkeypatch
+    view, trained, tmp_path
 ):
-    monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)
-    text = SETTINGS.replace("epochs = 2", "epochs = 2\nvalidation_share = 0.3")
-    crossval(view, plan(tmp_path, "difference", "1", text), tmp_path / "run")
-    fold = tmp_path / "run" / "difference" / "fold-01"
+    fold = trained / "difference" / "fold-01"
     record = json.loads((fold / "fold.json").read_text())
     rows = json.loads((fold / "history.json").read_text())
     assert record["epoch"] == max(rows, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
-    without = json.loads((trained / "difference" / "fold-01" / "fold.json").read_text())
-    people = record["people"]
-    assert people["calibration"] == without["people"]["calibration"]
-    assert people["training"] + people["validation"] == without["people"]["training"]
-    assert record["identities_digest"] == without["identities_digest"]  # all influence the weights
+    config = plan(tmp_path, "difference", "1").configs["difference"]
+    without = view.split(1, config.replace(validation_share=0.0))
+    people, bundle = record["people"], Bundle.open(fold / "bundle")
+    assert people["calibration"] == len(without.calibration)
+    assert people["training"] + people["validation"] == len(without.training)
+    assert people["validation"] > 0
+    everyone = np.array(view.index.people)
+    assert bundle.trained_on(everyone[without.training]).all()  # all influence the weights
+    assert np.flatnonzero(bundle.knows(everyone)).tolist() == sorted(
+        [*without.training, *without.calibration]
+    )
+    assert not bundle.trained_on(everyone[without.calibration]).any()
 
 
 def test_the_article_sampler_trains_another_network(view, trained, tmp_path):
