@@ -68,9 +68,19 @@ def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -
 def short_settings(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    path = tmp_path_factory.mktemp("settings") / f"{request.param}.toml"
-    path.write_text(SHORT.replace("difference", request.param))
+    return write_short_settings(request.param, tmp_path_factory)
+
+
+def write_short_settings(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("settings") / f"{model}.toml"
+    path.write_text(SHORT.replace("difference", model))
     return path
+
+
+@pytest.fixture(scope="session")
+def difference_run(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The shorter training of `difference` alone."""
+    return train_once(faces, write_short_settings("difference", tmp_path_factory), tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from processes.command_line import in_process
 
+from facepairs.bundles.bundle import Bundle
 from facepairs.config import load_config
 from facepairs.support.lock import held
 
@@ -29,12 +31,11 @@ def settings(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def finished(many_faces, settings, tmp_path_factory):
-    """A finished run of two epochs, and what the command printed."""
+def finished(many_faces, difference_run, settings, tmp_path_factory):
+    """A finished run of two epochs from a bundle of other people, and what the command printed."""
     out = tmp_path_factory.mktemp("finished") / "run"
-    done = in_process(
-        "train", many_faces, "--out", out, "--config", settings, "--epochs", 2, check=0
-    )
+    words = ("--init", difference_run.bundle, "--config", settings, "--epochs", 2)
+    done = in_process("train", many_faces, "--out", out, *words, check=0)
     return out, done
 
 
@@ -58,6 +59,24 @@ def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished):
         "warning: few people, so figures mean little: where nobody was judged wrongly, the true "
         f"error rate may still be as high as this: {calibrating} calibration people 41%, "
     ) in done.stderr
+
+
+def test_a_tuned_bundle_knows_both_groups_and_its_origin(
+    finished, difference_run, faces, many_faces
+):
+    start, tuned = difference_run.bundle, finished[0] / "bundle"
+    old, new = Bundle.open(start), Bundle.open(tuned)
+    new.check_all()
+    names = [folder.name for folder in faces.iterdir()]
+    others = [folder.name for folder in many_faces.iterdir()]
+    known = old.knows(names)
+    assert (new.trained_on(names)[known]).all()
+    assert not new.knows(names)[~known & ~np.isin(names, others)].any()
+    assert new.knows(others).any()
+    assert new.raw["training"]["init"]["created"] == old.created
+    assert str(start) not in (tuned / "manifest.json").read_text()
+    assert new.read("network.onnx") != old.read("network.onnx")
+    assert "started from" in in_process("info", tuned, check=0).stdout
 
 
 def test_resuming_a_finished_run_does_nothing_and_says_so(finished, many_faces):
