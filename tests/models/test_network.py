@@ -71,17 +71,6 @@ def test_the_tower_embeds_on_the_unit_sphere_and_ignores_mirroring():
     assert scores == pytest.approx(1, abs=1e-5)
 
 
-def test_the_exported_tower_returns_the_embeddings_of_keras():
-    import onnxruntime
-
-    model = build_network("siamese-conv", 112, 64, augment=1.0).inference_model()
-    data, difference = export_onnx(model, "embedding")
-    assert difference < 1e-5
-    faces = images(3, 112, 2)
-    (got,) = onnxruntime.InferenceSession(data).run(["embedding"], {"image": faces})
-    assert got == pytest.approx(np.asarray(model(faces)), abs=1e-4)
-
-
 @pytest.mark.parametrize(("name", "px"), [("difference", 64), ("pixels", 112)])
 def test_onnx_computes_what_keras_computes(name, px):
     import onnxruntime

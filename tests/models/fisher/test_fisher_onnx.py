@@ -45,7 +45,12 @@ def faces(px):
 
 
 @pytest.mark.parametrize(
-    ("crop_px", "image_px"), [(128, 128), pytest.param(112, 96, marks=pytest.mark.slow), (100, 112)]
+    ("crop_px", "image_px"),
+    [
+        (100, 112),
+        pytest.param(112, 96, marks=pytest.mark.slow),
+        pytest.param(128, 128, marks=pytest.mark.slow),  # daily at 96 pixels, below
+    ],
 )
 def test_onnx_computes_what_keras_computes(crop_px, image_px):
     model, data, _ = exported(crop_px, image_px)
@@ -72,7 +77,7 @@ def test_shares_never_become_denormal():
 
 
 def test_only_fisher_networks_are_fused():
-    _, data, difference = exported(128, 128)
+    _, data, difference = exported(100, 112)
     assert difference < 1e-5
     nodes = onnx.load_model_from_string(data).graph.node
     assert "ReverseSequence" not in {node.op_type for node in nodes}
