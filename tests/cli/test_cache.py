@@ -184,6 +184,7 @@ def test_train_refuses_a_cache_of_other_pairs_and_takes_one_of_its_settings(
     refused = capsys.readouterr().err
     assert "other people; seed is 0, not 5; frame_px" in refused
     assert "build the cache again with the training's own settings" in refused
+    assert not (tmp_path / "run" / "config.toml").exists()
     assert build(photos, out, *options) == 0
     assert opened(photos, out, load_config(settings).replace(seed=5)).pairs == 40
 

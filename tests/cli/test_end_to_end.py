@@ -352,21 +352,3 @@ def test_every_command_has_help_with_an_example():
     for path in every:
         text = " ".join(in_process(*path, "--help", check=0).stdout.split())
         assert re.search(f"Examples?: {' '.join(['facepairs', *path])}", text), path
-
-
-def test_training_reads_a_cache_and_refuses_a_stale_one(faces, tmp_path):
-    cache, out, settings = tmp_path / "cache", tmp_path / "run", tmp_path / "short.toml"
-    table = ('model = "difference"', "batch_size = 16", "calibration_pairs = 60", "augment = 0")
-    settings.write_text("\n".join(table))
-    common = ("--config", settings)
-    in_process("cache", "build", faces, "--out", cache, "--pair-count", 48, *common, check=0)
-    train = ("train", faces, "--store", "tfrecord", "--cache", cache, *common)
-    done = in_process(*train, "--out", out, "--epochs", 1, "--json", check=0)
-    assert json.loads(done.stdout)["bundle"]
-    manifest = json.loads((out / "bundle" / "manifest.json").read_text())
-    assert manifest["training"]["pairs"] == 48  # steps an epoch come from the cache's manifest
-    done = in_process(*train, "--out", tmp_path / "stale", "--seed", 9, check=2)
-    assert "build the cache again with the training's own settings" in done.stderr
-    assert not (tmp_path / "stale" / "config.toml").exists()
-    done = in_process("train", faces, "--store", "tfrecord", check=2)
-    assert "--cache DIR" in done.stderr

@@ -19,10 +19,8 @@ from facepairs.training.inputs.people import prepare
 from facepairs.training.options import TrainOptions
 from facepairs.training.train import train_people
 
-STEPS, EPOCHS = 4, 2
+STEPS = 4
 SMALL = {
-    "epochs": EPOCHS,
-    "pairs_per_epoch": STEPS * 12,
     "batch_size": 12,
     "crop_px": 64,
     "calibration_pairs": 100,
@@ -82,6 +80,7 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     bundle = Bundle.open(tmp_path / "whole" / "bundle")
     assert bundle.raw["training"]["epoch"] == report["epoch"]
     assert bundle.raw["training"]["val_people"] == 14
+    assert bundle.raw["training"]["pairs"] == report["epochs"] * STEPS * 12  # all of the cache
     identities, people = bundle.identities, report["people"]
     assert len(identities.training) == people["training"] + people["validation"]
     index, _, split = prepare(many_faces, config, print)
@@ -101,7 +100,9 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
 
 
 def test_a_checkpoint_of_other_crops_is_refused(faces, tmp_path, monkeypatch):
-    config = TrainConfig().replace(model="difference", align="none", **{**SMALL, "epochs": 1})
+    config = TrainConfig().replace(
+        model="difference", align="none", epochs=1, pairs_per_epoch=STEPS * 12, **SMALL
+    )
     with monkeypatch.context() as patch:
         ctrl_c.press_after(patch, 1)
         assert run(faces, tmp_path, config).interrupted

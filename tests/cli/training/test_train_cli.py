@@ -112,6 +112,7 @@ REFUSALS = [
     (["--minutes", "0"], "--minutes is 0.0; use a number from 0.01 to 100000"),
     (["--patience", "0"], "--patience is 0; use a whole number from 1"),
     (["--batch-size", "1"], "--batch-size is 1; use a whole number from 2 to 4096"),
+    (["--store", "tfrecord"], "--cache DIR"),
     (["--store", "tfrecord", "--cache", "{tmp}/none"], "{tmp}/none"),
 ]
 
