@@ -6,26 +6,22 @@ import tomllib
 
 import numpy as np
 import pytest
+from tiny.bundles import embedding_network, manifest_of
 
-from facepairs.bundles.bundle import MODEL, Bundle
+from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.config import FINE_TUNING, RECIPES, TrainConfig, from_table
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough
-from facepairs.evaluation.metrics.calibration import calibrate
-from facepairs.images.crop import CropSpec
-from facepairs.images.crop_plan import CropPlan
 from facepairs.models.build import build_network
-from facepairs.models.export.onnx import keras_bytes
-from facepairs.training.export.trained_bundle import write_trained_bundle
+from facepairs.models.export.onnx import keras_bytes, round_weights
 from facepairs.training.inputs.initial_weights import load_initial_weights, settings_from_bundle
 from facepairs.training.inputs.people import choose_people
 from facepairs.training.run_folder.folder import resolve_config
 
 PX = 64
 KNOWN = [3, 5, 10]  # the split alone would hold out some of them
-CALIBRATION = calibrate([True] * 20 + [False] * 20, np.linspace(1, -1, 40))
 
 
 def names_of(index, people):
@@ -33,8 +29,13 @@ def names_of(index, people):
 
 
 def write_bundle_of(out, network, identities):
-    plan = CropPlan(CropSpec(250, network.crop_px), np.zeros(0, np.bool_))
-    return write_trained_bundle(out, network, plan, identities, {}, lambda draft: CALIBRATION)
+    """Write a bundle with a network's weights, and a tiny ONNX file, which nothing here reads."""
+    round_weights(network.head)
+    files = {NETWORK: embedding_network(), MODEL: keras_bytes(network.inference_model())}
+    framing = {"frame_px": 250, "crop_px": network.crop_px}
+    manifest = manifest_of("embedding", model=network.name, framing=framing)
+    manifest["network"] |= {"image_px": network.image_px}
+    return write_bundle(out, manifest, files, identities)
 
 
 @pytest.fixture(scope="module")
