@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from drawn.caches import CROP_PX, FRAME_PX, build, draw, needs_posix
+from drawn.caches import CROP_PX, FRAME_PX, SHARD, SHARDS, build, draw, needs_posix
 from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
@@ -13,6 +13,7 @@ from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
 from facepairs.pipeline.records.build import build_cache
 from facepairs.pipeline.records.check import check_cache
 from facepairs.pipeline.records.manifest import read_manifest
+from facepairs.support.atomic import is_temporary
 
 
 def test_only_a_cache_is_replaced(index, cache, tmp_path):
@@ -113,6 +114,28 @@ build_cache(Path(sys.argv[1]), index, plan, range(9), 500, shards=5, progress=ho
 """
 
 
+def test_a_cache_is_hidden_until_it_is_whole_and_the_next_build_cleans_up(index, tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    out, left = tmp_path / "cache", tmp_path / f".cache.tmp-{gone.pid}-0badcafe"
+    left.mkdir()
+    (left / SHARD).write_bytes(b"half")
+    seen = []
+
+    def look(done: int, total: int) -> None:
+        seen.append([entry.name for entry in tmp_path.iterdir()])
+
+    build(out, index, progress=look)
+    assert len(seen) == SHARDS
+    for names in seen:
+        assert len(names) == 1
+        assert is_temporary(names[0])
+        assert names[0] != left.name
+    assert list(tmp_path.iterdir()) == [out]
+    assert check_cache(out) == []
+
+
+@pytest.mark.slow
 @needs_posix
 def test_a_kill_leaves_no_cache_and_the_next_build_cleans_up(index, tmp_path):
     out = tmp_path / "cache"
