@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from drawn.crop_plans import face_plan
 from PIL import Image
+from processes import ctrl_c
 from processes.command_line import command, facepairs, in_process
 
 from facepairs.support.lock import held
@@ -181,13 +182,32 @@ def weights(out: Path) -> list[bytes]:
         return [archive[name].tobytes() for name in sorted(archive.files) if name != "state"]
 
 
+def check_stopped(out: Path, messages: str) -> None:
+    assert "--resume" in messages
+    assert not (out / "bundle").exists()
+    assert not (out / "run.lock").exists()
+
+
 def test_ctrl_c_saves_and_resume_ends_as_the_same_seed_does_from_another_store(
-    short_run, short_settings, faces, tmp_path
+    short_run, short_settings, faces, tmp_path, monkeypatch
 ):
     out, imageless = tmp_path / "stopped", "--no-tensorboard-images"
+    words = ("train", faces, "--out", out, "--config", short_settings, "--store", "files")
+    with monkeypatch.context() as patch:
+        ctrl_c.press_after(patch, 5)  # in the second epoch
+        check_stopped(out, in_process(*words, imageless, check=130).stderr)
+    resumed = in_process("train", faces, "--out", out, "--resume", imageless, "--json", check=0)
+    assert json.loads(resumed.stdout)["threshold"] == short_run.report["threshold"]
+    assert weights(out) == weights(short_run.folder)
+    assert (out / "bundle" / "manifest.json").is_file()
+    check_without_faces_and_names(out / "tensorboard", faces)
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_the_process_of_a_training(difference_run, faces, tmp_path):
+    out, settings = tmp_path / "stopped", difference_run.folder / "config.toml"
     training = subprocess.Popen(
-        command("train", faces, "--out", out, "--config", short_settings, "--store", "files",
-                imageless),
+        command("train", faces, "--out", out, "--config", settings),
         stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert training.stderr is not None
@@ -198,14 +218,7 @@ def test_ctrl_c_saves_and_resume_ends_as_the_same_seed_does_from_another_store(
     messages = training.stderr.read()
     training.stderr.close()
     assert training.wait(timeout=240) == 130, messages
-    assert "--resume" in messages
-    assert not (out / "bundle").exists()
-    assert not (out / "run.lock").exists()
-    resumed = in_process("train", faces, "--out", out, "--resume", imageless, "--json", check=0)
-    assert json.loads(resumed.stdout)["threshold"] == short_run.report["threshold"]
-    assert weights(out) == weights(short_run.folder)
-    assert (out / "bundle" / "manifest.json").is_file()
-    check_without_faces_and_names(out / "tensorboard", faces)
+    check_stopped(out, messages)
 
 
 def check_without_faces_and_names(folder: Path, faces: Path) -> None:
