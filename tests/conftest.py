@@ -60,20 +60,28 @@ def lfw() -> Path:
 @pytest.fixture(scope="session")
 def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """24 synthetic people with 4 photos each."""
-    from facepairs.data.synth.folder import write_synthetic_faces
-
-    root = tmp_path_factory.mktemp("synthetic") / "faces"
-    write_synthetic_faces(root, people=24, images=4, seed=5)
-    return root
+    return drawn_once(tmp_path_factory, "synthetic", people=24, images=4, seed=5)
 
 
 @pytest.fixture(scope="session")
 def many_faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """48 synthetic people with 3 small photos each: enough for sets of people."""
+    return drawn_once(tmp_path_factory, "many", people=48, images=3, seed=8, size_px=125)
+
+
+def drawn_once(tmp_path_factory: pytest.TempPathFactory, name: str, **options: int) -> Path:
+    """Draw a folder of faces, once for all processes of pytest-xdist."""
+    from filelock import FileLock
+
     from facepairs.data.synth.folder import write_synthetic_faces
 
-    root = tmp_path_factory.mktemp("many") / "faces"
-    write_synthetic_faces(root, people=48, images=3, seed=8, size_px=125)
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    root = shared / name / "faces"
+    with FileLock(shared / f"{name}.lock"):
+        if not root.exists():
+            write_synthetic_faces(root, **options)
     return root
 
 
