@@ -1,6 +1,7 @@
 """Output of libraries is shown with --verbose only; our own messages unless --quiet."""
 
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -87,12 +88,32 @@ def test_libtiff_prints_with_verbose_only(broken):
         assert len(verbose.stderr) > len(message)
 
 
+COMMANDS = """
+import json, sys
+from facepairs.cli.main import main
+for words in json.loads(sys.argv[1]):
+    try:
+        main(words)
+    except SystemExit as ended:
+        assert ended.code == 0, words
+    print("END")
+"""
+
+
 def test_verbose_and_quiet_go_before_and_after_the_command():
     words = ("info", "default")
-    expected = facepairs(*words, check=0).stdout
+    lines = [words]
     for option in ("--verbose", "--quiet"):
-        for line in ((option, *words), (*words, option), (words[0], option, words[1])):
-            assert facepairs(*line, check=0).stdout == expected
+        lines += [(option, *words), (*words, option), (words[0], option, words[1])]
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS, json.dumps(lines)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    expected, *others = done.stdout.split("END\n")[:-1]
+    assert expected.startswith("model")
+    assert others == [expected] * 6
 
 
 def test_quiet_prints_errors_only(tmp_path):
