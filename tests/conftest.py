@@ -85,6 +85,19 @@ def drawn_once(tmp_path_factory: pytest.TempPathFactory, name: str, **options: i
     return root
 
 
+@pytest.fixture(scope="module")
+def few_draws() -> Iterator[None]:
+    """Intervals from few draws, for tests that look at none."""
+    from facepairs.evaluation.metrics import error_table, people
+
+    few = 20
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(people, "DRAWS", few)
+        patch.setattr(people, "MIN_DRAWS", few)
+        patch.setattr(error_table, "people_weights", partial(people.people_weights, draws=few))
+        yield
+
+
 @pytest.fixture
 def make_bundle(tmp_path: Path) -> Callable[..., "Bundle"]:
     """A function that writes a tiny bundle: (kind, network, **changes to the manifest)."""

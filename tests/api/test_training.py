@@ -9,6 +9,7 @@ from processes.command_line import in_process
 import facepairs
 from facepairs.errors import BadConfig, BadRun
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 SMALL = {
     "model": "difference",
     "epochs": 1,

@@ -32,6 +32,8 @@ from facepairs.evaluation.metrics.rates import clopper_pearson
 from facepairs.training.recalibrate import calibrate
 from facepairs.verification.verifier import Verifier
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 @pytest.fixture
 def bundle(tmp_path):

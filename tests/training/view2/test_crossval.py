@@ -28,6 +28,8 @@ from facepairs.training.view2.results import write_results
 from facepairs.verification.provenance import read_provenance
 from facepairs.verification.verifier import Verifier
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 SETTINGS = """
 [difference]
 image_size = 64
