@@ -69,7 +69,8 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
     if training.init:
         rows.append(("started from", f"a bundle made {training.init.created}"))
     if bundle.weights_licence:
-        rows.append(("licence", f"{bundle.weights_licence} (of the weights)"))
+        whose = "" if bundle.licence else " that it started from"
+        rows.append(("licence", f"{bundle.weights_licence} (of the weights{whose})"))
     rows.append(
         (
             "calibrated on",

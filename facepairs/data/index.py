@@ -371,9 +371,10 @@ def no_images(root: str, skipped: Iterable[Skipped]) -> BadData:
     found = ", ".join(f"{name} ({files})" for name, files in suffixes.most_common(MOST_SUFFIXES))
     advice = f"one of {', '.join(READABLE)}"
     nested = next((path for path, reason in skipped if reason == "nested_folder"), None)
-    if nested is not None:
+    is_too_high = all("/" not in path or reason == "nested_folder" for path, reason in skipped)
+    if nested is not None and is_too_high:
         place = Path(root, nested).parent
-        advice = f"give the folder that holds the folders of the people, perhaps {place}"
+        advice = f"give the folder that holds the folders of the people, {place} or one in it"
     elif not set(suffixes).isdisjoint(READABLE):
         advice = "give the folder that holds a folder for each person"
     elif found:

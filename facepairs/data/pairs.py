@@ -139,6 +139,12 @@ def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[st
             reader = csv.DictReader(handle, strict=True)
             header = [name.strip().lower() for name in reader.fieldnames or []]
             reader.fieldnames = header
+            twice = sorted({name for name in header if name and header.count(name) > 1})
+            if twice:
+                raise BadData(
+                    f"{path}: line 1: column {twice[0]} is there twice (capitals do not count); "
+                    "rename one"
+                )
             missing = [name for name in needed if name not in header]
             if missing:
                 raise BadData(

@@ -104,8 +104,10 @@ class Vectors:
                         else compare(np.broadcast_to(probe, block.shape), block)
                     )
 
-            for _ in thread_map(score_part, range(0, count, PART_ROWS)):
-                pass
+            if count <= PART_ROWS:
+                score_part(0)
+            else:
+                list(thread_map(score_part, range(0, count, PART_ROWS)))
         np.maximum.at(scores, person_of, similar)
         return scores if compare else np.minimum(scores, 1)  # a cosine of rounded embeddings
 

@@ -341,7 +341,7 @@ class Verifier:
             used, error says why, score is NaN, and probability and same are None.
 
         Raises:
-            BadConfig: `pairs` has not both columns.
+            BadConfig: `pairs` lacks the column left or right.
         """
         from facepairs.verification.pairs.pair_frame import verify_frame
 

@@ -71,9 +71,10 @@ def test_missing_and_empty_folders_are_refused(tmp_path):
         (["Ada/photo"], r"found no suffix \(1\);.*; convert"),
         (
             ["lfw/Ada/1.jpg"],
-            r"no images; expected .*; give the folder that holds .*, perhaps .*/lfw$",
+            r"no images; expected .*; give the folder that holds .*, /.*/lfw or one in it$",
         ),
-        (["lfw/Ada/1.jpg", "notes.txt", "cover.jpg"], r"found .*, perhaps .*/lfw$"),
+        (["lfw/Ada/1.jpg", "notes.txt", "cover.jpg"], r"found .*, /.*/lfw or one in it$"),
+        (["Ada/1.dng", "Ada/raw/x.txt"], r"found \.dng \(1\);.*; convert"),
     ],
 )
 def test_a_folder_without_images_says_what_was_found_and_what_to_do(tmp_path, names, says):

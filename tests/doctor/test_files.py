@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from drawn.photos import jpeg, put
 from PIL import Image
+from processes.command_line import in_process
 
 from facepairs.data.index import FaceIndex
 from facepairs.doctor.check import check_dataset, check_index
@@ -103,6 +104,7 @@ def test_the_same_photo_under_two_names_is_an_error(tmp_path: Path) -> None:
     finding = only(report, "same_photo_two_people")
     assert finding.paths == ("Ann/1.jpg", "Bo/copy.jpg")
     assert "Ann, Bo" in finding.text
+    assert finding.text.endswith(": Ann/1.jpg, Bo/copy.jpg.")
     assert report.bad_images == ()
 
 
@@ -115,7 +117,10 @@ def test_duplicates_of_one_person_include_links(tmp_path: Path) -> None:
     finding = only(report, "duplicate")
     assert finding.severity == "warning"
     assert finding.paths == ("Ann/1.jpg", "Ann/3.jpg", "Ann/4.jpg")
+    assert finding.text.endswith(": Ann/1.jpg, Ann/3.jpg, Ann/4.jpg.")
     assert report.ok
+    done = in_process("data", "check", tmp_path, "--no-labels", "--align", "none", check=0)
+    assert done.stdout.splitlines()[-1] == "no errors, 1 warning"
 
 
 @needs_posix

@@ -124,6 +124,7 @@ def test_line_numbers_count_lines_not_rows(tmp_path):
         ("left,right,score\na,b,1\n", "line 1: no column genuine"),
         ("genuine,score\n", "no pair with a label and a score"),
         ("genuine,score\n1\n", "line 2: expected 2 cells"),
+        ("genuine,score,Score\n1,2,3\n", "line 1: column score is there twice"),
         ("genuine,score\n1,2,3\n", "line 2: expected 2 cells"),
         ('genuine,score\n1,"2\n', "not a UTF-8 CSV file"),
     ],

@@ -188,7 +188,8 @@ def identify(
     path = photo_path(photo)
     with _open(gallery, bundle, quick=True) as known:
         found = known.identify(path, max_fpir, threshold, top)
-        _warn_of_enrolled(found.same_photo)
+        if found.same_photo is not None:
+            log(_describe_enrolled(found.same_photo))
         for hint in found.face.hints:
             log(f"warning: {path}: {hint.text}")
         values = {"photo": photo, "gallery": known.place, "model": bundle, "schema": SCHEMA}
@@ -204,10 +205,11 @@ def identify(
     raise typer.Exit(EXIT_CODES[found.known])
 
 
-def _warn_of_enrolled(name: str | None) -> None:
-    """Warn of a photo that is in the gallery itself."""
-    if name is not None:
-        log(f"warning: this very photo is enrolled as {name}: that it matches says nothing")
+def _describe_enrolled(name: str, asked: str | None = None) -> str:
+    """Return a warning about a photo that is enrolled itself; `asked` is who it is said to show."""
+    if asked is not None and name != asked.strip():
+        return f"warning: this very photo is enrolled as {name}, not as {asked}"
+    return f"warning: this very photo is enrolled as {name}: that it matches says nothing"
 
 
 @app.command(epilog="Example: facepairs gallery verify-as known.gallery Ann photo.jpg")
@@ -232,12 +234,15 @@ def verify_as(
     with _open(gallery, bundle, quick=True) as known:
         point = known.verifier.operating_point(threshold, max_fmr, balanced)
         verdict = known.verify_as(name, path, point)
-        _warn_of_enrolled(known.enrolled_as(path))
+        same_photo = known.enrolled_as(path)
+        if same_photo is not None:
+            log(_describe_enrolled(same_photo, name))
         for hint in verdict.left.hints if verdict.left else ():
             log(f"warning: {path}: {hint.text}")
         values = {**verdict.to_json(), **point.to_json(), "comparisons": verdict.comparisons}
         face = values.pop("faces")["left"]
-        names = {"name": name, "photo": photo, "gallery": known.place, "model": bundle}
+        names = {"name": name, "photo": photo, "same_photo": same_photo}
+        names |= {"gallery": known.place, "model": bundle}
         rows = [(key.replace("A", "photo"), value)
                 for key, value in verdict_rows(verdict)]  # fmt: skip
         print_result(json, {**values, "face": face, **names, "schema": SCHEMA}, rows)

@@ -34,7 +34,7 @@ from facepairs.support.places import check_output_file
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from facepairs.bundles.operating_point import OperatingPoint
     from facepairs.faces.align import AlignedFace
@@ -94,9 +94,7 @@ def verify(
     ] = None,
     top: Annotated[
         int | None,
-        Option(
-            min=1, help="Rows to print of --against [default: 10] and --face all [default: all]."
-        ),
+        Option(min=1, help="Rows to print: of --against 10 by default, of --face all all."),
     ] = None,
     face: Annotated[
         FaceChoice, Option(help="Compare the most prominent faces, or all of A with all of B.")
@@ -148,7 +146,7 @@ def verify(
             raise typer.BadParameter("give two photos, or --pairs, or a photo and --against")
         _refuse("two photos", out=out, root=root, resume=resume, runner=runner)
         if not every:
-            _refuse("two photos", top=top)
+            _refuse("two photos without --face all", top=top)
         _verify_two(settings, photo_path(left), photo_path(right), every, top, show)
 
 
@@ -242,16 +240,17 @@ def _verify_two(
     raise typer.Exit(EXIT_CODES[best.same])
 
 
-def _warn_of_known(verifier: "Verifier", bundle: str, photos: "Sequence[Path]") -> None:
+def _warn_of_known(verifier: "Verifier", bundle: str, photos: "Iterable[Path]") -> None:
     """Warn of people on whom the model was trained or calibrated, by their photos' folders."""
     from facepairs.data.pairs import person_name
 
-    names = sorted({person_name(str(photo)) for photo in photos})
+    names = sorted({person_name(str(photo.absolute())) for photo in photos})
     known = [name for name, known in zip(names, verifier.bundle.knows(names), strict=True) if known]
     if known:
+        people = " and ".join(known) if len(known) < 3 else f"{len(known):,} of these people"
         log(
-            f"warning: {bundle} was trained or calibrated on {' and '.join(known)}: with others it "
-            "makes more errors"
+            f"warning: {bundle} was trained or calibrated on {people}: with others it makes more "
+            "errors"
         )
 
 
@@ -328,6 +327,7 @@ def _verify_against(
     ranking = rank_folder(verifier, photo, folder, wished, progress)
     if out is not None:
         ranking.write(out)
+    _warn_of_known(verifier, settings.bundle, [folder / one.path for one in ranking.compared])
     for line in output.ranking_warnings(ranking):
         log(line)
     values = {**ranking.to_json(top), "folder": str(folder), "model": settings.bundle}

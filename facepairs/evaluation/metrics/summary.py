@@ -120,7 +120,7 @@ class Summary(ErrorRates):
 
     @property
     def default_point(self) -> PointErrors:
-        """The operating point with which `verify` decides."""
+        """The operating point with which `verify` decides; the first one where none is known."""
         points = self.operating_points
         return next((point for point in points if point.is_default), points[0])
 

@@ -93,7 +93,7 @@ class ModelData:
 
     @property
     def default_point(self) -> PointErrors:
-        """The operating point with which `verify` decides."""
+        """As in the summary."""
         return self.summary.default_point
 
     def threshold_range(self, point: PointErrors) -> tuple[float, float] | None:

@@ -221,18 +221,25 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
                 name,
                 Cell(accuracy_text(summary) + lacks_error, summary.balanced_accuracy),
                 interval(summary.balanced_accuracy_interval),
-                rate(summary.default_point.fmr),
-                rate(summary.default_point.fnmr),
+                rate(summary.fmr),
+                rate(summary.fnmr),
+                *(_verify_rates(summary) if stricter else ()),
                 number(summary.auc),
                 rate(summary.eer),
                 rate(summary.tar_at_far["0.01"].tar, "too few pairs"),
                 number(summary.ece),
             ]
         )
-    whose = "verify's " if stricter else ""  # not at the threshold of the accuracy
-    columns = [kind, accuracy_label(first).lower(), "95 %", f"{whose}FMR", f"{whose}FNMR"]
+    columns = [kind, accuracy_label(first).lower(), "95 %", "FMR", "FNMR"]
+    columns += ["verify's FMR", "verify's FNMR"] if stricter else []
     columns += ["AUC", "EER", "TAR at FAR 0.01", "ECE"]
     return make_table(f"{kind}s", f"{kind.capitalize()}s", note, columns, rows)
+
+
+def _verify_rates(summary: Summary) -> tuple[Cell, Cell]:
+    """Return FMR and FNMR as `verify` decides; empty where it is not known how."""
+    point = summary.default_point
+    return (rate(point.fmr), rate(point.fnmr)) if point.is_default else (EMPTY, EMPTY)
 
 
 def facts_table(facts: Mapping[str, ModelFacts | None]) -> list[Table]:

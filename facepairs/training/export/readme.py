@@ -1,8 +1,9 @@
 """The files that explain an exported network: a README for people and a TOML file for facepairs."""
 
-import json
 from pathlib import Path
 from typing import Any
+
+import tomli_w
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.training.export.record import ExportRecord
@@ -41,7 +42,7 @@ def embedder_toml(bundle: Bundle) -> str:
     align = "landmarks" if bundle.aligned else "none"
     text = _fill_in("embedder.toml", bundle=bundle, align=align)
     licence = bundle.weights_licence
-    return text if licence is None else f"{text}licence = {json.dumps(licence)}\n"
+    return text + tomli_w.dumps({"licence": licence}) if licence else text
 
 
 def _fill_in(name: str, **values: Any) -> str:

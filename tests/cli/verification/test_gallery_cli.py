@@ -103,6 +103,10 @@ def test_verify_as_has_verdicts(drawn, place):
     enrolled = min((drawn / "all" / words[2]).iterdir())
     warning = f"warning: this very photo is enrolled as {words[2]}: that it matches says nothing"
     assert warning in gallery("verify-as", place, words[2], enrolled, check=0).stderr.splitlines()
+    other = ("verify-as", place, names(drawn)[2], enrolled, "--json", "--threshold", -1)
+    done = gallery(*other, check=0)
+    assert f"enrolled as {words[2]}, not as {names(drawn)[2]}\n" in done.stderr
+    assert json.loads(done.stdout)["same_photo"] == words[2]
     assert "nobody is called Zoe" in gallery("verify-as", place, "Zoe", photo, check=2).stderr
 
 

@@ -94,7 +94,9 @@ def test_pairs_of_one_content_get_a_hint(bundle, photos, tmp_path):
     assert not any("same-content" in hint for hint in hints[1])
 
 
-def test_people_of_the_training_are_named_and_pairs_with_them_counted(bundle, photos, tmp_path):
+def test_people_of_the_training_are_named_and_pairs_with_them_counted(
+    bundle, photos, tmp_path, monkeypatch
+):
     for person in ("Ann", "Dan"):
         (tmp_path / person).mkdir()
         shutil.copy(photos / "0.png", tmp_path / person / "1.png")
@@ -116,6 +118,10 @@ def test_people_of_the_training_are_named_and_pairs_with_them_counted(bundle, ph
     for person, warned in (("Ann", True), ("Dan", False)):
         two = (tmp_path / person / "1.png", tmp_path / "Dan" / "2.png", "--bundle", bundle)
         assert (warning in verify(*two).stderr.splitlines()) == warned
+    monkeypatch.chdir(tmp_path / "Ann")
+    assert warning in verify("1.png", "2.png", "--bundle", bundle).stderr.splitlines()
+    search = verify("2.png", "--against", tmp_path, "--bundle", bundle)
+    assert warning in search.stderr.splitlines()
 
 
 def test_the_scores_say_where_they_come_from(bundle, photos, tmp_path):

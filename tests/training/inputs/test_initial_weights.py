@@ -33,7 +33,8 @@ def write_bundle_of(out, network, identities):
     round_weights(network.head)
     files = {NETWORK: embedding_network(), MODEL: keras_bytes(network.inference_model())}
     framing = {"frame_px": 250, "crop_px": network.crop_px}
-    manifest = manifest_of("embedding", model=network.name, framing=framing)
+    changes = {"model": network.name, "framing": framing, "licence": "research"}
+    manifest = manifest_of("embedding", **changes)
     manifest["network"] |= {"image_px": network.image_px}
     return write_bundle(out, manifest, files, identities)
 
@@ -63,6 +64,7 @@ def test_initial_weights_are_those_of_the_bundle(start):
     for loaded, saved in zip(other.head.get_weights(), network.head.get_weights(), strict=True):
         assert np.array_equal(loaded, saved)
     assert len(record["known"]) == 4
+    assert record["licence"] == "research"
     assert record["network_sha256"] == Bundle.open(folder).files["network.onnx"].sha256
     assert json.loads(json.dumps(record)) == record
 
