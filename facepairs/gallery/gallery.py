@@ -263,14 +263,13 @@ class Gallery:
     def enrolled_as(self, photo: ImageSource) -> str | None:
         """Return who this very photo is enrolled as: that it matches them says nothing.
 
-        Args:
-            photo: A path or bytes; other kinds have no file to compare, and give None.
+        Paths and bytes can be told; None for other kinds.
         """
         if isinstance(photo, str | os.PathLike):
             return self.store.owner(bytes.fromhex(file_sha256(Path(photo))))
-        return (
-            self.store.owner(hashlib.sha256(photo).digest()) if isinstance(photo, bytes) else None
-        )
+        if isinstance(photo, bytes):
+            return self.store.owner(hashlib.sha256(photo).digest())
+        return None
 
     def verify_as(
         self, name: str, photo: ImageSource, point: OperatingPoint | None = None

@@ -88,28 +88,32 @@ class Vectors:
             float32[people].
         """
         count = self._count  # first: another thread may be adding embeddings
-        matrix, person_of = self._matrix[:count], self._person_of[:count]
+        similar = self._similar(probe, compare, count)
         scores = np.full(len(self._numbers), -np.inf, np.float32)
-        if compare is None and matrix.dtype == np.float32:
-            similar = matrix @ probe
-        else:
-            similar = np.empty(count, np.float32)
-
-            def score_part(begin: int) -> None:
-                for start in range(begin, min(begin + PART_ROWS, count), BLOCK_ROWS):
-                    block = _as_floats(matrix[start : start + BLOCK_ROWS])
-                    similar[start : start + BLOCK_ROWS] = (
-                        block @ probe
-                        if compare is None
-                        else compare(np.broadcast_to(probe, block.shape), block)
-                    )
-
-            if count <= PART_ROWS:
-                score_part(0)
-            else:
-                list(thread_map(score_part, range(0, count, PART_ROWS)))
-        np.maximum.at(scores, person_of, similar)
+        np.maximum.at(scores, self._person_of[:count], similar)
         return scores if compare else np.minimum(scores, 1)  # a cosine of rounded embeddings
+
+    def _similar(self, probe: ScoreArray, compare: Compare | None, count: int) -> ScoreArray:
+        """Return the score of each of the first embeddings: float32[count]."""
+        matrix = self._matrix[:count]
+        if compare is None and matrix.dtype == np.float32:
+            return matrix @ probe
+        similar = np.empty(count, np.float32)
+
+        def score_part(begin: int) -> None:
+            for start in range(begin, min(begin + PART_ROWS, count), BLOCK_ROWS):
+                block = _as_floats(matrix[start : start + BLOCK_ROWS])
+                rows = slice(start, start + len(block))
+                if compare is None:
+                    similar[rows] = block @ probe
+                else:
+                    similar[rows] = compare(np.broadcast_to(probe, block.shape), block)
+
+        if count <= PART_ROWS:
+            score_part(0)
+        else:
+            list(thread_map(score_part, range(0, count, PART_ROWS)))
+        return similar
 
     def best_other(
         self, name: str, probe: ScoreArray, compare: Compare | None = None
