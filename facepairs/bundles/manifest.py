@@ -177,7 +177,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def weights_licence(self) -> str | None:
         """The licence of the weights, or of those that training started from; None if unknown."""
         start = self.training.init
-        return self.licence or (start.licence if start else None) or None
+        return self.licence or (start and start.licence) or None
 
     @property
     def aligned(self) -> bool:

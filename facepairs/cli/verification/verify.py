@@ -94,7 +94,7 @@ def verify(
     ] = None,
     top: Annotated[
         int | None,
-        Option(min=1, help="Rows to print: of --against 10 by default, of --face all all."),
+        Option(min=1, help="Rows to print. [default: 10 with --against, all with --face all]"),
     ] = None,
     face: Annotated[
         FaceChoice, Option(help="Compare the most prominent faces, or all of A with all of B.")

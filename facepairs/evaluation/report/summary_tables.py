@@ -104,18 +104,17 @@ def source_rows(summary: EvaluationSummary) -> list[tuple[str, str]]:
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     """Return the rows (label, text) that a terminal shows; rates in percent, 95 % intervals."""
     pairs = f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"
-    label = accuracy_label(summary)
+    label, point = accuracy_label(summary), summary.default_point
+    # With two thresholds, indented lines belong to the line above them.
+    indent = "" if point is summary.operating_points[0] else "  "
     rows = [
         ("Pairs", pairs),
         (label, f"{accuracy_text(summary)} ({accuracy_note(summary)})"),
-        ("Threshold", _threshold_text(summary)),
+        (f"{indent}Threshold", _threshold_text(summary)),
     ]
-    point, errors = summary.default_point, point_rows(summary.default_point)
-    if point is not summary.operating_points[0]:  # two thresholds: each above what it gives
-        rows[-1] = ("  Threshold", _threshold_text(summary))
+    if indent:
         rows.append(("As verify decides", f"{point.label}, threshold {point.threshold:.6g}"))
-        errors = [(f"  {name}", cell) for name, cell in errors]
-    rows += [(name, cell.text) for name, cell in errors]
+    rows += [(indent + name, cell.text) for name, cell in point_rows(point)]
     for name, value, bounds in figure_rows(summary)[1:]:
         tar = summary.tar_at_far.get(name.removeprefix("TAR at FAR "))
         if value.value is not None:
