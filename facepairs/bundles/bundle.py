@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from facepairs.bundles.default import bundle_folder
 from facepairs.bundles.error_table import ErrorTable
-from facepairs.bundles.identities import Identities, hashed_in
+from facepairs.bundles.identities import Identities, hashed_in, parse_identities
 from facepairs.bundles.manifest import (
     ERRORS,
     IDENTITIES,
@@ -51,7 +51,11 @@ class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
     Attributes:
         folder: The bundle's folder.
         raw: The manifest's values as they stand in the file, unknown keys included.
+        lists_training: Whether the people of the training are known, which external embedders may
+            leave out.
     """
+
+    lists_training: ClassVar[bool] = True
 
     folder: Path
     raw: dict[str, Any]
@@ -119,9 +123,8 @@ class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
     @cached_property
     def identities(self) -> Identities:
         """Hashes of the people used in training and in calibration; raises BadBundle."""
-        path = self.folder / IDENTITIES
-        values = parse_json_object(self.read(IDENTITIES), path)
-        return validate(values, Identities, str(path), BadBundle, "export the bundle again")
+        data, path = self.read(IDENTITIES), self.folder / IDENTITIES
+        return parse_identities(data, path, "export the bundle again")
 
     @cached_property
     def errors(self) -> ErrorTable | None:

@@ -4,10 +4,15 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+
+from facepairs.bundles.manifest import parse_json_object
+from facepairs.errors import BadBundle
+from facepairs.support.validation import validate
 
 
 def identity_hash(name: str) -> str:
@@ -52,6 +57,20 @@ class Identities(msgspec.Struct, frozen=True):
             "training": len(self.training),
             "calibration": len(self.calibration),
         }
+
+
+def parse_identities(data: bytes, path: Path, advice: str) -> Identities:
+    """Parse the content of `identities.json`.
+
+    Args:
+        data: The content.
+        path: The file, for messages.
+        advice: What to do if it is damaged.
+
+    Raises:
+        BadBundle: It is damaged.
+    """
+    return validate(parse_json_object(data, path), Identities, str(path), BadBundle, advice)
 
 
 def hashed_in(names: Sequence[str], hashes: frozenset[str]) -> npt.NDArray[np.bool_]:

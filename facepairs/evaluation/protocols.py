@@ -96,7 +96,9 @@ def choose_pairs(
     pairs = _heldout_pairs(index, known, data)
     if all(model.kind == "embedding" for model in models):
         pairs = add_impostors(index, pairs, count=IMPOSTORS)
-    return PairSelection(index, pairs, "held-out people", protocol)
+    held_out = all(model.lists_training for model in models)
+    source = "held-out people" if held_out else f"people of {data.absolute().name}"
+    return PairSelection(index, pairs, source, protocol)
 
 
 def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
@@ -35,6 +34,7 @@ from facepairs.evaluation.pair_scores import (
     refuse_unusable,
     score_pairs,
 )
+from facepairs.evaluation.sources.known_people import describe_unknown_training
 from facepairs.support.extras import require_extras
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.progress import ProgressFactory, ignore_phases
@@ -42,7 +42,7 @@ from facepairs.support.words import counted
 from facepairs.verification.embedders import writer as embedders
 from facepairs.verification.embedders.embedder import ExternalEmbedder
 from facepairs.verification.embedders.measured import Measured, read_measured
-from facepairs.verification.loading import Model, describe_scoring, open_model
+from facepairs.verification.loading import Model, describe_scoring, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
 PAIRS = 6_000
@@ -162,8 +162,7 @@ def _calibrate(
     progress: ProgressFactory,
 ) -> Recalibration:
     index = FaceIndex.scan(data)
-    trained = bundle.trained_on(list(index.people))
-    pairs, notes = _choose_pairs(index, trained, pairs_csv)
+    pairs, notes = _choose_pairs(bundle, index, pairs_csv)
     if groups and (unknown := groups.describe_unknown(index.people, index.root)):
         notes.append(f"warning: {unknown}")
     _check_enough(index, pairs, pairs_csv, notes)
@@ -210,7 +209,7 @@ def _calibrate(
         people=len(scored.names),
         genuine_pairs=fitted.errors.genuine_pairs,
         impostor_pairs=fitted.errors.impostor_pairs,
-        people_left_out=int(trained.sum()),
+        people_left_out=int(bundle.trained_on(list(index.people)).sum()),
         photos_left_out=len(errors),
         kept_former=kept_former,
         former=_former(bundle, fitted) if is_new and former is not None else None,
@@ -308,10 +307,13 @@ def _is_better(former: Calibration, scored: ScoredPairs) -> bool:
 
 
 def _choose_pairs(
-    index: FaceIndex, trained: npt.NDArray[np.bool_], pairs_csv: Path | None
+    bundle: Model, index: FaceIndex, pairs_csv: Path | None
 ) -> tuple[PairList, list[str]]:
     """Return pairs of people on whom the bundle was not trained, and notes."""
     notes = []
+    if not bundle.lists_training:
+        notes.append(f"warning: {describe_unknown_training(model_name(bundle))}")
+    trained = bundle.trained_on(list(index.people))
     if pairs_csv is not None:
         given = read_pairs_csv(pairs_csv, index)
         known = trained[index.person_of[given.left]] | trained[index.person_of[given.right]]

@@ -109,7 +109,7 @@ def provenance_of(
         else Calibration(curve.scale, curve.offset, curve.lookalikes),
         prior=prior,
         decisions=decisions and point.threshold is not None,
-        identities=model.identities if isinstance(model, Bundle) else None,
+        identities=model.identities if model.lists_training else None,
     )
 
 

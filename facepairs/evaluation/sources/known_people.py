@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.identities import hashed_in
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
@@ -33,8 +32,8 @@ def known_in_selection(
     known, person = model.knows(list(selection.index.people)), selection.index.person_of
     pairs = selection.pairs
     count = int((known[person[pairs.left]] | known[person[pairs.right]]).sum())
-    if not isinstance(model, Bundle) and (not count or selection.protocol == "view2"):
-        return None, [_unknown_training(path)]  # View 2 uses none of its thresholds
+    if not model.lists_training and (not count or selection.protocol == "view2"):
+        return None, [describe_unknown_training(path)]  # View 2 uses none of its thresholds
     return _judge(count, len(pairs), path, selection.protocol)
 
 
@@ -58,7 +57,7 @@ def known_in_file(
         ]
     if known_by.identities is None:
         one_network = known_by.network_sha256 is not None
-        return None, [_unknown_training(known_by.model)] if one_network else []
+        return None, [describe_unknown_training(known_by.model)] if one_network else []
     hashes = known_by.identities.training | known_by.identities.calibration
     sides = [[person_name(name) for name in side] for side in (scores.left, scores.right)]
     people, numbers = np.unique(np.array(sides, object).astype(str), return_inverse=True)
@@ -71,7 +70,8 @@ def known_in_file(
     return _judge(int(known.any(axis=0).sum()), len(scores), known_by.model, known_by.protocol)
 
 
-def _unknown_training(model: str) -> str:
+def describe_unknown_training(model: str) -> str:
+    """Return a warning about a model that does not list the people of its training."""
     return f"the training people of {model} are unknown; they may be those of these pairs"
 
 

@@ -2,6 +2,7 @@
 
 OUT/network.onnx, embedder.toml   onnx: a copy, and the TOML file with which facepairs reads it
                                   onnx-int8: with 8-bit integers
+OUT/identities.json               beside the TOML: hashes of the people that the bundle knows
 OUT/network.tflite                litert, litert-int8
 OUT/saved_model.pb, variables/    saved_model
 OUT/README.md                     inputs, crop, score, threshold and probability, for people
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.bundle import NETWORK, Bundle
+from facepairs.bundles.manifest import IDENTITIES
 from facepairs.bundles.operating_point import operating_point
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
@@ -112,6 +114,7 @@ def _save_onnx(bundle: Bundle, folder: Path, network: bytes) -> tuple[str, str, 
     (folder / NETWORK).write_bytes(network)
     if bundle.kind == "embedding":
         (folder / "embedder.toml").write_text(embedder_toml(bundle), encoding="utf-8")
+        (folder / IDENTITIES).write_bytes(bundle.read(IDENTITIES))
     return NETWORK, bundle.network.output, _onnx_runner(bundle, network)
 
 

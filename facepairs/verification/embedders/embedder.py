@@ -28,14 +28,15 @@ Optional keys:
     threshold = 0.28           # on the score: accept from there on; distances count negatively
     calibration = { scale = 12.0, offset = -3.4 }  # logistic, score to probability
     measured = "measured.json" # both, with thresholds and errors, from `facepairs calibrate`
+    people = "identities.json" # hashes of the people of the training, from `facepairs export`
     licence = "Apache-2.0"     # of the weights, and on what they were trained: for reports
     training_data = "MS1MV3: 5.2 million photos from the web"
 
 A threshold or calibration holds for one way of cropping only, so `align` is required beside them.
 A file that ends in `.dat` is dlib's network, see `dlib_model`.
 
-It is unknown which people such a network was trained on. Without a threshold there is no verdict,
-without a calibration no probability.
+Without `people` it is unknown which people the network was trained on. Without a threshold there is
+no verdict, without a calibration no probability.
 """
 
 import hashlib
@@ -52,8 +53,13 @@ from msgspec import Meta
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.error_table import ErrorTable
-from facepairs.bundles.identities import Identities, hashed_in
-from facepairs.bundles.manifest import TrainingRecord, check_file_name, read_regular_file
+from facepairs.bundles.identities import Identities, hashed_in, parse_identities
+from facepairs.bundles.manifest import (
+    MAX_IDENTITIES_BYTES,
+    TrainingRecord,
+    check_file_name,
+    read_regular_file,
+)
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.errors import BadBundle
 from facepairs.faces.alignment import TemplateSpec
@@ -99,6 +105,7 @@ Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="64 hexadecim
 EmbedderAlign = Literal["landmarks", "none", "arcface-112", "landmarks-5"]
 Text = Annotated[str, Meta(min_length=1)]
 Floats = npt.NDArray[np.float32]
+NOBODY = Identities(frozenset(), frozenset())
 
 
 class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -123,6 +130,7 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     threshold: Number | None = None
     calibration: Calibration | None = None
     measured: Text | None = None
+    people: Text | None = None
     licence: Text | None = None
     training_data: Text | None = None
 
@@ -150,7 +158,8 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         thresholds: Thresholds by target FMR; none without `measured`.
         operating_point: The target FMR that decides by default; None for `threshold`.
         errors: The errors at every threshold; None where they were not measured.
-        identities: The people on whom those were measured.
+        identities: The people of the training, where `people` lists them, and those on whom the
+            errors were measured.
     """
 
     kind: ClassVar[Literal["embedding"]] = "embedding"
@@ -164,7 +173,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     thresholds: Sequence[FmrThreshold] = ()
     operating_point: float | None = None
     errors: ErrorTable | None = None
-    identities: Identities = Identities(frozenset(), frozenset())
+    identities: Identities = NOBODY
 
     @classmethod
     def open(cls, path: Path | str, networks: Path | None = None) -> "ExternalEmbedder":
@@ -188,6 +197,10 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
             fields = msgspec.structs.asdict(toml)
             if toml.measured is not None:
                 fields |= _measured_fields(toml, path)
+            if toml.people is not None:
+                fields["identities"] = _identities(toml.people, path).union(
+                    fields.get("identities", NOBODY)
+                )
             _check_threshold(toml.distance, fields["threshold"])
             return cls(
                 path=path,
@@ -223,7 +236,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     def embedding_settings(self) -> str:
         """The keys, as JSON, that decide what the embedding of a photo is."""
         other = {"file", "name", "sha256", "threshold", "calibration", "measured"}
-        other |= {"licence", "training_data"}
+        other |= {"people", "licence", "training_data"}
         fields = [name for name in EmbedderToml.__struct_fields__ if name not in other]
         return json.dumps([getattr(self, name) for name in fields])
 
@@ -232,16 +245,18 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         """Whether the TOML comes with facepairs."""
         return self.folder.parent == Path(__file__).parent
 
-    def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return for each name whether its errors were measured on that person: bool[N].
+    @property
+    def lists_training(self) -> bool:
+        """Whether the people of the training are known."""
+        return self.people is not None
 
-        The people of the training are unknown.
-        """
-        return hashed_in(names, self.identities.calibration)
+    def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Return for each name whether that person is among `identities`: bool[N]."""
+        return hashed_in(names, self.identities.training | self.identities.calibration)
 
     def trained_on(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Return bool[N], all False: the people of the training are unknown."""
-        return np.zeros(len(names), np.bool_)
+        """Return for each name whether training is known to have used that person: bool[N]."""
+        return hashed_in(names, self.identities.training)
 
     def read_network(self) -> bytes:
         """Read the network's bytes.
@@ -289,6 +304,14 @@ def _measured_fields(toml: EmbedderToml, path: Path) -> dict[str, Any]:
         "errors": found.errors,
         "identities": Identities(frozenset(), found.people),
     }
+
+
+def _identities(name: str, path: Path) -> Identities:
+    """Return the people that the file of the key `people` lists."""
+    check_file_name(name)
+    file = path.parent / name
+    data = read_regular_file(file, MAX_IDENTITIES_BYTES)
+    return parse_identities(data, file, "export the network again")
 
 
 def _framing(toml: EmbedderToml) -> CropSpec:

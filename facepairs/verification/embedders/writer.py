@@ -12,7 +12,7 @@ from facepairs.verification.loading import EMBEDDER, is_embedder
 
 
 def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> ExternalEmbedder:
-    """Write a folder with the embedder's network, its TOML and `measured.json`, and open it.
+    """Write a folder with the embedder's files, its TOML and `measured.json`, and open it.
 
     Raises:
         BadBundle: `out` is something else than such a folder.
@@ -27,6 +27,8 @@ def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> Ex
     values |= {"name": model.model, "align": model.align, "measured": MEASURED}
     with atomic_folder(out) as folder:
         shutil.copyfile(model.network_path, folder / model.file)
+        if model.people is not None:
+            shutil.copyfile(model.folder / model.people, folder / model.people)
         (folder / EMBEDDER).write_text(tomli_w.dumps(values), encoding="utf-8")
         (folder / MEASURED).write_bytes(measured.to_bytes())
     return ExternalEmbedder.open(out)

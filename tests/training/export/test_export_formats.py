@@ -9,11 +9,14 @@ from processes.command_line import facepairs, in_process
 from tiny.bundles import NETWORK, tiny_bundle
 
 from facepairs.bundles.bundle import MODEL
-from facepairs.bundles.writer import write_bundle
+from facepairs.bundles.identities import Identities
+from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
+from facepairs.evaluation.evaluate import evaluate
 from facepairs.images.crop import load_crop
 from facepairs.training.export.export import export, probe_crops
+from facepairs.training.recalibrate import calibrate
 from facepairs.verification.verifier import Verifier
 
 
@@ -39,6 +42,27 @@ def test_the_onnx_export_has_a_toml_file_that_verify_reads(tiny, tmp_path):
     )
     assert same.score == pytest.approx(own.score, abs=1e-6)
     assert (same.same, same.threshold) == (own.same, own.threshold)
+
+
+@pytest.mark.usefixtures("few_draws")
+def test_an_exported_network_knows_its_training_people(tiny, faces, tmp_path):
+    names = sorted(person.name for person in faces.iterdir())
+    bundle = rewrite_bundle(tiny, tmp_path / "bundle", {}, Identities.of(names[:10], names[10:12]))
+    export(bundle.folder, tmp_path / "out", "onnx")
+    toml = tmp_path / "out" / "embedder.toml"
+    evaluation = evaluate(toml, faces)
+    assert (evaluation.summary.people, evaluation.selection.source) == (12, "held-out people")
+    assert evaluation.measurements[0].provenance.identities == bundle.identities
+    calibrated = calibrate(toml, faces, tmp_path / "mine")
+    assert calibrated.summary.people_left_out == 10
+    assert not any("unknown" in note for note in calibrated.notes)
+    again = calibrate(tmp_path / "mine", faces, tmp_path / "again")  # still known
+    assert (again.summary.people, again.summary.people_left_out) == (14, 10)
+    shown = in_process("info", tmp_path / "again", check=0).stdout
+    assert "10 people, listed as hashes" in shown
+    (tmp_path / "mine" / "identities.json").write_text("{}")
+    refused = in_process("info", tmp_path / "mine", check=2)
+    assert "identities.json: training is missing" in refused.stderr
 
 
 def test_an_int8_network_gives_nearly_the_same_scores_from_a_smaller_file(tiny, tmp_path):

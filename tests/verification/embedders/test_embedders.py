@@ -298,6 +298,7 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     toml, mine = embedder(tmp_path / "e", align="landmarks", crop=[20, 32]), tmp_path / "mine"
     done = in_process("calibrate", toml, faces, "--out", mine, "--json", check=0)
     assert json.loads(done.stdout)["people"] == 24
+    assert f"warning: the training people of {toml} are unknown" in done.stderr
     assert sorted(path.name for path in mine.iterdir()) == [
         "embedder.toml", "measured.json", "network.onnx"
     ]  # fmt: skip
@@ -353,6 +354,7 @@ def test_verify_without_a_threshold_exits_with_3(tmp_path, photos):
 
 def test_evaluate_measures_an_external_embedder(tmp_path, faces):
     toml = embedder(tmp_path)
+    assert "held-out" not in in_process("evaluate", toml, faces, check=0).stdout
     done = in_process("evaluate", toml, faces, "--json", check=0)
     summary = json.loads(done.stdout)
     assert "the training people of" in done.stderr
