@@ -21,6 +21,7 @@ DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNSAFE_CHARACTERS = '\\:*?"<>|'  # with a special meaning on some platform
 ZIP = b"PK"  # the first bytes
 DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError)
+UTF8_FLAG = 0x800
 PLAIN_ZIP = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -85,7 +86,10 @@ def _open(handle: IO[bytes]) -> tarfile.TarFile | zipfile.ZipFile:
     handle.seek(0)
     if is_zip:
         return zipfile.ZipFile(handle)
-    tar = tarfile.open(fileobj=handle, mode="r:*")  # noqa: SIM115  closed by the caller
+    try:
+        tar = tarfile.open(fileobj=handle, mode="r:*")  # noqa: SIM115  closed by the caller
+    except tarfile.ReadError:  # whose message has a line for each way of compression
+        raise tarfile.ReadError("it does not begin like one") from None
     # Python 3.11.0 to 3.11.3 lack the filter; the checks here refuse all that it refuses.
     tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
     return tar
@@ -104,7 +108,22 @@ def _members(archive: Path, opened: tarfile.TarFile | zipfile.ZipFile) -> Iterat
             raise _unsafe(archive, info.filename, "is a link, a device or a pipe")
         if info.flag_bits & 1 or info.compress_type not in PLAIN_ZIP:
             raise _unsafe(archive, info.filename, "is encrypted or compressed unusually")
+        info.filename = _decode_name(info)
         yield info.filename, info.file_size, info
+
+
+def _decode_name(info: zipfile.ZipInfo) -> str:
+    """Return a name in UTF-8 where its bytes are that: not all programs set the flag that says so.
+
+    References:
+        PKWARE: APPNOTE.TXT - .ZIP File Format Specification, 4.4.4, bit 11, and appendix D.
+    """
+    if info.flag_bits & UTF8_FLAG:
+        return info.filename
+    try:
+        return info.filename.encode("cp437").decode("utf-8")
+    except UnicodeError:
+        return info.filename
 
 
 def _unsafe(archive: Path, name: str, problem: str) -> BadTransfer:

@@ -43,6 +43,22 @@ def test_files_come_out_unchanged(
     assert tree(tmp_path / "into") == PHOTOS
 
 
+@pytest.mark.parametrize(
+    ("in_archive", "unpacked"),
+    [("Björn".encode(), "Björn"), ("山田".encode(), "山田"), ("Björn".encode("cp437"), "Björn")],
+)
+def test_names_in_utf8_need_no_flag_that_says_so(
+    tmp_path: Path, in_archive: bytes, unpacked: str
+) -> None:
+    into = tmp_path / "into"
+    into.mkdir()
+    placeholder = b"#" * len(in_archive)
+    packed = zipped({f"{placeholder.decode()}/1.jpg": b"photo"})
+    (tmp_path / "a").write_bytes(packed.replace(placeholder, in_archive))
+    unpack(tmp_path / "a", into)
+    assert tree(into) == {f"{unpacked}/1.jpg": b"photo"}
+
+
 def test_a_full_disk_is_reported_before_a_file_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

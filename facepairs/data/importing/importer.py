@@ -8,7 +8,7 @@ from typing import Any
 
 from facepairs.data.importing.folders import find_parquet, find_people, find_table
 from facepairs.data.importing.lfw_lists import OfficialList, find_lists
-from facepairs.data.importing.photos import LeftOut, NewPhoto, PhotoWriter, Transfer
+from facepairs.data.importing.photos import LeftOut, NewPhoto, PhotoWriter, Transfer, in_words
 from facepairs.data.importing.tables import Rows, read_csv, read_parquet
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.fetch import ARCHIVES, LISTS
@@ -144,7 +144,7 @@ def _folder_rows(people: Path, progress: ProgressCallback) -> Rows:
         yield NewPhoto(person, file, people / name)
         progress(done, len(index))
     for skipped in index.skipped:
-        yield LeftOut(skipped.path, skipped.reason.replace("_", " "))
+        yield LeftOut(skipped.path, in_words(skipped.reason))
 
 
 def _write(

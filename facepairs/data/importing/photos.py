@@ -1,16 +1,20 @@
 """Photos on their way into a folder `Person_Name/photo.jpg`."""
 
 import os
+import re
 import shutil
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from facepairs.data.index import SkipReason
 from facepairs.data.unpack import UNSAFE_CHARACTERS
 from facepairs.errors import BadData
 
 Transfer = Literal["link", "copy", "move"]
+RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # on Windows
 
 
 class NewPhoto(NamedTuple):
@@ -28,6 +32,12 @@ class LeftOut(NamedTuple):
     reason: str
 
 
+def in_words(reason: SkipReason) -> str:
+    """Return why a file or folder is left out, in words."""
+    words: dict[SkipReason, str] = {"not_image": "not a photo", "unsupported": "unsupported format"}
+    return words.get(reason, reason.replace("_", " "))
+
+
 def check_name(name: str, place: str) -> str:
     """Return the name of a folder or file, if it is safe on every system.
 
@@ -38,13 +48,37 @@ def check_name(name: str, place: str) -> str:
     Raises:
         BadData: The name would lead elsewhere, hide the file, or has a special meaning somewhere.
     """
-    unsafe = [c for c in name if c in UNSAFE_CHARACTERS or c == "/" or not c.isprintable()]
-    if not name or name.startswith(".") or unsafe:
+    unsafe = any(c in UNSAFE_CHARACTERS or c == "/" or not c.isprintable() for c in name)
+    if not name or name.startswith(".") or name.endswith((".", " ")) or unsafe:
         raise BadData(
-            f"{place}: {name!r} cannot name a folder or file; rename it, without a dot at its "
-            f"beginning and without / {' '.join(UNSAFE_CHARACTERS)}"
+            f"{place}: {name!r} cannot name a folder or file on every system; rename it, without a "
+            f"dot at its beginning or end and without / {' '.join(UNSAFE_CHARACTERS)}"
         )
+    if RESERVED.fullmatch(name):
+        raise BadData(f"{place}: {name!r} names a device on Windows; rename it")
     return name
+
+
+class PeopleNames:
+    """The names of a table's people, which must not be one folder on some system."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def check(self, name: str, place: str) -> str:
+        """Return a name, as `check_name` does; refuse another spelling of an earlier one.
+
+        Raises:
+            BadData: The name is unsafe, or differs from another one only by case or Unicode form.
+        """
+        key = unicodedata.normalize("NFC", check_name(name, place)).casefold()
+        known = self._known.setdefault(key, name)
+        if known != name:
+            raise BadData(
+                f"{place}: {name!r} and {known!r} differ only by case or Unicode form; write one "
+                "person's name in one way, or give two people two names"
+            )
+        return name
 
 
 @dataclass

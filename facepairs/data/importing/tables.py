@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from facepairs.data.importing.photos import LeftOut, NewPhoto, check_name
+from facepairs.data.importing.photos import LeftOut, NewPhoto, PeopleNames, check_name, in_words
 from facepairs.data.index import READABLE, name_problem
 from facepairs.data.unpack import MAX_FILE_BYTES
 from facepairs.errors import BadData
@@ -49,14 +49,15 @@ def read_csv(path: Path, person_column: str | None, progress: ProgressCallback) 
         raise BadData(f"{path}: not a CSV file in UTF-8 ({error}); save it as one") from None
     file_column = _choose(path, columns, PATH_COLUMNS)
     person_column = _choose(path, columns, [person_column] if person_column else PERSON_COLUMNS)
+    names = PeopleNames()
     for done, (line, row) in enumerate(rows, 1):
         place = f"{path}: line {line}"
-        person = check_name((row[person_column] or "").strip(), place)
+        person = names.check((row[person_column] or "").strip(), place)
         source = path.parent / (row[file_column] or "")
         if not source.is_file():
             raise BadData(f"{place}: no file {source}; paths count from the folder of the table")
         if problem := name_problem(source.name):
-            yield LeftOut(str(source), problem.replace("_", " "))
+            yield LeftOut(str(source), in_words(problem))
         else:
             yield NewPhoto(person, source.name, source)
         progress(done, len(rows))
@@ -83,7 +84,7 @@ def read_parquet(
     import pyarrow
     from pyarrow import parquet
 
-    numbers: Counter[str] = Counter()
+    names, numbers = PeopleNames(), Counter[str]()
     done = 0
     path = paths[0]
     try:
@@ -99,7 +100,7 @@ def read_parquet(
                 name_of = _label_names(schema, label_column)
                 for row, values in enumerate(_rows(file, [image_column, label_column]), 1):
                     place = f"{path.name}: row {row:,}"
-                    person = check_name(name_of(values[label_column]), place)
+                    person = names.check(name_of(values[label_column]), place)
                     numbers[person] += 1
                     yield _photo(person, numbers[person], values[image_column], place)
                     done += 1
@@ -118,9 +119,14 @@ def _choose(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> str:
     for column in wanted:
         if column in columns:
             return column
+    advice = "rename one"
+    if len(columns) == 1 and any(mark in columns[0] for mark in ";\t|"):
+        advice = "write commas between the columns"
+    elif wanted is PERSON_COLUMNS:
+        advice += ", or name it with --person-column"
     raise BadData(
-        f"{path}: has no column {' or '.join(wanted)}, only {', '.join(columns) or 'none'}; rename "
-        "one, or name the person's with --person-column"
+        f"{path}: has no column {' or '.join(wanted)}, only {', '.join(columns) or 'none'}; "
+        f"{advice}"
     )
 
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from facepairs.data.index import READABLE, FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.errors import BadData
+from facepairs.support.validation import shorten
 
 MAX_FOLDS = 1000
 HOW_TO_FETCH = "to download the lists alone: facepairs data fetch lfw --lists-only --out DIR"
@@ -49,8 +50,9 @@ class _ListFile:
 
     def fail(self, problem: str) -> NoReturn:
         """Raise BadData about the line read last."""
-        line = self._lines[self._count - 1]
-        raise BadData(f"{self.path}: line {self._count}: {problem}: {line!r}")
+        line = shorten(self._lines[self._count - 1])
+        quoted = "" if line in problem else f": {line}"
+        raise BadData(f"{self.path}: line {self._count}: {problem}{quoted}")
 
     def read(self, expected: str, *layouts: str) -> list[str]:
         """Return the cells of the next line, which has one of the layouts, such as `A<tab>B`."""
@@ -69,7 +71,7 @@ class _ListFile:
     def number(self, text: str) -> int:
         """Parse a cell of the line read last."""
         if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
-            self.fail(f"{text!r} is not a number from 1 up")
+            self.fail(f"{shorten(text)} is not a number from 1 up")
         return int(text)
 
     def check_end(self) -> None:

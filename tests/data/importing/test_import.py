@@ -142,14 +142,19 @@ def test_a_table_of_paths(tmp_path: Path) -> None:
     table.write_text("path,person\na/1.jpg,Ann O'Neil\nb/1.jpg,Ann O'Neil\nb/2.txt,Bo\n")
     report = import_photos(table, tmp_path / "out")
     assert set(tree(tmp_path / "out")) == {"Ann O'Neil/1.jpg", "Ann O'Neil/1-2.jpg"}
-    assert [reason for _, reason in report.left_out] == ["not image"]
+    assert [reason for _, reason in report.left_out] == ["not a photo"]
     for text, says in {
         "path,person\na/1.jpg,../Bo\n": r"line 2: '../Bo' cannot name a folder",
         "path,person\na/1.jpg,Ann\na/3.jpg,Ann\n": r"line 3: no file .*3\.jpg",
         "path,person\na/1.jpg\n": r"line 2: '' cannot name",
-        "photo,person\na/1.jpg,Ann\n": "has no column path or .*, only photo, person",
+        "photo,person\na/1.jpg,Ann\n": r"has no column path or .*, only photo, person; rename one$",
+        "path;person\na/1.jpg;Ann\n": "only path;person; write commas between the columns",
+        "path,who\na/1.jpg,Ann\n": "rename one, or name it with --person-column",
+        "path,person\na/1.jpg,nul.x\n": "'nul.x' names a device on Windows",
+        "path,person\na/1.jpg,Ann.\n": r"'Ann\.' cannot name a folder or file on every system",
+        "path,person\na/1.jpg,Ann\nb/1.jpg,ANN\n": "line 3: 'ANN' and 'Ann' differ only by case",
         "": "only none",
-        "path,person\nb/2.txt,Bo\n": r"no photo to import: .*2\.txt: not image",
+        "path,person\nb/2.txt,Bo\n": r"no photo to import: .*2\.txt: not a photo",
     }.items():
         table.write_text(text)
         with pytest.raises(BadData, match=says):
@@ -173,7 +178,10 @@ def test_hostile_and_useless_sources_leave_nothing_behind(tmp_path: Path) -> Non
             zipped({"train/images/000/1.jpg": JPEG, "train/metadata.csv": b"file_name,label\n"}),
             r"table\.zip/train/metadata\.csv: says who is in the photos",
         ),
-        "photo.jpg": (JPEG, "the archive is damaged"),
+        "photo.jpg": (
+            JPEG,
+            r"photo\.jpg: .*no zip or tar \(it does not begin like one\); download",
+        ),
     }
     for name, (content, says) in sources.items():
         (tmp_path / name).write_bytes(content)
