@@ -12,14 +12,14 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from facepairs.errors import BadGallery, BadImage, FacepairsError
 from facepairs.server.answers import answer, error_answer
 from facepairs.server.body import PHOTOS_PER_BODY, read_request
-from facepairs.server.guard import GONE, ROUTE, Access, Guard, logger
+from facepairs.server.guard import GONE, Access, Guard, logger
 from facepairs.server.metrics import Metrics
 from facepairs.server.openapi import docs_page, openapi
 from facepairs.server.problem import RequestProblem
@@ -50,7 +50,7 @@ def build_app(service: Service, access: Access, threads: int) -> ASGIApp:
         yield
         work.close()
 
-    routes: list[BaseRoute] = [
+    routes = [
         _route(route.method, route.path, _api_endpoint(route, service, work, metrics))
         for route in ROUTES
     ]
@@ -63,10 +63,12 @@ def build_app(service: Service, access: Access, threads: int) -> ASGIApp:
         "/openapi.json": partial(JSONResponse, description),
     }
     routes += [_route("GET", path, _plain_endpoint(respond)) for path, respond in plain.items()]
-    routes.append(Mount("/static", StaticFiles(directory=STATIC)))
+    static = Mount("/static", StaticFiles(directory=STATIC))
     handlers: dict[Any, Any] = {HTTPException: _error, Exception: _error}
-    app: ASGIApp = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
-    app = Guard(app, access, metrics)
+    app: ASGIApp = Starlette(
+        routes=[*routes, static], exception_handlers=handlers, lifespan=lifespan
+    )
+    app = Guard(app, access, metrics, routes)
     if access.origins:
         app = CORSMiddleware(
             app,
@@ -79,11 +81,7 @@ def build_app(service: Service, access: Access, threads: int) -> ASGIApp:
 
 
 def _route(method: str, path: str, endpoint: Endpoint) -> Route:
-    async def named(request: Request) -> Response:
-        request.scope[ROUTE] = path
-        return await endpoint(request)
-
-    return Route(path.replace("{name}", "{name:path}"), named, methods=[method])
+    return Route(path.replace("{name}", "{name:path}"), endpoint, methods=[method])
 
 
 def _plain_endpoint(respond: Callable[[], Response]) -> Endpoint:

@@ -1,6 +1,7 @@
 """Read the body of a request into its type: multipart or JSON, within limits, in memory alone."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, TypeVar, get_origin
 
@@ -17,6 +18,15 @@ T = TypeVar("T", bound=msgspec.Struct)
 PHOTOS_PER_BODY = 3  # of the largest size: two, in base64
 MOST_FILES, MOST_FIELDS, FIELD_BYTES = 2 * MOST_PHOTOS, 32, 4096
 READ_S = 30.0  # for a whole body
+TYPES = {
+    "array": "a list",
+    "bool": "true or false",
+    "bytes": "a photo",
+    "float": "a number",
+    "int": "a whole number",
+    "object": "an object",
+    "str": "a text",
+}
 DISCARDED = 4  # bodies' worth that are read and thrown away, so that the client reads the answer
 
 
@@ -68,8 +78,17 @@ def _explain(problem: str, kind: type[msgspec.Struct]) -> str:
         word = problem.split("`")[1]
         return f"unknown field {word}; {did_you_mean(word, [one.name for one in fields])}"
     if "base64" in problem:
-        return f"{field} is neither a file nor base64; with curl: -F {field}=@photo.jpg"
+        return (
+            f"{field} is neither a file nor base64 (of a data URI the part after the comma); with "
+            f"curl: -F {field}=@photo.jpg"
+        )
+    problem = re.sub("`(.+?)`", lambda found: _in_words(found[1]), problem)
     return f"{field}: {problem}" if field else problem
+
+
+def _in_words(kinds: str) -> str:
+    """Return msgspec's name of a type, such as `float | null`, in words."""
+    return " or ".join(TYPES.get(kind, kind) for kind in kinds.split(" | ") if kind != "null")
 
 
 async def _counted(

@@ -8,16 +8,20 @@ import hashlib
 import hmac
 import ipaddress
 import logging
+import math
 import re
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from facepairs.errors import BadConfig
 from facepairs.server.answers import error_answer
 from facepairs.server.metrics import Metrics
 from facepairs.server.problem import RequestProblem
@@ -26,7 +30,7 @@ logger = logging.getLogger("facepairs.server")
 
 OPEN = ("/", "/docs", "/openapi.json", "/healthz", "/readyz")  # need no token, as /static
 UNLIMITED = ("/healthz", "/readyz")
-ROUTE = "facepairs.route"  # the key of a scope: the route's path without names of people
+HOST = re.compile(r"[\w.-]+")
 MOST_CLIENTS = 10_000
 GONE = 499  # as nginx calls it when the client does not wait for the answer
 REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
@@ -50,12 +54,29 @@ class Access:
         hosts: Names in addition to localhost and IP addresses by which the server is called.
         origins: Other sites whose pages may call it, such as `https://app.example`.
         per_second: Requests of one client address; 0 for any number.
+
+    Raises:
+        BadConfig: No request could ever match a host or an origin, or the rate is no number.
     """
 
     token: str = ""
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     per_second: float = 0.0
+
+    def __post_init__(self) -> None:
+        for host in self.hosts:
+            if not HOST.fullmatch(host):
+                raise BadConfig(f"allow-host is {host}; give a name alone, such as faces.example")
+        for origin in self.origins:
+            scheme, _, rest = origin.partition("://")
+            if scheme not in ("http", "https") or not HOST.fullmatch(rest.partition(":")[0]):
+                raise BadConfig(
+                    f"allow-origin is {origin}; give a site as browsers name it, with its scheme "
+                    "and without a path, such as https://app.example"
+                )
+        if not 0 <= self.per_second < math.inf:
+            raise BadConfig(f"rate is {self.per_second}; give a number of at least 0, 0 for any")
 
 
 class RateLimit:
@@ -82,11 +103,16 @@ class RateLimit:
 class Guard:
     """ASGI middleware: checks, security headers, request ids, metrics and the log.
 
+    Logs and metrics name a request by its route, even one that is refused here.
+
     A log line has method, route, status, time and id; never a name, an address or a photo.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, access: Access, metrics: Metrics, routes: Sequence[Route]
+    ) -> None:
         self._app = app
+        self._routes = routes
         self._access = access
         self._metrics = metrics
         self._rate = RateLimit(access.per_second)
@@ -128,11 +154,17 @@ class Guard:
             self._note(scope, status, time.perf_counter() - begun, request_id)
 
     def _note(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
-        route = scope.get(ROUTE) or ("/static" if scope["path"].startswith("/static/") else "other")
+        route = self._route_of(scope["path"])
         method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE") else "other"
         self._metrics.requests.labels(route, method, str(status)).inc()
         self._metrics.seconds.labels(route).observe(seconds)
         logger.info("%s %s %d %.0f ms id=%s", method, route, status, 1000 * seconds, request_id)
+
+    def _route_of(self, path: str) -> str:
+        """Return the path of the route, which has no names of people; "other" for none."""
+        found = (one.path for one in self._routes if one.path_regex.match(path))
+        route = next(found, "/static" if path.startswith("/static/") else "other")
+        return route.replace(":path}", "}")
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Raise RequestProblem for a request that must not come through."""

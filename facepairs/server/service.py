@@ -1,6 +1,5 @@
 """What the server does with a request that was read and checked: no HTTP here."""
 
-from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ from facepairs.images.photo import open_photo
 from facepairs.server import schema
 from facepairs.server.problem import RequestProblem
 from facepairs.support.html import data_url
+from facepairs.support.words import counted
 from facepairs.verification.loading import model_name
 from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
@@ -84,10 +84,11 @@ class Service:
         point = self._point(request)
         if len(request.left) != len(request.right):
             raise BadData(
-                f"{len(request.left)} photos left and {len(request.right)} right make no pairs"
+                f"{counted(len(request.left), 'photo')} left and {len(request.right)} right make "
+                "no pairs; send as many of each"
             )
         results = []
-        for number, (left, right) in enumerate(zip(request.left, request.right, strict=True)):
+        for number, (left, right) in enumerate(zip(request.left, request.right, strict=True), 1):
             try:
                 faces = (
                     self.verifier.align_face(left, f"left photo {number}"),
@@ -122,7 +123,7 @@ class Service:
         """Embed the most prominent face of each photo."""
         faces = [
             self.verifier.align_face(photo, f"image {number}")
-            for number, photo in enumerate(request.image)
+            for number, photo in enumerate(request.image, 1)
         ]
         rows = self.verifier.scorer.embed(np.stack([face.crop for face in faces]))
         return schema.EmbedResult(
@@ -201,17 +202,11 @@ class Service:
             return self._default_point
         return self.verifier.operating_point(*wishes)
 
-    @cached_property
-    def _width(self) -> int:
-        """Numbers in an embedding; raises BadBundle for a network that has none."""
-        side = self.verifier.bundle.framing.crop_px
-        noise = np.arange(3 * side * side).astype(np.uint8).reshape(1, side, side, 3)
-        return int(self.verifier.scorer.embed(noise).shape[1])
-
     def _vector(self, values: list[float], name: str) -> Any:
         vector = np.array(values, np.float32)
-        if len(vector) != self._width:
-            raise BadData(f"{name}: {len(vector)} numbers, but embeddings have {self._width}")
+        width = self.verifier.scorer.width
+        if len(vector) != width:
+            raise BadData(f"{name}: {len(vector)} numbers, but embeddings have {width}")
         unit = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
         length = float(np.linalg.norm(vector))
         if not np.isfinite(length) or (unit and abs(length - 1) > UNIT):

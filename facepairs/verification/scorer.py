@@ -5,6 +5,7 @@ size of a batch changes a score by float32 rounding at most (matrix products are
 """
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,15 @@ class Scorer(ABC):
         self._crop_px = framing.crop_px
         self._batch = batch
 
+    @cached_property
+    def width(self) -> int:
+        """Numbers in an embedding; raises BadBundle for a network that has none."""
+        side = self._crop_px
+        noise = np.arange(3 * side * side).astype(np.uint8).reshape(1, side, side, 3)
+        return int(self.embed(noise).shape[1])
+
     def embed(self, crops: Crop) -> ScoreArray:
-        """Embed crops: float32[N, D]; no crops give [0, 0].
+        """Embed crops: float32[N, D].
 
         Raises:
             BadData: `crops` is another array than the network takes.
@@ -133,7 +141,7 @@ class Scorer(ABC):
         """
         self._check_crops(crops)
         if not len(crops):
-            return np.zeros((0, 0), np.float32)
+            return np.zeros((0, self.width), np.float32)
         starts = range(0, len(crops), self._batch)
         return np.concatenate([self._embed_batch(crops[at : at + self._batch]) for at in starts])
 

@@ -298,11 +298,12 @@ class Verifier:
             workers: Threads that read and embed images; None for one per core.
 
         Returns:
-            float32[N, D] in the order of the images; [0, 0] for no images. A bundle's rows have
-            length 1 in L2, and the score of two images is the dot product of their rows.
+            float32[N, D] in the order of the images. A bundle's rows have length 1 in L2, and the
+            score of two images is the dot product of their rows.
 
         Raises:
-            BadImage: An image cannot be read, or shows no face; the message names it.
+            BadImage: An image cannot be read, or shows no face; the message names it (one without
+                a name by its place: `image 1` is the first).
             BadData: `images` is one image.
             BadBundle: The network scores pairs and has no embeddings.
         """
@@ -310,7 +311,7 @@ class Verifier:
 
         if _is_one_image(images):
             raise BadData("embed takes several images; give one in a list: embed([image])")
-        numbered = batches(enumerate(images), BATCH_CROPS)
+        numbered = batches(enumerate(images, 1), BATCH_CROPS)
         parts = list(thread_map(self._embed_batch, numbered, workers))
         return np.concatenate(parts) if parts else self._embed_batch([])
 

@@ -109,6 +109,23 @@ def test_without_allowed_sites_there_is_no_cors_and_no_cookie(client):
     assert "server" not in answer.headers
 
 
+def test_a_refused_request_is_counted_by_its_route(guarded):
+    guarded.get("/v1/model")
+    guarded.post("/v1/verify", headers=bearer() | {"origin": "https://evil.example"})
+    guarded.delete("/v1/people/Ann%2FEve")
+    guarded.get("/v1/nothing/Ann", headers=bearer())
+    counted = guarded.get("/metrics", headers=bearer()).text
+    for route, method, status in (
+        ("/v1/model", "GET", 401),
+        ("/v1/verify", "POST", 403),
+        ("/v1/people/{name}", "DELETE", 401),
+        ("other", "GET", 404),
+    ):
+        labels = f'method="{method}",route="{route}",status="{status}"'
+        assert f"facepairs_requests_total{{{labels}}}" in counted
+    assert "Ann" not in counted
+
+
 def test_an_id_is_kept_if_it_is_one(client):
     def id_of(sent: str) -> str:
         return str(client.get("/healthz", headers={"x-request-id": sent}).headers["x-request-id"])
@@ -225,10 +242,18 @@ def test_addresses_that_cannot_be_used_are_named():
         (("--max-fmr", "1e-9"), "no threshold for FMR"),
         (("--bundle", "missing"), "no such folder"),
         (("--gallery", "missing", "--read-only"), "no such gallery"),
+        (("--gallery", "missing/x.gallery"), "missing: no such folder"),
+        (("--allow-host", "https://faces.example/"), "give a name alone"),
+        (("--allow-host", "faces.example:80"), "give a name alone"),
+        (("--allow-origin", "app.example"), "give a site as browsers name it, with its scheme"),
+        (("--allow-origin", "https://app.example/"), "without a path"),
+        (("--allow-origin", "*"), "allow-origin is *"),
+        (("--rate", "nan"), "rate is nan"),
     ):
         done = in_process("serve", "--port", 0, *options, check=2)
         assert message in done.stderr
         assert done.stderr.count("\n") == 1
+    assert not Path("missing").exists()
 
 
 def test_a_gallery_can_be_read_alone(people, tmp_path):

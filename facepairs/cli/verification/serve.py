@@ -78,12 +78,13 @@ def serve(
         print(json_.dumps(values) if json else f"serving at {url}; Ctrl+C stops", flush=True)
 
     hosts = tuple(name.lower() for name in allow_host or ())
+    origins = tuple(site.lower() for site in allow_origin or ())
     run_server(
         bundle,
         gallery,
         host=host,
         port=port,
-        access=Access(token, hosts, tuple(allow_origin or ()), rate),
+        access=Access(token, hosts, origins, rate),
         read_only=read_only,
         workers=workers,
         max_photo_bytes=max_mb * 2**20,
