@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from msgspec import Meta
 
 from facepairs.choices import Align, Loss, Member, Model, Protocol, Sampler, Singletons, Store
@@ -100,8 +101,8 @@ class TrainConfig:
         protocol: `heldout` splits the people; `view1` uses LFW's lists of View 1.
         lists: Folder of the official LFW lists, for protocol `view1`.
         init: Bundle whose weights training starts from, or `default` for the shipped one.
-        epochs: Epochs to train; if not given, as many as `minutes` allow, or 20 for `siamese` and
-            `siamese-small`, 30 for the others.
+        epochs: Epochs to train, with `minutes` at most; if not given, as many as `minutes` allow,
+            or 20 for `siamese` and `siamese-small`, 30 for the others.
         minutes: Wall time in minutes of the whole command, preparation and export included, that
             the epochs are planned to fit into; if not given, there is no limit.
         patience: Stop when this many epochs brought no better validation AUC; if not given, never.
@@ -189,6 +190,9 @@ class TrainConfig:
         for name, value in recipe.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
+        for name, value in vars(self).items():
+            if isinstance(value, np.generic):  # of a notebook's calculation
+                object.__setattr__(self, name, value.item())
         check_fields(self)
         self._check_range("pairs_per_epoch", self.batch_size, 10**9)
         self._check_range("crop_px", 16, min(self.frame_px, 1024))
@@ -335,6 +339,10 @@ def from_table(table: Mapping[str, Any], source: str = "") -> TrainConfig:
     Raises:
         BadConfig: Names the source, the field, its value and what is allowed.
     """
+    for name, value in table.items():
+        if isinstance(value, Mapping) and name not in TrainConfig.__dataclass_fields__:
+            where = f"{source}: " if source else ""
+            raise BadConfig(f"{where}write its settings without the table [{name}]")
     return validate(table, TrainConfig, source)
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import re
 import tomllib
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +24,14 @@ def test_toml_round_trip(seed, share, image_size, skip):
     assert from_table(tomllib.loads(config.to_toml()), "text") == config
 
 
+def test_numbers_of_numpy_are_numbers():
+    config = TrainConfig(epochs=np.int64(3), minutes=np.float32(2.5), skip_bad=np.bool_(True))
+    assert config == TrainConfig(epochs=3, minutes=2.5, skip_bad=True)
+    assert from_table(tomllib.loads(config.to_toml())) == config
+    with pytest.raises(BadConfig, match=r"epochs is 3\.5; use a whole number"):
+        TrainConfig(epochs=np.float64(3.5))
+
+
 @pytest.mark.parametrize(
     ("table", "why"),
     [
@@ -34,6 +43,8 @@ def test_toml_round_trip(seed, share, image_size, skip):
         ({"epochs": "3"}, "epochs is '3'; use a whole number"),
         ({"epochs": True}, "epochs is True; use a whole number"),
         ({"minutes": float("nan")}, "minutes is nan"),
+        ({"train": {"epochs": 3}}, r"write its settings without the table \[train\]"),
+        ({"epochs": {"a": 3}}, "epochs is {'a': 3}; use a whole number"),
         ({"epochs": 0}, "epochs is 0; use a whole number from 1"),
         ({"minutes": 0}, "minutes is 0; use a number from 0.01"),
         ({"patience": 0}, "patience is 0; use a whole number from 1"),

@@ -54,6 +54,13 @@ def parse(words: list[str]) -> None:
     command.make_context(command.name, words)
 
 
+def test_every_variable_of_the_environment_is_in_the_reference():
+    names = re.compile(r"\bFACEPAIRS_[A-Z]+\b")
+    package = "".join(path.read_text("utf-8") for path in (ROOT / "facepairs").rglob("*.py"))
+    reference = (DOCS / "reference" / "settings.md").read_text("utf-8")
+    assert set(names.findall(package)) == set(names.findall(reference))
+
+
 def test_there_are_commands_to_check():
     assert len(shell_commands()) > 60
 

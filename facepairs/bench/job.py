@@ -21,6 +21,7 @@ from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import LFW_FRAME, CropPlan
 from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.support.words import command_line
 
 SEED = 0
 FRAME_PX = 250
@@ -104,8 +105,8 @@ def inspect_all(
     table = inspect_photos(index, align, progress)
     for image, (_, reason) in sorted(table.problems.items()):
         raise BadData(
-            f"{index.path(image)}: {reason}; list all of them with: facepairs data check "
-            f"{index.root}"
+            f"{index.path(image)}: {reason}; list all of them with: "
+            + command_line("data", "check", index.root)
         )
     return table
 

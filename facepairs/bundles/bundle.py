@@ -152,6 +152,5 @@ def _check_folder(folder: Path) -> None:
     except OSError as error:
         problem = error.strerror or str(error)
     raise BadBundle(
-        f"{folder}: {problem}; give a bundle's folder, which holds {MANIFEST}, the TOML file of an "
-        "embedder, or the word default or dlib"
+        f"{folder}: {problem}; give a bundle's folder, which holds {MANIFEST}, or the word default"
     )

@@ -116,7 +116,7 @@ def operating_point(
             threshold for `max_fmr`.
     """
     if (threshold is not None) + (max_fmr is not None) + balanced > 1:
-        raise BadConfig("threshold, max-fmr and balanced exclude each other; give one of them")
+        raise BadConfig("threshold, max FMR and balanced exclude each other; give one of them")
     if threshold is not None:
         if not math.isfinite(threshold):
             raise BadConfig(f"the threshold is {threshold}, not a finite number; give a score")
@@ -169,7 +169,7 @@ def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> 
     """
     if not 0 < max_fpir <= 1:
         raise BadConfig(
-            f"max-fpir is {max_fpir:g}; give the share of strangers who may be taken for somebody "
+            f"max FPIR is {max_fpir:g}; give the share of strangers who may be taken for somebody "
             "in the gallery, such as 0.01"
         )
     errors = model.errors
@@ -178,9 +178,9 @@ def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> 
     fmr, least = max_fpir / photos, smallest_fmr(errors.impostor_pairs)
     if fmr < least:
         possible = math.ceil(1e4 * least * photos) / 1e4
-        wider = f"give max-fpir {possible:g} or more, " if possible <= 1 else "give "
+        wider = f"give {possible:g} or more, " if possible <= 1 else "give "
         raise NotEnough(
-            f"max-fpir {max_fpir:g} among {counted(photos, 'photo')} needs a false match rate of "
+            f"max FPIR {max_fpir:g} among {counted(photos, 'photo')} needs a false match rate of "
             f"{fmr:.2g}, but {errors.impostor_pairs:,} pairs of strangers ({errors.measured_on}) "
             f"support {least:.2g} at best; {wider}a threshold, or a model calibrated on more pairs"
         )

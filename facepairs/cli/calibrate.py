@@ -7,6 +7,7 @@ from typer import Option
 
 from facepairs.cli.shared.options import Data, Groups, Json, Pairs, SkipBad, VerifierArgument
 from facepairs.cli.shared.output import log, percent, print_result, progress_display
+from facepairs.support.words import command_line
 
 if TYPE_CHECKING:
     from facepairs.training.recalibrate import RecalibrationSummary
@@ -57,4 +58,4 @@ def _rows(summary: "RecalibrationSummary") -> list[tuple[str, str]]:
     if former:
         text = f"score {former.threshold:.4f} ({former.label}); here {former.describe()}"
         rows.append(("before", text))
-    return [*rows, ("next", f"facepairs verify A.jpg B.jpg --bundle {summary.out}")]
+    return [*rows, ("next", command_line("verify", "A.jpg", "B.jpg", "--bundle", summary.out))]

@@ -1,6 +1,5 @@
 """`facepairs crossval`."""
 
-import shlex
 import sys
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from facepairs.cli.shared.output import (
     progress_display,
     starting_tensorflow,
 )
+from facepairs.support.words import command_line
 
 EXAMPLE = (
     "Example: facepairs crossval data/lfw/lfw-deepfunneled --lists data/lfw --out view2 "
@@ -71,5 +71,5 @@ def crossval(
         print("\n".join(lines_of(summaries_table("method", report.results.methods))))
     if report.interrupted:
         words = [word for word in sys.argv[1:] if word != "--resume"]
-        log(f"stopped and saved; continue with: {shlex.join(['facepairs', *words, '--resume'])}")
+        log(f"stopped and saved; continue with: {command_line(*words, '--resume')}")
         raise typer.Exit(INTERRUPTED)

@@ -27,7 +27,7 @@ from facepairs.cli.shared.output import (
     print_rows,
     progress_display,
 )
-from facepairs.support.words import counted
+from facepairs.support.words import command_line, counted
 
 if TYPE_CHECKING:
     from facepairs.data.importing.importer import ImportReport
@@ -144,8 +144,9 @@ def _import_rows(report: "ImportReport", out: Path) -> Iterator[tuple[str, str]]
         yield one.name, "as published" if one.as_published else "differs from the published list"
     if report.missing_lists:
         yield "missing", ", ".join(report.missing_lists)
-        yield "", f"get them with: facepairs data fetch lfw --lists-only --out {out}"
-    yield "next", f"facepairs data check {report.photos}"
+        words = command_line("data", "fetch", "lfw", "--lists-only", "--out", out)
+        yield "", f"get them with: {words}"
+    yield "next", command_line("data", "check", report.photos)
 
 
 @app.command(epilog="Example: facepairs data frame photos/ --out framed/")

@@ -29,7 +29,7 @@ from facepairs.cli.shared.output import (
     starting_tensorflow,
 )
 from facepairs.errors import LostWorker
-from facepairs.support.words import counted
+from facepairs.support.words import command_line, counted
 
 if TYPE_CHECKING:
     from facepairs.training.dry_run import TrainingPlan
@@ -151,7 +151,8 @@ def train(
     elif not result.interrupted:
         log(f"done; worker 0 has written {result.out}")
     if result.interrupted:
-        log(f"stopped and saved; continue with: facepairs train {data} --out {result.out} --resume")
+        words = command_line("train", data, "--out", result.out, "--resume")
+        log(f"stopped and saved; continue with: {words}")
         raise typer.Exit(INTERRUPTED)
 
 
@@ -180,18 +181,20 @@ def _print_plan(plan: "TrainingPlan", model: str, json: bool) -> None:
 
 
 def _minutes(minutes: float) -> str:
+    if minutes >= 120:
+        return f"{minutes / 60:.1f} hours"
     return f"{minutes:.1f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} s"
 
 
 def _rows(run: "Run", data: Path) -> list[tuple[str, str]]:
-    lists_option = f" --lists {run.config.lists}" if run.config.protocol == "view1" else ""
+    lists = ("--lists", run.config.lists) if run.config.protocol == "view1" else ()
     return [
         ("bundle", str(run.bundle)),
         ("trained", run.describe_time()),
         ("validation AUC", f"{run.val_auc:.4f}, measured on {_describe_people(run)}"),
         ("threshold", f"{run.threshold:.4f}"),
-        ("next", f"facepairs evaluate {run.bundle} {data}{lists_option}"),
-        ("", f"facepairs verify A.jpg B.jpg --bundle {run.bundle}"),
+        ("next", command_line("evaluate", run.bundle, data, *lists)),
+        ("", command_line("verify", "A.jpg", "B.jpg", "--bundle", run.bundle)),
     ]
 
 

@@ -16,7 +16,7 @@ from facepairs.support.atomic import atomic_folder
 from facepairs.support.parallel import thread_map
 from facepairs.support.places import check_output_folder
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.support.words import counted
+from facepairs.support.words import command_line, counted
 
 WHOLE_FRAME = CropSpec(FRAME_PX, FRAME_PX)
 JPEG_QUALITY = 95
@@ -103,7 +103,7 @@ def frame_folder(
         if not framed:
             raise BadData(
                 f"{photos}: no usable face in {counted(len(index), 'photo')}; see why with: "
-                f"facepairs data check {photos}"
+                + command_line("data", "check", photos)
             )
     return FramedFolder(out, framed, tuple(several), tuple(sorted(left_out)))
 

@@ -25,6 +25,7 @@ from facepairs.images.photo import ImageSource
 from facepairs.support.atomic import temporary_beside
 from facepairs.support.checksum import file_sha256
 from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.support.words import command_line
 from facepairs.verification.loading import Model, model_name
 from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verdict import Verdict
@@ -114,19 +115,19 @@ class Gallery:
 
     def check_model(self, model: Model) -> None:
         """Raise an error for a model without embeddings, or another than made the gallery."""
+        name = model_name(model)
         if model.kind != "embedding":
             raise BadBundle(
-                f"{model_name(model)}: scores pairs and has no embeddings, which a gallery keeps; "
-                "use a model such as siamese"
+                f"{name}: scores pairs and has no embeddings, which a gallery keeps; use a model "
+                "such as siamese"
             )
-        made_with = self.store.model()
-        given = identify_model(model, 0)
+        made_with, given = self.store.model(), identify_model(model, 0)
         if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
             raise BadGallery(
-                f"{self.place}: made with another model ({made_with.describe()}) than "
-                f"{model_name(model)} ({given.describe()}); give that one with --bundle, or enrol "
-                f"the photos again: facepairs gallery add-folder NEW_GALLERY photos/ --bundle "
-                f"{model_name(model)}"
+                f"{self.place}: made with another model ({made_with.describe()}) than {name} "
+                f"({given.describe()}); give that one, with --bundle or FACEPAIRS_BUNDLE, or enrol "
+                "the photos again: "
+                + command_line("gallery", "add-folder", "NEW_GALLERY", "photos/", "--bundle", name)
             )
 
     def set_model(self, width: int) -> None:
@@ -234,12 +235,12 @@ class Gallery:
             NotEnough: The model's errors were measured on too few pairs for `max_fpir`.
         """
         if threshold is not None and max_fpir is not None:
-            raise BadConfig("threshold and max-fpir exclude each other; give one of them")
+            raise BadConfig("threshold and max FPIR exclude each other; give one of them")
         verifier, vectors = self.verifier, self.vectors()
         if not len(vectors):
             raise NotEnrolled(
-                f"{self.place}: holds nobody; add people: facepairs gallery add {self.place} NAME "
-                "PHOTO"
+                f"{self.place}: holds nobody; add people: "
+                + command_line("gallery", "add", self.place, "NAME", "PHOTO")
             )
         if threshold is not None:
             point = verifier.operating_point(threshold)
@@ -378,8 +379,8 @@ class Gallery:
 
     def _nobody(self, name: str) -> NotEnrolled:
         return NotEnrolled(
-            f"{self.place}: nobody is called {name}; for all names: facepairs gallery list "
-            f"{self.place}"
+            f"{self.place}: nobody is called {name}; for all names: "
+            + command_line("gallery", "list", self.place)
         )
 
 

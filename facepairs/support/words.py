@@ -1,5 +1,6 @@
 """Wording and tables of text that many messages share."""
 
+import shlex
 from collections.abc import Sequence
 
 
@@ -12,6 +13,11 @@ def counted(number: int, one: str, many: str = "") -> str:
         many: The noun in the plural, where that is not the singular with an s.
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def command_line(*words: object) -> str:
+    """Return a command of facepairs as it is typed, quoted for a shell."""
+    return shlex.join(["facepairs", *map(str, words)])
 
 
 def align_columns(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:

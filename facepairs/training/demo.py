@@ -2,13 +2,14 @@
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 import webbrowser
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from facepairs.support.words import command_line
 
 PHOTOS_PER_PERSON = 8
 DIFFICULTY = 1.0  # ends at an AUC of .95 to .99 with any seed
@@ -34,7 +35,7 @@ class DemoReport:
 
     def run(self, *words: object) -> int:
         """Run a command, print it first unless as JSON, and return its exit code."""
-        command = shlex.join(["facepairs", *map(str, words)])
+        command = command_line(*words)
         if self.as_json:
             words += ("--json",)
         else:
@@ -104,7 +105,7 @@ def run_demo(
     report.print(f"\nAUC on people it has never met: {report.auc:.4f}")
     report.print(f"Its errors, with the photos that it got most wrong: {page}\n\nTry next:")
     report.print("  facepairs train PHOTOS --out runs/mine    (PHOTOS/Person_Name/photo.jpg)")
-    report.print(f"  facepairs verify A.jpg B.jpg --bundle {bundle}")
+    report.print("  " + command_line("verify", "A.jpg", "B.jpg", "--bundle", bundle))
     if not as_json:
         open_page(page)
     return report

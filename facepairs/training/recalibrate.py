@@ -38,7 +38,7 @@ from facepairs.evaluation.sources.known_people import describe_unknown_training
 from facepairs.support.extras import require_extras
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.progress import ProgressFactory, ignore_phases
-from facepairs.support.words import counted
+from facepairs.support.words import command_line, counted
 from facepairs.verification.embedders import writer as embedders
 from facepairs.verification.embedders.embedder import ExternalEmbedder
 from facepairs.verification.embedders.measured import Measured, read_measured
@@ -193,7 +193,7 @@ def _calibrate(
         if groups:
             notes.append(
                 "errors by group are not written, because the former calibration is kept; for them "
-                f"run: facepairs evaluate {out} {data} --groups {groups.path}"
+                "run: " + command_line("evaluate", out, data, "--groups", groups.path)
             )
     if groups:
         rows = _group_errors(groups, fitted, scored)

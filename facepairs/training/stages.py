@@ -184,6 +184,11 @@ def _plan(session: Session, schedule: Schedule) -> int:
     if config.minutes:
         left_s = config.minutes * 60 - session.wall_s - ending_s(session.data)
         epochs = plan_epochs(schedule, progress, left_s, config.max_epochs)
+        if done == epochs < (config.epochs or 0):
+            session.report(
+                f"stopping after epoch {done} of {config.epochs}: another one would take longer "
+                f"than --minutes {config.minutes:g}"
+            )
     best = session.kept_row["epoch"]
     if config.patience and session.chooses_epoch and done - best >= config.patience < epochs:
         if done < epochs:

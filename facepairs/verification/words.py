@@ -2,6 +2,7 @@
 
 from facepairs.bundles.default import DEFAULT
 from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.support.words import command_line
 from facepairs.verification.loading import DLIB, Model
 from facepairs.verification.verdict import NOT_CONFIRMED, Verdict
 
@@ -42,7 +43,7 @@ def source_note(model: Model, name: str) -> str:
     if model.errors is not None and name not in (DEFAULT, DLIB):
         return ""
     known = "are not known for this model" if model.errors is None else "were measured on LFW"
-    calibrate = f"facepairs calibrate {name} photos/ --out mine"
+    calibrate = command_line("calibrate", name, "photos/", "--out", "mine")
     return f"note: errors {known}; on your photos run: {calibrate}"
 
 

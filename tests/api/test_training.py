@@ -66,6 +66,8 @@ def test_a_run_resumes_with_its_settings_given_again(trained, many_faces):
         facepairs.train(many_faces, run.out, facepairs.TrainConfig(**SMALL, seed=4), resume=True)
     with pytest.raises(BadRun, match="holds a run already"):
         facepairs.train(many_faces, run.out, facepairs.TrainConfig(**SMALL))
+    with pytest.raises(BadConfig, match=r"config is \{'epochs': 3\}; give settings such as"):
+        facepairs.train(many_faces, run.out, {"epochs": 3})
     with pytest.raises(BadConfig, match="resume needs the run folder"):
         facepairs.train(many_faces, resume=True)
 

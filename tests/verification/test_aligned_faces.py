@@ -107,7 +107,7 @@ def test_nothing_is_said_of_images_without_a_face(verifier, name):
     picture = faceless()[name]
     with pytest.raises(NoFace, match="first image: no face"):
         verifier.verify(picture, picture)
-    with pytest.raises(NoFace, match="image 0: no face"):
+    with pytest.raises(NoFace, match="image 1: no face"):
         verifier.embed([picture])
 
 

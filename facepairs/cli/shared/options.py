@@ -5,7 +5,6 @@ verifier, `--model` an architecture to train, `--pairs` a CSV file of pairs.
 """
 
 import dataclasses
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -14,6 +13,7 @@ import typer
 from typer import Argument, Option
 
 from facepairs import choices
+from facepairs.support.words import command_line
 
 
 def path(text: str) -> str:
@@ -111,4 +111,4 @@ def training_settings(context: typer.Context) -> dict[str, Any]:
 
 def typed_command() -> str:
     """Return the command line of this process, quoted for a shell."""
-    return shlex.join(["facepairs", *sys.argv[1:]])
+    return command_line(*sys.argv[1:])

@@ -14,6 +14,7 @@ from typing import Any
 from facepairs.errors import BadData, BadGallery
 from facepairs.gallery.encryption import Passphrase, check_new_passphrase, new_encryption
 from facepairs.gallery.stores.base import GalleryStore
+from facepairs.support.words import command_line
 
 APPLICATION_ID = 0x66616365  # spells "face"
 TIMEOUT_S = 30.0  # for another process that writes
@@ -61,7 +62,8 @@ class SqliteStore(GalleryStore):
         self.path = path
         if not (write and create) and not path.is_file():
             raise BadData(
-                f"{path}: no such gallery; make one: facepairs gallery add {path} NAME PHOTO"
+                f"{path}: no such gallery; make one: "
+                + command_line("gallery", "add", path, "NAME", "PHOTO")
             )
         if write and isinstance(passphrase, str):
             check_new_passphrase(passphrase)  # before there is a file

@@ -23,6 +23,7 @@ from facepairs.pipeline.records.check import find_wrong_sizes
 from facepairs.pipeline.records.manifest import REBUILD, CacheManifest, read_manifest
 from facepairs.pipeline.records.shard import crop_bytes
 from facepairs.support.platform import cores
+from facepairs.support.words import command_line
 
 INTERLEAVED_SHARDS = 16
 SHUFFLE_BYTES = 64 << 20  # of the shuffle buffer: thousands of JPEG pairs, 800 raw ones
@@ -59,8 +60,8 @@ class RecordStore:
         for name, problem in problems.items():
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             raise BadData(
-                f"{folder / name}: {problem}{more}; see all with: facepairs cache check {folder}, "
-                f"and {REBUILD}"
+                f"{folder / name}: {problem}{more}; see all with: "
+                f"{command_line('cache', 'check', folder)}, and {REBUILD}"
             )
         return cls(folder, manifest)
 

@@ -10,6 +10,15 @@ from facepairs.training.export.record import ExportRecord
 
 TEMPLATES = Path(__file__).with_name("templates")
 CROP_VARIABLES = {"image": "crops", "left": "left_crops", "right": "right_crops"}
+CROPS = {
+    "embedding": 'crops = numpy.stack([cut("a.jpg"), cut("b.jpg")])\n',
+    "pair": 'left_crops, right_crops = cut("a.jpg")[None], cut("b.jpg")[None]\n',
+}
+CUT = """\
+from facepairs import Verifier
+
+cut = Verifier.load("run/bundle").crop  # of the bundle that was exported
+"""
 FRAMES = {
     "landmarks-5": "an aligned frame: the photo, turned, scaled and\nshifted such that its five "
     "landmarks come closest to `template` in\nexport.json, (x, y) in a frame of 250 x 250 pixels, "
@@ -27,9 +36,12 @@ def readme(record: ExportRecord) -> str:
     """Return the README of an export as Markdown."""
     runtime = record.format.removesuffix("-int8")
     arguments = ", ".join(f'"{name}": {CROP_VARIABLES[name]}' for name in record.inputs)
+    other = f"\nAnother threshold is {record.threshold!r}: {record.threshold_source}."
     return _fill_in(
         "README.md",
         record=record,
+        other=other if record.threshold != record.verify_threshold else "",
+        crops=("import numpy\n" if record.kind == "embedding" else "") + CUT + CROPS[record.kind],
         inputs=" and ".join(f"`{name}`" for name in record.inputs),
         frame=FRAMES[record.alignment],
         output=OUTPUTS[record.kind],

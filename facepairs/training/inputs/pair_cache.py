@@ -26,6 +26,7 @@ from facepairs.support.progress import (
     ignore_message,
     ignore_phases,
 )
+from facepairs.support.words import command_line
 from facepairs.training.inputs.people import choose_people, usable_photos
 
 
@@ -171,5 +172,5 @@ def cached_batches(
         problem = (error.message or type(error).__name__).splitlines()[0]
         raise BadData(
             f"{store.folder}: the cache has changed or is damaged ({problem}); "
-            f"see: facepairs cache check {store.folder}"
+            f"see: {command_line('cache', 'check', store.folder)}"
         ) from None

@@ -21,7 +21,7 @@ from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.records.manifest import read_manifest
 from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
-from facepairs.support.words import counted
+from facepairs.support.words import command_line, counted
 
 FEW_PEOPLE = 30  # at which an error rate of nothing may be 12 %
 UNREADABLE = (
@@ -82,8 +82,8 @@ def _describe_unusable(
         first = f"{index.root / unsupported[0]}: not an image that can be read"
     more = f" (and {count - 1} more)" if count > 1 else ""
     return (
-        f"{first}{more}; list all of them with: facepairs data check {index.root}, or leave "
-        "them out with --skip-bad"
+        f"{first}{more}; list all of them with: {command_line('data', 'check', index.root)}, or "
+        "leave them out with --skip-bad"
     )
 
 

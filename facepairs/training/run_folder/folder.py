@@ -22,6 +22,7 @@ from facepairs.data.index import READABLE
 from facepairs.errors import BadConfig, BadRun
 from facepairs.support.atomic import atomic_file, is_temporary
 from facepairs.support.lock import held
+from facepairs.support.validation import shorten
 from facepairs.training.inputs.initial_weights import settings_from_bundle
 
 CONFIG, BUNDLE, RESULT, HISTORY = "config.toml", "bundle", "result.json", "history.json"
@@ -74,6 +75,10 @@ def settings_of_run(config: TrainConfig | None, out: Path, resume: bool) -> Trai
         BadConfig: As in `resolve_config`.
         BadRun: As in `resolve_config`.
     """
+    if config is not None and not isinstance(config, TrainConfig):
+        raise BadConfig(
+            f"config is {shorten(config)}; give settings such as facepairs.TrainConfig(epochs=3)"
+        )
     if resume and config is None:
         return config_to_resume(out)
     wanted = resolve_config((config or TrainConfig()).changes(), None, out, resume=False)
@@ -143,7 +148,10 @@ def _describe_occupied(
 ) -> str:
     """Say what a folder is in which no run can begin, and what to do."""
     if not set(names).isdisjoint(marks):
-        return f"{out} holds a run already; continue it with --resume or choose another --out"
+        return (
+            f"{out} holds a run already; continue it with --resume (in Python: resume=True) or "
+            "choose another --out"
+        )
     if any(Path(name).suffix.lower() in READABLE for name in names) or any(
         path.suffix.lower() in READABLE for path in out.glob("*/*")
     ):

@@ -103,6 +103,26 @@ def test_the_export_of_an_aligned_bundle_names_the_alignment(tmp_path):
     assert same.left.box == own.left.box
 
 
+@pytest.mark.parametrize("kind", ["embedding", "pair"])
+def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, kind):
+    bundle = tiny_bundle(tmp_path / "bundle", kind)
+    export(bundle.folder, tmp_path / "out", "onnx")
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert text.count(repr(bundle.threshold)) == 1  # `verify` decides there
+    for photo, name in zip(drawn_faces(tmp_path / "drawn", people=2), "ab", strict=False):
+        photo.rename(tmp_path / "out" / f"{name}.jpg")
+    monkeypatch.chdir(tmp_path / "out")
+    code = text.partition("```python\n")[2].partition("```")[0]
+    names: dict[str, np.ndarray] = {}
+    exec(code.replace('"run/bundle"', '"../bundle"'), names)
+    left, right = Verifier(bundle).crop("a.jpg")[None], Verifier(bundle).crop("b.jpg")[None]
+    if kind == "embedding":
+        expected = Verifier(bundle).embed(["a.jpg", "b.jpg"])
+    else:
+        expected = Verifier(bundle).scorer.score_pairs(left, right)
+    assert names["result"].reshape(expected.shape) == pytest.approx(expected, abs=1e-6)
+
+
 def test_only_an_earlier_export_is_replaced(tiny, tmp_path):
     out = tmp_path / "out"
     out.mkdir()

@@ -134,9 +134,10 @@ def test_the_command_line_trains_with_an_identity_loss_for_a_minute_that_is_too_
     """The first epoch is always trained; preparation alone takes longer than asked for."""
     config, out = tmp_path / "small.toml", tmp_path / "run"
     config.write_text(SETTINGS)
-    train = ("train", faces, "--config", config)
+    train = ("train", faces, "--config", config, "--epochs", 2)
     done = in_process(*train, "--out", out, "--minutes", 0.01, "--json", check=0)
     assert "more than --minutes 0.01; no more than one epoch is trained" in done.stderr
+    assert "stopping after epoch 1 of 2: another one would take longer" in done.stderr
     report = json.loads(done.stdout)
     assert report["epochs"] == 1
     assert report["wall_seconds"] > 0.6
