@@ -107,7 +107,8 @@ class TrainConfig:
             the epochs are planned to fit into; if not given, there is no limit.
         patience: Stop when this many epochs brought no better validation AUC; if not given, never.
         batch_size: Pairs per step.
-        pairs_per_epoch: Pairs between two validations.
+        pairs_per_epoch: Pairs between two validations. Where a batch would need more people than
+            there are, it is smaller; `siamese` then keeps the number of steps if this is not given.
         genuine_share: Probability that a training pair is genuine.
         several_share: Share of a siamese batch whose people have several photos, above 0;
             `natural`: their share among the people.

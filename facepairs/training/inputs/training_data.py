@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.config import EMBEDDINGS, TrainConfig
+from facepairs.config import EMBEDDINGS, FISHER, TrainConfig
 from facepairs.data.article import ArticleSamplerForComparison
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
@@ -125,7 +125,16 @@ class TrainingData:
 
 
 def limit_batch_size(config: TrainConfig, split: PeopleSplit) -> TrainConfig:
-    """Lower the batch size where a batch of distinct people needs more people than there are."""
-    if config.model in EMBEDDINGS and len(split.training) < config.batch_size:
-        return config.replace(batch_size=len(split.training))
-    return config
+    """Lower the batch size where a batch of distinct people needs more people than there are.
+
+    A step of the Fisher networks takes as long for few pairs as for many. So an epoch keeps its
+    number of steps, unless its pairs were chosen: more steps do not help so few people.
+    """
+    people = len(split.training)
+    if config.model not in EMBEDDINGS or people >= config.batch_size:
+        return config
+    usual = TrainConfig(model=config.model).pairs_per_epoch
+    if config.model not in FISHER or config.pairs_per_epoch != usual:
+        return config.replace(batch_size=people)
+    steps = usual // config.batch_size
+    return config.replace(batch_size=people, pairs_per_epoch=steps * people)
