@@ -52,7 +52,10 @@ def like(line: str) -> str:
 
 def check_output(shown: list[str], stdout: str) -> None:
     """Compare output with what the README shows of it, as far as `…`."""
-    printed = [line for line in stdout.splitlines() if not line.startswith("As verify decides")]
+    shown, printed = (
+        [line for line in lines if not line.startswith("As verify decides")]
+        for lines in (shown, stdout.splitlines())
+    )
     if "…" in shown:
         shown = shown[: shown.index("…")]
         printed = printed[: len(shown)]
