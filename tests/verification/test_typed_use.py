@@ -75,7 +75,7 @@ def test_embed_refuses_single_and_unreadable_images(folder: Path, tmp_path: Path
             verifier.embed(one)  # type: ignore[arg-type]
     with pytest.raises(BadImage, match=r"none\.png: No such file"):
         verifier.embed([face(0), tmp_path / "none.png"])
-    with pytest.raises(BadImage, match=r"^image 1: "):
+    with pytest.raises(BadImage, match=r"^image 2: "):
         verifier.embed([face(0), b"no image"])
     pair = tiny_bundle(tmp_path / "pair", "pair")
     with pytest.raises(BadBundle, match="has no embeddings"):

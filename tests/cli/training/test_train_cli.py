@@ -103,7 +103,7 @@ def test_resuming_a_finished_run_with_more_epochs_trains_them(finished, many_fac
 
 
 REFUSALS = [
-    (["--out", "{run}"], "{run} holds a run already; continue it with --resume or choose"),
+    (["--out", "{run}"], "{run} holds a run already; continue it with --resume (in Python"),
     (["--out", "{photos}"], "{photos} is a folder of photos, no run; choose a new folder"),
     (["--out", "{faces}"], "{faces} is the folder of faces itself; choose another --out"),
     (["--out", "{faces}/run"], "{faces}/run lies in the folder of faces; choose another --out"),

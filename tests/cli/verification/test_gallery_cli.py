@@ -115,7 +115,7 @@ def test_too_few_pairs_are_refused_in_one_line(drawn, place):
     done = gallery("identify", place, photo, "--max-fpir", 0.00001, check=2)
     assert done.stderr.count("\n") == 1
     assert "1,000,000 pairs of strangers" in done.stderr
-    assert "give max-fpir 0.0001 or more, a threshold" in done.stderr
+    assert "give 0.0001 or more, a threshold" in done.stderr
     done = gallery("identify", place, photo, "--max-fpir", 0.00001, "--json", check=2)
     assert json.loads(done.stdout)["error"]["kind"] == "not_enough"
 

@@ -20,6 +20,7 @@ from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.faces.inspection import inspect_photos
 from facepairs.support.checksum import file_sha256
 from facepairs.training import session as training_session
+from facepairs.training.inputs import training_data
 from facepairs.training.view2 import crossval as view2
 from facepairs.training.view2.fold_record import RECORD, SCORES, read_fold
 from facepairs.training.view2.folds import check_unknown, read_view2
@@ -52,6 +53,14 @@ calibration_share = 0.4
 
 def silent(label):
     return lambda done, total: None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_validation_pairs():
+    """Nobody looks at the AUC after each epoch here, and 2,000 pairs take two seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)
+        yield
 
 
 @pytest.fixture(scope="module")
