@@ -3,6 +3,7 @@
 OUT/network.onnx, embedder.toml   onnx: a copy, and the TOML file with which facepairs reads it
                                   onnx-int8: with 8-bit integers
 OUT/identities.json               beside the TOML: hashes of the people that the bundle knows
+OUT/measured.json                 beside the TOML: the bundle's thresholds and errors
 OUT/network.tflite                litert, litert-int8
 OUT/saved_model.pb, variables/    saved_model
 OUT/README.md                     inputs, crop, score, threshold and probability, for people
@@ -27,8 +28,9 @@ from facepairs.images.crop import load_crop
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder
 from facepairs.support.random_streams import Stream, raw_words
-from facepairs.training.export.readme import embedder_toml, readme
+from facepairs.training.export.readme import embedder_toml, measured, readme
 from facepairs.training.export.record import ExportRecord, Parity
+from facepairs.verification.embedders.measured import MEASURED
 from facepairs.verification.scorer import OnnxSession
 
 TOLERANCE = 1e-4  # float32 rounding in another order gives about 1e-6
@@ -115,6 +117,8 @@ def _save_onnx(bundle: Bundle, folder: Path, network: bytes) -> tuple[str, str, 
     if bundle.kind == "embedding":
         (folder / "embedder.toml").write_text(embedder_toml(bundle), encoding="utf-8")
         (folder / IDENTITIES).write_bytes(bundle.read(IDENTITIES))
+        if bundle.errors is not None:
+            (folder / MEASURED).write_bytes(measured(bundle, bundle.errors).to_bytes())
     return NETWORK, bundle.network.output, _onnx_runner(bundle, network)
 
 

@@ -6,7 +6,9 @@ from typing import Any
 import tomli_w
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.error_table import ErrorTable
 from facepairs.training.export.record import ExportRecord
+from facepairs.verification.embedders.measured import MEASURED, Measured
 
 TEMPLATES = Path(__file__).with_name("templates")
 CROP_VARIABLES = {"image": "crops", "left": "left_crops", "right": "right_crops"}
@@ -52,9 +54,29 @@ def readme(record: ExportRecord) -> str:
 def embedder_toml(bundle: Bundle) -> str:
     """Return the TOML file with which `verification.embedders` reads the network."""
     align = "landmarks" if bundle.aligned else "none"
-    text = _fill_in("embedder.toml", bundle=bundle, align=align)
-    licence = bundle.weights_licence
-    return text + tomli_w.dumps({"licence": licence}) if licence else text
+    more: dict[str, Any] = {"measured": MEASURED}
+    if bundle.errors is None:
+        curve = bundle.calibration
+        more = {
+            "threshold": bundle.threshold,
+            "calibration": {"scale": curve.scale, "offset": curve.offset},
+        }
+    if bundle.weights_licence:
+        more["licence"] = bundle.weights_licence
+    return _fill_in("embedder.toml", bundle=bundle, align=align) + tomli_w.dumps(more)
+
+
+def measured(bundle: Bundle, errors: ErrorTable) -> Measured:
+    """Return what the bundle's manifest and errors say, as external embedders have it."""
+    return Measured(
+        calibration=bundle.calibration,
+        threshold=bundle.threshold,
+        threshold_source=bundle.threshold_source,
+        thresholds=tuple(bundle.thresholds),
+        operating_point=bundle.operating_point,
+        errors=errors,
+        people=bundle.identities.calibration,
+    )
 
 
 def _fill_in(name: str, **values: Any) -> str:

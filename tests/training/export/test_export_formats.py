@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from drawn.scenes import drawn_faces
 from processes.command_line import facepairs, in_process
-from tiny.bundles import NETWORK, tiny_bundle
+from tiny.bundles import AMONG_LOOKALIKES, NETWORK, tiny_bundle
 
 from facepairs.bundles.bundle import MODEL
 from facepairs.bundles.identities import Identities
@@ -42,6 +42,16 @@ def test_the_onnx_export_has_a_toml_file_that_verify_reads(tiny, tmp_path):
     )
     assert same.score == pytest.approx(own.score, abs=1e-6)
     assert (same.same, same.threshold) == (own.same, own.threshold)
+
+
+def test_an_exported_network_decides_as_its_bundle_with_the_same_errors(tmp_path):
+    bundle = tiny_bundle(tmp_path / "bundle", **AMONG_LOOKALIKES)
+    export(bundle.folder, tmp_path / "out", "onnx")
+    same = Verifier.load(tmp_path / "out" / "embedder.toml")
+    for wish in ({}, {"max_fmr": 0.01}, {"balanced": True}, {"threshold": 0.6}):
+        assert same.operating_point(**wish) == Verifier(bundle).operating_point(**wish)
+    assert same.bundle.errors == bundle.errors
+    assert same.bundle.calibration == bundle.calibration
 
 
 @pytest.mark.usefixtures("few_draws")
