@@ -49,9 +49,14 @@ def resolve_config(
         BadRun: There is no run to resume in `out`.
     """
     if not resume:
-        source = f"{file} and the options" if file and options else str(file or "")
         table = {**(read_table(file) if file else {}), **options}
-        return from_table(settings_from_bundle(table) if table.get("init") else table, source)
+        try:
+            return from_table(settings_from_bundle(table) if table.get("init") else table)
+        except BadConfig as error:
+            setting = str(error).partition(" ")[0]
+            if file is None or setting in options:
+                raise
+            raise BadConfig(f"{file}: {error}") from None
     fixed = sorted(set(options) - CHANGEABLE) + (["config"] if file else [])
     if fixed:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)

@@ -112,6 +112,8 @@ REFUSALS = [
     (["--minutes", "0"], "--minutes is 0.0; use a number from 0.01 to 100000"),
     (["--patience", "0"], "--patience is 0; use a whole number from 1"),
     (["--batch-size", "1"], "--batch-size is 1; use a whole number from 2 to 4096"),
+    (["--config", "{tmp}/small.toml", "--epochs", "3"], "{tmp}/small.toml: image_size is 50; use"),
+    (["--config", "{tmp}/small.toml", "--image-size", "40"], "error: --image-size is 40; use"),
     (["--store", "tfrecord"], "--cache DIR"),
     (["--store", "tfrecord", "--cache", "{tmp}/none"], "{tmp}/none"),
 ]
@@ -121,6 +123,7 @@ def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
     finished, many_faces, tmp_path
 ):
     photos = tmp_path / "photos"
+    (tmp_path / "small.toml").write_text("image_size = 50\n")
     (photos / "Ann").mkdir(parents=True)
     (photos / "Ann" / "1.jpg").write_bytes(b"\xff")
     names = {"run": finished[0], "photos": photos, "faces": many_faces, "tmp": tmp_path}
