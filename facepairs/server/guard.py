@@ -31,6 +31,7 @@ logger = logging.getLogger("facepairs.server")
 OPEN = ("/", "/docs", "/openapi.json", "/healthz", "/readyz")  # need no token, as /static
 UNLIMITED = ("/healthz", "/readyz")
 HOST = re.compile(r"[\w.-]+")
+SITE = re.compile(r"https?://([\w.-]+|\[[\da-f:.]+\])(:\d+)?")
 MOST_CLIENTS = 10_000
 GONE = 499  # as nginx calls it when the client does not wait for the answer
 REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
@@ -69,8 +70,7 @@ class Access:
             if not HOST.fullmatch(host):
                 raise BadConfig(f"allow-host is {host}; give a name alone, such as faces.example")
         for origin in self.origins:
-            scheme, _, rest = origin.partition("://")
-            if scheme not in ("http", "https") or not HOST.fullmatch(rest.partition(":")[0]):
+            if not SITE.fullmatch(origin):
                 raise BadConfig(
                     f"allow-origin is {origin}; give a site as browsers name it, with its scheme "
                     "and without a path, such as https://app.example"

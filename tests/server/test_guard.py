@@ -248,12 +248,20 @@ def test_addresses_that_cannot_be_used_are_named():
         (("--allow-origin", "app.example"), "give a site as browsers name it, with its scheme"),
         (("--allow-origin", "https://app.example/"), "without a path"),
         (("--allow-origin", "*"), "allow-origin is *"),
+        (("--allow-origin", "https://*.example"), "allow-origin is https://*.example"),
         (("--rate", "nan"), "rate is nan"),
     ):
         done = in_process("serve", "--port", 0, *options, check=2)
         assert message in done.stderr
         assert done.stderr.count("\n") == 1
     assert not Path("missing").exists()
+
+
+@pytest.mark.parametrize(
+    "site", ["http://localhost:3000", "https://a-b.example", "http://[::1]:80"]
+)
+def test_sites_as_browsers_name_them_are_allowed(site):
+    assert Access(origins=(site,)).origins == (site,)
 
 
 def test_a_gallery_can_be_read_alone(people, tmp_path):
