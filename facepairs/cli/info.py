@@ -47,17 +47,11 @@ def _embedder_rows(model: "ExternalEmbedder") -> list[tuple[str, str]]:
         ("network", f"{model.network_path} ({size:.1f} MB{checked})"),
         ("photos", PHOTOS[model.alignment]),
         ("licence", model.licence or "not recorded"),
-        ("trained on", _training_of(model)),
+        ("trained on", model.trained_with or "not recorded"),
     ]
     if model.threshold is None:
         return [*rows, ("threshold", "none: facepairs calibrate measures one on your people")]
     return rows + _point_rows(model)
-
-
-def _training_of(model: "ExternalEmbedder") -> str:
-    people = len(model.identities.training)
-    listed = f"{people:,} people, listed as hashes" if model.lists_training else "not recorded"
-    return model.training_data or listed
 
 
 def _rows(bundle: "Bundle") -> list[tuple[str, str]]:

@@ -61,7 +61,7 @@ def _network_ms(verifier: Verifier) -> float:
 def _described(model: Model) -> tuple[str | None, str | None]:
     """Return licence and training data."""
     if not isinstance(model, Bundle):
-        return model.licence, model.training_data
+        return model.licence, model.trained_with
     trained = model.training
     data = f"{trained.images or 0:,} photos of {trained.people or 0:,} people"
     if model.folder == FOLDER:

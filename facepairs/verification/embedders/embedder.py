@@ -250,6 +250,12 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         """Whether the people of the training are known."""
         return self.people is not None
 
+    @property
+    def trained_with(self) -> str | None:
+        """On what it was trained, in words; None where that is not known."""
+        people = len(self.identities.training)
+        return self.training_data or (f"{people:,} people" if self.lists_training else None)
+
     def knows(self, names: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return for each name whether that person is among `identities`: bool[N]."""
         return hashed_in(names, self.identities.training | self.identities.calibration)

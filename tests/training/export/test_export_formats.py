@@ -69,7 +69,7 @@ def test_an_exported_network_knows_its_training_people(tiny, faces, tmp_path):
     again = calibrate(tmp_path / "mine", faces, tmp_path / "again")  # still known
     assert (again.summary.people, again.summary.people_left_out) == (14, 10)
     shown = in_process("info", tmp_path / "again", check=0).stdout
-    assert "10 people, listed as hashes" in shown
+    assert "trained on  10 people" in shown
     (tmp_path / "mine" / "identities.json").write_text("{}")
     refused = in_process("info", tmp_path / "mine", check=2)
     assert "identities.json: training is missing" in refused.stderr
