@@ -378,10 +378,8 @@ class Gallery:
         return row
 
     def _nobody(self, name: str) -> NotEnrolled:
-        return NotEnrolled(
-            f"{self.place}: nobody is called {name}; for all names: "
-            + command_line("gallery", "list", self.place)
-        )
+        listing = command_line("gallery", "list", self.place)
+        return NotEnrolled(f"{self.place}: nobody is called {name}; for all names: {listing}")
 
 
 def _candidates(
