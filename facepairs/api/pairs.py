@@ -73,7 +73,9 @@ def pairs_dataset(
         batch_size: Pairs per batch; the last batch of held-out pairs may be smaller.
         image_size: Side of the images in pixels.
         pairs: Pairs per epoch, half of them genuine; by default 12,800 to train on, and 2,000
-            held-out ones, or as many as there are.
+            held-out ones. Few held-out people have fewer genuine pairs, and as many of strangers
+            as ever: measure them with `PairMetrics`, because accuracy would be that of the larger
+            class.
         seed: Seed of the split and of the pairs.
         store: `files` decodes photos as they are needed, `memory` all of them once.
         align: `landmarks` finds and aligns the face in every photo; `none` takes photos as they

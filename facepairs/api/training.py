@@ -81,7 +81,7 @@ def train(
     if finished:
         log(
             f"{place} is finished after {counted(finished.epochs, 'epoch')}; nothing was done "
-            f"(for more: resume with epochs {2 * finished.epochs or 1})"
+            f"(for more: --resume --epochs {2 * finished.epochs or 1})"
         )
         return finished
     require_room_to_train()

@@ -43,7 +43,11 @@ def crossval(
         float | None, Option(help="Plan a trained method's epochs so that a fold takes this long.")
     ] = None,
     resume: Annotated[
-        bool, Option("--resume", help="Continue in --out; finished folds stay.")
+        bool,
+        Option(
+            "--resume",
+            help="Continue in --out, by default with its methods; finished folds stay.",
+        ),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -58,9 +62,12 @@ def crossval(
     from facepairs.evaluation.report.summary_tables import summaries_table
     from facepairs.evaluation.serialize import to_plain
     from facepairs.training.options import TrainOptions
-    from facepairs.training.view2.methods import make_plan
+    from facepairs.training.view2.methods import make_plan, plan_of_run
 
-    plan = make_plan(methods, folds, minutes_per_fold, config, align)
+    if resume and (methods, minutes_per_fold, config, align) == (None, None, None, None):
+        plan = plan_of_run(out, folds)
+    else:
+        plan = make_plan(methods, folds, minutes_per_fold, config, align)
     options = TrainOptions(
         log=log, progress=progress_display(json), starting=partial(starting_tensorflow, json)
     )

@@ -93,7 +93,9 @@ def choose_pairs(
         pairs = read_pairs(list_path(lists, source.split()[-1]), index)
         return PairSelection(index, pairs, source, protocol)
     known = np.logical_or.reduce([model.knows(list(index.people)) for model in models])
-    pairs = _heldout_pairs(index, known, data)
+    pairs = _heldout_pairs(
+        index, known, data, "these models were" if models[1:] else "this model was"
+    )
     if all(model.kind == "embedding" for model in models):
         pairs = add_impostors(index, pairs, count=IMPOSTORS)
     held_out = all(model.lists_training for model in models)
@@ -114,12 +116,12 @@ def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
     return protocol
 
 
-def _heldout_pairs(index: FaceIndex, known: Bools, data: Path) -> PairList:
+def _heldout_pairs(index: FaceIndex, known: Bools, data: Path, models: str) -> PairList:
     people = np.flatnonzero(~known)
     if not len(people):
         raise NotEnough(
-            f"{data}: this model was trained or calibrated on {_all(len(known))}; measure on "
-            "others, or give --pairs"
+            f"{data}: {models} trained or calibrated on {_all(len(known))}; measure on others, or "
+            "give --pairs"
         )
     try:
         return distinct_pairs(index.first, people, HELDOUT_PAIRS, HELDOUT_SEED)

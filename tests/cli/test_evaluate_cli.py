@@ -45,7 +45,8 @@ def test_a_report_without_pictures(world, tmp_path):
 
 
 def test_several_are_compared_in_a_table(world):
-    lines = evaluate(world / "run", world / "scores.csv").stdout.splitlines()
+    pairs, blank, *lines = evaluate(world / "run", world / "scores.csv").stdout.splitlines()
+    assert (pairs.split()[0], blank) == ("Pairs", "")
     assert lines[0].startswith("verifier")
     assert [line.split()[0] for line in lines[1:3]] == ["siamese", world.name]
     assert "balanced accuracy, %" in lines[4]

@@ -285,15 +285,16 @@ def fit_logistic(
     spread = float(half.max()) - low
     unit = (half - low) / (spread or 1.0)
     mean, deviation = float(unit.mean()), float(unit.std())
-    # The slope has the sign of this gap: both are the sign of the loss's gradient at slope 0.
-    gap = float(unit[labels].mean() - unit[~labels].mean())
-    if gap <= MIN_GAP * deviation:
+    # The slope has the sign of the gap of the means: the loss's gradient at slope 0 has it, too.
+    weight = equal_weights(labels, lookalike)
+    means = (np.average(unit[side], weights=weight[side]) for side in (labels, ~labels))
+    if next(means) - next(means) <= MIN_GAP * deviation:
+        half_alike = "" if lookalike is None else ", half of which weigh as look-alikes"
         raise NotEnough(
             f"{int(labels.sum())} genuine pairs do not score higher on average than "
-            f"{int((~labels).sum())} impostor pairs; train longer, or check that higher means more "
-            "alike"
+            f"{int((~labels).sum())} impostor pairs{half_alike}; train longer, or check that "
+            "higher means more alike"
         )
-    weight = equal_weights(labels, lookalike)
     slope, intercept = _regress(labels, (unit - mean) / deviation, weight)
     scale = slope / deviation / spread / 2
     return Calibration(scale, intercept - slope / deviation * (mean + low / spread))

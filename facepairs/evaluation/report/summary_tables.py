@@ -86,11 +86,7 @@ def figure_rows(summary: Summary) -> list[tuple[str, Cell, Cell]]:
 
 def source_rows(summary: EvaluationSummary) -> list[tuple[str, str]]:
     """Return the rows (label, text) on the pairs and the crops, for a terminal."""
-    people = f", {counted(summary.people, 'person', 'people')}" if summary.people else ""
-    rows = [
-        ("Pairs from", f"{summary.pairs}{people}"),
-        ("Scored by", summary.scored_by or "unknown"),
-    ]
+    rows = [_pairs_from(summary), ("Scored by", summary.scored_by or "unknown")]
     if summary.alignment:
         rows.append(("Photos", ALIGNMENTS.get(summary.alignment, summary.alignment)))
     if summary.category:
@@ -101,14 +97,22 @@ def source_rows(summary: EvaluationSummary) -> list[tuple[str, str]]:
     return rows
 
 
+def _pairs_from(summary: EvaluationSummary) -> tuple[str, str]:
+    people = f", {counted(summary.people, 'person', 'people')}" if summary.people else ""
+    return "Pairs from", f"{summary.pairs}{people}"
+
+
+def _pair_counts(summary: Summary) -> tuple[str, str]:
+    return "Pairs", f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"
+
+
 def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     """Return the rows (label, text) that a terminal shows; rates in percent, 95 % intervals."""
-    pairs = f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"
     label, point = accuracy_label(summary), summary.default_point
     # With two thresholds, indented lines belong to the line above them.
     indent = "" if point is summary.operating_points[0] else "  "
     rows = [
-        ("Pairs", pairs),
+        _pair_counts(summary),
         (label, f"{accuracy_text(summary)} ({accuracy_note(summary)})"),
         (f"{indent}Threshold", _threshold_text(summary)),
     ]
@@ -306,7 +310,9 @@ def _comparison_lines(evaluation: Evaluation, comparison: Comparison) -> list[st
     summaries = {one.name: one.summary for one in evaluation.measurements}
     tables = summaries_table("verifier", summaries), tests_table(comparison)
     facts = facts_table({one.name: one.facts for one in evaluation.measurements})
-    lines = [*lines_of(tables[0]), "", *lines_of(tables[1])]
+    places = {_pairs_from(summary) for summary in summaries.values()}
+    rows = [*(places if len(places) == 1 else ()), _pair_counts(evaluation.summary)]
+    lines = [*align_columns(rows), "", *lines_of(tables[0]), "", *lines_of(tables[1])]
     for table in facts:
         lines += ["", *lines_of(table)]
     for name, summary in summaries.items():

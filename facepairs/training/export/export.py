@@ -115,7 +115,7 @@ def _write_onnx_int8(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork
 def _save_onnx(bundle: Bundle, folder: Path, network: bytes) -> tuple[str, str, RunNetwork]:
     (folder / NETWORK).write_bytes(network)
     if bundle.kind == "embedding":
-        (folder / "embedder.toml").write_text(embedder_toml(bundle), encoding="utf-8")
+        (folder / "embedder.toml").write_text(embedder_toml(bundle, network), encoding="utf-8")
         (folder / IDENTITIES).write_bytes(bundle.read(IDENTITIES))
         if bundle.errors is not None:
             (folder / MEASURED).write_bytes(measured(bundle, bundle.errors).to_bytes())

@@ -1,5 +1,6 @@
 """The files that explain an exported network: a README for people and a TOML file for facepairs."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def readme(record: ExportRecord) -> str:
     )
 
 
-def embedder_toml(bundle: Bundle) -> str:
+def embedder_toml(bundle: Bundle, network: bytes) -> str:
     """Return the TOML file with which `verification.embedders` reads the network."""
     align = "landmarks" if bundle.aligned else "none"
     more: dict[str, Any] = {"measured": MEASURED}
@@ -61,6 +62,7 @@ def embedder_toml(bundle: Bundle) -> str:
             "threshold": bundle.threshold,
             "calibration": {"scale": curve.scale, "offset": curve.offset},
         }
+    more["sha256"] = hashlib.sha256(network).hexdigest()
     if bundle.weights_licence:
         more["licence"] = bundle.weights_licence
     return _fill_in("embedder.toml", bundle=bundle, align=align) + tomli_w.dumps(more)

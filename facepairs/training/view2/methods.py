@@ -127,6 +127,23 @@ def make_plan(
     return Plan({name: configs[name] for name in settings.methods}, chosen)
 
 
+def plan_of_run(out: Path, folds: str | None = None) -> Plan:
+    """Return the plan that continues a run: its methods, with their settings.
+
+    Args:
+        out: The run folder.
+        folds: As for `make_plan`.
+
+    Raises:
+        BadRun: There is no method to continue, or its settings cannot be read.
+        BadConfig: The folds cannot be read.
+    """
+    configs = {path.parent.name: _read_config(path) for path in sorted(out.glob(f"*/{CONFIG}"))}
+    if not configs:
+        raise BadRun(f"{out}: nothing to resume; leave out --resume")
+    return Plan(configs, () if folds is None else parse_folds(folds))
+
+
 def _unknown(name: str) -> str:
     """Return the message for an unknown key."""
     if name in {field.name for field in dataclasses.fields(TrainConfig)}:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from facepairs.errors import BadBundle
 from facepairs.support.atomic import atomic_folder
+from facepairs.support.checksum import file_sha256
 from facepairs.support.places import check_output_folder
 from facepairs.verification.embedders.embedder import ExternalEmbedder, read_toml
 from facepairs.verification.embedders.measured import MEASURED, Measured
@@ -25,6 +26,7 @@ def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> Ex
     for key in ("threshold", "calibration"):
         values.pop(key, None)
     values |= {"name": model.model, "align": model.align, "measured": MEASURED}
+    values["sha256"] = file_sha256(model.network_path)  # the figures are of this network alone
     with atomic_folder(out) as folder:
         shutil.copyfile(model.network_path, folder / model.file)
         if model.people is not None:

@@ -17,7 +17,11 @@ from facepairs.evaluation.metrics.calibration import (
 )
 from facepairs.evaluation.metrics.decisions import halves
 from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
-from facepairs.evaluation.metrics.reliability import expected_calibration_error, reliability_curve
+from facepairs.evaluation.metrics.reliability import (
+    equal_weights,
+    expected_calibration_error,
+    reliability_curve,
+)
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr, thresholds_for
 from facepairs.support.validation import validate
@@ -213,6 +217,21 @@ def test_fit_refuses_scores_that_do_not_separate_the_classes():
         fit_logistic(genuine[:20], score[:20])
     with pytest.raises(BadData, match="score 0 is nan"):
         fit_logistic([True, False], [math.nan, 0.0])
+
+
+@unhurried
+@given(st.integers(0, 10_000))
+def test_a_curve_of_weighted_pairs_rises_or_is_refused(seed):
+    rng = np.random.default_rng(seed)
+    genuine, score = np.arange(40) < 15, rng.normal(size=40)
+    lookalike = ~genuine & (rng.random(40) < 0.3)
+    weight = equal_weights(genuine, lookalike)
+    means = [np.average(score[side], weights=weight[side]) for side in (genuine, ~genuine)]
+    if means[0] > means[1]:
+        assert fit_logistic(genuine, score, lookalike).scale > 0
+    else:
+        with pytest.raises(NotEnough, match="half of which weigh as look-alikes"):
+            fit_logistic(genuine, score, lookalike)
 
 
 # Calibration error.

@@ -52,6 +52,10 @@ def test_an_exported_network_decides_as_its_bundle_with_the_same_errors(tmp_path
         assert same.operating_point(**wish) == Verifier(bundle).operating_point(**wish)
     assert same.bundle.errors == bundle.errors
     assert same.bundle.calibration == bundle.calibration
+    network = tmp_path / "out" / NETWORK
+    network.write_bytes(network.read_bytes() + b" ")
+    with pytest.raises(BadBundle, match="its SHA-256 is not the one in embedder"):
+        Verifier.load(tmp_path / "out")
 
 
 @pytest.mark.usefixtures("few_draws")

@@ -14,6 +14,7 @@ from facepairs.training.view2.methods import (
     category_of,
     keep_settings,
     make_plan,
+    plan_of_run,
 )
 
 DIGESTS = {"index": "a" * 64, "people.txt": "b" * 64, "pairs.txt": "c" * 64}
@@ -123,6 +124,18 @@ def test_output_folders_that_cannot_be_used_are_refused(tmp_path):
         check_place(out, data, resume=False, marks=MARKS)
     with pytest.raises(BadConfig, match="lies in the folder of faces"):
         check_place(data / "run", data, resume=False, marks=MARKS)
+
+
+def test_a_run_is_continued_with_its_methods_and_their_settings(tmp_path):
+    with pytest.raises(BadRun, match="nothing to resume; leave out --resume"):
+        plan_of_run(tmp_path)
+    made = plan(tmp_path, "[difference]\nepochs = 7\n", methods="pixels,difference")
+    for name, config in made.configs.items():
+        (tmp_path / "run" / name).mkdir(parents=True)
+        keep_settings(tmp_path / "run" / name, name, config, DIGESTS)
+    resumed = plan_of_run(tmp_path / "run", "2,4-5")
+    assert resumed.configs == made.configs
+    assert resumed.folds == (2, 4, 5)
 
 
 def test_changed_settings_or_data_are_refused(tmp_path):

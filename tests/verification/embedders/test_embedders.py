@@ -310,6 +310,11 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     assert 0 < told["probability"] < 1
     refused = in_process("evaluate", mine, faces, check=2)
     assert "this model was trained or calibrated on all 24 people there" in refused.stderr
+    with (mine / "network.onnx").open("ab") as network:
+        network.write(b" ")  # another network has other errors
+    refused = in_process("verify", a, b, "--model", mine, check=2)
+    assert "its SHA-256 is not the one in embedder.toml" in refused.stderr
+    shutil.copyfile(tmp_path / "e" / "network.onnx", mine / "network.onnx")
     broken = json.loads((mine / "measured.json").read_text())
     del broken["errors"]["fmr"]
     (mine / "measured.json").write_text(json.dumps(broken))
