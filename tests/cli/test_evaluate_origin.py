@@ -94,7 +94,8 @@ def test_a_comparison_shows_the_errors_as_verify_decides(
 ) -> None:
     words = (bundle.folder, bundle.folder, photos, "--pairs", pairs)
     point = measured(*words)["models"][0]["operating_points"][1]
-    head, row = evaluate(*words).stdout.splitlines()[:2]
+    source, _, _, head, row = evaluate(*words).stdout.splitlines()[:5]
+    assert source.startswith(f"Pairs from  {pairs}")
     names = ["FMR", "FNMR", "verify's FMR", "verify's FNMR"]
     assert re.split(r" {2,}", head)[3:7] == names
     assert re.split(r" {2,}", row)[5:7] == [f"{100 * point[x]:.2f} %" for x in ("fmr", "fnmr")]
