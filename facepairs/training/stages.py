@@ -118,6 +118,20 @@ def train_epochs(
         return
     _describe_plan(session)
     config, options, sampler = data.config, session.options, data.sampler()
+    step = TrainStep(
+        model,
+        source,
+        config.seed,
+        optimizer=state.optimizer,
+        should_stop=session.should_stop,
+        context=context,
+    )
+    loop = TrainLoop(step, validator, state.progress)
+
+    def save_within_epoch() -> None:
+        loop.sum_losses()
+        session.save()
+
     alarm = CollapseAlarm(session.warn)
     profiler = ProfileSteps(str(session.run.tensorboard_path), options.log)
     callbacks: list[keras.callbacks.Callback] = []
@@ -134,22 +148,14 @@ def train_epochs(
             alarm,
             TensorBoardLog(session.run.tensorboard_path, monitor, grid, portable_settings(data)),
             *([profiler] if options.profile else []),
-            PeriodicCheckpoint(config.checkpoint_minutes, session.save),
+            PeriodicCheckpoint(config.checkpoint_minutes, save_within_epoch),
             *session.callbacks,
         ]
-    step = TrainStep(
-        model,
-        source,
-        config.seed,
-        optimizer=state.optimizer,
-        should_stop=session.should_stop,
-        context=context,
-    )
     batches = data.batches(
         source, sampler, state.progress.step, context.local_range(config.batch_size)
     )
     try:
-        TrainLoop(step, validator, state.progress).run(
+        loop.run(
             batches,
             state.schedule,
             keras.callbacks.CallbackList(callbacks, model=None),

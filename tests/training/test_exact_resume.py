@@ -54,6 +54,10 @@ def learned(out):
     return arrays, bundle.threshold, bundle.raw["calibration"]
 
 
+def mean_losses(out):
+    return [row["loss"] for row in json.loads((out / "history.json").read_text())]
+
+
 def kept_epoch(out):
     rows = json.loads((out / "history.json").read_text())
     return max(rows, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
@@ -97,6 +101,7 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     assert not again.interrupted
     assert (again.epoch, again.val_auc) == (report["epoch"], report["val_auc"])
     assert learned(out) == learned(tmp_path / "whole")
+    assert mean_losses(out) == pytest.approx(mean_losses(tmp_path / "whole"), rel=1e-9)
 
 
 def test_a_checkpoint_of_other_crops_is_refused(faces, tmp_path, monkeypatch):

@@ -125,7 +125,8 @@ def _folds_table(model: ModelData, key: str) -> Table:
         for fold in model.summary.true_folds
     ]
     columns = ["fold", "accuracy", "strangers accepted", "genuine pairs missed", "pairs"]
-    return make_table(f"folds-{key}", "Folds", "", [*columns, "threshold", "training people"], rows)
+    columns += ["threshold", "training people"]
+    return make_table(f"folds-{key}", "Folds", _decided_at(model), columns, rows)
 
 
 def _quality_table(model: ModelData, key: str) -> Table:
@@ -141,7 +142,9 @@ def _quality_table(model: ModelData, key: str) -> Table:
         for row in model.quality or []
     ]
     columns = ["quality", "third", "from, to", "pairs", STRANGERS, GENUINE]
-    return make_table(f"quality-{key}", "Errors by image quality", "", columns, rows)
+    return make_table(
+        f"quality-{key}", "Errors by image quality", _decided_at(model), columns, rows
+    )
 
 
 def _people_table(model: ModelData, key: str) -> Table:
@@ -158,12 +161,18 @@ def _people_table(model: ModelData, key: str) -> Table:
         for row in people.rows
     ]
     note = (
+        f"{_decided_at(model)} "
         f"{people.people_with_errors:,} of {people.people:,} people are in a wrong pair; those "
         "with most errors are listed. An impostor pair counts for both its people."
     )
     columns = ["person", "errors", "of the person's pairs"]
     columns += ["genuine pairs missed", "strangers accepted"]
     return make_table(f"people-{key}", "Errors by person", note, columns, rows)
+
+
+def _decided_at(model: ModelData) -> str:
+    """Return at which threshold folds, people and photos are judged, as a sentence."""
+    return f"Errors at the threshold of the accuracy ({point_label(model.points[0])})."
 
 
 def model_tables(model: ModelData, key: str) -> dict[str, Table]:

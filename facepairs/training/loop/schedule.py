@@ -24,11 +24,14 @@ class TrainingProgress:
         step: Number of steps done.
         seconds: Time spent on steps and validation.
         history: One row of figures per finished epoch.
+        loss_sum, loss_steps: Sum and number of the losses of the epoch that is not finished.
     """
 
     step: int = 0
     seconds: float = 0.0
     history: list[dict[str, Any]] = field(default_factory=list)
+    loss_sum: float = 0.0
+    loss_steps: int = 0
 
 
 @dataclass(frozen=True)

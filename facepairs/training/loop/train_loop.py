@@ -39,6 +39,7 @@ class TrainLoop:
         self.step = step
         self.validate = validate
         self.progress = progress or TrainingProgress()
+        self._pending: list[tf.Tensor] = []  # reading a loss at once would wait for its step
 
     def run(
         self,
@@ -80,13 +81,17 @@ class TrainLoop:
         callbacks.on_train_end()
         return schedule
 
+    def sum_losses(self) -> None:
+        """Wait for the last steps and add their losses to `progress`, so that it can be saved."""
+        self.progress.loss_sum += sum(map(float, self._pending))
+        self.progress.loss_steps += len(self._pending)
+        self._pending.clear()
+
     def _run_epoch(
         self, batches: Iterator[Batch], schedule: Schedule, callbacks: CallbackList
     ) -> dict[str, float]:
         """Run the rest of the current epoch; return its mean loss, speed and input wait."""
         progress = self.progress
-        pending: list[tf.Tensor] = []  # reading a loss at once would wait for its step
-        loss_sum, first_step = 0.0, progress.step
         pairs, waited = 0, 0.0
         started = before = running_s()
         end = (progress.step // schedule.steps_per_epoch + 1) * schedule.steps_per_epoch
@@ -97,22 +102,25 @@ class TrainLoop:
             # An array, since TensorFlow keeps the tensor of every new Python number for good.
             self.step.optimizer.learning_rate.assign(np.asarray(rate, np.float32))
             with tf.profiler.experimental.Trace("train", step_num=progress.step, _r=1):
-                pending.append(self.step(batch, progress.step))
+                self._pending.append(self.step(batch, progress.step))
             pairs += int(batch["genuine"].shape[0])
             progress.step += 1
-            callbacks.on_train_batch_end(progress.step, {"loss": pending[-1]})
-            if len(pending) == MAX_PENDING_LOSSES:
-                loss_sum += sum(map(float, pending))
-                pending.clear()
+            callbacks.on_train_batch_end(progress.step, {"loss": self._pending[-1]})
+            if len(self._pending) == MAX_PENDING_LOSSES:
+                self.sum_losses()
             after = running_s()
             waited += ready - before
             progress.seconds += after - before
             before = after
             if progress.step < end and self.step.must_stop():
+                self.sum_losses()
                 raise TrainingInterrupted  # after an epoch's last step, `run` validates first
+        self.sum_losses()
+        loss = progress.loss_sum / progress.loss_steps
+        progress.loss_sum, progress.loss_steps = 0.0, 0
         took = running_s() - started
         return {
-            "loss": (loss_sum + sum(map(float, pending))) / (progress.step - first_step),
+            "loss": loss,
             "learning_rate": rate,
             "pairs_per_s": pairs / took,
             "input_wait": waited / took,

@@ -47,9 +47,9 @@ def _histogram(model: ModelData) -> Plot:
     axes.set_ylabel("share of the pairs")
     axes.yaxis.set_major_formatter(style.percent_tick)
     figure.legend(loc="outside upper center", ncols=2)
-    caption = "Pairs by score; those at or above the dashed threshold are accepted."
+    caption = "Pairs by score. A dashed line is a threshold: pairs at or above it are accepted."
     if any(low < high for low, high, _ in marks):
-        caption += " Two lines: the lowest and the highest of the folds' thresholds."
+        caption += " Two of one name: the lowest and the highest of the folds' thresholds."
     return Plot("scores", "Scores and errors", caption, figure)
 
 
