@@ -14,7 +14,7 @@ from hostile import images as hostile
 from hostile import run as hostile_run
 from processes.command_line import facepairs
 
-SAMPLE = 60
+SAMPLE = 20
 
 
 @pytest.fixture(scope="module")

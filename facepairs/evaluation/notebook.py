@@ -25,18 +25,30 @@ from facepairs.support.html import html_table
 if TYPE_CHECKING:
     import pandas
 
+TAR = ("tar", "tar_interval")
+
 
 def figures_frame(evaluation: Evaluation) -> "pandas.DataFrame":
-    """Return a row for each verifier: its name, every plain figure, and tar_at_far_0.01, …"""
+    """Return a row for each verifier: its name, every plain figure, and tar_at_far_0.01, …
+
+    An interval of 95 % is in two columns: auc_low and auc_high.
+    """
     require_pandas("Evaluation.to_frame")
     import pandas
 
     rows = []
     for one in evaluation.measurements:
         figures = to_plain(one.summary)
-        tars = {f"tar_at_far_{far}": tar["tar"] for far, tar in figures["tar_at_far"].items()}
-        plain = {k: x for k, x in figures.items() if not isinstance(x, list | dict)}
-        rows.append({"verifier": one.name, **plain, **tars})
+        for far, tar in figures["tar_at_far"].items():
+            figures |= {f"tar_at_far_{far}{key.removeprefix('tar')}": tar[key] for key in TAR}
+        row: dict[str, object] = {"verifier": one.name}
+        for key, value in figures.items():
+            if key.endswith("_interval"):
+                name = key.removesuffix("_interval")
+                row[f"{name}_low"], row[f"{name}_high"] = value or (None, None)
+            elif not isinstance(value, list | dict):
+                row[key] = value
+        rows.append(row)
     return pandas.DataFrame(rows)
 
 

@@ -80,6 +80,8 @@ def test_an_evaluation_is_a_summary_frames_plots_and_html(trained, many_faces, t
     assert found.summary.auc == printed["auc"]
     frame = found.to_frame()
     assert frame.auc.tolist() == [found.summary.auc]
+    assert (*frame.auc_low, *frame.auc_high) == found.summary.auc_interval
+    assert {"tar_at_far_0.01_low", "tar_at_far_0.01_high"} < set(frame)
     pairs = found.measurements[0].to_frame()
     assert len(pairs) == frame.genuine_pairs[0] + frame.impostor_pairs[0]
     assert (pairs.accepted == (pairs.score >= pairs.threshold)).all()

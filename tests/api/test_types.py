@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("basedpyright") is None, reason="needs basedpyright")
+@pytest.mark.slow
 def test_pyright_accepts_user_code(tmp_path):
     settings = {
         "include": [str(Path(__file__).parent / "user_code.py")],

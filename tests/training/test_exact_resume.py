@@ -63,6 +63,7 @@ def kept_epoch(out):
     return max(rows, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
 
 
+@pytest.mark.slow
 def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_path, monkeypatch):
     """Of a cache, stopped within the first epoch and in those that follow the best one."""
     monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)

@@ -9,15 +9,21 @@ Value = str | int | float | None
 
 
 class Cell(NamedTuple):
-    """A text for people, and its plain value."""
+    """A text for people, and what it says: a value, the two bounds of an interval, or both."""
 
     text: str
     value: Value
+    bounds: Sequence[float] | None = None
 
     @property
     def is_number(self) -> bool:
         """Whether it is aligned to the right."""
-        return isinstance(self.value, int | float)
+        return isinstance(self.sorts_by, int | float)
+
+    @property
+    def sorts_by(self) -> Value:
+        """What rows are sorted by: the value; of a mere interval, its lower bound."""
+        return self.bounds[0] if self.value is None and self.bounds else self.value
 
 
 class Table(NamedTuple):
@@ -67,12 +73,12 @@ def number(value: float | None) -> Cell:
 
 
 def interval(bounds: Sequence[float] | None, scale: int = 100) -> Cell:
-    """Return an interval, of shares in percent or with scale 1 as it is; sorted by its middle."""
+    """Return an interval, of shares in percent or with scale 1 as it is."""
     if bounds is None:
         return EMPTY
     low, high = bounds
     digits = 2 if scale == 100 else 4
-    return Cell(f"{scale * low:.{digits}f} to {scale * high:.{digits}f}", (low + high) / 2)
+    return Cell(f"{scale * low:.{digits}f} to {scale * high:.{digits}f}", None, bounds)
 
 
 def p_value(value: float) -> Cell:

@@ -53,7 +53,7 @@ def measured(value: float | None, bounds: Interval | None) -> Cell:
     """Return a rate and its interval in one cell, in percent."""
     if value is None or bounds is None:
         return EMPTY
-    return Cell(f"{percent(value)} ({interval(bounds).text})", value)
+    return Cell(f"{percent(value)} ({interval(bounds).text})", value, bounds)
 
 
 def _measured_rate(rate: MeasuredRate | None) -> Cell:
@@ -291,7 +291,7 @@ def tests_table(comparison: Comparison) -> Table:
 
 def _difference(gap: Difference, form: str, scale: int) -> Cell:
     middle, low, high = (format(scale * value, form) for value in (gap.difference, *gap.interval))
-    return Cell(f"{middle} ({low} to {high})", gap.difference)
+    return Cell(f"{middle} ({low} to {high})", gap.difference, gap.interval)
 
 
 def evaluation_lines(evaluation: Evaluation) -> list[str]:

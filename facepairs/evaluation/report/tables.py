@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
+from facepairs.evaluation.metrics.arrays import Interval
 from facepairs.evaluation.report.cells import (
     EMPTY,
     Cell,
     Table,
+    interval,
     make_table,
     number,
     rate,
@@ -60,7 +62,7 @@ def _trade_offs(model: ModelData, key: str) -> Table:
     kinds = list(dict.fromkeys(row.among for row in model.trade_offs))
     rows = []
     for one_in, by_kind in sorted(found.items()):
-        cells = [Cell(f"1 in {one_in:,}", one_in)]
+        cells = [Cell(f"1 in {one_in:,}", 1 / one_in)]
         for kind in kinds:
             choice = by_kind.get(kind)
             cells += [
@@ -78,13 +80,11 @@ def _points_table(model: ModelData, key: str) -> Table:
     alike = any(point.lookalike_fmr is not None for point in model.points)
     rows = []
     for point in model.points:
-        low, high = model.threshold_range(point) or (None, None)
-        text = "" if low is None else f"{low:.4f}" if low == high else f"{low:.4f} to {high:.4f}"
         hard = measured(point.lookalike_fmr, point.lookalike_fmr_interval)
         rows.append(
             [
                 f"{point_label(point)} (default)" if point.is_default else point_label(point),
-                Cell(text, low),
+                _threshold(model.threshold_range(point)),
                 measured(point.fmr, point.fmr_interval),
                 *([hard] if alike else []),
                 measured(point.fnmr, point.fnmr_interval),
@@ -102,6 +102,12 @@ def _points_table(model: ModelData, key: str) -> Table:
     if alike:
         note += " Look-alikes are strangers whose photos lie in the same cluster of embeddings."
     return make_table(f"points-{key}", "Operating points", note, columns, rows)
+
+
+def _threshold(bounds: Interval | None) -> Cell:
+    """Return a threshold; of folds with their own, the lowest and the highest."""
+    low, high = bounds or (None, None)
+    return number(low) if low == high else interval(bounds, scale=1)
 
 
 def _figures_table(model: ModelData, key: str) -> Table:
@@ -133,8 +139,8 @@ def _quality_table(model: ModelData, key: str) -> Table:
     rows = [
         [
             f"{row.measure} ({row.unit})",
-            Cell(row.label, row.third),
-            Cell(f"{row.low:.3g} to {row.high:.3g}", row.low),
+            row.label,
+            Cell(f"{row.low:.3g} to {row.high:.3g}", None, (row.low, row.high)),
             row.genuine_pairs + row.impostor_pairs,
             measured(row.fmr, row.fmr_interval),
             measured(row.fnmr, row.fnmr_interval),
@@ -155,8 +161,10 @@ def _people_table(model: ModelData, key: str) -> Table:
             row.person.replace("_", " "),
             row.errors,
             rate(row.error_share),
-            Cell(f"{row.false_rejects} of {row.genuine_pairs}", row.false_rejects),
-            Cell(f"{row.false_accepts} of {row.impostor_pairs}", row.false_accepts),
+            row.false_rejects,
+            row.genuine_pairs,
+            row.false_accepts,
+            row.impostor_pairs,
         ]
         for row in people.rows
     ]
@@ -166,7 +174,7 @@ def _people_table(model: ModelData, key: str) -> Table:
         "with most errors are listed. An impostor pair counts for both its people."
     )
     columns = ["person", "errors", "of the person's pairs"]
-    columns += ["genuine pairs missed", "strangers accepted"]
+    columns += ["genuine pairs missed", "genuine pairs", "strangers accepted", "pairs of strangers"]
     return make_table(f"people-{key}", "Errors by person", note, columns, rows)
 
 

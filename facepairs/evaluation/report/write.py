@@ -12,7 +12,7 @@ from pathlib import Path
 
 from facepairs.errors import BadConfig
 from facepairs.evaluation.evaluate import Evaluation
-from facepairs.evaluation.report.cells import Cell, Table
+from facepairs.evaluation.report.cells import Cell, Table, Value
 from facepairs.evaluation.report.data import ReportData, report_data
 from facepairs.evaluation.report.page import render_page
 from facepairs.evaluation.report.photos import PhotoFinder
@@ -102,13 +102,23 @@ def _fill_folder(folder: Path, report: ReportData, evaluation: Evaluation) -> No
 
 
 def _write_csv(path: Path, table: Table) -> None:
-    """Write plain values; intervals and compound cells stay as people read them."""
+    """Write plain values; an interval becomes two columns of its bounds, … low and … high."""
+    columns = []
+    for name, *cells in zip(table.columns, *table.rows, strict=True):
+        values = [_csv_value(cell) for cell in cells]
+        has_bounds = any(cell.bounds for cell in cells)
+        if not has_bounds or any(value != "" for value in values):
+            columns.append([name, *values])
+        if has_bounds:
+            bounds = [cell.bounds or ("", "") for cell in cells]
+            columns.append([f"{name} low", *(low for low, _ in bounds)])
+            columns.append([f"{name} high", *(high for _, high in bounds)])
     with open(path, "w", encoding="utf-8", newline="") as handle:
-        writer = csv.writer(handle)
-        writer.writerow(table.columns)
-        writer.writerows([_csv_value(cell) for cell in row] for row in table.rows)
+        csv.writer(handle).writerows(zip(*columns, strict=True))
 
 
-def _csv_value(cell: Cell) -> object:
-    is_compound = any(mark in cell.text for mark in (" to ", " of ", " ± "))
-    return cell.text if is_compound or cell.value is None else cell.value
+def _csv_value(cell: Cell) -> Value:
+    """Return the value; the text of a cell without one, such as the reason why there is none."""
+    if cell.value is None:
+        return "" if cell.bounds else cell.text
+    return cell.value

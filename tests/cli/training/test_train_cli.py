@@ -93,6 +93,7 @@ def test_resuming_a_finished_run_does_nothing_and_says_so(finished, many_faces):
     assert contents(out) == before
 
 
+@pytest.mark.slow
 def test_resuming_a_finished_run_with_more_epochs_trains_them(finished, many_faces, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(finished[0], run)

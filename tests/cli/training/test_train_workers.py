@@ -32,12 +32,13 @@ def settings(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_two_workers_train_and_one_writes_the_best_epoch(faces, tmp_path):
     out = tmp_path / "runs" / "run"
     choosing = "validation_share = 0.17\npatience = 1\nlearning_rate = 0.01\n"
     settings = tmp_path / "choosing.toml"
     settings.write_text(TINY.replace("epochs = 1", "epochs = 3") + choosing)
-    started = workers.train(faces, "--out", out, "--config", settings, "--json", "--no-tensorboard-images")
+    started = workers.train(faces, "--out", out, "--config", settings, "--json")
     (first, output, _), (second, other, errors) = workers.finish(started)
     assert (first, second) == (0, 0), errors
     chief, other_worker = json.loads(output), json.loads(other)

@@ -186,6 +186,7 @@ def test_photos_without_a_face_are_left_out_and_counted_on_request(
     assert Bundle.open(run / "bundle").threshold == Bundle.open(bundle).threshold
 
 
+@pytest.mark.slow
 def test_tight_gray_crops_are_trained_on_and_verified_the_same(faces, settings, tmp_path):
     tight = tmp_path / "tight"
     for face in faces.glob("*/*.jpg"):
@@ -228,6 +229,7 @@ def test_labels_of_people_who_look_alike_to_the_model_are_not_checked(faces, tmp
     assert "look alike to the included model" in finding["text"]
 
 
+@pytest.mark.slow
 def test_photos_that_exif_turns_are_the_same_photos(bundle, scenes, pairs, settings, tmp_path):
     turned, exif = tmp_path / "turned", Image.Exif()
     exif[0x0112] = 6  # the reader turns by 90 degrees clockwise

@@ -239,9 +239,18 @@ def test_the_folder_has_the_plots_and_the_same_numbers(world, tmp_path):
         with Image.open(picture) as image:
             assert np.asarray(image.convert("L")).std() > 5
     with open(out / "tables" / "figures-1.csv", encoding="utf-8", newline="") as handle:
-        rows = {row["figure"]: row["value"] for row in csv.DictReader(handle)}
-    assert float(rows["AUC"]) == found.to_json()["auc"]
-    assert float(rows["Accuracy"].split()[0]) == round(100 * found.to_json()["accuracy"], 2)
+        rows = {row["figure"]: row for row in csv.DictReader(handle)}
+    for label, key in (("AUC", "auc"), ("Accuracy", "accuracy")):
+        assert float(rows[label]["value"]) == found.to_json()[key]
+        bounds = [float(rows[label][f"95 % interval {end}"]) for end in ("low", "high")]
+        assert bounds == found.to_json()[f"{key}_interval"]
+    text = {"figure", "operating point", "what", "quality", "third", "person", "method", "source"}
+    text |= {"trained on", "licence of the weights", "95 % interval"}  # or why there is none
+    for path in (out / "tables").glob("*.csv"):
+        with open(path, encoding="utf-8", newline="") as handle:
+            for row in csv.DictReader(handle):
+                cells = [] if "what" in row else [row[name] for name in row.keys() - text]
+                assert all(cell == "too few pairs" or float(cell or 0) >= 0 for cell in cells), row
     back = read_scores(out / "scores" / "1-siamese.csv")
     np.testing.assert_array_equal(back.score, found.measurements[0].scores.score)
 

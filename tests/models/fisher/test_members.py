@@ -111,6 +111,7 @@ def test_features_and_images_have_the_same_scores_and_mirroring_changes_nothing(
     assert np.asarray(model(left[:, :, ::-1])) == pytest.approx(np.asarray(model(left)), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_projections_of_eight_bits_and_a_cohort_survive_export_at_every_optimisation_level(
     rounded,
 ):

@@ -180,6 +180,7 @@ def keras_bundle(out, name, other_weights=False):
     return write_bundle(out, manifest, files | {NETWORK: onnx, MODEL: keras_bytes(model)})
 
 
+@pytest.mark.slow
 def test_tensorflow_formats_agree_with_the_bundle_or_are_refused(tmp_path):
     bundle = keras_bundle(tmp_path / "bundle", "difference")
     done = export(bundle.folder, tmp_path / "lite", "litert")

@@ -90,6 +90,7 @@ def test_a_resumed_training_ends_at_the_same_weights_bit_for_bit(data, tmp_path,
     assert [row["epoch"] for row in stopped.progress.history] == [1]
 
 
+@pytest.mark.slow
 def test_without_person_numbers_every_pair_counts_as_other_people(data):
     """A cache of pairs has no person numbers; here no person occurs twice in a batch anyway."""
     named, nameless = (new_loop(data, 0, "supervised") for _ in range(2))
@@ -128,6 +129,7 @@ test_share = 0.25
 """
 
 
+@pytest.mark.slow
 def test_the_command_line_trains_with_an_identity_loss_for_a_minute_that_is_too_short(
     faces, tmp_path
 ):

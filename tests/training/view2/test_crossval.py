@@ -295,6 +295,7 @@ def test_the_best_epoch_of_a_fold_is_chosen_by_people_who_neither_calibrate_nor_
     assert not bundle.trained_on(everyone[without.calibration]).any()
 
 
+@pytest.mark.slow
 def test_the_article_sampler_trains_another_network(view, trained, tmp_path):
     text = SETTINGS.replace("[difference]", "[difference-article]")
     report = crossval(view, plan(tmp_path, "difference-article", "1", text), tmp_path / "run")
