@@ -51,7 +51,9 @@ def group_errors(
     rows = errors_by_group(
         groups.pairs_within(left, right), scores.genuine, accepted, scores.people
     )
-    return rows, list(filter(None, map(_describe_small, rows)))
+    empty = [row.name for row in rows if not row.people]
+    warnings = [f"nobody in the pairs is in group {', '.join(empty)}"] if empty else []
+    return rows, warnings + [_describe_small(row) for row in rows if row.people and is_small(row)]
 
 
 def is_small(row: GroupErrors) -> bool:
@@ -64,9 +66,7 @@ def is_small(row: GroupErrors) -> bool:
 
 
 def _describe_small(row: GroupErrors) -> str:
-    """Return a warning about a group with few people or pairs, or ""."""
-    if not is_small(row):
-        return ""
+    """Return a warning about a group with few people or pairs."""
     return (
         f"group {row.name}: {counted(row.people, 'person', 'people')}, {row.genuine_pairs:,} "
         f"genuine and {counted(row.impostor_pairs, 'impostor pair')} are few; its rates are rough"

@@ -71,7 +71,8 @@ class Evaluation:
     @property
     def warnings(self) -> list[str]:
         """What limits the figures, one line each."""
-        lines = [*self.notes, *(line for one in self.measurements for line in one.warnings)]
+        found = [*self.notes, *(line for one in self.measurements for line in one.warnings)]
+        lines = list(dict.fromkeys(found))  # of several verifiers, much is true of the pairs
         if self.selection is not None and self.selection.photos_left_out:
             photos, pairs = self.selection.photos_left_out, self.selection.pairs_left_out
             lines.append(

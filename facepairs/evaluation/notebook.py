@@ -83,6 +83,11 @@ def evaluation_html(evaluation: Evaluation) -> str:
     if evaluation.comparison is not None:
         summaries = {one.name: one.summary for one in evaluation.measurements}
         tables = [summaries_table("verifier", summaries), tests_table(evaluation.comparison)]
+        tables += [
+            table._replace(columns=[f"{name}, {table.columns[0]}", *table.columns[1:]])
+            for name, summary in summaries.items()
+            for table in group_tables(summary)
+        ]
         return warnings + "".join(map(_html, tables))
     summary = evaluation.summary
     rows = html_table([*source_rows(summary), *summary_rows(summary)])

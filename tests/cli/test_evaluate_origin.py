@@ -164,7 +164,7 @@ def test_errors_within_the_user_s_groups(
     people = sorted(person.name for person in photos.iterdir() if person.name not in KNOWN)
     rows = [("person", "group"), *((name, "young") for name in people[:12])]
     rows += [(name, "old") for name in people[10:16]]  # two people are in both
-    rows += [("Nobody", "old"), ("Ann", "old")]
+    rows += [("Nobody", "old"), ("Ann", "old"), ("Nobody", "absent"), ("Nobody", "lost")]
     groups = tmp_path / "groups.csv"
     with groups.open("w", newline="", encoding="utf-8") as handle:
         csv.writer(handle).writerows(rows)
@@ -172,7 +172,8 @@ def test_errors_within_the_user_s_groups(
     words = (folder, photos, "--protocol", "heldout", "--groups", groups)
     done = evaluate(*words, "--json")
     found = {group["name"]: group for group in json.loads(done.stdout)["groups"]}
-    assert set(found) == {"young", "old"}
+    assert list(found)[2:] == ["absent", "lost"]
+    assert "nobody in the pairs is in group absent, lost" in done.stderr
     young, old = found["young"], found["old"]
     assert (young["people"], old["people"]) == (12, 6)  # Ann is known, and left out
     assert young["genuine_pairs"] == 12 * 6
@@ -187,7 +188,11 @@ def test_errors_within_the_user_s_groups(
     lines = evaluate(*words).stdout.splitlines()
     assert any(line.startswith("group ") and "strangers accepted" in line for line in lines)
     listed = [line.split()[0] for line in lines if line.startswith(("young", "old"))]
-    assert listed == list(found)  # the worst first
+    assert listed == list(found)[:2]  # the worst first
+    both = evaluate(folder, folder, *words[1:])
+    assert both.stdout.count("errors by group\n") == 2
+    assert sum(line.startswith(("young ", "old ")) for line in both.stdout.splitlines()) == 4
+    assert both.stderr.count("group old: 6 people") == both.stderr.count("1 person not in") == 1
 
     scores = tmp_path / "scores.csv"
     evaluate(*words, "--out", scores)

@@ -316,5 +316,7 @@ def _comparison_lines(evaluation: Evaluation, comparison: Comparison) -> list[st
     for table in facts:
         lines += ["", *lines_of(table)]
     for name, summary in summaries.items():
+        for table in group_tables(summary):
+            lines += ["", f"{name}: {table.title[0].lower()}{table.title[1:]}", *lines_of(table)]
         lines += identification_lines(summary, f"{name}: ")
     return lines
