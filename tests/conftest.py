@@ -27,7 +27,9 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 # A script's background jobs ignore Ctrl-C, and so would the processes that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # The time of an example depends on the machine, not on the code.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "untimed", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("untimed")
 
 LONGEST = ("training", "cli", "models")  # folders with the files that take longest

@@ -15,6 +15,7 @@ def fit():
     return runpy.run_path(str(EXAMPLE))["main"]
 
 
+@pytest.mark.slow
 def test_the_example_runs(fit, many_faces, capsys):
     auc = fit(str(many_faces), epochs=1, pairs=64)
     printed = capsys.readouterr().out

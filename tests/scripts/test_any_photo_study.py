@@ -61,6 +61,7 @@ def call(world, out, *more, bundle="bundle"):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_kind_of_picture_is_looked_at_and_an_interrupted_study_goes_on(world, tmp_path):
     done = call(world, tmp_path / "study", "--groups", world / "groups")
     assert done.returncode == 0, done.stderr

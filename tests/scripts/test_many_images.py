@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "benchmarks" / "many_images.py"
 
 
@@ -16,6 +18,7 @@ def run(place, *words):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_growth_is_reported_and_nothing_runs_twice(tmp_path):
     words = ("--parts", "names", "--names", 2_000, 12_000)
     report = json.loads(run(tmp_path, *words, "--json"))

@@ -206,6 +206,7 @@ def test_tight_gray_crops_are_trained_on_and_verified_the_same(faces, settings, 
     check_verdicts(run / "bundle", tight, scores_of(scores))
 
 
+@pytest.mark.slow
 def test_the_most_prominent_face_of_a_group_photo_is_used(bundle, scenes, faces, pairs, tmp_path):
     groups = write_scenes(faces, tmp_path / "groups", others=2, suffix=".png")
     report = as_json("data", "check", groups, "--no-labels")

@@ -180,7 +180,9 @@ def test_a_damaged_model_file_is_detected(start, tmp_path):
         load_initial_weights(str(folder), build_network("siamese-conv", 112, PX, 0.0))
 
 
-@pytest.mark.parametrize("recorded", [{}, {"members": ["face", "eyes"], "cohort": 20}])
+@pytest.mark.parametrize("recorded", [
+    {}, pytest.param({"members": ["face", "eyes"], "cohort": 20}, marks=pytest.mark.slow),
+])  # fmt: skip
 def test_the_bundle_decides_the_members_of_a_siamese_network(recorded, start, tmp_path):
     shape = recorded or {"members": ["face"], "cohort": 0}  # what older bundles do not record
     network = build_network("siamese", 96, 96, 0.0, **shape)
