@@ -19,6 +19,8 @@ from processes.command_line import command, facepairs, in_process
 
 from facepairs.support.lock import held
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 def test_training_leaves_a_whole_run_folder(run):
     out, report, messages = run

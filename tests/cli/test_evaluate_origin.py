@@ -18,6 +18,8 @@ from facepairs.data.index import FaceIndex
 from facepairs.evaluation.scores import read_scores, write_scores
 from facepairs.verification.provenance import Provenance, provenance_path
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 KNOWN = ("Ann", "Bé", "Cyd")  # to every tiny bundle
 Rows = list[tuple[str, str, int]]
 

@@ -21,6 +21,8 @@ from facepairs.evaluation.report.summary_tables import evaluation_lines, source_
 from facepairs.evaluation.report.tables import all_tables
 from facepairs.evaluation.sources.find import ScoreSource
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 ALIGNED = {"alignment": "landmarks-5"}
 
 

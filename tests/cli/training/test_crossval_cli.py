@@ -10,6 +10,8 @@ import pytest
 from drawn.view2 import write_lists
 from processes.command_line import command, facepairs, in_process
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 SMALL = """
 methods = ["difference"]
 folds = 1

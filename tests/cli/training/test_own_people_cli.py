@@ -12,6 +12,8 @@ from processes.command_line import facepairs, in_process
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import FOLDER
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 
 @pytest.fixture(scope="module")
 def gentle(short_settings, tmp_path_factory):

@@ -14,6 +14,8 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.config import load_config
 from facepairs.support.lock import held
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 SHORT = """
 model = "difference"
 pairs_per_epoch = 64

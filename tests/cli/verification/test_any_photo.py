@@ -15,6 +15,8 @@ from processes.command_line import in_process
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 SETTINGS = """
 model = "eigenfaces"
 calibration_pairs = 100

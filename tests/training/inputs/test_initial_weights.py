@@ -20,6 +20,8 @@ from facepairs.training.inputs.initial_weights import load_initial_weights, sett
 from facepairs.training.inputs.people import choose_people
 from facepairs.training.run_folder.folder import resolve_config
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 PX = 64
 KNOWN = [3, 5, 10]  # the split alone would hold out some of them
 
