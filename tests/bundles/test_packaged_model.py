@@ -8,9 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.default import FOLDER
+from facepairs.data.index import FaceIndex
+from facepairs.data.lfw.lists import read_pairs
 from facepairs.data.synth.faces import draw_face
 from facepairs.verification.verifier import Verifier
 
@@ -43,6 +46,20 @@ def test_order_and_mirroring_do_not_matter(verifier, photos):
         mirrored = verifier.verify(np.ascontiguousarray(left[:, ::-1]), right)
         changes.append(abs(mirrored.probability - verdict.probability))
     assert np.median(changes) < 0.05
+
+
+@pytest.mark.lfw
+def test_a_mirrored_photo_of_lfw_changes_the_probability_little(verifier, lfw):
+    index = FaceIndex.scan(lfw / "lfw-deepfunneled")
+    pairs = read_pairs(lfw / "pairs.txt", index)
+    changes = []
+    for left, right in zip(pairs.left[::100], pairs.right[::100], strict=True):
+        photo, other = (np.asarray(Image.open(index.path(k))) for k in (left, right))
+        as_it_is = verifier.verify(photo, other).probability
+        mirrored = verifier.verify(np.ascontiguousarray(photo[:, ::-1]), other).probability
+        changes.append(abs(mirrored - as_it_is))
+    assert np.median(changes) < 0.001
+    assert np.quantile(changes, 0.95) < 0.05
 
 
 def test_its_figures_equal_those_of_the_published_scores():

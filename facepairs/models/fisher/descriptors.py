@@ -11,6 +11,7 @@ References:
     CVPR 2012.
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -140,7 +141,7 @@ def project_views(images: Any, views: Sequence[View], bases: Sequence[Any]) -> A
         bases: M times float32[128, C].
 
     Returns:
-        float32[M, N, P, C], the products of the descriptors and the view's basis.
+        float32[N, M, C, P], the products of the descriptors and the view's basis.
     """
     whole = _gray(images)
     count, width = len(views), bases[0].shape[1]
@@ -153,10 +154,15 @@ def project_views(images: Any, views: Sequence[View], bases: Sequence[Any]) -> A
             tf.nn.conv2d(own, kernel, step, "VALID", dilations=CELL)
             for own, kernel in zip(_split(roots, count), kernels, strict=True)
         ]
+        # Channels first, as convolutions in ONNX Runtime return them.
         places = scale.shape[1] * scale.shape[2]
-        rows = ops.reshape(_join(projected), (-1, places, count, width))
-        scales.append(rows * ops.reshape(scale, (-1, places, count, 1)))
-    return ops.transpose(ops.concatenate(scales, axis=1), (2, 0, 1, 3))
+        rows = ops.reshape(_channels_first(_join(projected)), (-1, count, width, places))
+        scales.append(rows * ops.reshape(_channels_first(scale), (-1, count, 1, places)))
+    return ops.concatenate(scales, axis=3)
+
+
+def _channels_first(values: Any) -> Any:
+    return ops.transpose(values, (0, 3, 1, 2))
 
 
 def _split(values: Any, parts: int) -> list[Any]:
@@ -210,28 +216,37 @@ def _derivatives(gray: Any, views: Sequence[View], step: int) -> tuple[Any, Any]
     Of edges they are the gradient, across and down. Of lines they are twice the mixed second
     derivative, and xx - yy: their angle is twice a line's, and depends on whether it is bright or
     dark. Mirroring the image changes the sign of the first one alone, in both cases.
+
+    They are differences of shifted images: convolutions of few channels are slow in ONNX Runtime.
     """
-    beyond = REACH - margin(gray.shape[1], step)  # pixels that the kernel needs outside the image
+    beyond = REACH - margin(gray.shape[1], step)  # pixels that are needed outside the image
     if beyond > 0:
         around = (beyond, beyond)
         gray = ops.pad(gray, ((0, 0), around, around, (0, 0)), "reflect")
     elif beyond < 0:
         gray = gray[:, -beyond:beyond, -beyond:beyond]
-    both = ops.conv(gray, _derivative_kernel(views))
-    return both[..., : len(views)], both[..., len(views) :]
-
-
-def _derivative_kernel(views: Sequence[View]) -> Kernel:
-    """Return the kernel of `_derivatives`: float32[5, 5, M, 2·M]."""
-    kernel = np.zeros((2 * REACH + 1, 2 * REACH + 1, len(views), 2, len(views)), np.float32)
-    for number, view in enumerate(views):
-        across, down = kernel[:, :, number, 0, number], kernel[:, :, number, 1, number]
-        if view.lines:
-            across[1:4:2, 1:4:2] = [[2, -2], [-2, 2]]  # as large as over twice the distance
-            down[2, ::4], down[::4, 2] = 1, -1
+    across, down = [], []
+    channels = zip(views, _split(gray, len(views)), strict=True)
+    for lines, group in itertools.groupby(channels, lambda pair: pair[0].lines):
+        part = _join([channel for _, channel in group])
+        if lines:
+            x, y = _across(part), _down(part)
+            across.append(2 * _across(y[:, 1:-1])[:, :, 1:-1])
+            down.append(_across(x[:, 2:-2]) - _down(y[:, :, 2:-2]))
         else:
-            across[2, 1:4:2] = down[1:4:2, 2] = [-1, 1]
-    return kernel.reshape(*kernel.shape[:3], -1)
+            across.append(_across(part[:, 2:-2, 1:-1]))
+            down.append(_down(part[:, 1:-1, 2:-2]))
+    return _join(across), _join(down)
+
+
+def _across(values: Any) -> Any:
+    """Return the difference of each point's neighbours on the right and on the left."""
+    return values[:, :, 2:] - values[:, :, :-2]
+
+
+def _down(values: Any) -> Any:
+    """Return the difference of each point's neighbours below and above."""
+    return values[:, 2:] - values[:, :-2]
 
 
 def _cells(gray: Any, views: Sequence[View], step: int) -> tuple[Any, Any]:
@@ -260,8 +275,10 @@ def _cells(gray: Any, views: Sequence[View], step: int) -> tuple[Any, Any]:
     cells = ops.average_pool(energy, 2)
     for _ in range(2):  # two boxes, one after the other, make a tent
         cells = ops.average_pool(cells, 3, strides=1)
-    ones = _by_view(np.ones((GRID, GRID, ORIENTATIONS, 1), np.float32), len(views))
-    total = tf.nn.conv2d(cells, ones, step, "VALID", dilations=CELL)
+    # The sum of all cells of a descriptor: over the orientations, then over the grid.
+    both = ops.conv(cells, _by_view(np.ones((1, 1, ORIENTATIONS, 1), np.float32), len(views)))
+    ones = _by_view(np.ones((GRID, GRID, 1, 1), np.float32), len(views))
+    total = tf.nn.conv2d(both, ones, step, "VALID", dilations=CELL)
     return ops.sqrt(cells), 1 / ops.sqrt(total + _FLAT)
 
 

@@ -156,14 +156,15 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
         )
 
     def call(self, descriptors: Any) -> Any:
-        return encode(ops.matmul(descriptors, self.projection[0])[None], [self])
+        projected = ops.matmul(descriptors, self.projection[0])
+        return encode(ops.transpose(projected, (0, 2, 1))[:, None], [self])
 
 
 def encode(projected: Any, members: Sequence[FisherVector]) -> Any:
     """Encode descriptors that the bases have been multiplied with.
 
     Args:
-        projected: float32[M, N, P, C], the descriptors of each member, without the offset.
+        projected: float32[N, M, C, P], the descriptors of each member, without the offset.
         members: M layers with the mixtures.
 
     Returns:
@@ -172,30 +173,29 @@ def encode(projected: Any, members: Sequence[FisherVector]) -> Any:
     mixtures = zip(*(member.mixture for member in members), strict=True)
     means, deviations, log_priors = (ops.stack(values) for values in mixtures)
     factors = _factors(means, deviations, log_priors)
-    means, deviations, log_priors = (x[:, None] for x in (means, deviations, log_priors))
-    offsets = ops.stack([member.projection[1] for member in members])[:, None, None]
-    places = members[0].positions
-    count, wide = len(places), members[0].components + 2
-    precision, prior = 1 / ops.square(deviations), ops.exp(log_priors)[..., None]
+    offsets = ops.stack([member.projection[1] for member in members])[..., None]
+    places = members[0].positions.T
+    count, wide = places.shape[1], members[0].components + 2
     x = projected - offsets
-    known = (places, places**2, np.ones((count, 1), np.float32))
-    shape = (len(members), ops.shape(x)[1], count)
-    where, squares, ones = (ops.broadcast_to(a, (*shape, a.shape[1])) for a in known)
-    # The descriptors with their positions, then the squares of both: [M, N, P, 2·(C + 2) + 1].
-    rows = ops.concatenate([x, where, x * x, squares, ones], axis=3)
-    share = _shares(rows, factors)
-    sums = ops.matmul(ops.transpose(share, (0, 1, 3, 2)), rows)
+    shape = (ops.shape(x)[0], len(members))
+    known = (places, places**2, np.ones((1, count), np.float32))
+    where, squares, ones = (ops.broadcast_to(a, (*shape, *a.shape)) for a in known)
+    # The descriptors with their positions, then the squares of both: [N, M, 2·(C + 2) + 1, P].
+    columns = ops.concatenate([x, where, x * x, squares, ones], axis=2)
+    share = _shares(columns, factors)
+    sums = ops.transpose(ops.matmul(columns, share), (0, 1, 3, 2))
     first, second, zeroth = ops.split(sums, [wide, 2 * wide], axis=3)
+    precision, prior = 1 / ops.square(deviations), ops.exp(log_priors)[..., None]
     to_means = (first - means * zeroth) * (1 / (deviations * ops.sqrt(prior) * count))
     spread = second - (2 * means) * first
     spread += (ops.square(means) - ops.square(deviations)) * zeroth
     to_variances = spread * (precision / (ops.sqrt(2 * prior) * count))
     vectors = ops.concatenate([to_means, to_variances], axis=3)
     width = 2 * members[0].gaussians * wide
-    vectors = ops.reshape(vectors, (len(members), -1, width))
+    vectors = ops.reshape(vectors, (-1, len(members), width))
     rooted = vectors / ops.sqrt(ops.maximum(ops.abs(vectors), 1e-30))  # no 0 / 0
     unit = ops.normalize(rooted, axis=-1, order=2)
-    return ops.reshape(ops.transpose(unit, (1, 0, 2)), (-1, len(members) * width))
+    return ops.reshape(unit, (-1, len(members) * width))
 
 
 def _factors(means: Any, deviations: Any, log_priors: Any) -> Any:
@@ -207,17 +207,16 @@ def _factors(means: Any, deviations: Any, log_priors: Any) -> Any:
     return ops.transpose(factors, (0, 2, 1))
 
 
-def _shares(rows: Any, factors: Any) -> Any:
-    """Return each Gaussian's share of each descriptor: [M, N, P, K], every row sums to 1.
+def _shares(columns: Any, factors: Any) -> Any:
+    """Return each Gaussian's share of each descriptor: [N, M, P, K], every row sums to 1.
 
     No share is below e^-46 of its row's highest: denormal numbers are slow.
     """
-    # Without broadcasting, in which TensorFlow's product of matrices can crash.
-    flat = ops.reshape(rows, (rows.shape[0], -1, rows.shape[3]))
-    logits = ops.matmul(flat, factors)
-    highest = ops.max(logits, axis=2, keepdims=True)
-    share = ops.softmax(ops.maximum(logits, highest - MAX_LOG_RATIO), axis=2)
-    return ops.reshape(share, (rows.shape[0], -1, rows.shape[2], factors.shape[2]))
+    # Copied for each image: TensorFlow's product of matrices can crash where it broadcasts.
+    factors = ops.broadcast_to(factors, (ops.shape(columns)[0], *factors.shape))
+    logits = ops.matmul(ops.transpose(columns, (0, 1, 3, 2)), factors)
+    highest = ops.max(logits, axis=3, keepdims=True)
+    return ops.softmax(ops.maximum(logits, highest - MAX_LOG_RATIO), axis=3)
 
 
 def fold_descriptors(descriptors: Floats) -> Floats:
