@@ -131,7 +131,7 @@ class ReportData:
         created: Time in UTC.
         dataset: What was measured on, in a few words.
         comparison: None for one verifier.
-        is_view2: Whether the pairs are LFW's View 2, so that published figures can be compared.
+        is_view2: Whether the pairs are LFW's View 2.
     """
 
     schema: int = SCHEMA

@@ -28,7 +28,6 @@ from facepairs.evaluation.report.tables import (
     data_table,
     history_table,
     model_tables,
-    published_table,
 )
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -76,7 +75,6 @@ def render_page(report: ReportData, photos: PhotoFinder | None) -> str:
         plots=plots,
         comparison=comparison_tables(report),
         models=list(_models(report, photos)),
-        published=published_table() if report.is_view2 else None,
         data=data_table(report),
         history=history_table(report),
     )

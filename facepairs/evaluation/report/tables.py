@@ -15,7 +15,6 @@ from facepairs.evaluation.report.cells import (
     rate,
 )
 from facepairs.evaluation.report.data import ModelData, ReportData, point_label
-from facepairs.evaluation.report.published import BASELINES, PUBLISHED
 from facepairs.evaluation.report.summary_tables import (
     facts_table,
     figure_rows,
@@ -204,20 +203,6 @@ def model_tables(model: ModelData, key: str) -> dict[str, Table]:
     return tables
 
 
-def published_table() -> Table:
-    """Return published accuracies of others on LFW's View 2."""
-    rows = [
-        [row.method, number(row.accuracy), row.trained_on, row.source]
-        for row in [*BASELINES, *PUBLISHED]
-    ]
-    note = (
-        "Accuracies on the same pairs, as published or, where noted, measured by this package; not "
-        "measured in this run."
-    )
-    columns = ["method", "accuracy", "trained on", "source"]
-    return make_table("published", "Published results on LFW's View 2", note, columns, rows)
-
-
 def data_table(report: ReportData) -> Table:
     """Return what was measured on."""
     labels = {
@@ -277,5 +262,4 @@ def all_tables(report: ReportData) -> Iterable[Table]:
     tables = comparison_tables(report)
     for place, model in enumerate(report.models, 1):
         tables += model_tables(model, str(place)).values()
-    published = [published_table()] if report.is_view2 else []
-    return [*tables, *published, data_table(report), history_table(report)]
+    return [*tables, data_table(report), history_table(report)]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from facepairs.evaluation.measurement import Measurement, measure_scores, measure_view2
-from facepairs.evaluation.report.published import BASELINES, PUBLISHED
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource
 
@@ -51,16 +50,3 @@ def test_the_row_of_dlib_follows_from_its_scores():
     rest = [f"{value:.3f}".lstrip("0") for value in (summary.eer, *tars)]
     row = f"{digits[0]} ± {digits[1]} | {digits[2]} | {' | '.join(rest)} |"
     assert row in ACCURACY.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("baseline", BASELINES, ids=lambda row: row.method)
-def test_baselines_in_reports_follow_from_the_scores(measured, baseline):
-    summary = measured[baseline.method].summary
-    assert baseline.accuracy == round(summary.accuracy, 4)
-
-
-def test_published_accuracies_are_shares_with_a_source():
-    for row in PUBLISHED:
-        assert 0.5 < row.accuracy < 1
-        assert row.source
-        assert row.trained_on
