@@ -10,7 +10,7 @@ import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.error_table import GroupErrors
+from facepairs.bundles.error_table import ErrorTable, GroupErrors
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.operating_point import OperatingPoint, operating_point
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
@@ -256,18 +256,20 @@ def _write_embedder(
     if kept_former and model.measured:
         return embedders.write_embedder(model, out, read_measured(model.folder / model.measured))
     people = Identities.of((), scored.names).union(model.identities).calibration
-    return embedders.write_embedder(model, out, measured_of(fitted, people))
+    return embedders.write_embedder(model, out, measured_of(fitted, fitted.errors, people))
 
 
-def measured_of(fitted: FittedCalibration, people: frozenset[str]) -> Measured:
+def measured_of(
+    source: FittedCalibration | Bundle, errors: ErrorTable, people: frozenset[str]
+) -> Measured:
     """Return what is written beside an external embedder; `people` are hashes."""
     return Measured(
-        calibration=fitted.calibration,
-        threshold=fitted.threshold,
-        threshold_source=fitted.threshold_source,
-        thresholds=tuple(fitted.thresholds),
-        operating_point=fitted.operating_point,
-        errors=fitted.errors,
+        calibration=source.calibration,
+        threshold=source.threshold,
+        threshold_source=source.threshold_source,
+        thresholds=tuple(source.thresholds),
+        operating_point=source.operating_point,
+        errors=errors,
         people=people,
     )
 

@@ -7,7 +7,6 @@ The pairs show people of peopleDevTest.txt. dlib's author kept LFW's people out 
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -42,7 +41,7 @@ def measure(data: Path, lists: Path) -> bytes:
     fitted = scored.calibrate(MEASURED_ON, SOURCE)
     known = Identities.of((), [index.people[int(person)] for person in people])
     errors = msgspec.structs.replace(fitted.errors, clusters=())  # too small for a table
-    return measured_of(replace(fitted, errors=errors), known.calibration).to_bytes()
+    return measured_of(fitted, errors, known.calibration).to_bytes()
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -28,8 +28,9 @@ from facepairs.images.crop import load_crop
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder
 from facepairs.support.random_streams import Stream, raw_words
-from facepairs.training.export.readme import embedder_toml, measured, readme
+from facepairs.training.export.readme import embedder_toml, readme
 from facepairs.training.export.record import ExportRecord, Parity
+from facepairs.training.recalibrate import measured_of
 from facepairs.verification.embedders.measured import MEASURED
 from facepairs.verification.scorer import OnnxSession
 
@@ -118,7 +119,8 @@ def _save_onnx(bundle: Bundle, folder: Path, network: bytes) -> tuple[str, str, 
         (folder / "embedder.toml").write_text(embedder_toml(bundle, network), encoding="utf-8")
         (folder / IDENTITIES).write_bytes(bundle.read(IDENTITIES))
         if bundle.errors is not None:
-            (folder / MEASURED).write_bytes(measured(bundle, bundle.errors).to_bytes())
+            measured = measured_of(bundle, bundle.errors, bundle.identities.calibration)
+            (folder / MEASURED).write_bytes(measured.to_bytes())
     return NETWORK, bundle.network.output, _onnx_runner(bundle, network)
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import tomli_w
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.error_table import ErrorTable
 from facepairs.training.export.record import ExportRecord
-from facepairs.verification.embedders.measured import MEASURED, Measured
+from facepairs.verification.embedders.measured import MEASURED
 
 TEMPLATES = Path(__file__).with_name("templates")
 CROP_VARIABLES = {"image": "crops", "left": "left_crops", "right": "right_crops"}
@@ -66,19 +65,6 @@ def embedder_toml(bundle: Bundle, network: bytes) -> str:
     if bundle.weights_licence:
         more["licence"] = bundle.weights_licence
     return _fill_in("embedder.toml", bundle=bundle, align=align) + tomli_w.dumps(more)
-
-
-def measured(bundle: Bundle, errors: ErrorTable) -> Measured:
-    """Return what the bundle's manifest and errors say, as external embedders have it."""
-    return Measured(
-        calibration=bundle.calibration,
-        threshold=bundle.threshold,
-        threshold_source=bundle.threshold_source,
-        thresholds=tuple(bundle.thresholds),
-        operating_point=bundle.operating_point,
-        errors=errors,
-        people=bundle.identities.calibration,
-    )
 
 
 def _fill_in(name: str, **values: Any) -> str:

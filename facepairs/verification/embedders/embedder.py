@@ -56,7 +56,6 @@ from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.identities import Identities, hashed_in, parse_identities
 from facepairs.bundles.manifest import (
     MAX_IDENTITIES_BYTES,
-    TrainingRecord,
     check_file_name,
     read_regular_file,
 )
@@ -163,9 +162,6 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     """
 
     kind: ClassVar[Literal["embedding"]] = "embedding"
-    raw: ClassVar[dict[str, Any]] = {}
-    training: ClassVar[TrainingRecord] = TrainingRecord()
-
     path: Path
     network_path: Path
     framing: CropSpec
