@@ -11,13 +11,8 @@ from facepairs.choices import Align
 from facepairs.doctor.check import check_dataset, check_index
 from facepairs.doctor.findings import DatasetReport
 from facepairs.errors import BadData
-from facepairs.pipeline.records.check import (
-    check_cache,
-    check_contents,
-    check_is_cache,
-    compare_sizes,
-)
-from facepairs.pipeline.records.manifest import MANIFEST, parse_manifest
+from facepairs.pipeline.records.check import check_cache, check_files
+from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, parse_manifest
 from facepairs.support.progress import (
     ProgressCallback,
     ProgressFactory,
@@ -63,11 +58,11 @@ def check_cache_at(cache: str, progress: ProgressCallback = ignore_progress) -> 
     path = folder / MANIFEST
     with remote_errors(folder):
         sizes = {entry.name: entry.size for entry in files_below(folder)}
-    try:
-        manifest = parse_manifest(path.read_bytes(), str(path))
-    except (BadData, OSError) as error:
-        check_is_cache(cache, sizes)
-        return [str(error) if isinstance(error, BadData) else f"{path}: {error.strerror}"]
-    problems = compare_sizes(sizes, manifest)
-    check_contents(manifest, problems, lambda name: reading(folder / name), progress)
-    return [f"{folder / name}: {text}" for name, text in sorted(problems.items())]
+
+    def read() -> CacheManifest:
+        try:
+            return parse_manifest(path.read_bytes(), str(path))
+        except OSError as error:
+            raise BadData(f"{path}: {error.strerror}") from None
+
+    return check_files(folder, sizes, read, reading, progress)

@@ -3,8 +3,9 @@
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,8 @@ from facepairs.pipeline.records.manifest import (
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
 
-def find_wrong_sizes(folder: Path, manifest: CacheManifest) -> dict[str, str]:
-    """Find problems by names and sizes alone, without reading a shard.
-
-    Returns:
-        Problems by file name.
+def file_sizes(folder: Path) -> dict[str, int | None]:
+    """Return the sizes of a folder's files by name, None for what is no regular file.
 
     Raises:
         BadData: The folder cannot be read.
@@ -32,11 +30,10 @@ def find_wrong_sizes(folder: Path, manifest: CacheManifest) -> dict[str, str]:
         statuses = {entry.name: entry.stat() for entry in os.scandir(folder)}
     except OSError as error:
         raise BadData(f"{folder}: {error.strerror}; {REBUILD}") from None
-    sizes = {
+    return {
         name: status.st_size if stat.S_ISREG(status.st_mode) else None
         for name, status in statuses.items()
     }
-    return compare_sizes(sizes, manifest)
 
 
 def compare_sizes(sizes: Mapping[str, int | None], manifest: CacheManifest) -> dict[str, str]:
@@ -79,46 +76,41 @@ def check_cache(folder: Path, progress: ProgressCallback = ignore_progress) -> l
     """
     if not folder.exists():
         raise BadData(f"{folder}: no such folder; give the one that facepairs cache build made")
-    try:
-        manifest = read_manifest(folder)
-        problems = find_wrong_sizes(folder, manifest)
-    except BadData as error:
-        names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
-        check_is_cache(str(folder), names)
-        return [str(error)]
-    check_contents(manifest, problems, lambda name: (folder / name).open("rb"), progress)
-    return [f"{folder / name}: {problem}" for name, problem in sorted(problems.items())]
+    sizes = file_sizes(folder) if folder.is_dir() else {}
+    return check_files(
+        folder, sizes, partial(read_manifest, folder), lambda path: path.open("rb"), progress
+    )
 
 
-def check_is_cache(folder: str, names: Iterable[str]) -> None:
-    """Check that a folder whose manifest cannot be used holds shards at least.
-
-    Raises:
-        BadData: It holds none.
-    """
-    if not any(SHARD_NAME.fullmatch(name) for name in names):
-        raise BadData(f"{folder}: not a pair cache; give one that facepairs cache build made")
-
-
-def check_contents(
-    manifest: CacheManifest,
-    problems: dict[str, str],
-    open_shard: Callable[[str], AbstractContextManager[Any]],
+def check_files(
+    folder: Any,
+    sizes: Mapping[str, int | None],
+    read: Callable[[], CacheManifest],
+    open_file: Callable[[Any], AbstractContextManager[Any]],
     progress: ProgressCallback = ignore_progress,
-) -> None:
-    """Read every shard of the right size, and record the problems.
+) -> list[str]:
+    """Check the files of a cache on any storage; as `check_cache`.
 
     Args:
-        manifest: What the cache should hold.
-        problems: Problems by file name, as `compare_sizes` returns them; changed in place.
-        open_shard: Opens a shard by its name for reading bytes.
+        folder: The cache, a `Path` or what else `/` joins with a name.
+        sizes: As for `compare_sizes`.
+        read: Reads the manifest; raises BadData if it cannot be used.
+        open_file: Opens a file of the cache for reading bytes.
         progress: Called with bytes read and in all.
     """
-    done = 0
+    try:
+        manifest = read()
+    except BadData as error:
+        if any(SHARD_NAME.fullmatch(name) for name in sizes):
+            return [str(error)]
+        raise BadData(
+            f"{folder}: not a pair cache; give one that facepairs cache build made"
+        ) from None
+    problems, done = compare_sizes(sizes, manifest), 0
     for shard in manifest.shards:
         if shard.name not in problems:
             try:
-                with open_shard(shard.name) as handle:
+                with open_file(folder / shard.name) as handle:
                     digest = hashlib.file_digest(handle, "sha256").hexdigest()
                 if digest != shard.sha256:
                     problems[shard.name] = f"damaged: its SHA-256 is not the one in {MANIFEST}"
@@ -126,3 +118,4 @@ def check_contents(
                 problems[shard.name] = f"cannot be read ({error.strerror})"
         done += shard.bytes
         progress(done, manifest.total_bytes)
+    return [f"{folder / name}: {problem}" for name, problem in sorted(problems.items())]

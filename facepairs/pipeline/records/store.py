@@ -19,7 +19,7 @@ from facepairs.images.crop import Crop, CropSpec
 from facepairs.images.crop_plan import LFW_FRAME
 from facepairs.pipeline.dataset import load_ahead
 from facepairs.pipeline.decode import JpegCropper, Maps, crop_each, no_autograph
-from facepairs.pipeline.records.check import find_wrong_sizes
+from facepairs.pipeline.records.check import compare_sizes, file_sizes
 from facepairs.pipeline.records.manifest import REBUILD, CacheManifest, read_manifest
 from facepairs.pipeline.records.shard import crop_bytes
 from facepairs.support.platform import cores
@@ -56,7 +56,7 @@ class RecordStore:
         """
         folder = Path(folder)
         manifest = read_manifest(folder)
-        problems = find_wrong_sizes(folder, manifest)
+        problems = compare_sizes(file_sizes(folder), manifest)
         for name, problem in problems.items():
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             raise BadData(
