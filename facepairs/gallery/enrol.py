@@ -13,7 +13,7 @@ from facepairs.errors import BadConfig, BadImage
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.stores.base import NewPhoto
 from facepairs.gallery.vectors import Vectors
-from facepairs.images.photo import read_checked, read_image_file
+from facepairs.images.photo import content_of, read_checked
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
@@ -131,10 +131,7 @@ class PhotoReader:
         person, name, source, position = photo
         result = ReadPhoto(person, name)
         try:
-            if isinstance(source, bytes):
-                data = source
-            else:
-                data = read_checked(source, read_image_file, name)
+            data = read_checked(source, content_of, name)
             result = result._replace(digest=hashlib.sha256(data).digest())
             if self.is_known(result.digest):
                 return result, None

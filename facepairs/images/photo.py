@@ -86,7 +86,7 @@ def open_photo(source: ImageSource, name: str | None = None) -> Photo:
         use = "use a path, bytes, a binary file, a Pillow image or a NumPy array"
         reason = f"{type(source).__name__} is not an image; {use}"
         raise ImageProblem(name, "not_image", reason)
-    data = read_checked(source, _bytes_of, name)
+    data = read_checked(source, content_of, name)
     opened = open_header(data, name)
     return Photo(data, name, *opened.size, opened)
 
@@ -290,7 +290,8 @@ def read_checked(file: T, read_file: Callable[[T], bytes], name: str = "image") 
     return data
 
 
-def _bytes_of(source: Any) -> bytes:
+def content_of(source: bytes | str | os.PathLike[str] | IO[bytes]) -> bytes:
+    """Return the content of a file, or bytes as they are; for `read_checked`."""
     if isinstance(source, bytes):
         return source
     if isinstance(source, str | os.PathLike):

@@ -25,7 +25,7 @@ from facepairs.data.index import ReadFile
 from facepairs.errors import BadImage
 from facepairs.faces.align import AlignedFace, FaceCells, align_and_keep, unaligned_face
 from facepairs.images.crop import Crop
-from facepairs.images.photo import open_photo
+from facepairs.images.photo import open_photo, read_checked
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.pairs.partial_results import RowResults
@@ -67,21 +67,15 @@ class CropReader:
     def __call__(self, name: str) -> AlignedFace:
         """Return the image's most prominent face, or the whole image; raises BadImage."""
         model = self.verifier.bundle
-        photo = open_photo(*self._source(name))
+        source: Path | bytes = Path(self.root, name)
+        place = str(source)
+        if self.read_file is not None:
+            place = f"{self.root}/{name}"
+            source = read_checked(name, self.read_file, place)
+        photo = open_photo(source, place)
         if model.aligned:
             return align_and_keep(photo, model.framing, self.details)
         return unaligned_face(photo, model.framing, self.details)
-
-    def _source(self, name: str) -> tuple[Path | bytes, str]:
-        """Return the image, and what messages call it."""
-        if self.read_file is None:
-            path = Path(self.root, name)
-            return path, str(path)
-        place = f"{self.root}/{name}"
-        try:
-            return self.read_file(name), place
-        except OSError as error:
-            raise BadImage(f"{place}: {error.strerror}; choose a readable image file") from None
 
 
 class PairRows(NamedTuple):
