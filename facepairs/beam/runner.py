@@ -78,7 +78,8 @@ class BeamMap:
         self._beam = beam_module("", f"--runner {runner}")
         self._name = runner
         self._runner = _make_runner(runner)
-        self._options = _parse(options, isinstance(self._runner, _portable_runner()))
+        portable = beam_module(".runners.portability.portable_runner", "a runner")
+        self._options = _parse(options, isinstance(self._runner, portable.PortableRunner))
         location = self._options.get_all_options()["temp_location"]
         if not location and type(self._runner).__name__ not in LOCAL_RUNNERS:
             raise BadConfig(
@@ -155,10 +156,6 @@ def _make_runner(name: str) -> Any:
         # It uses FnApiRunner for batch work, or else tries to download Prism first.
         return beam_module(".runners.portability.fn_api_runner", name).FnApiRunner()
     return runner
-
-
-def _portable_runner() -> Any:
-    return beam_module(".runners.portability.portable_runner", "a runner").PortableRunner
 
 
 def _parse(options: Sequence[str], portable: bool) -> Any:

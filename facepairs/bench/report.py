@@ -161,14 +161,6 @@ def _step_summary(line: Line[StepMeasurement]) -> StepSummary:
     )
 
 
-def _number(value: float | None, form: str = ",.0f") -> str:
-    return "" if value is None else format(value, form)
-
-
-def _range(low: float | None, high: float | None, form: str) -> str:
-    return "" if low is None else f"{low:{form}}-{high:{form}}"
-
-
 def row_table(rows: Sequence[RowSummary]) -> list[str]:
     """Return the lines of the pipeline table, in the order of `rows`."""
     header = "pairs/s|min-max|x pil|of limit|CPU s/1k|first s|RSS MB|disk MB|build s"
@@ -185,8 +177,7 @@ def row_table(rows: Sequence[RowSummary]) -> list[str]:
             _number(row.disk_mb),
             _number(row.build_s, ",.1f"),
         ]
-        reason = _reason(row.failed, row.skipped, row.pairs_per_s)
-        lines.append([row.name, *([reason] if reason else figures)])
+        lines.append([row.name, *_cells(row.failed, row.skipped, figures)])
     return align_columns(lines, right=True)
 
 
@@ -203,15 +194,22 @@ def training_table(rows: Sequence[StepSummary]) -> list[str]:
             _number(row.share_of_ceiling, ".0%"),
             _range(row.share_of_ceiling_min, row.share_of_ceiling_max, ".0%"),
         ]
-        reason = _reason(row.failed, None, row.steps_per_s)
-        lines.append([row.store, *([reason] if reason else figures)])
+        lines.append([row.store, *_cells(row.failed, None, figures)])
     return align_columns(lines, right=True)
 
 
-def _reason(failed: str | None, skipped: str | None, figure: float | None) -> str:
-    """Return why a line has no figures, or ""."""
+def _cells(failed: str | None, skipped: str | None, figures: list[str]) -> list[str]:
+    """Return the figures of a line, or why it has none."""
     if failed:
-        return f"failed: {failed}"
+        return [f"failed: {failed}"]
     if skipped:
-        return f"skipped: {skipped}"
-    return "not measured" if figure is None else ""
+        return [f"skipped: {skipped}"]
+    return figures if any(figures) else ["not measured"]
+
+
+def _number(value: float | None, form: str = ",.0f") -> str:
+    return "" if value is None else format(value, form)
+
+
+def _range(low: float | None, high: float | None, form: str) -> str:
+    return "" if low is None else f"{low:{form}}-{high:{form}}"

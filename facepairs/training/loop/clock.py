@@ -6,6 +6,7 @@ number of minutes must not mistake such a gap for slow work.
 
 import threading
 import time
+from functools import cache
 
 CHECK_INTERVAL_S = 0.5  # how often a thread reads the clock
 STOPPED_S = 5.0  # a longer time between two readings means that the process was stopped
@@ -38,12 +39,9 @@ class RunningClock:
             return now - self._lost_s
 
 
-_clock: RunningClock | None = None
+_clock = cache(RunningClock)  # one thread a process is enough
 
 
 def running_s() -> float:
     """Return the seconds this process has run since the first call, which starts the clock."""
-    global _clock  # noqa: PLW0603 - one thread a process is enough
-    if _clock is None:
-        _clock = RunningClock()
-    return _clock()
+    return _clock()()
