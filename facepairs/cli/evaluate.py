@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from facepairs.cli.shared.options import Groups, Json, Lists, SkipBad, typed_command
+from facepairs.cli.shared.options import Groups, Json, Lists, Pairs, SkipBad, typed_command
 from facepairs.cli.shared.output import log, print_json, progress_display
 from facepairs.support.extras import require_extras
 from facepairs.support.places import check_output_file
@@ -31,10 +31,7 @@ def evaluate(
         ),
     ] = None,
     lists: Lists = None,
-    pairs: Annotated[
-        Path | None,
-        Option(help="CSV file left,right,genuine; its paths count from DATA."),
-    ] = None,
+    pairs: Pairs = None,
     scores: Annotated[Path | None, Option(help="Scores file to read and measure.")] = None,
     threshold: Annotated[
         float | None,
