@@ -1,6 +1,5 @@
 """Write one shard of a pair cache: the unit of work of a build, on whichever machine it runs."""
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from facepairs.errors import BadData
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.decode import ImageCropper
 from facepairs.pipeline.records.manifest import REBUILD, RecordShard
+from facepairs.support.checksum import file_sha256
 
 READ_PAIRS = 64  # how many pairs' files are in memory at a time
 
@@ -76,9 +76,8 @@ class ShardWriter:
                 with tf.io.TFRecordWriter(str(path)) as writer:
                     for record in self._records(plan):
                         writer.write(record)
-                with open(path, "rb") as handle:
-                    digest = hashlib.file_digest(handle, "sha256").hexdigest()
-                return RecordShard(plan.name, len(plan.pairs), path.stat().st_size, digest)
+                size, digest = path.stat().st_size, file_sha256(path)
+                return RecordShard(plan.name, len(plan.pairs), size, digest)
         except (tf.errors.OpError, OSError) as error:
             problem = error.strerror if isinstance(error, OSError) else error.message
             raise BadData(f"{target}: {problem}; choose another place or free space") from None
