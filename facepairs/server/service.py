@@ -16,10 +16,9 @@ from facepairs.server import schema
 from facepairs.server.problem import RequestProblem
 from facepairs.support.html import data_url
 from facepairs.support.words import counted
-from facepairs.verification.loading import model_name
-from facepairs.verification.verdict import Verdict
+from facepairs.verification.loading import model_name, source_note
+from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
-from facepairs.verification.words import source_note, verdict_rows
 
 STILL_READ = "removed, but others read the file: its log has the old bytes until the next change"
 UNIT = 1e-3  # how far an embedding's length may be from 1

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import DEFAULT, FOLDER
 from facepairs.errors import BadConfig
+from facepairs.support.words import command_line
+from facepairs.verification.embedders.place import EMBEDDER, is_embedder
 from facepairs.verification.scorer import BundleScorer, Scorer
 
 if TYPE_CHECKING:
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
 Model: TypeAlias = "Bundle | ExternalEmbedder"
 
 DLIB = "dlib"  # a folder of that name is given as ./dlib, or as a Path
-EMBEDDER = "embedder.toml"  # in a folder that `facepairs calibrate` wrote
 
 
 def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
@@ -42,11 +43,6 @@ def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
     return Bundle.open(path, verify_files)
 
 
-def is_embedder(path: Path | str) -> bool:
-    """Return whether a path names a TOML, or a folder that holds an external embedder."""
-    return str(path).lower().endswith(".toml") or Path(path, EMBEDDER).is_file()
-
-
 def model_name(model: Model) -> str:
     """Return what a command line calls a model: its path, or the word for the package's own."""
     if isinstance(model, Bundle):
@@ -54,6 +50,15 @@ def model_name(model: Model) -> str:
     if model.is_packaged:
         return DLIB
     return str(model.folder if model.path.name == EMBEDDER else model.path)
+
+
+def source_note(model: Model, name: str) -> str:
+    """Return how to measure errors on one's own photos; "" where they are."""
+    if model.errors is not None and name not in (DEFAULT, DLIB):
+        return ""
+    known = "are not known for this model" if model.errors is None else "were measured on LFW"
+    calibrate = command_line("calibrate", name, "photos/", "--out", "mine")
+    return f"note: errors {known}; on your photos run: {calibrate}"
 
 
 def describe_scoring(model: Model) -> str:

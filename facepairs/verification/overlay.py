@@ -15,8 +15,7 @@ from facepairs.faces.detector import FACE_PX, Face, search_photo
 from facepairs.images.photo import ImageSource, load_upright, open_photo
 from facepairs.images.warp import Points, Similarity
 from facepairs.support.atomic import atomic_file
-from facepairs.verification.verdict import NOT_CONFIRMED, Verdict
-from facepairs.verification.words import detail_rows
+from facepairs.verification.verdict import NOT_CONFIRMED, Verdict, detail_rows
 
 COLUMN_PX, MOST_PX = 440, 560  # largest width and height of a photo
 CROP_PX = 200

@@ -9,6 +9,8 @@ from facepairs.errors import BadData
 from facepairs.faces.align import AlignedFace
 from facepairs.verification.false_matches import ExpectedMatches, expected_matches
 
+Rows = list[tuple[str, str]]  # label and text
+
 NOT_CONFIRMED = "more likely one person than two, but not by this standard"
 
 
@@ -87,7 +89,6 @@ class Verdict:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: both faces as the network saw them, and the verdict."""
         from facepairs.support.html import html_image, html_table
-        from facepairs.verification.words import verdict_rows
 
         faces = [face.crop for face in (self.left, self.right) if face is not None]
         images = (html_image(crop, side) for crop, side in zip(faces, "AB", strict=False))
@@ -111,3 +112,44 @@ class Verdict:
         """Return a plain dict of left and right, each as `AlignedFace.to_json` or None."""
         sides = {"left": self.left, "right": self.right}
         return {side: face.to_json() if face else None for side, face in sides.items()}
+
+
+def verdict_rows(verdict: Verdict) -> Rows:
+    """Return the verdict on two photos, the best of some comparisons, and the face of each."""
+    unsure = verdict.words == "not confirmed"
+    sides = (("A", verdict.left), ("B", verdict.right))
+    return [
+        ("verdict", verdict.words + (f": {NOT_CONFIRMED}" if unsure else "")),
+        *detail_rows(verdict),
+        *((name, face.describe(verdict.chosen)) for name, face in sides if face),
+    ]
+
+
+def detail_rows(verdict: Verdict) -> Rows:
+    """Return the probability, the errors to expect, and the score."""
+    several = verdict.comparisons > 1
+    return [
+        ("probability", verdict.describe_probability()),
+        *(_false_match_rows(verdict) if several else error_rows(verdict.point)),
+        ("score", f"{verdict.score:.4f}{_threshold(verdict.point)}"),
+    ]
+
+
+def error_rows(point: OperatingPoint) -> Rows:
+    """Return the errors at the threshold, strangers and genuine pairs on a line each."""
+    known = "at this threshold " if point.errors.fmr else ""
+    lines = f"{known}{point.describe()}".split("; ")
+    labels = ["errors", *[""] * len(lines)]
+    return list(zip(labels, lines, strict=False))
+
+
+def _false_match_rows(verdict: Verdict) -> Rows:
+    expected = verdict.expected_matches
+    text = expected.describe("comparisons") if expected else verdict.point.describe()
+    return [("false matches", text)]
+
+
+def _threshold(point: OperatingPoint) -> str:
+    if point.threshold is None:
+        return ""
+    return f" (threshold {point.threshold:.4f}: {point.label})"

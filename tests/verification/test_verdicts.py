@@ -12,9 +12,8 @@ from facepairs.bundles.bundle import NETWORK
 from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadConfig
 from facepairs.verification.false_matches import expected_matches
-from facepairs.verification.verdict import Verdict
+from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
-from facepairs.verification.words import verdict_rows
 
 
 @pytest.fixture(scope="module")

@@ -228,7 +228,7 @@ def verify_as(
     Exit codes: 0 that person, 1 another one or not confirmed, 2 an error such as no face, 3 no
     verdict: a face of less than 24 pixels, or a model without a threshold.
     """
-    from facepairs.verification.words import verdict_rows
+    from facepairs.verification.verdict import verdict_rows
 
     path = photo_path(photo)
     with _open(gallery, bundle, quick=True) as known:

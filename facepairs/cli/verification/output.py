@@ -104,7 +104,7 @@ def _match(one: "Match") -> str:
 
 
 def _threshold_rows(point: "OperatingPoint", errors: bool = True) -> Rows:
-    from facepairs.verification.words import error_rows
+    from facepairs.verification.verdict import error_rows
 
     threshold = "none" if point.threshold is None else f"{point.threshold:.4f} ({point.label})"
     return [("threshold", threshold), *(error_rows(point) if errors else [])]

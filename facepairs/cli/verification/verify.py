@@ -183,8 +183,7 @@ def _load(settings: VerifySettings, **options: Any) -> "tuple[Verifier, Operatin
 
 def note_source(verifier: "Verifier", json: bool) -> None:
     """Tell people, not programs, how to have errors that were measured on photos like theirs."""
-    from facepairs.verification.loading import model_name
-    from facepairs.verification.words import source_note
+    from facepairs.verification.loading import model_name, source_note
 
     note = source_note(verifier.bundle, model_name(verifier.bundle))
     if note and not json:
@@ -199,7 +198,7 @@ def _verify_two(
     top: int | None,
     show: Path | None,
 ) -> None:
-    from facepairs.verification.words import verdict_rows
+    from facepairs.verification.verdict import verdict_rows
 
     if show is not None:
         from facepairs.verification.overlay import NoVerdict, picture_format, write_overlay

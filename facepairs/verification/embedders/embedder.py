@@ -65,7 +65,7 @@ from facepairs.faces.alignment import TemplateSpec
 from facepairs.images.crop import CropSpec
 from facepairs.support.validation import validate
 from facepairs.verification.embedders.measured import Measured, read_measured
-from facepairs.verification.loading import EMBEDDER
+from facepairs.verification.embedders.place import EMBEDDER
 
 MAX_TOML_BYTES = 2**20
 MAX_NETWORK_BYTES = 2**31  # the most that protobuf, and so one ONNX file, can hold

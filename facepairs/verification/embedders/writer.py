@@ -9,7 +9,7 @@ from facepairs.support.checksum import file_sha256
 from facepairs.support.places import check_output_folder
 from facepairs.verification.embedders.embedder import ExternalEmbedder, read_toml
 from facepairs.verification.embedders.measured import MEASURED, Measured
-from facepairs.verification.loading import EMBEDDER, is_embedder
+from facepairs.verification.embedders.place import EMBEDDER, is_embedder
 
 
 def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> ExternalEmbedder:
