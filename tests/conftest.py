@@ -2,12 +2,13 @@
 
 import gc
 import os
+import pickle
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from processes.postgres_server import PostgresServer
 
+    import facepairs
     from facepairs.bundles.bundle import Bundle
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -32,6 +34,16 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 
+SHORT = """
+model = "difference"
+crop_px = 64
+epochs = 2
+pairs_per_epoch = 64
+batch_size = 16
+calibration_pairs = 60
+calibration_share = 0.25
+test_share = 0.25
+"""
 LONGEST = ("training", "cli", "models")  # folders with the files that take longest
 
 
@@ -77,14 +89,78 @@ def drawn_once(tmp_path_factory: pytest.TempPathFactory, name: str, **options: i
 
     from facepairs.data.synth.folder import write_synthetic_faces
 
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
+    shared = shared_folder(tmp_path_factory)
     root = shared / name / "faces"
     with FileLock(shared / f"{name}.lock"):
         if not root.exists():
             write_synthetic_faces(root, **options)
     return root
+
+
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for all processes of pytest-xdist."""
+    shared = tmp_path_factory.getbasetemp()
+    return shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+
+
+class ShortTraining(NamedTuple):
+    """What `facepairs.train` returned, the losses its callback saw, and its messages."""
+
+    run: "facepairs.Run"
+    losses: list[float]
+    lines: list[str]
+
+    @property
+    def folder(self) -> Path:
+        return self.run.out
+
+    @property
+    def bundle(self) -> Path:
+        return self.run.out / "bundle"
+
+
+@pytest.fixture(scope="session")
+def difference_settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("settings") / "difference.toml"
+    path.write_text(SHORT)
+    return path
+
+
+@pytest.fixture(scope="session")
+def difference_run(
+    faces: Path, difference_settings: Path, tmp_path_factory: pytest.TempPathFactory
+) -> ShortTraining:
+    """A short training of `difference` in Python, once for all processes of pytest-xdist."""
+    from filelock import FileLock
+
+    shared = shared_folder(tmp_path_factory)
+    kept = shared / "difference-run.pickle"
+    with FileLock(f"{kept}.lock"):
+        if not kept.exists():
+            training = train_briefly(faces, shared / "difference-run", difference_settings)
+            kept.write_bytes(pickle.dumps(tuple(training)))
+    return ShortTraining(*pickle.loads(kept.read_bytes()))
+
+
+def train_briefly(faces: Path, out: Path, settings: Path) -> ShortTraining:
+    import keras
+
+    import facepairs
+    from facepairs.config import load_config
+    from facepairs.training.inputs import training_data
+
+    losses: list[float] = []
+    lines: list[str] = []
+    callback = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: losses.append(logs["loss"])
+    )
+    options = facepairs.TrainOptions(log=lines.append, images_in_tensorboard=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
+        run = facepairs.train(
+            str(faces), str(out), load_config(settings), callbacks=[callback], options=options
+        )
+    return ShortTraining(run, losses, lines)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +173,16 @@ def few_draws() -> Iterator[None]:
         patch.setattr(people, "DRAWS", few)
         patch.setattr(people, "MIN_DRAWS", few)
         patch.setattr(error_table, "people_weights", partial(people.people_weights, draws=few))
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_validation_pairs() -> Iterator[None]:
+    """From here on: nobody looks at the AUC after each epoch, and 2,000 pairs take a second."""
+    from facepairs.training.inputs import training_data
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
         yield
 
 

@@ -2,80 +2,50 @@
 
 import json
 
-import keras
 import pytest
 from processes.command_line import in_process
 
 import facepairs
+from facepairs.config import load_config
 from facepairs.errors import BadConfig, BadRun
 
 pytestmark = pytest.mark.usefixtures("few_draws")
-SMALL = {
-    "model": "difference",
-    "epochs": 1,
-    "pairs_per_epoch": 32,
-    "batch_size": 16,
-    "calibration_pairs": 60,
-}
 
 
-class Losses(keras.callbacks.Callback):
-    def __init__(self):
-        super().__init__()
-        self.losses = []
-
-    def on_epoch_end(self, epoch, logs=None):
-        self.losses.append(logs["loss"])
-
-
-@pytest.fixture(scope="module")
-def trained(many_faces, tmp_path_factory):
-    """A finished run, what its callback saw, and its messages."""
-    callback, lines = Losses(), []
-    options = facepairs.TrainOptions(log=lines.append, images_in_tensorboard=False)
-    run = facepairs.train(
-        str(many_faces),
-        str(tmp_path_factory.mktemp("runs") / "run"),
-        facepairs.TrainConfig(**SMALL),
-        callbacks=[callback],
-        options=options,
-    )
-    return run, callback, lines
-
-
-def test_a_run_has_its_history_settings_and_verifier(trained, many_faces):
-    run, callback, lines = trained
+def test_a_run_has_its_history_settings_and_verifier(difference_run, faces):
+    run, losses, lines = difference_run
     assert not run.interrupted
-    assert [row["loss"] for row in run.history] == callback.losses
+    assert [row["loss"] for row in run.history] == losses
+    assert len(losses) == 2
     assert run.config.image_size == 64  # the model's recipe
     assert run.bundle == run.out / "bundle"
-    photos = sorted(many_faces.glob("*/*.jpg"))
+    photos = sorted(faces.glob("*/*.jpg"))
     assert -1e6 < run.verifier().verify(photos[0], photos[1]).score < 1e6
     assert any(line.startswith("warning: few people") for line in lines)
 
 
-def test_a_run_resumes_with_its_settings_given_again(trained, many_faces):
-    run, _, _ = trained
-    lines = []
+def test_a_run_resumes_with_its_settings_given_again(difference_run, difference_settings, faces):
+    run, lines = difference_run.run, []
+    given = load_config(difference_settings)
     options = facepairs.TrainOptions(log=lines.append)
-    for config in (None, facepairs.TrainConfig(**SMALL)):
-        again = facepairs.train(many_faces, run.out, config, resume=True, options=options)
+    for config in (None, given):
+        again = facepairs.train(faces, run.out, config, resume=True, options=options)
         assert again == run
-        assert "is finished after 1 epoch" in lines.pop()
+        assert "is finished after 2 epochs" in lines.pop()
     with pytest.raises(BadConfig, match="resume keeps the run's own settings; leave out --seed"):
-        facepairs.train(many_faces, run.out, facepairs.TrainConfig(**SMALL, seed=4), resume=True)
+        facepairs.train(faces, run.out, given.replace(seed=4), resume=True)
     with pytest.raises(BadRun, match="holds a run already"):
-        facepairs.train(many_faces, run.out, facepairs.TrainConfig(**SMALL))
+        facepairs.train(faces, run.out, given)
     with pytest.raises(BadConfig, match=r"config is \{'epochs': 3\}; give settings such as"):
-        facepairs.train(many_faces, run.out, {"epochs": 3})
+        facepairs.train(faces, run.out, {"epochs": 3})
     with pytest.raises(BadConfig, match="resume needs the run folder"):
-        facepairs.train(many_faces, resume=True)
+        facepairs.train(faces, resume=True)
 
 
-def test_an_evaluation_is_a_summary_frames_plots_and_html(trained, many_faces, tmp_path):
-    run, _, _ = trained
+def test_an_evaluation_is_a_summary_frames_plots_and_html(difference_run, faces, tmp_path):
+    run = difference_run.run
     scores = tmp_path / "scores.csv"
-    found = facepairs.evaluate(run.verifier(), many_faces, scores_out=scores)
+    found = facepairs.evaluate(run.verifier(), faces, scores_out=scores)
     printed = json.loads(in_process("evaluate", scores, "--json", check=0).stdout)
     assert found.summary.auc == printed["auc"]
     frame = found.to_frame()
@@ -90,7 +60,7 @@ def test_an_evaluation_is_a_summary_frames_plots_and_html(trained, many_faces, t
         found.plot("rock")
     assert "<td>AUC</td>" in found._repr_html_()
     assert "AUC  " in str(found)
-    assert repr(found).startswith("Evaluation of run on ")
+    assert repr(found).startswith("Evaluation of difference-run on ")
     both = facepairs.evaluate([scores, scores])
     assert len(both.to_frame()) == 2
     assert "first - second" in both._repr_html_()

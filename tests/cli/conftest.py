@@ -14,19 +14,9 @@ model = "siamese-small"
 image_size = 96
 crop_px = 96
 epochs = 2
-pairs_per_epoch = 256
-batch_size = 32
-calibration_pairs = 200
-calibration_share = 0.25
-test_share = 0.25
-"""
-
-SHORT = """
-model = "difference"
-epochs = 2
 pairs_per_epoch = 64
 batch_size = 16
-calibration_pairs = 60
+calibration_pairs = 100
 calibration_share = 0.25
 test_share = 0.25
 """
@@ -58,7 +48,7 @@ def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fisher, "ITERATIONS", 2)
-        patch.setattr(fisher, "SAMPLE_IMAGES", 40)
+        patch.setattr(fisher, "SAMPLE_IMAGES", 20)
         return train_once(faces, settings, tmp_path_factory, "--profile")
 
 
@@ -66,26 +56,27 @@ def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -
     scope="session", params=["difference", pytest.param("siamese", marks=pytest.mark.slow)]
 )
 def short_settings(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    difference_settings: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    return write_short_settings(request.param, tmp_path_factory)
-
-
-def write_short_settings(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("settings") / f"{model}.toml"
-    path.write_text(SHORT.replace("difference", model))
+    if request.param == "difference":
+        return difference_settings
+    path = tmp_path_factory.mktemp("settings") / f"{request.param}.toml"
+    path.write_text(difference_settings.read_text().replace("difference", request.param))
     return path
 
 
 @pytest.fixture(scope="session")
-def difference_run(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The shorter training of `difference` alone."""
-    return train_once(faces, write_short_settings("difference", tmp_path_factory), tmp_path_factory)
-
-
-@pytest.fixture(scope="session")
-def short_run(faces: Path, short_settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A shorter training, of a network that is trained from pixels."""
+def short_run(
+    request: pytest.FixtureRequest,
+    faces: Path,
+    short_settings: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Any:
+    """A shorter training; its folder and its bundle."""
+    if short_settings.stem == "difference":
+        return request.getfixturevalue("difference_run")
     return train_once(faces, short_settings, tmp_path_factory)
 
 
@@ -93,6 +84,8 @@ def train_once(
     faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory, *options: str
 ) -> Run:
     """Train with some settings, once for all processes of pytest-xdist."""
+    from facepairs.training.inputs import training_data
+
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -100,7 +93,9 @@ def train_once(
     with FileLock(f"{folder}.lock"):
         if not printed.exists():
             words = ("train", faces, "--out", folder, "--config", settings, *options, "--json")
-            done = in_process(*words, check=0)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
+                done = in_process(*words, check=0)
             printed.write_text(json.dumps([json.loads(done.stdout), done.stderr]))
     report, messages = json.loads(printed.read_text())
     return Run(folder, report, messages)

@@ -12,7 +12,6 @@ from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
-from facepairs.errors import BadRun
 from facepairs.training.inputs import training_data
 from facepairs.training.inputs.pair_cache import build_training_cache
 from facepairs.training.inputs.people import prepare
@@ -103,14 +102,3 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     assert (again.epoch, again.val_auc) == (report["epoch"], report["val_auc"])
     assert learned(out) == learned(tmp_path / "whole")
     assert mean_losses(out) == pytest.approx(mean_losses(tmp_path / "whole"), rel=1e-9)
-
-
-def test_a_checkpoint_of_other_crops_is_refused(faces, tmp_path, monkeypatch):
-    config = TrainConfig().replace(
-        model="difference", align="none", epochs=1, pairs_per_epoch=STEPS * 12, **SMALL
-    )
-    with monkeypatch.context() as patch:
-        ctrl_c.press_after(patch, 1)
-        assert run(faces, tmp_path, config).interrupted
-    with pytest.raises(BadRun, match="made for other people or images"):
-        run(faces, tmp_path, config.replace(align="landmarks"), resume=True)

@@ -12,7 +12,7 @@ from processes.command_line import facepairs, in_process
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import FOLDER
 
-pytestmark = pytest.mark.usefixtures("few_draws")
+pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +70,20 @@ def test_init_refuses_another_model_in_one_line(start, faces, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def some_of(many_faces, folder, people):
+    """Make a folder with some of the people."""
+    folder.mkdir()
+    for person in sorted(many_faces.iterdir())[:people]:
+        (folder / person.name).symlink_to(person)
+    return folder
+
+
 def test_calibrate_writes_a_bundle_that_verifies(run, many_faces, tmp_path):
-    out = tmp_path / "mine"
-    done = in_process("calibrate", run.bundle, many_faces, "--out", out, "--json", check=0)
+    out, mine = tmp_path / "mine", some_of(many_faces, tmp_path / "photos", 12)
+    done = in_process("calibrate", run.bundle, mine, "--out", out, "--json", check=0)
     summary = json.loads(done.stdout)
-    assert summary["people"] == 48
-    assert (summary["genuine_pairs"], summary["people_left_out"]) == (144, 0)
+    assert summary["people"] == 12
+    assert (summary["genuine_pairs"], summary["people_left_out"]) == (36, 0)
     old, new = Bundle.open(run.bundle), Bundle.open(out)
     assert new.read("network.onnx") == old.read("network.onnx")
     assert new.threshold == summary["threshold"] != old.threshold
@@ -85,18 +93,15 @@ def test_calibrate_writes_a_bundle_that_verifies(run, many_faces, tmp_path):
         for bundle in (run.bundle, out)
     ]
     assert scores[0] == scores[1]
-    shown = in_process("calibrate", run.bundle, many_faces, "--out", out, check=0).stdout
-    assert "144 genuine" in shown
+    shown = in_process("calibrate", run.bundle, mine, "--out", out, check=0).stdout
+    assert "36 genuine" in shown
     assert "before" in shown
-    done = in_process("evaluate", out, many_faces, check=2)
-    assert "trained or calibrated on all 48 people there" in done.stderr
+    done = in_process("evaluate", out, mine, check=2)
+    assert "trained or calibrated on all 12 people there" in done.stderr
 
 
 def test_calibrate_names_what_is_missing(run, many_faces, tmp_path):
-    few = tmp_path / "few"
-    few.mkdir()
-    for person in sorted(many_faces.iterdir())[:5]:
-        (few / person.name).symlink_to(person)
+    few = some_of(many_faces, tmp_path / "few", 5)
     done = in_process("calibrate", run.bundle, few, "--out", tmp_path / "mine", "--json", check=2)
     error = json.loads(done.stdout)["error"]
     assert error["kind"] == "not_enough"
@@ -107,10 +112,7 @@ def test_calibrate_names_what_is_missing(run, many_faces, tmp_path):
 
 
 def test_calibrate_warns_of_few_people(run, many_faces, tmp_path):
-    few = tmp_path / "few"
-    few.mkdir()
-    for person in sorted(many_faces.iterdir())[:7]:
-        (few / person.name).symlink_to(person)
+    few = some_of(many_faces, tmp_path / "few", 7)
     done = in_process("calibrate", run.bundle, few, "--out", tmp_path / "mine", check=0)
     assert "warning: 7 people only: thresholds and errors of so few are rough" in done.stderr
 

@@ -14,7 +14,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.config import load_config
 from facepairs.support.lock import held
 
-pytestmark = pytest.mark.usefixtures("few_draws")
+pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 
 SHORT = """
 model = "difference"

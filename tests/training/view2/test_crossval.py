@@ -20,7 +20,6 @@ from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.faces.inspection import inspect_photos
 from facepairs.support.checksum import file_sha256
 from facepairs.training import session as training_session
-from facepairs.training.inputs import training_data
 from facepairs.training.view2 import crossval as view2
 from facepairs.training.view2.fold_record import RECORD, SCORES, read_fold
 from facepairs.training.view2.folds import check_unknown, read_view2
@@ -29,7 +28,7 @@ from facepairs.training.view2.results import write_results
 from facepairs.verification.provenance import read_provenance
 from facepairs.verification.verifier import Verifier
 
-pytestmark = pytest.mark.usefixtures("few_draws")
+pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 
 SETTINGS = """
 [difference]
@@ -43,24 +42,16 @@ calibration_pairs = 100
 calibration_share = 0.4
 validation_share = 0.3
 [pixels]
-calibration_pairs = 200
+calibration_pairs = 100
 calibration_share = 0.4
 [eigenfaces]
-calibration_pairs = 200
+calibration_pairs = 100
 calibration_share = 0.4
 """
 
 
 def silent(label):
     return lambda done, total: None
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_validation_pairs():
-    """Nobody looks at the AUC after each epoch here, and 2,000 pairs take two seconds."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +196,7 @@ def test_finished_folds_are_not_trained_again(view, done, tmp_path, monkeypatch)
     (out / "pixels" / "fold-02" / "scores.csv").write_text("genuine,score\n1,2\n")
     assert read_fold(out / "pixels" / "fold-01", "pixels", 1) is None
     assert read_fold(out / "pixels" / "fold-02", "pixels", 2) is None
+    shutil.copy(done[1] / "pixels" / "fold-02" / "scores.csv", out / "pixels" / "fold-02")
     again = crossval(view, plan(tmp_path), out, resume=True).results.methods["pixels"]
     before = done[0].results.methods["pixels"]
     assert again.accuracy == before.accuracy
@@ -223,11 +215,14 @@ def test_a_record_of_another_fold_or_method_is_ignored(done, tmp_path):
         assert read_fold(folder, "pixels", 1) is None
 
 
-@pytest.mark.parametrize("part", ["training", "calibration"])
-def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path, part):
+def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path):
     config = plan(tmp_path).configs["pixels"]
     split = view.split(1, config)
-    leaking = replace(split, **{part: np.union1d(getattr(split, part), split.test[:2])})
+    leaking = replace(
+        split,
+        training=np.union1d(split.training, split.test[:1]),
+        calibration=np.union1d(split.calibration, split.test[1:2]),
+    )
     folder, photos = tmp_path / "pixels" / "fold-01", inspect_photos(view.index, "landmarks")
     with pytest.raises(BadRun, match=r"on 2 of the 12 people of fold 1 \("):
         view2.run_fold(view, photos, 1, leaking, "pixels", config, folder, print, silent)
@@ -248,6 +243,15 @@ def test_a_checkpoint_from_another_fold_is_refused(view, trained, tmp_path):
     shutil.move(out / "difference" / "fold-01", out / "difference" / "fold-02")
     with pytest.raises(BadRun, match=r"fold-02/checkpoint\.npz: made for other people"):
         crossval(view, plan(tmp_path, "difference", "2"), out, resume=True)
+
+
+def test_a_checkpoint_of_other_crops_is_refused(view, trained, tmp_path):
+    folder, photos = tmp_path / "fold-01", inspect_photos(view.index, "none")
+    shutil.copytree(trained / "difference" / "fold-01", folder)
+    config = plan(tmp_path, "difference").configs["difference"]
+    unaligned, split = config.replace(align="none"), view.split(1, config)
+    with pytest.raises(BadRun, match="made for other people or images"):
+        view2.run_fold(view, photos, 1, split, "difference", unaligned, folder, print, silent)
 
 
 @pytest.mark.slow
@@ -312,8 +316,8 @@ def test_changed_settings_images_and_unusable_folders_are_refused(view, done, ma
     shutil.copytree(done[1], out)
     with pytest.raises(BadRun, match="--resume"):
         crossval(view, plan(tmp_path), out)
-    with pytest.raises(BadRun, match="calibration_pairs was 200 and is 300"):
-        other = plan(tmp_path, text=SETTINGS.replace("200", "300"))
+    with pytest.raises(BadRun, match="calibration_pairs was 100 and is 120"):
+        other = plan(tmp_path, text=SETTINGS.replace("100", "120"))
         crossval(view, other, out, resume=True)
     with pytest.raises(BadRun, match="nothing to resume"):
         crossval(view, plan(tmp_path), tmp_path / "none", resume=True)
