@@ -36,9 +36,15 @@ def projected(network, store, images):
     return gray.astype(np.float64) @ kernel + bias
 
 
-def test_coordinates_are_white_on_the_images_fitted_to(store):
+@pytest.fixture(scope="module")
+def first_80(store):
+    """Images, and what is fitted to them."""
     images = np.arange(80)
-    network, (count, components) = fitted(store, images)
+    return images, *fitted(store, images)
+
+
+def test_coordinates_are_white_on_the_images_fitted_to(store, first_80):
+    images, network, (count, components) = first_80
     assert (count, components) == (80, 20)
     at = projected(network, store, images)
     assert not at[:, components:].any()
@@ -46,9 +52,8 @@ def test_coordinates_are_white_on_the_images_fitted_to(store):
     assert np.cov(at[:, :components].T) == pytest.approx(np.eye(components), abs=0.02)
 
 
-def test_the_largest_directions_come_first(store):
-    images = np.arange(80)
-    network, (_, components) = fitted(store, images)
+def test_the_largest_directions_come_first(store, first_80):
+    images, network, (_, components) = first_80
     gray = np.asarray(gray_pixels(network.head)(network.preprocess(store.gather(np.int32(images)))))
     _, singular, _ = np.linalg.svd(gray - gray.mean(axis=0), full_matrices=False)
     kernel = network.head.get_layer(PROJECTION).get_weights()[0][:, :components]
