@@ -318,9 +318,9 @@ def test_tables_line_by_line() -> None:
 def test_training_steps_are_measured_by_the_loop(
     spec: Spec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "WARM_UP_STEPS", 2)
-    monkeypatch.setattr(steps, "STEPS", 3)
-    job = Job(replace(spec, task="training", name="files"))
+    monkeypatch.setattr(steps, "WARM_UP_STEPS", 1)
+    monkeypatch.setattr(steps, "STEPS", 2)
+    job = Job(changed(replace(spec, task="training", name="files"), batch_size=2, crop_px=64))
     result = steps.measure_steps(job)
     assert result.steps_per_s > 0
     assert 0 <= result.input_wait_share < 1

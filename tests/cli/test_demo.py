@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from processes.command_line import facepairs
+from processes.command_line import facepairs, in_process
 
 
 def test_a_step_that_fails_ends_the_demo(tmp_path):
@@ -18,7 +18,7 @@ def test_a_step_that_fails_ends_the_demo(tmp_path):
     assert "$ facepairs data check" in done.stdout
     assert "train" not in done.stdout
     assert not (tmp_path / "demo" / "run").exists()
-    report = json.loads(facepairs("demo", "--out", tmp_path / "demo", "--json", check=2).stdout)
+    report = json.loads(in_process("demo", "--out", tmp_path / "demo", "--json", check=2).stdout)
     (step,) = report["steps"]
     assert step["command"] == f"facepairs data check {tmp_path / 'demo' / 'faces'}"
     assert step["exit_code"] == 1

@@ -116,7 +116,7 @@ def test_verbose_and_quiet_go_before_and_after_the_command():
     assert others == [expected] * 6
 
 
-def test_quiet_prints_errors_only(tmp_path):
+def test_quiet_prints_errors_only(tmp_path, monkeypatch):
     write_synthetic_faces(tmp_path / "faces", people=2, images=1, seed=1)
     Image.new("L", (250, 250)).save(next((tmp_path / "faces").iterdir()) / "blank.jpg")
     words = ("data", "frame", tmp_path / "faces", "--out", tmp_path / "out")
@@ -126,11 +126,11 @@ def test_quiet_prints_errors_only(tmp_path):
     hushed = facepairs(*words, "--quiet", check=1)
     assert hushed.stderr == ""
     assert hushed.stdout == heard.stdout
-    absent = facepairs("info", tmp_path / "none", "--quiet", check=2).stderr
+    absent = in_process("info", tmp_path / "none", "--quiet", check=2).stderr
     assert absent.startswith(f"facepairs: error: {tmp_path}/none: no such folder")
-    variable = {**os.environ, "FACEPAIRS_QUIET": "1"}
+    monkeypatch.setenv("FACEPAIRS_QUIET", "1")
     shutil.rmtree(tmp_path / "out")
-    assert facepairs(*words, env=variable, check=1).stderr == ""
+    assert in_process(*words, check=1).stderr == ""
 
 
 def test_quiet_of_beam_is_beams_own(tmp_path):

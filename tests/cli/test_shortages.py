@@ -173,10 +173,8 @@ main(sys.argv[1:])
 """
 
 
-def test_no_place_for_temporary_files_is_told_before_training(tmp_path):
-    photos = tmp_path / "faces"
-    write_synthetic_faces(photos, people=24, images=2, seed=1, size_px=100)
-    words = ["train", photos, "--out", tmp_path / "run", "--model", "pixels"]
+def test_no_place_for_temporary_files_is_told_before_training(many_faces, tmp_path):
+    words = ["train", many_faces, "--out", tmp_path / "run", "--model", "pixels"]
     places = f"{tmp_path / 'none'}:/proc/self"
     done = subprocess.run(
         [sys.executable, "-c", NOWHERE, *map(str, words), places],

@@ -224,7 +224,8 @@ def test_the_most_prominent_face_of_a_group_photo_is_used(bundle, scenes, faces,
 
 def test_labels_of_people_who_look_alike_to_the_model_are_not_checked(faces, tmp_path):
     root = tmp_path / "photos"
-    shutil.copytree(faces, root)
+    for person in sorted(faces.iterdir())[:8]:
+        shutil.copytree(person, root / person.name)
     first, second = sorted(root.iterdir())[:2]
     next(first.iterdir()).rename(second / "zzz.jpg")  # drawn people do, so nothing is proved
     (finding,) = as_json("data", "check", root)["findings"]
