@@ -63,7 +63,8 @@ def short_settings(
     if request.param == "difference":
         return difference_settings
     path = tmp_path_factory.mktemp("settings") / f"{request.param}.toml"
-    path.write_text(difference_settings.read_text().replace("difference", request.param))
+    text = difference_settings.read_text()
+    path.write_text(text.replace("difference", request.param).replace("crop_px = 64", ""))
     return path
 
 

@@ -59,24 +59,27 @@ def start(index, tmp_path_factory):
     return out, network
 
 
-def test_initial_weights_are_those_of_the_bundle(start):
-    folder, network = start
+@pytest.fixture(scope="module")
+def loaded(start):
+    """Another network with the weights of `start`, and the record of where they come from."""
     other = build_network("siamese-conv", 112, PX, augment=0.0)
-    record = load_initial_weights(str(folder), other)
-    for loaded, saved in zip(other.head.get_weights(), network.head.get_weights(), strict=True):
-        assert np.array_equal(loaded, saved)
+    return other, load_initial_weights(str(start[0]), other)
+
+
+def test_initial_weights_are_those_of_the_bundle(start, loaded):
+    (folder, network), (other, record) = start, loaded
+    for one, saved in zip(other.head.get_weights(), network.head.get_weights(), strict=True):
+        assert np.array_equal(one, saved)
     assert len(record["known"]) == 4
     assert record["licence"] == "research"
     assert record["network_sha256"] == Bundle.open(folder).files["network.onnx"].sha256
     assert json.loads(json.dumps(record)) == record
 
 
-def test_a_new_bundle_also_knows_the_people_of_the_old_one(start, index, tmp_path):
-    folder, network = start
-    known = load_initial_weights(str(folder), network)["known"]
+def test_a_new_bundle_also_knows_the_people_of_the_old_one(start, loaded, index, tmp_path):
     identities = Identities.of(names_of(index, [6]), names_of(index, [7]))
-    identities = identities.union(Identities(frozenset(known), frozenset()))
-    new = write_bundle_of(tmp_path / "new", network, identities)
+    identities = identities.union(Identities(frozenset(loaded[1]["known"]), frozenset()))
+    new = rewrite_bundle(Bundle.open(start[0]), tmp_path / "new", {}, identities)
     names = [*names_of(index, [*KNOWN, 6]), "Somebody Else"]
     assert new.trained_on(names).all()
     assert new.knows(names_of(index, [7])).all()
