@@ -33,7 +33,7 @@ from facepairs.data.sampler import PairSampler
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.errors import BadConfig
 
-PEOPLE, PHOTOS, BATCH = 10, 4, 8
+PEOPLE, PHOTOS, BATCH, CROP_PX = 10, 4, 8, 48
 
 
 def colour(image: int) -> tuple[int, ...]:
@@ -57,7 +57,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def spec(faces: Path, tmp_path: Path) -> Spec:
-    settings = BenchSettings(str(faces), BATCH, align="none")  # the colours show no face
+    settings = BenchSettings(str(faces), BATCH, CROP_PX, align="none")  # the colours show no face
     cache = str(tmp_path / "store")
     return Spec(settings, "row", "pil", ROWS["pil"].function, cache=cache)
 
@@ -78,8 +78,8 @@ def images_in(batch: Batch) -> tuple[list[int], list[int]]:
     if isinstance(images, tuple):
         images = np.concatenate([np.asarray(side) for side in images])
     pixels = np.asarray(images)
-    assert pixels.shape == (2 * batch.pairs, 112, 112, 3)
-    centre = pixels[:, 56, 56].astype(float) * (1 if pixels.dtype == np.uint8 else 255)
+    assert pixels.shape == (2 * batch.pairs, CROP_PX, CROP_PX, 3)
+    centre = pixels[:, CROP_PX // 2, CROP_PX // 2].astype(float) * (1 if pixels.dtype == np.uint8 else 255)
     distance = np.abs(centre[:, None] - COLOURS).sum(axis=2)
     assert distance.min(axis=1).max() < 12
     numbers = distance.argmin(axis=1).tolist()
@@ -320,7 +320,7 @@ def test_training_steps_are_measured_by_the_loop(
 ) -> None:
     monkeypatch.setattr(steps, "WARM_UP_STEPS", 1)
     monkeypatch.setattr(steps, "STEPS", 2)
-    job = Job(changed(replace(spec, task="training", name="files"), batch_size=2, crop_px=64))
+    job = Job(changed(replace(spec, task="training", name="files"), batch_size=2))
     result = steps.measure_steps(job)
     assert result.steps_per_s > 0
     assert 0 <= result.input_wait_share < 1
