@@ -79,7 +79,8 @@ def images_in(batch: Batch) -> tuple[list[int], list[int]]:
         images = np.concatenate([np.asarray(side) for side in images])
     pixels = np.asarray(images)
     assert pixels.shape == (2 * batch.pairs, CROP_PX, CROP_PX, 3)
-    centre = pixels[:, CROP_PX // 2, CROP_PX // 2].astype(float) * (1 if pixels.dtype == np.uint8 else 255)
+    middle = pixels[:, CROP_PX // 2, CROP_PX // 2]
+    centre = middle.astype(float) * (1 if pixels.dtype == np.uint8 else 255)
     distance = np.abs(centre[:, None] - COLOURS).sum(axis=2)
     assert distance.min(axis=1).max() < 12
     numbers = distance.argmin(axis=1).tolist()
