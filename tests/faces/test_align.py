@@ -64,7 +64,7 @@ def test_a_face_gives_the_same_crop_wherever_it_is(drawn, place):
 def test_a_photo_on_its_side_is_found_or_refused(drawn, turn_deg):
     found = 0
     for face in drawn:
-        picture = paste(canvas(640, 480), face, Place(320, 240, 380))
+        picture = paste(canvas(320, 240), face, Place(160, 120, 190))
         (upright,) = align_faces(picture, SPEC)
         try:
             (turned,) = align_faces(picture.rotate(turn_deg, expand=True), SPEC)

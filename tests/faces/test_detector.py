@@ -13,6 +13,7 @@ from drawn.scenes import Place, canvas, drawn_faces, faceless, paste
 from PIL import Image
 
 import facepairs
+from facepairs.faces import detector
 from facepairs.faces.detector import find_faces, search_photo
 from facepairs.faces.yunet import FILE, MAX_FACES, detect
 from facepairs.images.photo import open_photo
@@ -22,13 +23,19 @@ MAX_ERROR = 0.15  # mean distance of landmarks, in eye distances
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    return drawn_faces(tmp_path_factory.mktemp("drawn") / "faces", people=12, images=2)
+    return drawn_faces(tmp_path_factory.mktemp("drawn") / "faces", people=8, images=2)
 
 
 @pytest.fixture(scope="module")
-def upright(drawn):
+def found(drawn):
+    """The faces of each drawn photo."""
+    return [find_faces(np.asarray(Image.open(path))) for path in drawn]
+
+
+@pytest.fixture(scope="module")
+def upright(found):
     """The landmarks of each drawn photo."""
-    return [find_faces(np.asarray(Image.open(path)))[0].landmarks for path in drawn]
+    return [faces[0].landmarks for faces in found]
 
 
 def error(face, expected):
@@ -36,9 +43,8 @@ def error(face, expected):
     return distances.mean() / np.linalg.norm(expected[1] - expected[0])
 
 
-def test_every_drawn_face_is_found_alone(drawn):
-    for path in drawn:
-        (face,) = find_faces(np.asarray(Image.open(path)))
+def test_every_drawn_face_is_found_alone(found):
+    for (face,) in found:
         assert 0.84 <= face.score <= 1
         assert abs(face.roll_deg) < 15
         assert abs(face.yaw) < 0.3
@@ -57,7 +63,7 @@ def test_images_without_a_face_have_none(name):
 @pytest.mark.parametrize("angle_deg", [60, 90, 120, 180, 270])
 def test_a_turned_face_is_found_right_or_not_at_all(drawn, upright, angle_deg):
     found = 0
-    for path, landmarks in list(zip(drawn, upright, strict=True))[::3]:
+    for path, landmarks in list(zip(drawn, upright, strict=True))[::5]:
         with Image.open(path) as image:
             turned = image.rotate(angle_deg, Image.Resampling.BILINEAR, expand=True)
         cos, sin = math.cos(math.radians(angle_deg)), math.sin(math.radians(angle_deg))
@@ -66,12 +72,12 @@ def test_a_turned_face_is_found_right_or_not_at_all(drawn, upright, angle_deg):
         faces = find_faces(np.asarray(turned))
         found += bool(faces)
         assert not faces or error(faces[0], expected) < 2 * MAX_ERROR
-    assert found >= 6
+    assert found >= 3
 
 
 @pytest.mark.parametrize("factor", [0.2, 0.5, 2, 6])
 def test_the_size_of_a_face_does_not_matter(drawn, upright, factor):
-    for path, landmarks in list(zip(drawn, upright, strict=True))[::6]:
+    for path, landmarks in list(zip(drawn, upright, strict=True))[::5]:
         with Image.open(path) as image:
             side = round(factor * image.width)
             resized = image.resize((side, side), Image.Resampling.BICUBIC)
@@ -125,13 +131,15 @@ def test_of_faces_alike_the_same_one_comes_first(drawn, sides_px):
     assert np.array_equal(first.landmarks, same.landmarks)
 
 
-def test_of_a_crowd_no_more_than_a_hundred_faces_are_located(drawn):
+def test_of_a_crowd_no_more_than_a_hundred_faces_are_located(drawn, monkeypatch):
     with Image.open(drawn[0]) as image:
-        crowd = np.tile(np.asarray(image.convert("RGB").resize((100, 100))), (12, 12, 1))
-    for every in (False, True):
-        faces = find_faces(crowd, every)
-        assert len(faces) == MAX_FACES
-        assert math.dist(faces[0].centre, (600, 600)) < 100
+        one = np.asarray(image.convert("RGB").resize((100, 100)))
+    for every, across in ((False, 12), (True, 5)):  # to locate a hundred takes seconds
+        if every:
+            monkeypatch.setattr(detector, "MAX_FACES", 20)
+        faces = find_faces(np.tile(one, (across, across, 1)), every)
+        assert len(faces) == (20 if every else MAX_FACES)
+        assert math.dist(faces[0].centre, (50 * across, 50 * across)) < 100
 
 
 def test_a_photo_decoded_smaller_gives_places_in_the_whole_one(drawn, tmp_path):

@@ -20,7 +20,7 @@ from facepairs.verification.pairs import verify_pairs
 from facepairs.verification.pairs.bulk import CropReader
 from facepairs.verification.verifier import Verifier
 
-PLACES = (Place(300, 260, 250), Place(390, 220, 320, 12), Place(260, 200, 200, -20))
+PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -20))
 
 
 @pytest.fixture(autouse=True)
@@ -44,9 +44,9 @@ def photos(tmp_path_factory):
     paths = []
     for number, face in enumerate(drawn):
         paths.append(folder / f"{number}.png")
-        paste(canvas(640, 480), face, PLACES[number % 3]).save(paths[-1])
-    canvas(300, 260).save(folder / "field.png")
-    paste(canvas(320, 240), drawn[3], Place(160, 120, 44)).save(folder / "far.png")
+        paste(canvas(320, 240), face, PLACES[number % 3]).save(paths[-1])
+    canvas(150, 130).save(folder / "field.png")
+    paste(canvas(160, 120), drawn[3], Place(80, 60, 44)).save(folder / "far.png")
     (folder / "broken.png").write_bytes(b"no image")
     return [*paths, folder / "field.png", folder / "far.png", folder / "broken.png"]
 

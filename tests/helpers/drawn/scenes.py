@@ -64,13 +64,13 @@ def faceless() -> dict[str, Image.Image]:
     noise = {
         f"noise of {size} pixels": Image.fromarray(
             rng.integers(0, 256, (size, size, 3), np.uint8)
-        ).resize((250, 250), Image.Resampling.BICUBIC)
-        for size in (8, 30, 250)
+        ).resize((150, 150), Image.Resampling.BICUBIC)
+        for size in (8, 30, 150)
     }
     colours = {f"blank {level}": (level, level, 200) for level in (0, 90, 200)}
-    blank = {name: Image.new("RGB", (250, 250), colour) for name, colour in colours.items()}
-    tiny = {"one pixel": Image.new("RGB", (1, 1)), "thin": Image.new("RGB", (400, 1), "white")}
-    return {**blank, **noise, **tiny, "gradient": canvas(240, 180)}
+    blank = {name: Image.new("RGB", (150, 150), colour) for name, colour in colours.items()}
+    tiny = {"one pixel": Image.new("RGB", (1, 1)), "thin": Image.new("RGB", (300, 1), "white")}
+    return {**blank, **noise, **tiny, "gradient": canvas(160, 120)}
 
 
 def write_scenes(
