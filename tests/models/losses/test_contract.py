@@ -60,7 +60,7 @@ def test_the_configuration_has_the_settings_of_the_losses(name):
 
 
 @every
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(angles=ANGLES, seed=st.integers(0, 99))
 def test_order_and_sides_do_not_matter(name, angles, seed):
     loss = build(name)
@@ -72,7 +72,7 @@ def test_order_and_sides_do_not_matter(name, angles, seed):
 
 
 @pytest.mark.parametrize("name", ["supervised", "triplet", "triplet-hard", *IDENTITY])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(angles=ANGLES)
 def test_losses_over_all_images_do_not_depend_on_the_side_of_an_image(name, angles):
     loss = build(name)
@@ -118,7 +118,7 @@ def test_gradients_are_finite_in_extreme_batches(name, left, right, others):
 
 
 @every
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(angles=ANGLES)
 def test_gradients_are_finite_at_any_angles(name, angles):
     pairs = batch(angles[:PEOPLE], angles[PEOPLE:], range(PEOPLE))

@@ -19,7 +19,13 @@ from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData
 from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.files import FileStore
-from facepairs.pipeline.records.build import build_cache, people_digest, sample_pairs
+from facepairs.pipeline.records import build as records_build
+from facepairs.pipeline.records.build import (
+    build_cache,
+    people_digest,
+    sample_pairs,
+    shard_count,
+)
 from facepairs.pipeline.records.check import check_cache
 from facepairs.pipeline.records.manifest import MANIFEST, read_manifest
 from facepairs.pipeline.records.store import RecordStore
@@ -132,12 +138,21 @@ def test_shuffling_is_a_function_of_seed_and_pass(caches):
     assert one_pass[: steps * 8] == run[: steps * 8]
 
 
-@pytest.mark.parametrize("seed", [None, 5, 2**31 - 2, 2**31 - 1])
-def test_resuming_at_any_step_yields_the_same_batches(caches, seed):
+@pytest.mark.parametrize(
+    ("seed", "starts"),
+    [
+        (None, (1, 8, 11, 16)),  # a pass has 8 steps
+        (5, (1, 8, 11, 16)),
+        (2**31 - 2, (11,)),
+        (2**31 - 1, (11,)),
+    ],
+)
+def test_resuming_at_any_step_yields_the_same_batches(caches, seed, starts):
     store = RecordStore.open(caches["raw"])
     steps = PAIRS // 8
     whole = keys(store.batches(8, seed, repeat=True), 2 * steps + 3)
-    for start in (1, steps, steps + 3, 2 * steps):
+    assert steps == 8
+    for start in starts:
         rest = keys(store.batches(8, seed, True, start_step=start), 2 * steps + 3 - start)
         assert rest == whole[8 * start :]
 
@@ -182,19 +197,21 @@ def test_the_manifest_describes_the_pairs(index, caches):
     assert [shard["pairs"] for shard in table["shards"]] == [17, 18, 17, 18]
 
 
-def test_default_shards_and_progress(index, tmp_path):
+def test_default_shards_and_progress(index, tmp_path, monkeypatch):
+    assert [shard_count(pairs, None, "raw") for pairs in (1999, 2100, 10**5)] == [1, 2, 16]
+    monkeypatch.setattr(records_build, "SMALL_SHARD_PAIRS", 100)
     calls: list[tuple[int, int]] = []
     build_cache(
         tmp_path / "c",
         index,
         whole_plan(index, CROP_PX, FRAME_PX),
         range(9),
-        2100,
+        210,
         progress=lambda done, total: calls.append((done, total)),
     )
-    assert RecordStore.open(tmp_path / "c").pairs == 2100
+    assert RecordStore.open(tmp_path / "c").pairs == 210
     assert len(list((tmp_path / "c").glob("*-of-00002.tfrecord"))) == 2
-    assert calls == [(1050, 2100), (2100, 2100)]
+    assert calls == [(105, 210), (210, 210)]
 
 
 def test_an_intact_cache_has_no_problem(caches):
