@@ -3,6 +3,7 @@
 import json
 import sys
 from importlib.metadata import packages_distributions
+from typing import NamedTuple
 
 import pytest
 from packaging.utils import canonicalize_name
@@ -13,21 +14,46 @@ from facepairs.support.extras import EXTRAS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs links between folders")
 FACES = "faces"
+RUN = (
+    "import contextlib, io, json, sys; from facepairs.cli.main import main\n"
+    "done = []\n"
+    "for words in json.loads(sys.argv[1]):\n"
+    "    out, err = io.StringIO(), io.StringIO()\n"
+    "    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):\n"
+    "        try: main(words)\n"
+    "        except SystemExit as ended: code = ended.code\n"
+    "    done.append([code, out.getvalue(), err.getvalue()])\n"
+    "print(json.dumps(done))"
+)
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @pytest.fixture(scope="module")
 def core(tmp_path_factory):
-    """A function that runs `facepairs` with the core alone, in a folder with drawn faces."""
+    """A function that runs commands with the core alone, in a folder with drawn faces.
+
+    All commands of a call run in one process; each gives its exit code, stdout and stderr.
+    """
     work = tmp_path_factory.mktemp("core")
     environment = link_core(work / "site")
 
-    def run(*arguments):
-        done = run_in(environment, "-m", "facepairs", *arguments, cwd=work)
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
+    def run(*lines):
+        words = json.dumps([list(map(str, line)) for line in lines])
+        done = run_in(environment, "-c", RUN, words, cwd=work)
+        assert done.returncode == 0, done.stderr
+        results = [Done(*result) for result in json.loads(done.stdout)]
+        assert not any("Traceback" in result.stderr for result in results), results
+        return results
 
     run.work, run.environment = work, environment
-    assert run("data", "synth", "--out", FACES, "--people", 3, "--photos", 2).returncode == 0
+    words = ("data", "synth", "--out", FACES, "--people", 3, "--photos", 2)
+    drawn = run_in(environment, "-m", "facepairs", *words, cwd=work)
+    assert drawn.returncode == 0, drawn.stderr
     run.photos = sorted(str(path.relative_to(work)) for path in (work / FACES).glob("*/*.jpg"))
     rows = [
         f"{left},{right},{int(left.split('/')[1] == right.split('/')[1])}"
@@ -35,7 +61,6 @@ def core(tmp_path_factory):
         for right in run.photos[at + 1 :]
     ]
     (work / "pairs.csv").write_text("\n".join(["left,right,genuine", *rows, ""]))
-    assert run("verify", "--pairs", "pairs.csv", "--out", "scores.csv").returncode == 0
     return run
 
 
@@ -66,37 +91,51 @@ def test_every_command_shows_its_help(core):
 
 def test_it_verifies_two_photos_and_searches_a_folder(core):
     first, second = core.photos[:2]
-    done = core("verify", first, second, "--json", "--show", "verdict.png")
+    done, among = core(
+        ("verify", first, second, "--json", "--show", "verdict.png"),
+        ("verify", first, "--against", FACES, "--json"),
+    )
     assert done.returncode in (0, 1), done.stderr
     assert set(json.loads(done.stdout)["faces"]) == {"left", "right"}
     assert (core.work / "verdict.png").stat().st_size > 10_000
-    done = core("verify", first, "--against", FACES, "--json")
-    found = {f"{FACES}/{photo['path']}" for photo in json.loads(done.stdout)["photos"]}
+    found = {f"{FACES}/{photo['path']}" for photo in json.loads(among.stdout)["photos"]}
     assert found == set(core.photos[1:])  # all but the photo itself
 
 
 def test_it_enrols_and_identifies(core):
-    done = core("gallery", "add-folder", "known", FACES, "--any-quality", "--json")
-    assert json.loads(done.stdout)["photos"] == len(core.photos)
-    done = core("gallery", "identify", "known", core.photos[0], "--json")
-    assert json.loads(done.stdout)["name"] == core.photos[0].split("/")[1]
-    done = core("gallery", "export", "known", "--out", "people.npz")  # not `facepairs export`
-    assert done.returncode == 0, done.stderr
+    added, named, exported = core(
+        ("gallery", "add-folder", "known", FACES, "--any-quality", "--json"),
+        ("gallery", "identify", "known", core.photos[0], "--json"),
+        ("gallery", "export", "known", "--out", "people.npz"),  # not `facepairs export`
+    )
+    assert json.loads(added.stdout)["photos"] == len(core.photos)
+    assert json.loads(named.stdout)["name"] == core.photos[0].split("/")[1]
+    assert exported.returncode == 0, exported.stderr
 
 
-def test_it_measures_and_compares_scores(core):
-    done = core("evaluate", "scores.csv", "--json")
+def test_it_scores_pairs_and_measures_and_compares_scores(core):
+    scored, done, text, both = core(
+        ("verify", "--pairs", "pairs.csv", "--out", "scores.csv"),
+        ("evaluate", "scores.csv", "--json"),
+        ("evaluate", "scores.csv"),
+        ("evaluate", "scores.csv", "scores.csv", "--json"),
+    )
+    assert scored.returncode == 0, scored.stderr
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["genuine_pairs"] == 3
-    assert "Balanced accuracy" in core("evaluate", "scores.csv").stdout
-    done = core("evaluate", "scores.csv", "scores.csv", "--json")
-    assert len(json.loads(done.stdout)["models"]) == 2
+    assert "Balanced accuracy" in text.stdout
+    assert len(json.loads(both.stdout)["models"]) == 2
 
 
 def test_it_shows_a_bundle_and_checks_a_folder(core):
-    assert "all SHA-256 checksums match" in core("info", "default").stdout
-    assert core("data", "check", FACES).returncode == 0
-    assert core("data", "frame", FACES, "--out", "framed").returncode == 0
+    shown, checked, framed = core(
+        ("info", "default"),
+        ("data", "check", FACES),
+        ("data", "frame", FACES, "--out", "framed"),
+    )
+    assert "all SHA-256 checksums match" in shown.stdout
+    assert checked.returncode == 0, checked.stderr
+    assert framed.returncode == 0, framed.stderr
 
 
 def test_a_program_verifies(core):
@@ -133,19 +172,7 @@ MISSING = {
 @pytest.fixture(scope="module")
 def refused(core):
     """Exit code, stdout and stderr of every command of `MISSING`, for people and for programs."""
-    code = (
-        "import contextlib, io, json, sys; from facepairs.cli.main import main\n"
-        "done = []\n"
-        "for words in json.loads(sys.argv[1]):\n"
-        "    out, err = io.StringIO(), io.StringIO()\n"
-        "    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):\n"
-        "        try: main(words)\n"
-        "        except SystemExit as ended: code = ended.code\n"
-        "    done.append([code, out.getvalue(), err.getvalue()])\n"
-        "print(json.dumps(done))"
-    )
-    lines = [[*words, *json_] for words in MISSING for json_ in ([], ["--json"])]
-    done = json.loads(run_in(core.environment, "-c", code, json.dumps(lines), cwd=core.work).stdout)
+    done = core(*([*words, *json_] for words in MISSING for json_ in ([], ["--json"])))
     return dict(zip(MISSING, zip(done[::2], done[1::2], strict=True), strict=True))
 
 
@@ -154,7 +181,7 @@ def test_a_missing_extra_is_one_line(refused, words):
     what, extra = MISSING[words]
     message = f"{what} needs more packages; install them with: pip install 'facepairs[{extra}]'"
     for_people, (code, out, err) = refused[words]
-    assert for_people == [2, "", f"facepairs: error: {message}\n"]
+    assert for_people == (2, "", f"facepairs: error: {message}\n")
     assert (code, err) == (2, "")
     assert json.loads(out) == {"error": {"kind": "missing_extra", "message": message}}
 

@@ -77,7 +77,8 @@ def crops_of(store, images, size):
     return np.concatenate([store.gather(batch).numpy() for batch in batches])
 
 
-@pytest.mark.parametrize("plan_of",
+@pytest.mark.parametrize(
+    "plan_of",
     [
         whole_plan,
         turned_plan,

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -169,16 +170,17 @@ def test_only_changes_of_others_change_the_version(store, place):
 
 def test_two_processes_add_while_this_one_reads(store, place):
     reader = open_store(place)
-    workers = [adding(place, first, 40) for first in (100, 200)]
+    workers = [adding(place, first, 30) for first in (100, 200)]
     seen, version = [0], reader.version()
     while any(worker.poll() is None for worker in workers):
         seen.append(len(reader.load()))
+        time.sleep(0.01)  # leaves the others room
     for worker in workers:
         printed, _ = worker.communicate()
-        assert (len(printed.split()), worker.returncode) == (40, 0)
+        assert (len(printed.split()), worker.returncode) == (30, 0)
     assert seen == sorted(seen)
     assert reader.version() != version
-    assert len(reader.load()) == 80
+    assert len(reader.load()) == 60
     assert reader.problems() == []
     reader.close()
 
@@ -186,12 +188,12 @@ def test_two_processes_add_while_this_one_reads(store, place):
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_kill_loses_nothing_that_was_acknowledged(place):
     acknowledged: set[int] = set()
-    for kill in range(5):
+    for kill in range(3):
         worker = adding(place, 10_000 * kill, 10_000)
         assert worker.stdout is not None
         for line in worker.stdout:
             acknowledged.add(int(line))
-            if len(acknowledged) % 10_000 >= 3 + 9 * kill:
+            if len(acknowledged) % 10_000 >= 3 + 12 * kill:
                 break
         worker.send_signal(signal.SIGKILL)
         printed, _ = worker.communicate()
