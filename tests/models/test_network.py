@@ -16,7 +16,7 @@ def images(count, px, seed=0):
 
 
 @pytest.mark.parametrize("name", ["siamese-conv", "difference", "pixels"])
-@pytest.mark.parametrize(("crop", "px"), [(112, 64), (112, 112), (112, 224), (80, 100)])
+@pytest.mark.parametrize(("crop", "px"), [(112, 64), (112, 112), (64, 128), (80, 100)])
 def test_scores_are_symmetric_at_any_size(name, crop, px):
     network = build_network(name, crop, px, augment=1.0)
     left, right = images(3, crop, 1), images(3, crop, 2)
@@ -71,11 +71,10 @@ def test_the_tower_embeds_on_the_unit_sphere_and_ignores_mirroring():
     assert scores == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize(("name", "px"), [("difference", 64), ("pixels", 112)])
-def test_onnx_computes_what_keras_computes(name, px):
+def test_onnx_computes_what_keras_computes():  # other networks: test_export
     import onnxruntime
 
-    network = build_network(name, 112, px, augment=1.0)
+    network = build_network("pixels", 112, 112, augment=1.0)
     data, difference = export_onnx(network.inference_model(), "score")
     assert difference < 1e-5
     session = onnxruntime.InferenceSession(data)

@@ -52,23 +52,37 @@ def test_only_large_weights_are_rounded_and_only_once():
     assert all(np.array_equal(v, w) for v, w in zip(head.variables, after, strict=True))
 
 
-@pytest.mark.parametrize("name", ["siamese-conv", "difference"])
-def test_rounded_networks_are_smaller_with_the_same_outputs(name):
+@pytest.fixture(scope="module")
+def siamese():
+    """A network of embeddings, as it was made and rounded: (network, export, rounded export)."""
+    return exported("siamese-conv")
+
+
+def exported(name):
     network = network_with_statistics(name)
     model = network.inference_model()
     plain, difference = export_onnx(model, network.output)
     assert difference < 1e-5
-    assert not half_tensors(plain)
     round_weights(network.head)
     data, difference = export_onnx(model, network.output)
     assert difference < 1e-5
+    return network, plain, data
+
+
+@pytest.mark.parametrize("name", ["siamese-conv", "difference"])
+def test_rounded_networks_are_smaller_with_the_same_outputs(name, siamese):
+    network, plain, data = siamese if name == "siamese-conv" else exported(name)
+    model = network.inference_model()
+    assert not half_tensors(plain)
     halves = half_tensors(data)
     assert len(halves) >= 1
     saved = sum(int(np.prod(tensor.dims)) for tensor in halves) * 2
     assert len(data) < len(plain) - 0.99 * saved
     assert len(data) < 0.85 * len(plain)  # weights joined with batch normalisation stay whole
     inputs = {name: images(5, 112, seed) for seed, name in enumerate(network.inputs)}
-    (got,) = onnxruntime.InferenceSession(data).run([network.output], inputs)
+    session = onnxruntime.InferenceSession(data)
+    assert [node.name for node in session.get_inputs()] == list(network.inputs)
+    (got,) = session.run([network.output], inputs)
     expected = np.asarray(model(list(inputs.values()) if len(inputs) > 1 else inputs["image"]))
     assert got == pytest.approx(expected, abs=1e-4)
 
@@ -82,12 +96,16 @@ def half_tensors(data):
 
 
 @pytest.mark.parametrize("px", [64, pytest.param(112, marks=pytest.mark.slow)])
-def test_embeddings_do_not_depend_on_the_batch(px):
-    model = network_with_statistics("siamese-conv", px).inference_model()
+def test_embeddings_do_not_depend_on_the_batch(px, siamese):
+    if px == 64:
+        model, data = siamese[0].inference_model(), siamese[2]
+    else:
+        model = network_with_statistics("siamese-conv", px).inference_model()
+        data = export_onnx(model, "embedding")[0]
     faces = images(6, 112)
     together = np.asarray(model(faces))
     assert np.asarray(model(faces[:1])) == pytest.approx(together[:1], abs=1e-5)
-    session = onnxruntime.InferenceSession(export_onnx(model, "embedding")[0])
+    session = onnxruntime.InferenceSession(data)
     alone = [session.run(None, {"image": faces[i : i + 1]})[0][0] for i in range(6)]
     assert np.array(alone) == pytest.approx(session.run(None, {"image": faces})[0], abs=1e-5)
 
@@ -100,10 +118,8 @@ def test_a_network_that_depends_on_the_batch_is_refused():
         export_onnx(keras.Model(image, x), "embedding")
 
 
-def test_the_keras_file_is_deflated_and_loads_in_safe_mode(tmp_path):
-    network = network_with_statistics("siamese-conv")
-    round_weights(network.head)
-    model = network.inference_model()
+def test_the_keras_file_is_deflated_and_loads_in_safe_mode(siamese, tmp_path):
+    model = siamese[0].inference_model()
     data = keras_bytes(model)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_DEFLATED}
