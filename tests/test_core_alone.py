@@ -3,10 +3,10 @@
 import json
 import sys
 from importlib.metadata import packages_distributions
-from typing import NamedTuple
 
 import pytest
 from packaging.utils import canonicalize_name
+from processes.command_line import SEVERAL, Result
 from processes.core_environment import PROJECT, link_core, requirements, run_in
 
 from facepairs.cli.main import COMMANDS, build_command
@@ -14,23 +14,6 @@ from facepairs.support.extras import EXTRAS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs links between folders")
 FACES = "faces"
-RUN = (
-    "import contextlib, io, json, sys; from facepairs.cli.main import main\n"
-    "done = []\n"
-    "for words in json.loads(sys.argv[1]):\n"
-    "    out, err = io.StringIO(), io.StringIO()\n"
-    "    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):\n"
-    "        try: main(words)\n"
-    "        except SystemExit as ended: code = ended.code\n"
-    "    done.append([code, out.getvalue(), err.getvalue()])\n"
-    "print(json.dumps(done))"
-)
-
-
-class Done(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +27,9 @@ def core(tmp_path_factory):
 
     def run(*lines):
         words = json.dumps([list(map(str, line)) for line in lines])
-        done = run_in(environment, "-c", RUN, words, cwd=work)
+        done = run_in(environment, "-c", SEVERAL, words, cwd=work)
         assert done.returncode == 0, done.stderr
-        results = [Done(*result) for result in json.loads(done.stdout)]
+        results = [Result(*result) for result in json.loads(done.stdout)]
         assert not any("Traceback" in result.stderr for result in results), results
         return results
 

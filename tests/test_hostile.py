@@ -7,12 +7,13 @@ import csv
 import json
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hostile import images as hostile
 from hostile import run as hostile_run
-from processes.command_line import facepairs
+from processes.command_line import facepairs, in_process
 
 SAMPLE = 20
 
@@ -24,9 +25,43 @@ def photo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def corpus() -> list[hostile.Hostile]:
+    return list(hostile.hostile_files(0, mutants=7, bombs=False, size=(90, 70)))
+
+
+@pytest.fixture(scope="module")
+def files() -> list[hostile.Hostile]:
+    return corpus()
+
+
 @pytest.fixture
 def odd(tmp_path: Path, photo: Path) -> list[tuple[str, Path]]:
     return list(hostile.odd_places(tmp_path / "faces" / "Ann", photo.read_bytes()))
+
+
+class Fed(NamedTuple):
+    """What files ended with, and what is odd about those that are special."""
+
+    sample: list[hostile_run.Outcome]
+    special: list[hostile_run.Outcome]
+    odd: list[str]
+
+
+@pytest.fixture(scope="module")
+def fed(files: list[hostile.Hostile], photo: Path, tmp_path_factory: pytest.TempPathFactory) -> Fed:
+    """A sample of files and every special one, fed to one process."""
+    folder = tmp_path_factory.mktemp("fed")
+    chosen = np.random.Generator(np.random.Philox(5)).permutation(len(files))[:SAMPLE]
+    paths = []
+    for number in chosen.tolist():
+        path = folder / f"{number}.jpg"
+        path.write_bytes(files[number].data)
+        paths.append(path)
+    odd = list(hostile.odd_places(folder / "odd", photo.read_bytes()))
+    outcomes = list(hostile_run.run([*paths, *(path for _, path in odd)], photo))
+    end = SAMPLE * len(hostile_run.WAYS)
+    assert len(outcomes) == end + len(odd) * len(hostile_run.WAYS)
+    return Fed(outcomes[:end], outcomes[end:], [what for what, _ in odd])
 
 
 def check_outcomes(outcomes: list[hostile_run.Outcome]) -> None:
@@ -37,37 +72,23 @@ def check_outcomes(outcomes: list[hostile_run.Outcome]) -> None:
     assert not slow, slow[:3]
 
 
-def test_the_corpus_is_large_and_the_same_each_time() -> None:
-    first, again = (list(hostile.hostile_files(3, mutants=2, bombs=False)) for _ in range(2))
-    assert first == again
-    assert len({file.name + file.kind for file in first}) == len(first)
-    assert len(hostile.sound_files(0)) * 70 + 200 > 2000
+def test_the_corpus_is_large_and_the_same_each_time(files: list[hostile.Hostile]) -> None:
+    assert files == corpus()
+    assert len({file.name + file.kind for file in files}) == len(files)
+    assert sum(file.kind == "sound" for file in files) * 70 + 200 > 2000
 
 
-def test_a_sample_ends_in_verdicts_and_one_line_errors(tmp_path: Path, photo: Path) -> None:
-    files = list(hostile.hostile_files(0, mutants=7, bombs=False, size=(90, 70)))
-    chosen = np.random.Generator(np.random.Philox(5)).permutation(len(files))[:SAMPLE]
-    paths = []
-    for number in chosen.tolist():
-        path = tmp_path / f"{number}.jpg"
-        path.write_bytes(files[number].data)
-        paths.append(path)
-    outcomes = list(hostile_run.run(paths, photo))
-    assert len(outcomes) == SAMPLE * len(hostile_run.WAYS)
-    check_outcomes(outcomes)
-    results = [outcome.result for outcome in outcomes]
+def test_a_sample_ends_in_verdicts_and_one_line_errors(fed: Fed) -> None:
+    check_outcomes(fed.sample)
+    results = [outcome.result for outcome in fed.sample]
     assert results.count("verdict") > SAMPLE
     assert results.count("error") > 10
 
 
-def test_special_files_and_odd_names_end_in_one_line(
-    odd: list[tuple[str, Path]], photo: Path
-) -> None:
-    outcomes = list(hostile_run.run([path for _, path in odd], photo))
-    assert len(outcomes) == len(odd) * len(hostile_run.WAYS)
-    check_outcomes(outcomes)
-    verified = [outcome for outcome in outcomes if outcome.way == "verify"]
-    for (what, _), outcome in zip(odd, verified, strict=True):
+def test_special_files_and_odd_names_end_in_one_line(fed: Fed) -> None:
+    check_outcomes(fed.special)
+    verified = [outcome for outcome in fed.special if outcome.way == "verify"]
+    for what, outcome in zip(fed.odd, verified, strict=True):
         assert (outcome.result == "verdict") == (what == "name"), outcome
 
 
@@ -100,7 +121,7 @@ def test_paths_in_a_list_of_pairs_may_point_anywhere(tmp_path: Path, photo: Path
     names += ["Ann/looping.jpg", "a" * 4000, "nul\0", str(photo)]
     lines = [f"{photo},{name}".encode() for name in names] + [os.fsencode(photo) + b",Ann/\xff"]
     pairs.write_bytes(b"\n".join([b"left,right", *lines]))
-    facepairs("verify", "--pairs", pairs, "--out", out, check=1)
+    in_process("verify", "--pairs", pairs, "--out", out, check=1)
     with open(out, newline="", encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
     assert [not row["error"] for row in rows] == [False] * 9 + [True, False]

@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from processes.command_line import SEVERAL
 
 from facepairs.data.synth.folder import write_synthetic_faces
 
@@ -81,25 +82,25 @@ def test_an_installed_package_verifies_without_a_model(built, tmp_path):
     first, second = sorted((tmp_path / "faces").glob("*/*.jpg"))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
 
-    def run(*arguments):
+    def run(*words):
         return subprocess.run(
-            [sys.executable, "-m", "facepairs", *map(str, arguments)],
+            [sys.executable, *map(str, words)],
             cwd=tmp_path, capture_output=True, text=True, check=False, env=environment,
         )  # fmt: skip
 
-    done = run("verify", first, first, "--json")
+    done = run("-m", "facepairs", "verify", first, first, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["model"] == "default"
-    assert run("verify", first, second).returncode in (0, 1)
-    assert "all SHA-256 checksums match" in run("info", "default").stdout
-    done = run("info", "./default")
-    assert done.returncode == 2
-    assert "default: no such folder" in done.stderr
+    lines = [["verify", str(first), str(second)], ["info", "default"], ["info", "./default"]]
     code = "import facepairs; print(facepairs.__file__, facepairs.Verifier.load().bundle.kind)"
-    shown = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
-        env=environment,
-    ).stdout  # fmt: skip
+    done = run("-c", code + SEVERAL, json.dumps(lines))
+    assert done.returncode == 0, done.stderr
+    shown, commands = done.stdout.splitlines()
+    verified, packaged, missing = json.loads(commands)
+    assert verified[0] in (0, 1)
+    assert "all SHA-256 checksums match" in packaged[1]
+    assert missing[0] == 2
+    assert "default: no such folder" in missing[2]
     assert shown.split() == [str(tmp_path / "site" / "facepairs" / "__init__.py"), "embedding"]
 
 

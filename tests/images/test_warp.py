@@ -33,10 +33,10 @@ def similarity(scale: float, angle_deg: float, centre: tuple[float, float]) -> S
 def slow_warp(image: np.ndarray, to_square: Similarity, side_px: int) -> np.ndarray:
     """Interpolate pixel by pixel in floating point; black around the image."""
     height, width = image.shape[:2]
-    square = np.zeros((side_px, side_px, 3))
+    square, from_square = np.zeros((side_px, side_px, 3)), to_square.inverse()
     for row in range(side_px):
         for column in range(side_px):
-            x, y = to_square.inverse()(np.array([column, row], float))
+            x, y = from_square(np.array([column, row], float))
             for i in (math.floor(x), math.floor(x) + 1):
                 for j in (math.floor(y), math.floor(y) + 1):
                     if 0 <= i < width and 0 <= j < height:

@@ -18,6 +18,21 @@ class Result(NamedTuple):
     stderr: str
 
 
+# Runs the commands that its first argument lists as JSON, and prints what they ended with.
+SEVERAL = """
+import contextlib, io, json, sys
+from facepairs.cli.main import main
+done = []
+for words in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try: main(words)
+        except SystemExit as ended: code = ended.code
+    done.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps(done))
+"""
+
+
 def command(*arguments: object) -> list[str]:
     """Return the words that start `facepairs` with these arguments."""
     return [sys.executable, "-m", "facepairs", *map(str, arguments)]
