@@ -182,7 +182,7 @@ def test_only_the_square_of_an_array_is_converted():
 
 
 def test_huge_photos_are_reduced_while_decoding_with_little_change():
-    frame = smooth(1500, 1900, 3)
+    frame = smooth(1000, 1270, 3)
     whole = load_crop(frame, LFW)
     for orientation in (1, 6):
         exif = Image.Exif()
@@ -256,7 +256,7 @@ def test_a_turned_photo_gives_the_square_of_the_upright_one(orientation, kind, l
 
 
 def test_several_squares_come_from_one_opened_photo():
-    frame = smooth(600, 900)
+    frame = smooth(400, 600)
     squares = [rotated(0.11, 10, (300, 300)), rotated(0.7, 0, (500, 200)), rotated(0.3, 5, (0, 0))]
     for kind in ("JPEG", "PNG", "WEBP", "GIF"):
         data = encoded(frame, kind)

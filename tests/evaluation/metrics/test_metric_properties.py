@@ -27,7 +27,7 @@ TIED = st.integers(-3, 3).map(float)
 
 
 @st.composite
-def pairs(draw, values=FINITE | TIED, min_size=2, max_size=24):
+def pairs(draw, values=FINITE | TIED, min_size=2, max_size=16):
     """Return genuine bool[N] and score float64[N] with a pair of either class, often with ties."""
     rows = draw(st.lists(st.tuples(st.booleans(), values), min_size=min_size, max_size=max_size))
     genuine = np.array([row[0] for row in rows])
