@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from processes.command_line import facepairs
+from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.manifest import MANIFEST
@@ -63,5 +63,7 @@ def test_another_schema_is_refused_in_one_line(tmp_path, schema, message):
     table = json.loads((folder / MANIFEST).read_text())
     table = table | {"schema": schema, "versions": {"facepairs": "9.8"}}
     (folder / MANIFEST).write_text(json.dumps(table))
-    done = facepairs("verify", GOLDEN / "one.jpg", GOLDEN / "same.jpg", "--bundle", folder, check=2)
+    done = in_process(
+        "verify", GOLDEN / "one.jpg", GOLDEN / "same.jpg", "--bundle", folder, check=2
+    )
     assert done.stderr == f"facepairs: error: {folder / MANIFEST}: {message}\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from drawn.data_sets import hugging_face_parquet, kaggle_archive, official_lists
 from drawn.photos import put
-from processes.command_line import facepairs
+from processes.command_line import in_process
 from storage.archives import zipped
 
 from facepairs.data.importing.importer import import_photos
@@ -26,7 +26,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 def test_kaggles_archive_becomes_what_fetch_makes(faces: Path, tmp_path: Path) -> None:
     archive, out = kaggle_archive(faces, tmp_path / "archive.zip"), tmp_path / "lfw"
-    done = facepairs("data", "import", archive, out, "--json", check=0)
+    done = in_process("data", "import", archive, out, "--json", check=0)
     report = json.loads(done.stdout)
     assert (report["people"], report["images"], report["left_out"]) == (24, 96, [])
     assert report["photos"] == str(out / "lfw-deepfunneled")
@@ -44,7 +44,7 @@ def test_a_list_of_people_without_sets_is_missing_with_advice(tmp_path: Path) ->
     home, out = tmp_path / "home", tmp_path / "out"
     put(home, "lfw-deepfunneled/lfw-deepfunneled/Ann/1.jpg", JPEG)
     put(home, "people.csv", b"name,images\nAnn,1\n")
-    done = facepairs("data", "import", home, out, check=0)
+    done = in_process("data", "import", home, out, check=0)
     assert "1 linked" in done.stdout
     assert "missing  pairs.txt" in done.stdout
     assert f"facepairs data fetch lfw --lists-only --out {out}" in done.stdout

@@ -3,8 +3,6 @@
 import json
 import pickle
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -341,11 +339,7 @@ def test_the_ready_files_can_be_used_beside_their_networks(tmp_path, name):
 
 def test_verify_without_a_threshold_exits_with_3(tmp_path, photos):
     def verify(toml):
-        return subprocess.run(
-            [sys.executable, "-m", "facepairs", "verify", photos[0], photos[1], "--bundle", toml,
-             "--json"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        return in_process("verify", photos[0], photos[1], "--bundle", toml, "--json")
 
     done = verify(embedder(tmp_path))
     verdict = json.loads(done.stdout)
