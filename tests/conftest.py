@@ -3,6 +3,7 @@
 import gc
 import os
 import pickle
+import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
@@ -75,6 +76,15 @@ def lfw() -> Path:
 def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """24 synthetic people with 4 photos each."""
     return drawn_once(tmp_path_factory, "synthetic", people=24, images=4, seed=5)
+
+
+@pytest.fixture(scope="session")
+def few_faces(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first eight of the synthetic people, to be read alone."""
+    root = tmp_path_factory.mktemp("few") / "faces"
+    for person in sorted(faces.iterdir())[:8]:
+        shutil.copytree(person, root / person.name)
+    return root
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """Photos in an evaluation: aligned as the bundle says, left out where they cannot be used."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,18 +27,9 @@ ALIGNED = {"alignment": "landmarks-5"}
 
 
 @pytest.fixture(scope="module")
-def few(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first eight of the synthetic people."""
-    root = tmp_path_factory.mktemp("few") / "faces"
-    for person in sorted(faces.iterdir())[:8]:
-        shutil.copytree(person, root / person.name)
-    return root
-
-
-@pytest.fixture(scope="module")
-def scenes(few: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scenes(few_faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Photos of eight people, and one photo without a face and one that is damaged."""
-    root = write_scenes(few, tmp_path_factory.mktemp("strangers") / "scenes")
+    root = write_scenes(few_faces, tmp_path_factory.mktemp("strangers") / "scenes")
     first, second = sorted(root.iterdir())[:2]
     canvas(300, 300).save(first / "blank.png")
     (second / "broken.jpg").write_bytes(b"\xff\xd8\xff broken")
@@ -129,9 +119,9 @@ def test_a_folder_of_crossval_has_the_alignment_of_its_settings(tmp_path: Path) 
 
 
 def test_a_bundle_trained_for_the_protocol_has_its_category(
-    make_bundle: Callable[..., Bundle], few: Path, tmp_path: Path
+    make_bundle: Callable[..., Bundle], few_faces: Path, tmp_path: Path
 ) -> None:
-    people = sorted(person.name for person in few.iterdir())
+    people = sorted(person.name for person in few_faces.iterdir())
     genuine = [f"{person}\t1\t2" for person in people]
     impostor = [
         f"{one}\t1\t{other}\t2" for one, other in zip(people, people[1:] + people[:1], strict=True)
@@ -139,7 +129,7 @@ def test_a_bundle_trained_for_the_protocol_has_its_category(
     lines = [str(len(people)), *genuine, *impostor]
     (tmp_path / "pairsDevTest.txt").write_text("\n".join(lines) + "\n")
     bundle = make_bundle("pair", training={"protocol": "view1", "seed": 1}, **ALIGNED)
-    found = evaluate([str(bundle.folder), str(few)], lists=tmp_path)
+    found = evaluate([str(bundle.folder), str(few_faces)], lists=tmp_path)
     assert found.measurements[0].summary.category == "label-free outside data"
 
 

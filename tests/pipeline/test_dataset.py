@@ -20,17 +20,8 @@ CROP = 112
 
 
 @pytest.fixture(scope="module")
-def few(faces, tmp_path_factory):
-    """The first six of the synthetic people."""
-    root = tmp_path_factory.mktemp("few") / "faces"
-    for person in sorted(faces.iterdir())[:6]:
-        shutil.copytree(person, root / person.name)
-    return root
-
-
-@pytest.fixture(scope="module")
-def index(few):
-    return FaceIndex.scan(few)
+def index(few_faces):
+    return FaceIndex.scan(few_faces)
 
 
 @pytest.mark.parametrize("plan_of", [whole_plan, face_plan])
@@ -83,9 +74,9 @@ def test_the_array_is_cached_and_mapped_again(index, tmp_path):
 @pytest.mark.parametrize("plan_of", [whole_plan, turned_plan])
 @pytest.mark.parametrize("content", [b"damaged since", b""])
 def test_an_undecodable_image_raises_bad_data_with_its_name_and_leaves_no_file(
-    tmp_path, few, plan_of, content
+    tmp_path, few_faces, plan_of, content
 ):
-    root = shutil.copytree(few, tmp_path / "faces")
+    root = shutil.copytree(few_faces, tmp_path / "faces")
     index = FaceIndex.scan(root)
     plan = plan_of(index, CROP)
     index.path(20).write_bytes(content)

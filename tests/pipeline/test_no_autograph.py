@@ -16,8 +16,8 @@ from facepairs.pipeline.records.store import RecordStore
 CROP_PX = 64
 
 
-def test_no_store_writes_generated_code(faces, tmp_path, monkeypatch):
-    index = FaceIndex.scan(faces)
+def test_no_store_writes_generated_code(few_faces, tmp_path, monkeypatch):
+    index = FaceIndex.scan(few_faces)
     plan = face_plan(index, CROP_PX)
     build_cache(tmp_path / "cache", index, plan, np.arange(len(index.people)), 24, shards=2)
     scratch = tmp_path / "scratch"
