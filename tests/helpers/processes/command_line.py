@@ -24,7 +24,7 @@ import contextlib, io, json, sys
 from facepairs.cli.main import main
 done = []
 for words in json.loads(sys.argv[1]):
-    out, err = io.StringIO(), io.StringIO()
+    code, out, err = None, io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try: main(words)
         except SystemExit as ended: code = ended.code
