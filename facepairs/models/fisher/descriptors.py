@@ -2,8 +2,8 @@
 
 Array contract: float32[N, px, px, 3] in [0, 1] in, float32[N, P, 128] out, rows of length 1 or
 less. Each descriptor is a 4 by 4 grid of cells with 8 orientations, as in SIFT, and then the square
-root (RootSIFT). It is computed by convolutions, ReLU and pooling with fixed weights. Descriptors of
-lines take the second derivatives of the image in place of the gradient.
+root (RootSIFT). It is computed by differences, convolutions, ReLU and pooling with fixed weights.
+Descriptors of lines take the second derivatives of the image in place of the gradient.
 
 References:
     Lowe, "Distinctive Image Features from Scale-Invariant Keypoints", IJCV 2004.
