@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -80,7 +81,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def few_faces(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first eight of the synthetic people, to be read alone."""
+    """The first eight of the synthetic people, read-only."""
     root = tmp_path_factory.mktemp("few") / "faces"
     for person in sorted(faces.iterdir())[:8]:
         shutil.copytree(person, root / person.name)
@@ -147,7 +148,9 @@ def difference_run(
     kept = shared / "difference-run.pickle"
     with FileLock(f"{kept}.lock"):
         if not kept.exists():
-            training = train_briefly(faces, shared / "difference-run", difference_settings)
+            out = shared / "difference-run"
+            shutil.rmtree(out, ignore_errors=True)  # another process may have failed
+            training = train_briefly(faces, out, difference_settings)
             kept.write_bytes(pickle.dumps(tuple(training)))
     return ShortTraining(*pickle.loads(kept.read_bytes()))
 
@@ -175,7 +178,20 @@ def train_briefly(faces: Path, out: Path, settings: Path) -> ShortTraining:
 
 @pytest.fixture(scope="module")
 def few_draws() -> Iterator[None]:
-    """Intervals from few draws, for tests that look at none."""
+    """Intervals from few draws, for modules that look at none."""
+    with drawing_few():
+        yield
+
+
+@pytest.fixture
+def few_draws_here() -> Iterator[None]:
+    """Intervals from few draws, for a single test that looks at none."""
+    with drawing_few():
+        yield
+
+
+@contextmanager
+def drawing_few() -> Iterator[None]:
     from facepairs.evaluation.metrics import error_table, people
 
     few = 20

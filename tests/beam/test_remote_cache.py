@@ -39,6 +39,12 @@ def test_a_failed_build_removes_the_remote_cache(photos, monkeypatch):
     build(photos, out)
     assert f"{out}/{MANIFEST}" in FILES
     assert check_cache_at(out) == []
+    shard = min(name for name in FILES if not name.endswith(MANIFEST))
+    whole = FILES[shard]
+    FILES[shard] = whole[:-1] + bytes([whole[-1] ^ 1])
+    (problem,) = check_cache_at(out)
+    assert problem.startswith(f"{shard}: damaged")
+    FILES[shard] = whole
 
     def damaging_map(work, items):
         if isinstance(work, ShardWriter):
@@ -63,3 +69,5 @@ def test_errors_name_the_remote_folders(photos):
     FILES["mem://bucket/taken/notes.txt"] = b""
     with pytest.raises(BadData, match=r"^mem://bucket/taken: exists and is not a pair cache"):
         build("mem://bucket/photos", "mem://bucket/taken")
+    with pytest.raises(BadData, match=r"^mem://bucket/taken: not a pair cache"):
+        check_cache_at("mem://bucket/taken")

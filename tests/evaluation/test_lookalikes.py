@@ -110,7 +110,7 @@ def test_groups_are_listed_with_the_worst_first():
     assert (rows[0].genuine_pairs, rows[0].impostor_pairs) == (100, 50)
 
 
-@pytest.mark.usefixtures("few_draws")
+@pytest.mark.usefixtures("few_draws_here")
 def test_a_bundle_promises_the_strictest_that_accepts_most_genuine_pairs():
     _, left, right, genuine, score = drawn_pairs()
     cluster = np.where(left // 50 == right // 50, left // 50 + 1, 0)

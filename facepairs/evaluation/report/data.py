@@ -131,7 +131,6 @@ class ReportData:
         created: Time in UTC.
         dataset: What was measured on, in a few words.
         comparison: None for one verifier.
-        is_view2: Whether the pairs are LFW's View 2.
     """
 
     schema: int = SCHEMA
@@ -145,7 +144,6 @@ class ReportData:
     data: PairData
     models: list[ModelData]
     comparison: Comparison | None
-    is_view2: bool
 
 
 def report_data(
@@ -182,7 +180,6 @@ def report_data(
             for one in evaluation.measurements
         ],
         comparison=evaluation.comparison,
-        is_view2=_is_view2(evaluation),
     )
 
 

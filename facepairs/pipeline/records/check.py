@@ -27,13 +27,17 @@ def file_sizes(folder: Path) -> dict[str, int | None]:
         BadData: The folder cannot be read.
     """
     try:
-        statuses = {entry.name: entry.stat() for entry in os.scandir(folder)}
+        return {entry.name: _size(entry) for entry in os.scandir(folder)}
     except OSError as error:
         raise BadData(f"{folder}: {error.strerror}; {REBUILD}") from None
-    return {
-        name: status.st_size if stat.S_ISREG(status.st_mode) else None
-        for name, status in statuses.items()
-    }
+
+
+def _size(entry: os.DirEntry[str]) -> int | None:
+    try:
+        status = entry.stat()
+    except OSError:  # a link to nothing
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def compare_sizes(sizes: Mapping[str, int | None], manifest: CacheManifest) -> dict[str, str]:

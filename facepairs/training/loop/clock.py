@@ -39,9 +39,9 @@ class RunningClock:
             return now - self._lost_s
 
 
-_clock = cache(RunningClock)  # one thread a process is enough
+_process_clock = cache(RunningClock)  # one thread a process is enough
 
 
 def running_s() -> float:
     """Return the seconds this process has run since the first call, which starts the clock."""
-    return _clock()()
+    return _process_clock()()

@@ -204,7 +204,6 @@ def test_scores_without_names_or_folds_still_make_a_report(tmp_path):
     assert model.summary.true_folds == []
     assert "need the photos' names" in "".join(read(html).text)
     assert 'id="figure-folds-1"' not in html
-    assert not report.is_view2
 
 
 def test_few_and_perfect_scores_make_a_report(tmp_path):
@@ -311,7 +310,7 @@ def test_only_view2_is_called_view2(tmp_path):
     assert "siamese on LFW, View 2" in html
     write_scores(tmp_path / "scores.csv", invented(6000, folds=10))  # other data in ten folds
     report = report_data(evaluate([str(tmp_path / "scores.csv")]), "")
-    assert (report.dataset, report.is_view2) == ("scores.csv", False)
+    assert report.dataset == "scores.csv"
 
 
 def test_a_report_does_not_replace_other_files(tmp_path):

@@ -11,7 +11,13 @@ from facepairs.models.build import build_network
 from facepairs.models.export.keras_file import check_keras_file
 from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
 from facepairs.models.fisher.cohort import BASE, SLOPE, CohortDimension
-from facepairs.models.fisher.descriptors import DenseDescriptors, positions
+from facepairs.models.fisher.descriptors import (
+    LENGTH,
+    DenseDescriptors,
+    View,
+    positions,
+    project_views,
+)
 from facepairs.models.fisher.tower import (
     BACKBONE,
     COHORT,
@@ -81,6 +87,27 @@ def test_lines_are_second_derivatives():
     assert np.abs(lines[0, middle]).max() < 0.01  # a ramp has no lines
     by_orientation = lines[1, middle].reshape(-1, 8).sum(axis=0)
     assert set(np.argsort(by_orientation)[-2:]) == {2, 6}  # bright and dark ones, upright
+
+
+def test_a_bright_upright_line_is_told_from_a_dark_one():
+    columns = np.mgrid[:96, :96].astype(np.float32)[1]
+    line = 0.5 * np.exp(-(((columns - 47.5) / 2) ** 2))
+    images = np.repeat(np.stack([0.25 + line, 0.75 - line])[..., None], 3, axis=3)
+    described = np.asarray(DenseDescriptors(lines=True)(images))
+    bright, dark = described.reshape(2, -1, 8).sum(axis=1)
+    # Each is described by 6 or 2 itself, and by the other number on both of its sides.
+    assert (np.argmax(bright), np.argmax(dark)) == (2, 6)
+
+
+def test_views_of_both_kinds_are_computed_together_as_one_by_one():
+    images = faces(2, 96)
+    views = [View(), View(60, 6, lines=True), View(66)]
+    random = np.random.default_rng(0)
+    bases = [random.normal(size=(LENGTH, 4)).astype(np.float32) for _ in views]
+    together = np.asarray(project_views(images, views, bases))
+    for number, (view, basis) in enumerate(zip(views, bases, strict=True)):
+        alone = np.asarray(DenseDescriptors(*view)(images)) @ basis
+        np.testing.assert_allclose(together[:, number], alone.transpose(0, 2, 1), atol=1e-4)
 
 
 def test_an_embedding_is_the_concatenation_of_the_members(network):

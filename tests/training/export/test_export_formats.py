@@ -58,7 +58,7 @@ def test_an_exported_network_decides_as_its_bundle_with_the_same_errors(tmp_path
         Verifier.load(tmp_path / "out")
 
 
-@pytest.mark.usefixtures("few_draws")
+@pytest.mark.usefixtures("few_draws_here")
 def test_an_exported_network_knows_its_training_people(tiny, faces, tmp_path):
     names = sorted(person.name for person in faces.iterdir())
     bundle = rewrite_bundle(tiny, tmp_path / "bundle", {}, Identities.of(names[:10], names[10:12]))

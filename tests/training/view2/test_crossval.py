@@ -252,6 +252,8 @@ def test_a_checkpoint_of_other_crops_is_refused(view, trained, tmp_path):
     unaligned, split = config.replace(align="none"), view.split(1, config)
     with pytest.raises(BadRun, match="made for other people or images"):
         view2.run_fold(view, photos, 1, split, "difference", unaligned, folder, print, silent)
+    aligned = inspect_photos(view.index, "landmarks")
+    view2.run_fold(view, aligned, 1, split, "difference", config, folder, print, silent)
 
 
 @pytest.mark.slow
