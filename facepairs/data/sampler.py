@@ -19,7 +19,7 @@ from facepairs.support.words import counted
 
 WORDS_PER_PAIR = 5
 BLOCK_PAIRS = 1024
-MAX_EPOCHS = 200  # of drawing distinct pairs
+MAX_EPOCHS = 200  # drawn at most, in search of distinct pairs
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -21,7 +21,7 @@ class Vectors:
     """Embeddings [N, width] and whose they are.
 
     They are kept as float32, or where that would take more than `MOST_FAST_BYTES`, as bfloat16: the
-    upper half of each float32, which is made whole faster than a float16, block by block.
+    upper half of each float32, which is converted back faster than a float16, block by block.
 
     Args:
         width: Numbers in an embedding.

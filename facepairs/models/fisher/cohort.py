@@ -8,7 +8,7 @@ import numpy.typing as npt
 from keras import ops
 
 NEAREST = 16  # members of the cohort that a photo is compared with
-BASE, SLOPE = 0.5, 2.0  # of the dimension that `CohortDimension` appends
+BASE, SLOPE = 0.5, 2.0  # the appended number is BASE - SLOPE · (closeness to the cohort - mean)
 
 Floats = npt.NDArray[np.floating]
 
