@@ -58,3 +58,15 @@ def test_truncations_are_reported_and_never_trained_on(cache, step):
             RecordStore.open(cache)
         with pytest.raises(tf.errors.OpError):
             list(reading)
+
+
+def test_a_link_to_nothing_is_a_finding(cache, tmp_path):
+    shard = min(cache.glob("*.tfrecord*"))
+    shard.unlink()
+    shard.symlink_to(tmp_path / "gone")
+    assert check_cache(cache) == [f"{shard}: not a file"]
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "link").symlink_to(tmp_path / "gone")
+    with pytest.raises(BadData, match="other: not a pair cache"):
+        check_cache(other)
