@@ -5,7 +5,7 @@ Apart from `config`, because the command line imports this module at every start
 
 from typing import Literal
 
-Model = Literal["siamese", "siamese-small", "siamese-conv", "difference", "pixels", "eigenfaces"]
+Model = Literal["siamese", "siamese-small", "siamese-conv", "difference"]
 Method = Literal[Model, "difference-article"]
 # What a member of the siamese network sees; lines: of the centre, by second derivatives.
 Member = Literal["face", "centre", "eyes", "lines"]
@@ -27,7 +27,7 @@ Loss = Literal[
 Singletons = Literal["classes", "negatives", "left-out"]
 Devices = Literal["auto", "one", "all"]
 Encoding = Literal["jpeg", "raw"]
-ExportFormat = Literal["onnx", "onnx-int8", "litert", "litert-int8", "saved_model"]
+ExportFormat = Literal["onnx", "litert", "litert-int8"]
 ImageSet = Literal["deepfunneled", "funneled", "original"]
 BenchRow = Literal[
     "pil",

@@ -64,9 +64,6 @@ RECIPES: dict[str, dict[str, Any]] = {  # in which other models differ
         "pairs_per_epoch": 25_600,
         "learning_rate": 2e-3,
     },
-    # Without epochs there is no best one to choose.
-    "pixels": {**SMALL, "batch_size": 64, "validation_share": 0.0},
-    "eigenfaces": {**SMALL, "batch_size": 64, "validation_share": 0.0},
 }
 # The same with `init`: the weights are trained already, and few people should change them little.
 FINE_TUNING: dict[str, Any] = {"learning_rate": 1e-4, "epochs": 2, "pairs_per_epoch": 3_200}
@@ -96,8 +93,8 @@ class TrainConfig:
     Attributes:
         model: `siamese` (local descriptors, Fisher vectors and a trained projection, several times
             in one network), `siamese-small` (once: smaller and faster, not as accurate),
-            `siamese-conv` (a convolutional network trained from pixels), `difference` (the
-            tutorials' network), or the baselines `pixels` and `eigenfaces`.
+            `siamese-conv` (a convolutional network trained from pixels) or `difference` (the
+            tutorials' network).
         protocol: `heldout` splits the people; `view1` uses LFW's lists of View 1.
         lists: Folder of the official LFW lists, for protocol `view1`.
         init: Bundle whose weights training starts from, or `default` for the shipped one.
@@ -141,7 +138,6 @@ class TrainConfig:
             people are there (`data.split`); 0: the last epoch is kept.
         calibration_pairs: Pairs of the calibration people, half of them genuine.
         deterministic: Refuse TensorFlow operations whose results may vary (on GPUs).
-        checkpoint_minutes: The longest time between two checkpoints, in minutes; 0: every step.
         skip_bad: Leave out photos that cannot be read or show no face, instead of refusing the
             folder.
 
@@ -183,7 +179,6 @@ class TrainConfig:
     validation_share: Annotated[float, Meta(ge=0, le=0.5)] = BY_MODEL
     calibration_pairs: Annotated[int, Meta(ge=40, le=10**7)] = 4_000
     deterministic: bool = False
-    checkpoint_minutes: Annotated[float, Meta(ge=0, le=100_000)] = 5.0
     skip_bad: bool = False
 
     def __post_init__(self) -> None:

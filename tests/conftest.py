@@ -167,7 +167,7 @@ def train_briefly(faces: Path, out: Path, settings: Path) -> ShortTraining:
     callback = keras.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: losses.append(logs["loss"])
     )
-    options = facepairs.TrainOptions(log=lines.append, images_in_tensorboard=False)
+    options = facepairs.TrainOptions(log=lines.append)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
         run = facepairs.train(

@@ -21,7 +21,7 @@ from facepairs.support.words import command_line
 
 EXAMPLE = (
     "Example: facepairs crossval data/lfw/lfw-deepfunneled --lists data/lfw --out view2 "
-    "--methods pixels,eigenfaces"
+    "--methods difference"
 )
 
 

@@ -23,8 +23,6 @@ class TrainOptions:
         log: Receives messages, such as `print`; by default they are discarded.
         progress: Shows the progress of each phase: called with its name, it returns a function that
             is called with the work done and the work in all.
-        images_in_tensorboard: Whether the TensorBoard log may show faces and names.
-        profile: Add a profile of five steps to the TensorBoard log.
         devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
         store_folder: Where the memory store's array is kept; by default beside the run folder.
         calibration: Replaces the calibration on people set aside; nobody need then be set aside.
@@ -35,8 +33,6 @@ class TrainOptions:
 
     log: MessageCallback = ignore_message
     progress: ProgressFactory = ignore_phases
-    images_in_tensorboard: bool = True
-    profile: bool = False
     devices: Devices = "one"
     store_folder: Path | None = None
     calibration: FittedCalibration | None = None

@@ -80,9 +80,7 @@ def create_state(data: TrainingData, context: DistributedContext) -> TrainingSta
         synchronise_batch_norms(network.head)
     # With `minutes` this is planned again after each epoch; the first does not depend on it.
     epochs = min(config.max_epochs, config.default_epochs) if config.minutes else config.max_epochs
-    schedule = Schedule(
-        epochs if network.trainable else 0, data.steps_per_epoch, config.learning_rate
-    )
+    schedule = Schedule(epochs, data.steps_per_epoch, config.learning_rate)
     return TrainingState(network, create_optimizer(network, context), schedule)
 
 

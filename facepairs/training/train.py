@@ -10,7 +10,7 @@ import keras
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.identities import Identities
-from facepairs.config import EMBEDDINGS, TrainConfig
+from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
@@ -37,8 +37,6 @@ from facepairs.training.run_folder.folder import RunFolder
 from facepairs.training.run_folder.result import Run
 from facepairs.training.session import Session, create_state
 from facepairs.training.stages import portable_settings, prepare_model, train_epochs
-
-DISTRIBUTED_MODELS = (*EMBEDDINGS, "difference")  # trained by gradient descent
 
 
 def train_people(
@@ -96,7 +94,7 @@ def train_people(
         else:
             interrupted = False
             if context.is_chief:
-                bundle = _write_bundle(session, validator, source)
+                bundle = _write_bundle(session, source)
         context.shutdown()
         result = _result(session, interrupted, bundle)
         if bundle:
@@ -109,11 +107,6 @@ def _check_devices(context: DistributedContext, config: TrainConfig, log: Messag
     """Log which devices train; raise BadConfig when they cannot share this training."""
     if not context.strategy:
         return
-    if config.model not in DISTRIBUTED_MODELS:
-        raise BadConfig(
-            f"{config.model} is not trained step by step, so several devices cannot share the "
-            "work; use --devices one with a single worker"
-        )
     if config.batch_size < 2 * context.replicas:
         raise BadConfig(
             f"batch_size {config.batch_size} is too small for {context.replicas} devices; use "
@@ -146,11 +139,9 @@ def _open_data(
     return TrainingData(limit_batch_size(config, split), index, plan, split, store, cache)
 
 
-def _write_bundle(session: Session, validator: Validator, source: InputSource) -> Path:
+def _write_bundle(session: Session, source: InputSource) -> Path:
     """Save the final state and write the bundle of the kept epoch; return its folder."""
     data, state, options = session.data, session.state, session.options
-    if not session.kept_row:  # a model without epochs
-        state.progress.history = [{"epoch": 0, **validator()}]
     row = session.kept_row
     state.warning = describe_collapse(row["val_auc"], row["val_score_spread"])
     session.save()  # export rounds the weights; a longer run continues from these

@@ -192,7 +192,6 @@ def build(data: Path, lists: Path, view2: Path, config_file: Path, out: Path, ru
         TrainOptions(
             log=log,
             progress=progress_display(),
-            images_in_tensorboard=False,
             calibration=calibration,
         ),
         resume=(run / "config.toml").exists(),

@@ -49,7 +49,7 @@ def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fisher, "ITERATIONS", 2)
         patch.setattr(fisher, "SAMPLE_IMAGES", 20)
-        return train_once(faces, settings, tmp_path_factory, "--profile")
+        return train_once(faces, settings, tmp_path_factory)
 
 
 @pytest.fixture(

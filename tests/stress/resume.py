@@ -45,15 +45,12 @@ MODELS = {  # model → pairs per batch, further settings, and the stores that i
     "siamese": (12, "image_size = 96\n", ("files", "memory")),
 }
 CROSSVAL = f"""folds = "1-2"
-methods = ["difference", "eigenfaces"]
+methods = ["difference"]
 [difference]
 epochs = {EPOCHS}
 pairs_per_epoch = {STEPS * 12}
 batch_size = 12
 crop_px = 96
-calibration_pairs = 200
-calibration_share = 0.4
-[eigenfaces]
 calibration_pairs = 200
 calibration_share = 0.4
 """
@@ -132,7 +129,6 @@ FOLDS = (
     _step(STEPS * EPOCHS + 3, "in fold 2"),
     StopPoint("exporting fold 2", "facepairs.training.export.trained_bundle:export_onnx", 2),
     StopPoint("after fold 2", "facepairs.training.view2.crossval:write_fold", 2, after=True),
-    StopPoint("fitting eigenfaces", "facepairs.training.stages:fit_eigenfaces", 2),
     StopPoint("summing up", "facepairs.training.view2.crossval:write_results"),
 )
 

@@ -29,14 +29,14 @@ SMALL = {
 
 def run(faces, out, config, resume=False):
     index, plan, split = prepare(faces, config, print)
-    options = TrainOptions(log=print, images_in_tensorboard=False)
+    options = TrainOptions(log=print)
     return train_people(index, plan, split, config, out, options, resume)
 
 
 def run_by_command(faces, out, settings, cache):
     """Run the command until the AUC stays as it is; return the result, whose words are checked."""
     words = ("--config", settings, "--store", "tfrecord", "--cache", cache)
-    more = ("--epochs", 30, "--patience", 2, "--no-tensorboard-images")
+    more = ("--epochs", 30, "--patience", 2)
     done = in_process("train", faces, "--out", out, *words, *more, check=0)
     report = json.loads((out / "result.json").read_text())
     assert f"the best, epoch {report['epoch']}, was kept" in done.stdout

@@ -73,11 +73,8 @@ def load_initial_weights(init: str, network: "Network") -> dict[str, Any]:
 
     Raises:
         BadBundle: Keras refuses the file, or its weights do not fit the network.
-        BadConfig: The network has no weights to train.
     """
     bundle = Bundle.open(init)
-    if not network.trainable:
-        raise BadConfig(f"model {network.name} has no weights to train; leave --init out")
     head = network.head.name
     try:
         weights = read_keras(bundle).get_layer(head).get_weights()

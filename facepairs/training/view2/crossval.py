@@ -149,7 +149,6 @@ def run_fold(
     options = TrainOptions(
         log=log,
         progress=progress,
-        images_in_tensorboard=False,
         store_folder=folder.parent.parent,
     )
     crops = photos.crop_plan(config.crop_spec, config.align)

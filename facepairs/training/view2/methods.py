@@ -4,7 +4,7 @@ Settings come from one TOML file:
 
     seed = 0
     folds = "1-10"
-    methods = ["siamese", "pixels"]
+    methods = ["siamese", "difference"]
 
     [siamese]          # fields of TrainConfig
     epochs = 30
@@ -19,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from facepairs.choices import Align
-from facepairs.config import EMBEDDINGS, Minutes, TrainConfig, from_table, read_table
+from facepairs.config import Minutes, TrainConfig, from_table, read_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.protocols import CATEGORIES
 from facepairs.images.crop_plan import ALIGNMENTS
@@ -34,11 +34,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "siamese-conv": {"model": "siamese-conv"},
     "difference": {"model": "difference"},
     "difference-article": {"model": "difference", "sampler": "article"},
-    "pixels": {"model": "pixels"},
-    "eigenfaces": {"model": "eigenfaces"},
 }
-# Trained by gradient descent, so a number of minutes applies.
-TRAINED = (*EMBEDDINGS, "difference", "difference-article")
 # Settings that the method or the protocol decides.
 FIXED = ("model", "sampler", "init", "protocol", "lists", "cache", "seed", "skip_bad", "test_share")
 MARKS = ("result.json", *METHODS)  # names that make a folder the run of a cross-validation
@@ -91,7 +87,7 @@ def make_plan(
     Args:
         methods: Names separated by commas; None for the model that `train` trains by default.
         folds: Fold numbers such as `2,5,7-8`; None for all.
-        minutes_per_fold: Training time of the methods that are trained, or None.
+        minutes_per_fold: Time of each fold, or None.
         file: The TOML file, or None.
         align: For all methods, or None.
 
@@ -119,7 +115,7 @@ def make_plan(
     for name in [*settings.methods, *tables]:  # also check the tables of other methods
         where = f"{source} [{name}]" if name in tables else source
         configs[name] = _config(name, tables.get(name, {}), settings.seed, where)
-        if minutes_per_fold is not None and name in TRAINED:
+        if minutes_per_fold is not None:
             configs[name] = configs[name].replace(minutes=minutes_per_fold)
         if align is not None:
             configs[name] = configs[name].replace(align=align)

@@ -75,7 +75,7 @@ def test_requests_that_workers_cannot_share_are_refused(faces, tmp_path, monkeyp
     assert not (tmp_path / "none").exists()
 
 
-ENDLESS = TINY.replace("= 36", "= 1_000_000") + "checkpoint_minutes = 0.05\n"
+ENDLESS = TINY.replace("epochs = 1", "epochs = 100_000")
 INTERVAL_S = 3.0
 
 
@@ -285,6 +285,6 @@ def test_all_devices_train_the_default_model_and_one_resumes(faces, tmp_path):
     assert json.loads(done.stdout)["epochs"] == 1
     more = facepairs(*words, "--resume", "--devices", "one", "--epochs", "2", check=0)
     assert json.loads(more.stdout)["epochs"] == 2
-    done = facepairs("train", faces, "--out", tmp_path / "none", "--model", "pixels",
+    done = facepairs("train", faces, "--out", tmp_path / "none", "--config", settings,
                      "--devices", "all", check=0)  # fmt: skip
     assert "share" not in done.stderr  # one processor is one device

@@ -152,8 +152,6 @@ def test_bundles_without_usable_weights_are_refused(start, tmp_path):
         load_initial_weights(str(start[0]), build_network("difference", 112, PX, 0.0))
     with pytest.raises(BadBundle, match="is not the siamese-conv that this version builds"):
         load_initial_weights(str(start[0]), build_network("siamese-conv", 112, 96, 0.0))
-    with pytest.raises(BadConfig, match="pixels has no weights to train"):
-        load_initial_weights(str(start[0]), build_network("pixels", 112, PX, 0.0))
     with pytest.raises(BadConfig, match="init is 3; use a text"):
         resolve_config({"init": 3}, None, tmp_path, False)
 

@@ -43,14 +43,13 @@ def test_every_method_has_its_model_and_recipe(tmp_path):
     for model in ("siamese", "difference"):
         assert configs[model] == from_table({"model": model, "test_share": 0.0}, "recipe")
     assert configs["difference-article"] == configs["difference"].replace(sampler="article")
-    assert configs["eigenfaces"].model == "eigenfaces"
 
 
 def test_options_override_the_settings_of_the_file(tmp_path):
     text = """
 seed = 4
 folds = "2,5"
-methods = ["pixels", "difference"]
+methods = ["siamese-conv", "difference"]
 [difference]
 epochs = 7
 minutes = 3
@@ -59,7 +58,7 @@ batch_size = 16
 """
     made = plan(tmp_path, text)
     assert made.folds == (2, 5)
-    assert list(made.configs) == ["pixels", "difference"]
+    assert list(made.configs) == ["siamese-conv", "difference"]
     assert [config.seed for config in made.configs.values()] == [4, 4]
     assert made.configs["difference"].epochs == 7
     made = plan(tmp_path, text, folds="1-3", methods="siamese, difference", minutes_per_fold=9.0)
@@ -69,28 +68,28 @@ batch_size = 16
     assert plan(tmp_path, "folds = 3").folds == (3,)
 
 
-def test_minutes_per_fold_apply_only_to_trained_methods(tmp_path):
-    configs = plan(tmp_path, methods="pixels,difference,eigenfaces", minutes_per_fold=5.0).configs
-    assert {name: config.minutes for name, config in configs.items()} == {
-        "pixels": None,
-        "difference": 5.0,
-        "eigenfaces": None,
-    }
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("epochs = 3", r"view2\.toml: epochs belongs below a method, such as \["),
         ("[resnet]\nepochs = 3", "unknown method or setting 'resnet'"),
-        ("[pixel]\nseed = 3", "did you mean 'pixels'"),
-        ("method = 'pixels'", "did you mean 'methods'"),
-        ("[pixels]\nepoch = 3", r"view2\.toml \[pixels\]: unknown setting 'epoch'"),
-        ("methods = ['pixels']\n[pixels]\nseed = 3", "seed is decided by the method"),
-        ("methods = ['pixels']\n[pixels]\nmodel = 'siamese'", "model is decided by the method"),
+        ("[differenc]\nseed = 3", "did you mean 'difference'"),
+        ("method = 'difference'", "did you mean 'methods'"),
+        ("[difference]\nepoch = 3", r"view2\.toml \[difference\]: unknown setting 'epoch'"),
+        ("[difference]\nseed = 3", "seed is decided by the method"),
+        (
+            "[difference]\nmodel = 'siamese'",
+            "model is decided by the method",
+        ),
         ("methods = ['siamese']\n[siamese]\ninit = 'b'", "init is decided by the method"),
-        ("methods = ['pixels']\n[pixels]\nskip_bad = true", "skip_bad is decided by the method"),
-        ("methods = ['pixels']\n[pixels]\nstore = 'tfrecord'", "use store auto, files or memory"),
+        (
+            "[difference]\nskip_bad = true",
+            "skip_bad is decided by the method",
+        ),
+        (
+            "[difference]\nstore = 'tfrecord'",
+            "use store auto, files or memory",
+        ),
         ("methods = 3", "methods is 3; use a list"),
         (
             "methods = ['resnet']",
@@ -118,7 +117,7 @@ def test_output_folders_that_cannot_be_used_are_refused(tmp_path):
     check_place(out, data, resume=False, marks=MARKS)
     with pytest.raises(BadRun, match="nothing to resume"):
         check_place(out, data, resume=True, marks=MARKS)
-    (out / "pixels").mkdir(parents=True)
+    (out / "difference").mkdir(parents=True)
     check_place(out, data, resume=True, marks=MARKS)
     with pytest.raises(BadRun, match="continue it with --resume"):
         check_place(out, data, resume=False, marks=MARKS)
@@ -129,7 +128,7 @@ def test_output_folders_that_cannot_be_used_are_refused(tmp_path):
 def test_a_run_is_continued_with_its_methods_and_their_settings(tmp_path):
     with pytest.raises(BadRun, match="nothing to resume; leave out --resume"):
         plan_of_run(tmp_path)
-    made = plan(tmp_path, "[difference]\nepochs = 7\n", methods="pixels,difference")
+    made = plan(tmp_path, "[difference]\nepochs = 7\n", methods="siamese-conv,difference")
     for name, config in made.configs.items():
         (tmp_path / "run" / name).mkdir(parents=True)
         keep_settings(tmp_path / "run" / name, name, config, DIGESTS)
