@@ -5,15 +5,12 @@ Apart from `config`, because the command line imports this module at every start
 
 from typing import Literal
 
-Model = Literal["siamese", "siamese-small", "siamese-conv", "difference"]
-Method = Literal[Model, "difference-article"]
+Model = Literal["siamese", "siamese-small", "siamese-conv", "difference", "difference-article"]
 # What a member of the siamese network sees; lines: of the centre, by second derivatives.
 Member = Literal["face", "centre", "eyes", "lines"]
 ImageModel = Literal["difference", "siamese-conv"]  # they learn from the images of each step
-Protocol = Literal["heldout", "view1"]
 Align = Literal["landmarks", "none"]
-Store = Literal["auto", "files", "memory", "tfrecord"]
-Sampler = Literal["auto", "article"]
+Store = Literal["auto", "files", "memory"]
 Loss = Literal[
     "in-batch",
     "supervised",

@@ -38,11 +38,9 @@ settings.load_profile("untimed")
 
 SHORT = """
 model = "difference"
-crop_px = 64
 epochs = 2
 pairs_per_epoch = 64
 batch_size = 16
-calibration_pairs = 60
 calibration_share = 0.25
 test_share = 0.25
 """

@@ -12,9 +12,7 @@ from facepairs.cli.shared.options import (
     Align,
     Config,
     Json,
-    Lists,
     Model,
-    Protocol,
     Seed,
     SkipBad,
     training_settings,
@@ -40,43 +38,28 @@ EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
 def train(
     context: typer.Context,
     data: Annotated[Path | None, Argument(help="Folder of Person_Name/photo.jpg.")] = None,
-    out: Annotated[
-        Path | None, Option(help="Run folder; its bundle/ is the verifier. [default: runs/…]")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Run folder. [default: runs/…]")] = None,
     model: Model = None,
-    init: Annotated[
-        str | None, Option(help="Bundle to start from, with a gentler recipe; or: default.")
-    ] = None,
+    init: Annotated[str | None, Option(help="Bundle to start from, or: default.")] = None,
     loss: Annotated[Loss | None, Option(help="Siamese models only. [default: in-batch]")] = None,
-    protocol: Protocol = None,
-    lists: Lists = None,
-    epochs: Annotated[
-        int | None, Option(help="Most epochs to train. [default: by model, 20 or 30]")
+    lists: Annotated[
+        Path | None, Option(help="Folder of LFW's lists: train on View 1's people.")
     ] = None,
-    minutes: Annotated[
-        float | None, Option(help="Plan the epochs so that the whole command takes this long.")
-    ] = None,
+    epochs: Annotated[int | None, Option(help="Most epochs. [default: by model]")] = None,
+    minutes: Annotated[float | None, Option(help="Plan to end after this time.")] = None,
     patience: Annotated[
-        int | None,
-        Option(help="Stop when this many epochs brought no better validation AUC."),
+        int | None, Option(help="Stop when this many epochs were no better.")
     ] = None,
-    batch_size: Annotated[
-        int | None, Option(help="Pairs per step, on all devices. [default: by model, 128 or 256]")
-    ] = None,
-    image_size: Annotated[
-        int | None,
-        Option(
-            help="Input side, 64 to 224 pixels, for siamese a multiple of 16 from 96. "
-            "[default: siamese 128, others 64]"
-        ),
-    ] = None,
-    store: Annotated[Store | None, Option(help="Where images come from. [default: auto]")] = None,
-    cache: Annotated[Path | None, Option(help="Pair cache, for --store tfrecord.")] = None,
+    batch_size: Annotated[int | None, Option(help="Pairs per step. [default: by model]")] = None,
+    store: Annotated[
+        Store, Option(help="Decode photos in each batch, or keep all in memory.")
+    ] = "auto",
+    cache: Annotated[Path | None, Option(help="Folder of `cache build`: use its pairs.")] = None,
     align: Align = None,
     seed: Seed = None,
     skip_bad: SkipBad = False,
     devices: Annotated[
-        Devices, Option(help="auto: GPUs, or the workers of TF_CONFIG; all: GPUs, else CPUs.")
+        Devices, Option(help="auto: GPUs or TF_CONFIG's workers; all: else CPUs.")
     ] = "auto",
     deterministic: Annotated[
         bool, Option("--deterministic", help="Identical runs on GPUs too, slower.")
@@ -84,8 +67,7 @@ def train(
     resume: Annotated[bool, Option("--resume", help="Continue the run in --out.")] = False,
     config: Config = None,
     print_config: Annotated[
-        bool,
-        Option("--print-config", help="Print all settings as commented TOML, and train nothing."),
+        bool, Option("--print-config", help="Print all settings as TOML; train nothing.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -109,6 +91,8 @@ def train(
         log=log,
         progress=progress_display(json),
         devices=devices,
+        store=store,
+        deterministic=deterministic,
         starting=partial(starting_tensorflow, json),
     )
     try:
@@ -127,7 +111,7 @@ def train(
 
 
 def _rows(run: "Run", data: Path) -> list[tuple[str, str]]:
-    lists = ("--lists", run.config.lists) if run.config.protocol == "view1" else ()
+    lists = ("--lists", run.config.lists) if run.config.lists else ()
     return [
         ("bundle", str(run.bundle)),
         ("trained", run.describe_time()),

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from facepairs.choices import Devices
+from facepairs.choices import Devices, Store
 from facepairs.evaluation.metrics.calibration import FittedCalibration
 from facepairs.support.progress import (
     MessageCallback,
@@ -24,6 +24,9 @@ class TrainOptions:
         progress: Shows the progress of each phase: called with its name, it returns a function that
             is called with the work done and the work in all.
         devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
+        store: Where images come from: decoded anew in each batch (`files`), all of them once
+            (`memory`), or `auto`: `memory` if they fit.
+        deterministic: Refuse TensorFlow operations whose results may vary (on GPUs).
         store_folder: Where the memory store's array is kept; by default beside the run folder.
         calibration: Replaces the calibration on people set aside; nobody need then be set aside.
         started_s: When the command began, by `loop.clock.running_s`; by default when `train` is
@@ -34,6 +37,8 @@ class TrainOptions:
     log: MessageCallback = ignore_message
     progress: ProgressFactory = ignore_phases
     devices: Devices = "one"
+    store: Store = "auto"
+    deterministic: bool = False
     store_folder: Path | None = None
     calibration: FittedCalibration | None = None
     started_s: float | None = None

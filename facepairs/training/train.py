@@ -79,7 +79,7 @@ def train_people(
         stop_on_signal(log) as should_stop,
     ):
         data = _open_data(index, plan, split, config, run, options, context)
-        state = create_state(data, context)
+        state = create_state(data, context, options.deterministic)
         session = Session(run, data, state, context, should_stop, options, callbacks)
         session.restore()
         run.begin(config)
@@ -128,14 +128,15 @@ def _open_data(
     context: DistributedContext,
 ) -> TrainingData:
     """Open the cache and the store that the settings name."""
-    cache = None
-    if config.store == "tfrecord":
+    cache, kind = None, options.store
+    if config.cache:
         cache = open_training_cache(Path(config.cache), index, plan, split, config)
+        kind = "files"
     run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
     folder = options.store_folder or run.path.parent
     with context.chief_first():  # the others find what the chief has decoded
         decoding = options.progress("decoding images")
-        store = open_store(index, plan, config, folder, options.log, decoding)
+        store = open_store(index, plan, kind, folder, options.log, decoding)
     return TrainingData(limit_batch_size(config, split), index, plan, split, store, cache)
 
 

@@ -54,8 +54,8 @@ NOTE = (
 )
 # Settings that may differ from those of the View 2 run: who is held out, and where files are.
 FREE = (
-    *("init", "protocol", "lists", "store", "cache", "seed", "skip_bad"),
-    *("calibration_share", "test_share", "calibration_pairs"),
+    *("init", "lists", "cache", "seed", "skip_bad"),
+    *("calibration_share", "test_share"),
 )
 KEYS = ("accuracy", "accuracy_standard_error", "folds")
 
@@ -185,7 +185,7 @@ def build(data: Path, lists: Path, view2: Path, config_file: Path, out: Path, ru
 
     trained = train_people(
         index,
-        photos.crop_plan(config.crop_spec, config.align),
+        photos.crop_plan(config.recipe.crop_spec, config.align),
         split,
         config,
         run,

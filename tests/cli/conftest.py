@@ -12,11 +12,9 @@ from processes.command_line import in_process
 SMALL = """
 model = "siamese-small"
 image_size = 96
-crop_px = 96
 epochs = 2
 pairs_per_epoch = 64
 batch_size = 16
-calibration_pairs = 100
 calibration_share = 0.25
 test_share = 0.25
 """

@@ -27,8 +27,6 @@ model = "siamese-conv"
 epochs = 1
 batch_size = 16
 pairs_per_epoch = 64
-crop_px = 64
-calibration_pairs = 400
 """
 
 

@@ -42,7 +42,7 @@ def test_a_stale_page_is_found_and_rewritten_at_any_width(tmp_path, monkeypatch)
     [
         ("facepairs ver", 1, ["verify"]),
         ("facepairs data ", 2, ["check", "fetch"]),
-        ("facepairs train --store ", 3, ["files", "memory", "tfrecord"]),
+        ("facepairs train --store ", 3, ["auto", "files", "memory"]),
         ("facepairs export --format ", 3, ["onnx", "litert", "litert-int8"]),
     ],
 )

@@ -21,7 +21,6 @@ TRAIN_TOML = """model = "difference"
 epochs = 2
 pairs_per_epoch = 96
 batch_size = 16
-crop_px = 64
 image_size = 64
 """
 VIEW2_TOML = """folds = "1-2"
@@ -30,7 +29,6 @@ methods = ["difference"]
 epochs = 1
 pairs_per_epoch = 96
 batch_size = 16
-calibration_pairs = 100
 calibration_share = 0.4
 """
 MANIFEST_KEYS = ("threshold", "calibration", "identities", "thresholds")

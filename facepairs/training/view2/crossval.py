@@ -151,7 +151,7 @@ def run_fold(
         progress=progress,
         store_folder=folder.parent.parent,
     )
-    crops = photos.crop_plan(config.crop_spec, config.align)
+    crops = photos.crop_plan(config.recipe.crop_spec, config.align)
     trained = train_people(view.index, crops, split, config, folder, options, resume=True)
     if trained.interrupted:
         return None

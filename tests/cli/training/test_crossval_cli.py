@@ -19,13 +19,11 @@ folds = 1
 epochs = 3
 pairs_per_epoch = 128
 batch_size = 32
-calibration_pairs = 200
 calibration_share = 0.4
 [siamese-conv]
 epochs = 1
 pairs_per_epoch = 64
 batch_size = 16
-calibration_pairs = 200
 calibration_share = 0.4
 """
 

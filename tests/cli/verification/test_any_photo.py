@@ -21,7 +21,6 @@ SETTINGS = """
 model = "siamese-conv"
 epochs = 2
 pairs_per_epoch = 64
-calibration_pairs = 100
 calibration_share = 0.3
 test_share = 0.25
 """

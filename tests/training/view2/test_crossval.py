@@ -34,11 +34,9 @@ METHOD = "siamese-conv"
 SETTINGS = f"""
 [{METHOD}]
 image_size = 64
-crop_px = 64
 epochs = 2
 pairs_per_epoch = 64
 batch_size = 16
-calibration_pairs = 100
 calibration_share = 0.4
 validation_share = 0.3
 """
@@ -304,8 +302,10 @@ def test_changed_settings_images_and_unusable_folders_are_refused(view, done, ma
     shutil.copytree(done[1], out)
     with pytest.raises(BadRun, match="--resume"):
         crossval(view, plan(tmp_path), out)
-    with pytest.raises(BadRun, match="calibration_pairs was 100 and is 120"):
-        other = plan(tmp_path, text=SETTINGS.replace("100", "120"))
+    with pytest.raises(BadRun, match=r"calibration_share was 0\.4 and is 0\.3"):
+        other = plan(
+            tmp_path, text=SETTINGS.replace("calibration_share = 0.4", "calibration_share = 0.3")
+        )
         crossval(view, other, out, resume=True)
     with pytest.raises(BadRun, match="nothing to resume"):
         crossval(view, plan(tmp_path), tmp_path / "none", resume=True)
