@@ -256,6 +256,10 @@ class TrainConfig:
         """Return the settings that have a value, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
+    def portable(self) -> dict[str, Any]:
+        """Return the settings without paths of this machine, for bundles and logs."""
+        return {k: v for k, v in self.to_table().items() if k not in ("lists", "init", "cache")}
+
     def replace(self, **changes: Any) -> "TrainConfig":
         """Return a copy with some fields changed, checked again.
 

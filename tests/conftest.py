@@ -158,7 +158,7 @@ def train_briefly(faces: Path, out: Path, settings: Path) -> ShortTraining:
 
     import facepairs
     from facepairs.config import load_config
-    from facepairs.training.inputs import training_data
+    from facepairs.training.inputs import data as training_data
 
     losses: list[float] = []
     lines: list[str] = []
@@ -203,7 +203,7 @@ def drawing_few() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def few_validation_pairs() -> Iterator[None]:
     """From here on: nobody looks at the AUC after each epoch, and 2,000 pairs take a second."""
-    from facepairs.training.inputs import training_data
+    from facepairs.training.inputs import data as training_data
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)

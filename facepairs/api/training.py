@@ -14,9 +14,9 @@ from facepairs.errors import BadConfig
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train
 from facepairs.support.words import counted
-from facepairs.training.distributed.cluster import Cluster, read_cluster
+from facepairs.training.clock import running_s
+from facepairs.training.cluster import Cluster, read_cluster
 from facepairs.training.inputs.people import describe_few_people, prepare
-from facepairs.training.loop.clock import running_s
 from facepairs.training.options import TrainOptions
 from facepairs.training.run_folder.folder import check_place, check_unlocked, settings_of_run
 from facepairs.training.run_folder.result import Run, finished_run
@@ -39,11 +39,12 @@ def train(
     """Train a face verifier on a folder of faces, as `facepairs train` does.
 
     Some people are held out to choose the best epoch, some to calibrate the threshold, others to
-    measure errors. An interrupt (Ctrl-C, or the stop button of a notebook) saves and returns.
+    measure errors. The run is saved after every epoch. An interrupt (Ctrl-C, or the stop button of
+    a notebook) stops it and returns.
 
     Examples:
         >>> run = facepairs.train("photos", "run", TrainConfig(minutes=10))
-        >>> run = facepairs.train("photos", "run", resume=True)  # where it was interrupted
+        >>> run = facepairs.train("photos", "run", resume=True)  # after its last finished epoch
         >>> run.verifier().verify("a.jpg", "b.jpg")
 
     Args:
@@ -52,8 +53,10 @@ def train(
         config: The settings; None for the defaults.
         resume: Continue the run in `out` with its own settings. `config` may be given again, and
             may then change how long to train.
-        callbacks: Called as `keras.Model.fit` calls them, but without a model. The logs of an epoch
-            are `loss`, `val_auc`, `val_score_spread`, `learning_rate`, `pairs_per_s`, `input_wait`.
+        callbacks: Called as `keras.Model.fit` calls them. Their `model` has no layers; setting its
+            `stop_training` ends the training, as `keras.callbacks.EarlyStopping` does. The logs of
+            an epoch are `loss`, `val_auc`, `val_score_spread`, `learning_rate`, `pairs_per_s` and
+            `input_wait`.
         options: How the training runs: messages, progress, devices.
 
     Returns:

@@ -1,8 +1,7 @@
 """The training table: the loop itself, fed by a store and by a constant batch."""
 
 import itertools
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterator
 
 import keras
 import tensorflow as tf
@@ -15,9 +14,11 @@ from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import FileStore
-from facepairs.training.loop.schedule import Schedule, TrainingProgress
-from facepairs.training.loop.step import TrainStep
-from facepairs.training.loop.train_loop import TrainLoop
+from facepairs.training.distributed import SINGLE_DEVICE
+from facepairs.training.loop import run_epoch
+from facepairs.training.schedule import Schedule
+from facepairs.training.step import Batch, TrainStep, create_optimizer
+from facepairs.training.training import EpochFigures
 
 WARM_UP_STEPS, STEPS = 5, 30  # of each of the three parts
 
@@ -37,34 +38,29 @@ def measure_steps(job: Job) -> StepMeasurement:
     first = next(iter(batches))
     pixels = store.gather(first["images"])
     constant = itertools.repeat({**first, "images": pixels})
-    constant_loop = _loop(network, FileStore(job.index, job.plan))
-    before = _run(constant_loop, constant, config.learning_rate)
-    live = _run(_loop(network, store), batches, config.learning_rate)
-    after = _run(constant_loop, constant, config.learning_rate)
-    seconds = [job.batch_size / report["pairs_per_s"] for report in (before, after)]
+    constant_step = _step(network, FileStore(job.index, job.plan))
+    before = _run(constant_step, constant, config.learning_rate)
+    live = _run(_step(network, store), iter(batches), config.learning_rate)
+    after = _run(constant_step, constant, config.learning_rate)
+    seconds = [job.batch_size / figures.pairs_per_s for figures in (before, after)]
     return StepMeasurement(
-        live["pairs_per_s"] / job.batch_size,
+        live.pairs_per_s / job.batch_size,
         len(seconds) / sum(seconds),
-        live["input_wait"],
+        live.input_wait,
         _device(),
     )
 
 
-def _loop(network: Network, store: Store) -> TrainLoop:
-    return TrainLoop(TrainStep(network, store, SEED))
+def _step(network: Network, store: Store) -> TrainStep:
+    return TrainStep(network, store, SEED, create_optimizer(network, SINGLE_DEVICE))
 
 
-def _run(loop: TrainLoop, batches: Iterable[Any], peak: float) -> dict[str, Any]:
-    """Run steps to warm up and those to measure; return the report of the latter."""
-
-    def then_measure(schedule: Schedule) -> Schedule:
-        # After an epoch that only warms up comes another; its report is that of its own steps.
-        return Schedule(1, WARM_UP_STEPS + STEPS, schedule.peak)
-
-    loop.progress = TrainingProgress()
+def _run(step: TrainStep, batches: Iterator[Batch], peak: float) -> EpochFigures:
+    """Run steps to warm up and those to measure; return the figures of the latter."""
     callbacks = keras.callbacks.CallbackList([], model=None)
-    loop.run(batches, Schedule(1, WARM_UP_STEPS, peak), callbacks, then_measure)
-    return loop.progress.history[-1]
+    for steps in (WARM_UP_STEPS, STEPS):
+        figures = run_epoch(step, batches, Schedule(1, steps, peak), 0, callbacks, lambda: False)
+    return figures
 
 
 def _device() -> str:

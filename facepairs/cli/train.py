@@ -27,7 +27,7 @@ from facepairs.cli.shared.output import (
     starting_tensorflow,
 )
 from facepairs.errors import LostWorker
-from facepairs.support.words import command_line
+from facepairs.support.words import command_line, counted
 
 if TYPE_CHECKING:
     from facepairs.training.run_folder.result import Run
@@ -74,8 +74,8 @@ def train(
     """Train a face verifier on a folder of faces.
 
     Some people are held out to choose the best epoch, some to calibrate the threshold, others to
-    measure errors. Ctrl-C saves, and --resume continues, with more or fewer devices. If one of
-    several workers is lost, the others exit with 138.
+    measure errors. A run is saved after every epoch: stop it with Ctrl-C, and --resume goes on from
+    the last one, with more or fewer devices. If a worker is lost, the others exit with 138.
     """
     from facepairs.api.training import train as run
     from facepairs.training.options import TrainOptions
@@ -106,7 +106,7 @@ def train(
         log(f"done; worker 0 has written {result.out}")
     if result.interrupted:
         words = command_line("train", data, "--out", result.out, "--resume")
-        log(f"stopped and saved; continue with: {words}")
+        log(f"stopped after {counted(result.epochs, 'epoch')}; continue with: {words}")
         raise typer.Exit(INTERRUPTED)
 
 

@@ -51,8 +51,8 @@ def measure_worker(options: argparse.Namespace) -> Row:
     from facepairs.pipeline.features import precompute
     from facepairs.pipeline.files import FileStore
     from facepairs.pipeline.memory import MemoryStore
-    from facepairs.training.distributed.startup import connect_devices
-    from facepairs.training.loop.step import TrainStep
+    from facepairs.training.distributed import connect_devices
+    from facepairs.training.step import TrainStep, create_optimizer
 
     context = connect_devices("auto")
     config = TrainConfig().replace(model=options.model)
@@ -75,7 +75,7 @@ def measure_worker(options: argparse.Namespace) -> Row:
             features = precompute(network, store, len(index), Path(folder) / "features.npy")
             row["precompute_s_per_image"] = (time.perf_counter() - started) / len(index)
             source, model = features, network.feature_head()
-        step = TrainStep(model, source, 0, context=context)
+        step = TrainStep(model, source, 0, create_optimizer(model, context), context)
         batch = options.pairs * context.workers
         batches = _batches(index, source, context, batch, network.kind == "embedding")
         row |= _time_steps(step, batches, options.steps)
@@ -92,7 +92,7 @@ def _batches(index: Any, source: Any, context: Any, batch: int, distinct: bool) 
 
     from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler
     from facepairs.pipeline.dataset import make_dataset, people_numbers
-    from facepairs.training.loop.schedule import training_blocks
+    from facepairs.training.schedule import training_blocks
 
     people = np.arange(len(index.people))
     sampler: Sampler = PairSampler(index.first, people, 0)
@@ -117,7 +117,7 @@ def _time_steps(step: Any, batches: Any, steps: int) -> Row:
         started = time.perf_counter()
         batch = next(iterator)
         ready = time.perf_counter()
-        float(step(batch, number))
+        float(step(batch, number, 1e-3))
         if number >= WARM_UP_STEPS:
             waited.append(ready - started)
             worked.append(time.perf_counter() - ready)
@@ -134,7 +134,7 @@ def _time_exchanges(step: Any, batch: Any, weights: int) -> Row:
     import tensorflow as tf
 
     graph = step.compiled.get_concrete_function(
-        batch, tf.constant(0, tf.int64), step.source.arrays, tf.constant(0.0)
+        batch, tf.constant(0, tf.int64), step.source.arrays
     ).graph
     kinds = [operation.type for operation in graph.get_operations()]
     arrays = {"small": np.zeros(1, np.float32), "gradient": np.zeros(weights, np.float32)}

@@ -61,8 +61,9 @@ def measure(
     from facepairs.models.build import build_network
     from facepairs.pipeline.dataset import make_dataset
     from facepairs.pipeline.memory import MemoryStore
-    from facepairs.training.loop.schedule import training_blocks
-    from facepairs.training.loop.step import TrainStep
+    from facepairs.training.distributed import SINGLE_DEVICE
+    from facepairs.training.schedule import training_blocks
+    from facepairs.training.step import TrainStep, create_optimizer
 
     tf.config.threading.set_intra_op_parallelism_threads(intra)
     tf.config.threading.set_inter_op_parallelism_threads(inter)
@@ -82,7 +83,7 @@ def measure(
         threads.threading.private_threadpool_size = private
         dataset = dataset.with_options(threads)
     network = build_network(model, 112, px, 0.0 if plain else 1.0)
-    train_step = TrainStep(network, store, 0)
+    train_step = TrainStep(network, store, 0, create_optimizer(network, SINGLE_DEVICE))
     if steps > 1:
         dataset = dataset.batch(steps)
 

@@ -42,7 +42,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A short training of `siamese-small`, whose local descriptors are fitted roughly."""
-    from facepairs.training.fitting import fisher
+    from facepairs.training import fisher
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fisher, "ITERATIONS", 2)
@@ -83,7 +83,7 @@ def train_once(
     faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory, *options: str
 ) -> Run:
     """Train with some settings, once for all processes of pytest-xdist."""
-    from facepairs.training.inputs import training_data
+    from facepairs.training.inputs import data as training_data
 
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:

@@ -15,6 +15,7 @@ import pytest
 from drawn.crop_plans import face_plan
 from PIL import Image
 from processes import ctrl_c
+from processes.checkpoints import saved_arrays
 from processes.command_line import command, facepairs, in_process
 
 from facepairs.bundles.bundle import Bundle
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 def test_training_leaves_a_whole_run_folder(run):
     out, report, messages = run
     assert {p.name for p in out.iterdir()} == {
-        "bundle", "checkpoint.npz", "config.toml", "history.json", "log.txt", "result.json",
+        "bundle", "checkpoints", "config.toml", "history.json", "log.txt", "result.json",
         "tensorboard",
     }  # fmt: skip
     assert report["epochs"] == 2
@@ -183,11 +184,6 @@ def test_the_two_decoders_score_alike(run, faces):
     assert verifier.score_images(paths, left, right) == pytest.approx(trained, abs=0.01)
 
 
-def weights(out: Path) -> list[bytes]:
-    with np.load(out / "checkpoint.npz") as archive:
-        return [archive[name].tobytes() for name in sorted(archive.files) if name != "state"]
-
-
 def check_stopped(out: Path, messages: str) -> None:
     assert "--resume" in messages
     assert not (out / "bundle").exists()
@@ -204,7 +200,7 @@ def test_ctrl_c_saves_and_resume_ends_as_the_same_seed_does_from_another_store(
         check_stopped(out, in_process(*words, check=130).stderr)
     resumed = in_process("train", faces, "--out", out, "--resume", "--json", check=0)
     assert json.loads(resumed.stdout)["threshold"] == Bundle.open(short_run.bundle).threshold
-    assert weights(out) == weights(short_run.folder)
+    assert saved_arrays(out) == saved_arrays(short_run.folder)
     assert (out / "bundle" / "manifest.json").is_file()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from drawn.view2 import write_lists
 from PIL import Image
+from processes.checkpoints import saved_digest
 
 from facepairs.data.synth.folder import write_synthetic_faces
 from stress.processes import Work, command_line, run
@@ -124,8 +125,8 @@ def bundle_content(folder: Path) -> object:
 def run_is_complete(place: Path) -> bool:
     """Check a run folder's files and its bundle."""
     folder = place / "run"
-    if (folder / "checkpoint.npz").exists():
-        checkpoint_sha256(folder)
+    if (folder / "checkpoints/checkpoint").exists():
+        saved_digest(folder)
     if (folder / "history.json").exists():
         json.loads((folder / "history.json").read_text())
     if (folder / "config.toml").exists() and "model" not in (folder / "config.toml").read_text():
@@ -134,17 +135,7 @@ def run_is_complete(place: Path) -> bool:
 
 
 def run_content(place: Path) -> object:
-    return checkpoint_sha256(place / "run"), bundle_content(place / "run/bundle")
-
-
-def checkpoint_sha256(folder: Path) -> str:
-    """Return the SHA-256 over a checkpoint's arrays, but for its state, which holds times."""
-    digest = hashlib.sha256()
-    with np.load(folder / "checkpoint.npz", allow_pickle=False) as archive:
-        for name in sorted(archive.files):
-            if name != "state":
-                digest.update(archive[name].tobytes())
-    return digest.hexdigest()
+    return saved_digest(place / "run"), bundle_content(place / "run/bundle")
 
 
 def train_job(base: Path) -> Job:

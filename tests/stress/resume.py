@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from processes.checkpoints import saved_digest
 
-from stress.jobs import checkpoint_sha256, prepare
+from stress.jobs import prepare
 from stress.processes import Work, append_row, command_line, read_rows, run, warm_up
 
 STEPS, EPOCHS = 6, 2
@@ -91,7 +92,7 @@ class StopPoint:
 
 
 def _step(number: int, label: str) -> StopPoint:
-    call = "facepairs.training.loop.callbacks:ProgressReport.on_train_batch_end"
+    call = "facepairs.training.callbacks:ProgressReport.on_train_batch_end"
     return StopPoint(f"step {number}, {label}", call, number, after=True)
 
 
@@ -99,22 +100,22 @@ LOOP = (
     _step(1, "the first"),
     _step(STEPS - 2, "in mid-epoch"),
     _step(STEPS, "an epoch's last"),
-    StopPoint("validating", "facepairs.training.loop.validation:auc"),
-    StopPoint("writing a checkpoint", "numpy:savez", after=True),
-    StopPoint("a checkpoint is written", "facepairs.training.session:save_checkpoint", after=True),
+    StopPoint("validating", "facepairs.training.validation:auc"),
+    StopPoint("writing a checkpoint", "facepairs.training.training:Training.save"),
+    StopPoint("a checkpoint is written", "facepairs.training.training:Training.save", after=True),
     _step(STEPS + 3, "in mid-epoch"),
     _step(STEPS * EPOCHS, "the last of all"),
-    StopPoint("writing the last checkpoint", "numpy:savez", EPOCHS + 1, after=True),
+    StopPoint("writing the last checkpoint", "facepairs.training.training:Training.save", EPOCHS),
     StopPoint("exporting", "facepairs.training.export.trained_bundle:export_onnx"),
     StopPoint("calibrating", "facepairs.training.export.trained_bundle:score_pairs"),
     StopPoint("writing the bundle", "facepairs.training.export.trained_bundle:write_bundle", 2),
     StopPoint("the bundle is written", "facepairs.training.train:write_trained_bundle", after=True),
 )
 FITTING = (
-    StopPoint("fitting descriptors", "facepairs.training.stages:fit_mixture"),
-    StopPoint("describing images", "facepairs.training.stages:precompute_features"),
-    StopPoint("images are described", "facepairs.training.stages:precompute_features", after=True),
-    StopPoint("starting the projection", "facepairs.training.stages:start_projection", after=True),
+    StopPoint("fitting descriptors", "facepairs.training.train:fit_mixture"),
+    StopPoint("describing images", "facepairs.training.train:precompute_features"),
+    StopPoint("images are described", "facepairs.training.train:precompute_features", after=True),
+    StopPoint("starting the projection", "facepairs.training.train:start_projection", after=True),
 )
 FOLDS = (
     LOOP[1],
@@ -173,7 +174,7 @@ def run_content(folder: Path) -> dict[str, str]:
     manifest = json.loads((folder / "bundle/manifest.json").read_text())
     promises = [manifest[name] for name in ("threshold", "calibration", "identities")]
     return {
-        "checkpoint": checkpoint_sha256(folder)[:16],
+        "checkpoint": saved_digest(folder)[:16],
         "keras": _digest(arrays),
         "onnx": _digest([numpy_helper.to_array(tensor) for tensor in graph.initializer]),
         "promises": hashlib.sha256(json.dumps(promises).encode()).hexdigest()[:16],

@@ -5,14 +5,14 @@
 
 import json
 
-import numpy as np
 import pytest
 from processes import ctrl_c
+from processes.checkpoints import saved_arrays
 from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.config import TrainConfig
-from facepairs.training.inputs import training_data
+from facepairs.training.inputs import data as training_data
 from facepairs.training.inputs.pair_cache import build_training_cache
 from facepairs.training.inputs.people import prepare
 from facepairs.training.options import TrainOptions
@@ -45,10 +45,8 @@ def run_by_command(faces, out, settings, cache):
 
 def learned(out):
     """What a training has learned: weights, optimizer, and its bundle's calibration."""
-    with np.load(out / "checkpoint.npz") as archive:
-        arrays = {name: archive[name].tobytes() for name in archive.files if name != "state"}
     bundle = Bundle.open(out / "bundle")
-    return arrays, bundle.threshold, bundle.raw["calibration"]
+    return saved_arrays(out), bundle.threshold, bundle.raw["calibration"]
 
 
 def mean_losses(out):
@@ -62,7 +60,7 @@ def kept_epoch(out):
 
 @pytest.mark.slow
 def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_path, monkeypatch):
-    """Of a cache, stopped within the first epoch and in those that follow the best one."""
+    """Of a cache, stopped within the first epoch, and after the best one."""
     monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)
     config = TrainConfig().replace(
         **{**SMALL, "model": "difference", "validation_share": 0.3},
@@ -75,7 +73,7 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     assert report["val_people"] == 14
     assert report["epochs"] < 30
     assert report["epochs"] == report["epoch"] + 2 == kept_epoch(tmp_path / "whole") + 2
-    assert "no validation AUC since epoch" in (tmp_path / "whole" / "log.txt").read_text()
+    assert "stopping early after epoch" in (tmp_path / "whole" / "log.txt").read_text()
     rows = json.loads((tmp_path / "whole" / "history.json").read_text())
     assert report["val_auc"] == rows[report["epoch"] - 1]["val_auc"] >= rows[-1]["val_auc"]
     bundle = Bundle.open(tmp_path / "whole" / "bundle")
@@ -89,9 +87,9 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     assert bundle.trained_on(names).all()
     config = config.replace(epochs=30, patience=2, cache=str(cache))
     out, best = tmp_path / "stopped", report["epoch"] * STEPS
-    for number, step in enumerate((STEPS - 1, best + STEPS + 2)):
+    for number, steps in enumerate((STEPS - 1, best + STEPS + 2)):
         with monkeypatch.context() as patch:
-            ctrl_c.press_after(patch, step)
+            ctrl_c.press_after(patch, steps)
             assert run(many_faces, out, config, resume=number > 0).interrupted
         assert not (out / "bundle").exists()
     again = run(many_faces, out, config, resume=True)

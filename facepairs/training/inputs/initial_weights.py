@@ -7,6 +7,8 @@ the people whom the old one knows: their photos influenced its weights or its ca
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.default import DEFAULT
 from facepairs.errors import BadBundle, BadConfig
@@ -61,16 +63,27 @@ def settings_from_bundle(settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, **fixed, "init": init if init == DEFAULT else str(Path(init).resolve())}
 
 
-def load_initial_weights(init: str, network: "Network") -> dict[str, Any]:
+class InitialBundle(msgspec.Struct, frozen=True):
+    """The bundle whose weights a training started from.
+
+    Attributes:
+        known: Sorted hashes of the people whom it knows.
+        model, created, network_sha256, licence: As in its manifest; the new bundle records them.
+    """
+
+    known: list[str]
+    model: str
+    created: str
+    network_sha256: str
+    licence: str | None
+
+
+def load_initial_weights(init: str, network: "Network") -> InitialBundle:
     """Set the head's weights from a bundle's Keras model; nothing in the bundle is executed.
 
     Args:
         init: Folder of the bundle, or `default`.
         network: The network to train.
-
-    Returns:
-        Plain values about the bundle: `known`, the sorted hashes of the people whom it knows;
-        `model`, `created`, `network_sha256` and `licence`, which the new bundle's manifest records.
 
     Raises:
         BadBundle: Keras refuses the file, or its weights do not fit the network.
@@ -90,10 +103,10 @@ def load_initial_weights(init: str, network: "Network") -> dict[str, Any]:
             "train without --init, or with the version that made it"
         )
     network.head.set_weights(weights)
-    return {
-        "known": sorted(bundle.identities.training | bundle.identities.calibration),
-        "model": bundle.model,
-        "created": bundle.created,
-        "network_sha256": bundle.files[bundle.network.file].sha256,
-        "licence": bundle.weights_licence,
-    }
+    return InitialBundle(
+        known=sorted(bundle.identities.training | bundle.identities.calibration),
+        model=bundle.model,
+        created=bundle.created,
+        network_sha256=bundle.files[bundle.network.file].sha256,
+        licence=bundle.weights_licence,
+    )

@@ -2,7 +2,7 @@
 
 RUN/config.toml       all settings, defaults included
 RUN/history.json      one row per epoch
-RUN/checkpoint.npz    weights, optimizer and position: what `--resume` continues from
+RUN/checkpoints/      weights, optimizer and position: what `--resume` continues from
 RUN/log.txt           messages with their times
 RUN/tensorboard/      for `tensorboard --logdir RUN/tensorboard`
 RUN/bundle/           the verifier
@@ -175,7 +175,7 @@ class RunFolder:
     def __init__(self, path: Path, resume: bool, read_only: bool = False) -> None:
         self.path, self.resume, self.read_only = path, resume, read_only
         self.config_path = path / CONFIG
-        self.checkpoint_path = path / "checkpoint.npz"
+        self.checkpoints_path = path / "checkpoints"
         self.tensorboard_path = path / "tensorboard"
         self.bundle_path = path / BUNDLE
         self._lock = contextlib.ExitStack()
@@ -199,7 +199,7 @@ class RunFolder:
         with atomic_file(self.config_path) as handle:
             handle.write(config.to_toml())
 
-    def write_history(self, rows: list[dict[str, Any]]) -> None:
+    def write_history(self, rows: list[dict[str, float]]) -> None:
         """Replace the history, one JSON object per epoch."""
         if self.read_only:
             return

@@ -26,7 +26,7 @@ from facepairs.support.progress import (
     ignore_message,
     ignore_phases,
 )
-from facepairs.training.loop.interrupt import stop_on_signal
+from facepairs.training.interrupt import stop_on_signal
 from facepairs.training.options import TrainOptions
 from facepairs.training.run_folder.folder import RunFolder, check_place
 from facepairs.training.train import train_people

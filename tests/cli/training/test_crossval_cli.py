@@ -92,7 +92,7 @@ def test_ctrl_c_and_kill_9_end_at_the_same_scores(given, tmp_path):
     assert "stopped and saved; continue with: facepairs crossval" in messages
     assert messages.rstrip().endswith("--resume")
     fold = stopped / "difference" / "fold-01"
-    assert (fold / "checkpoint.npz").exists()
+    assert (fold / "config.toml").exists()
     assert not (fold / "bundle").exists()
     process = started(*given, "--out", stopped, "--resume")
     until(process, "epoch 2/3")

@@ -4,9 +4,9 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from processes import ctrl_c
+from processes.checkpoints import saved_arrays
 from processes.command_line import facepairs, in_process
 
 from facepairs.bundles.bundle import Bundle
@@ -40,11 +40,6 @@ def tuned(many_faces, start, gentle, tmp_path_factory):
     return out
 
 
-def weights(run):
-    with np.load(run / "checkpoint.npz") as archive:
-        return [archive[name].tobytes() for name in sorted(archive.files) if name != "state"]
-
-
 @pytest.mark.slow
 def test_a_stopped_tuning_ends_at_the_same_weights(
     start, tuned, many_faces, gentle, tmp_path, monkeypatch
@@ -55,7 +50,7 @@ def test_a_stopped_tuning_ends_at_the_same_weights(
         words = ("train", many_faces, "--init", start, "--out", out, "--config", gentle)
         assert "--resume" in in_process(*words, check=130).stderr
     in_process("train", many_faces, "--out", out, "--resume", check=0)
-    assert weights(out) == weights(tuned)
+    assert saved_arrays(out) == saved_arrays(tuned)
     one, other = (Bundle.open(run / "bundle") for run in (out, tuned))
     assert one.identity_counts == other.identity_counts
     assert one.training.init == other.training.init

@@ -5,16 +5,20 @@ import signal
 
 import pytest
 
-from facepairs.training.loop.callbacks import ProgressReport
+from facepairs.training import loop
+from facepairs.training.callbacks import ProgressReport
 
 
-def press_after(patch: pytest.MonkeyPatch, step: int) -> None:
-    """Press Ctrl-C when a number of steps of a training are done."""
-    ended = ProgressReport.on_train_batch_end
+def press_after(patch: pytest.MonkeyPatch, steps: int, finish_within_s: float = 0.0) -> None:
+    """Press Ctrl-C after a number of steps; no epoch that would end later than that is finished."""
+    ended, done = ProgressReport.on_train_batch_end, 0
 
     def end(self, batch, logs=None):
+        nonlocal done
         ended(self, batch, logs)
-        if batch == step:
+        done += 1
+        if done == steps:
             os.kill(os.getpid(), signal.SIGINT)
 
     patch.setattr(ProgressReport, "on_train_batch_end", end)
+    patch.setattr(loop, "FINISH_WITHIN_S", finish_within_s)

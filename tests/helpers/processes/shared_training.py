@@ -20,12 +20,11 @@ from facepairs.models.build import build_network
 from facepairs.models.replicas import synchronise_batch_norms
 from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.training.distributed.cluster import read_cluster
-from facepairs.training.distributed.context import DistributedContext
-from facepairs.training.distributed.startup import connect_devices
-from facepairs.training.loop.schedule import Schedule, training_blocks
-from facepairs.training.loop.step import TrainStep
-from facepairs.training.loop.train_loop import TrainLoop
+from facepairs.training.cluster import read_cluster
+from facepairs.training.distributed import DistributedContext, connect_devices
+from facepairs.training.loop import run_epoch
+from facepairs.training.schedule import Schedule, training_blocks
+from facepairs.training.step import TrainStep
 
 BATCH, STEPS, EPOCHS = 10, 3, 2
 SEED = 4  # of pairs and augmentation; with seed 3 the loss hardly falls, and rounding matters more
@@ -43,25 +42,30 @@ def train(
     with context.scope():
         optimizer = keras.optimizers.SGD()
         optimizer.build(network.trainable_variables)
-    loop = TrainLoop(TrainStep(network, store, SEED, optimizer=optimizer, context=context))
+    step = TrainStep(network, store, SEED, optimizer, context)
     start = {f"start-v{i:02d}": np.asarray(v) for i, v in enumerate(network.variables)}
     sampler = (
         DistinctPeopleSampler(index.first, everyone, SEED, BATCH)
         if network.kind == "embedding"
         else PairSampler(index.first, everyone, SEED)
     )
-    batches = make_dataset(
-        store,
-        lambda: training_blocks(sampler, BATCH, STEPS, 0),
-        BATCH,
-        people_numbers(index.person_of, everyone),
-        context.local_range(BATCH),
+    batches = iter(
+        make_dataset(
+            store,
+            lambda: training_blocks(sampler, BATCH, STEPS, 0),
+            BATCH,
+            people_numbers(index.person_of, everyone),
+            context.local_range(BATCH),
+        )
     )
     callbacks = keras.callbacks.CallbackList([], model=None)
     schedule = Schedule(EPOCHS, STEPS, 1e-3)
-    loop.run(batches, schedule, callbacks)
+    epochs = [
+        run_epoch(step, batches, schedule, epoch, callbacks, lambda: False)
+        for epoch in range(EPOCHS)
+    ]
     weights = {f"v{i:02d}": np.asarray(v) for i, v in enumerate(network.variables)}
-    return {**start, **weights, "loss": [row["loss"] for row in loop.progress.history]}
+    return {**start, **weights, "loss": [epoch.loss for epoch in epochs]}
 
 
 def main(faces: str, out: str, devices: str, *models: str) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
-from facepairs.training.inputs.training_data import limit_batch_size
+from facepairs.training.inputs.data import limit_batch_size
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_a_process_killed_before_writing_the_settings_leaves_no_run(tmp_path):
     ("name", "why"),
     [
         ("config.toml", "holds a run already; continue it with --resume"),
-        ("checkpoint.npz", r"is not empty and holds no run \(there is checkpoint\.npz\)"),
+        ("checkpoints", r"is not empty and holds no run \(there is checkpoints\)"),
         (".hidden", "is not empty and holds no run"),
         ("photo.JPG", "is a folder of photos, no run; choose a new folder with --out"),
         ("Ann_Other/1.png", "is a folder of photos, no run"),

@@ -20,7 +20,10 @@ class _StopHandler:
         if self.requested.is_set():
             raise KeyboardInterrupt
         self.requested.set()
-        self._log("stopping after this step; press Ctrl-C again to stop at once")
+        self._log(
+            "stopping; --resume goes on from the last finished epoch. Press Ctrl-C again to stop "
+            "at once"
+        )
 
 
 @contextlib.contextmanager

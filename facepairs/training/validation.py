@@ -10,6 +10,7 @@ from facepairs.data.pairs import PairList
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import InputSource, make_dataset
+from facepairs.training.training import Validation
 
 
 class Validator:
@@ -41,12 +42,9 @@ class Validator:
 
         self._score: Any = tf.function(score, autograph=False, reduce_retracing=True)
 
-    def __call__(self) -> dict[str, float]:
-        """Score all pairs; return their AUC and the scores' standard deviation."""
+    def __call__(self) -> Validation:
+        """Score all pairs."""
         arrays = self._source.arrays
         scores = [self._score(batch["images"], arrays).numpy() for batch in self._batches]
         self.scores = np.concatenate(scores).astype(np.float64)
-        return {
-            "val_auc": auc(self.pairs.genuine, self.scores),
-            "val_score_spread": float(np.std(self.scores)),
-        }
+        return Validation(auc(self.pairs.genuine, self.scores), float(np.std(self.scores)))

@@ -71,7 +71,7 @@ def test_all_workers_end_at_the_weights_of_a_single_device(faces, one, tmp_path,
 
 def test_a_single_device_needs_no_communication():
     assert "TF_CONFIG" not in os.environ
-    from facepairs.training.distributed.startup import connect_devices
+    from facepairs.training.distributed import connect_devices
 
     context = connect_devices("auto")
     assert (context.worker, context.workers, context.replicas, context.strategy) == (0, 1, 1, None)

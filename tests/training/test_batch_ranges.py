@@ -1,4 +1,4 @@
-"""N workers together read exactly the pairs of a single one, at any start step."""
+"""N workers together read exactly the pairs of a single one, from any epoch on."""
 
 import itertools
 
@@ -12,7 +12,7 @@ from facepairs.models.step_random import split_batch
 from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.training.loop.schedule import training_blocks
+from facepairs.training.schedule import training_blocks
 
 BATCH, STEPS = 10, 7  # an epoch is one block, cut short
 
@@ -22,10 +22,10 @@ def index(faces):
     return FaceIndex.scan(faces)
 
 
-def drawn(index, store, sampler, start, part, count):
+def drawn(index, store, sampler, epoch, part, count):
     numbers = people_numbers(index.person_of, np.arange(len(index.people)))
     dataset = make_dataset(
-        store, lambda: training_blocks(sampler, BATCH, STEPS, start), BATCH, numbers, part
+        store, lambda: training_blocks(sampler, BATCH, STEPS, epoch), BATCH, numbers, part
     )
     return [
         {name: value.numpy() for name, value in batch.items()}
@@ -43,12 +43,12 @@ def test_the_ranges_of_all_workers_make_up_the_batch(index, distinct):
     )
     store = MemoryStore(np.zeros((len(index), 1, 1, 3), np.uint8))  # image numbers, no pixels
     from_the_start = drawn(index, store, sampler, 0, None, 22)
-    for workers, start in ((1, 3), (2, 0), (2, 3), (3, 12)):  # 12: within the second epoch
+    for workers, epoch in ((1, 1), (2, 0), (2, 1), (3, 1)):
         dealt = [
-            drawn(index, store, sampler, start, (part.begin, part.end), 10)
+            drawn(index, store, sampler, epoch, (part.begin, part.end), 10)
             for part in split_batch(BATCH, workers)
         ]
-        for step, whole in enumerate(from_the_start[start : start + 10]):
+        for step, whole in enumerate(from_the_start[epoch * STEPS : epoch * STEPS + 10]):
             batches = [one[step] for one in dealt]
             assert np.array_equal(joined([batch["images"] for batch in batches]), whole["images"])
             for batch in batches:  # losses compare all images: every worker has all labels

@@ -9,8 +9,8 @@ from facepairs.models.build import build_network
 from facepairs.models.fisher.tower import BACKBONE, COHORT, MIRROR, PROJECTOR, fisher_layers
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support.progress import Counter, ignore_progress
-from facepairs.training.fitting import fisher
-from facepairs.training.fitting.fisher import (
+from facepairs.training import fisher
+from facepairs.training.fisher import (
     fit_cohort,
     fit_mixture,
     precompute_features,

@@ -1,13 +1,16 @@
 """What a training reads: its settings, its people, its images and its pairs."""
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 import tensorflow as tf
 
+from facepairs import choices
 from facepairs.config import TrainConfig
 from facepairs.data.article import ArticleSamplerForComparison
 from facepairs.data.index import FaceIndex
@@ -16,12 +19,16 @@ from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler, 
 from facepairs.data.split import PeopleSplit
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.dataset import InputSource, Store, make_dataset, people_numbers
+from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.memory import MemoryStore, store_bytes
 from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.store import RecordStore
+from facepairs.support.progress import MessageCallback, ProgressCallback
 from facepairs.training.inputs.pair_cache import cached_batches
-from facepairs.training.loop.schedule import training_blocks
+from facepairs.training.schedule import training_blocks
 
 MAX_VALIDATION_PAIRS = 2_000  # scored after each epoch
+SHARE_OF_FREE_MEMORY = 0.25  # that the memory store may take when the choice is `auto`
 
 
 @dataclass(frozen=True)
@@ -55,16 +62,12 @@ class TrainingData:
         pairs = self.cache.pairs if self.cache else self.config.pairs_per_epoch
         return max(1, pairs // self.config.batch_size)
 
-    def fingerprint(self) -> dict[str, Any]:
-        """Return plain values that must be equal for a checkpoint to be resumed."""
-        split = self.split
-        return {
-            "index": self.index.fingerprint,
-            "crops": f"{self.plan.alignment} {self.plan.detector}".strip(),
-            "people": [len(split.training), len(split.calibration), len(split.test)],
-            "training": people_digest(self.index, split.training),
-            "validation": people_digest(self.index, split.validation),
-        }
+    def fingerprint(self) -> str:
+        """Return what must be equal for a checkpoint to be resumed: people, images and crops."""
+        split, plan = self.split, self.plan
+        parts = [self.index.fingerprint, plan.alignment, plan.detector]
+        parts += [people_digest(self.index, part) for part in vars(split).values()]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def calibration_pairs(self) -> PairList:
         """Draw distinct pairs of the calibration people, or of the training people without any."""
@@ -97,33 +100,29 @@ class TrainingData:
         return PairSampler(first, people, seed, recipe.genuine_share)
 
     def batches(
-        self,
-        source: InputSource,
-        sampler: Sampler,
-        start_step: int,
-        pair_range: tuple[int, int] | None,
-    ) -> Iterable[dict[str, tf.Tensor]]:
-        """Return the training batches from a step on, without end.
+        self, source: InputSource, first_epoch: int, pair_range: tuple[int, int] | None
+    ) -> Iterator[dict[str, tf.Tensor]]:
+        """Return the training batches from an epoch on, without end.
 
         Args:
             source: What the model is fed from.
-            sampler: Draws the pairs; not used with a cache.
-            start_step: The first step.
+            first_epoch: The first epoch, from 0.
             pair_range: The [begin, end) range of each batch that this worker reads; None for all.
         """
-        config, steps = self.config, self.steps_per_epoch
-        size = config.batch_size
+        size, steps, seed = self.config.batch_size, self.steps_per_epoch, self.config.seed
         if self.cache:
-            return cached_batches(self.cache, size, config.seed, start_step, pair_range)
+            return cached_batches(self.cache, size, seed, first_epoch * steps, pair_range)
+        sampler = self.sampler()
         people = people_numbers(self.index.person_of, self.split.training)
-        batches: Iterable[dict[str, tf.Tensor]] = make_dataset(
-            source,
-            lambda: training_blocks(sampler, size, steps, start_step),
-            size,
-            people,
-            pair_range,
+        return iter(
+            make_dataset(
+                source,
+                lambda: training_blocks(sampler, size, steps, first_epoch),
+                size,
+                people,
+                pair_range,
+            )
         )
-        return batches
 
 
 def limit_batch_size(config: TrainConfig, split: PeopleSplit) -> TrainConfig:
@@ -140,3 +139,34 @@ def limit_batch_size(config: TrainConfig, split: PeopleSplit) -> TrainConfig:
         return config.replace(batch_size=people)
     steps = usual // config.batch_size
     return config.replace(batch_size=people, pairs_per_epoch=steps * people)
+
+
+def open_store(
+    index: FaceIndex,
+    plan: CropPlan,
+    kind: choices.Store,
+    folder: Path,
+    log: MessageCallback,
+    progress: ProgressCallback,
+) -> Store:
+    """Open a store of images.
+
+    Args:
+        index: The images.
+        plan: How they are cropped.
+        kind: `files`, `memory`, or `auto`: `memory` if the images fit, else `files`.
+        folder: Where the memory store's array is kept, for all trainings on these images there.
+        log: Receives the choice that `auto` made.
+        progress: Counts the images decoded into memory.
+    """
+    if kind == "auto":
+        size, free = store_bytes(len(index), plan.spec.crop_px), psutil.virtual_memory().available
+        kind = "memory" if size <= SHARE_OF_FREE_MEMORY * free else "files"
+        log(
+            f"store: {kind} ({size / 1e6:,.0f} MB decoded, {free / 1e6:,.0f} MB of memory are free)"
+        )
+    if kind == "files":
+        return FileStore(index, plan)
+    path = folder / f"store-{index.fingerprint[:16]}-{plan.digest[:16]}.npy"
+    log(f"all crops are kept in {path}, for further trainings on these photos")
+    return MemoryStore.build(index, plan, path, progress, log)

@@ -35,7 +35,7 @@ from facepairs.support.progress import (
     ignore_progress,
 )
 from facepairs.support.random_streams import Stream, raw_words
-from facepairs.training.distributed.context import DistributedContext
+from facepairs.training.distributed import DistributedContext
 
 SAMPLE_IMAGES, DESCRIPTORS_PER_IMAGE = 2_000, 25  # 50,000 descriptors determine the mixture
 PROJECTION_IMAGES = 12_000  # whose features the projection starts from

@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 from tiny.bundles import FRAME_PX, tiny_bundle
 
-from facepairs.training.loop import clock
+from facepairs.training import clock
 
 CHILD = """
 import sys, time
-from facepairs.training.loop.clock import RunningClock
+from facepairs.training.clock import RunningClock
 clock = RunningClock(0.05, 0.5)
 started, real = clock(), time.perf_counter()
 print(flush=True)

@@ -1,1 +1,0 @@
-"""Training on several devices or several workers (hosts)."""

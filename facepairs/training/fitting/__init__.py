@@ -1,1 +1,0 @@
-"""Models whose weights are fitted rather than trained by gradient descent."""

@@ -1,0 +1,95 @@
+"""The training loop: for epoch, for batch, step, validate, save.
+
+It is a loop of ours, because Keras's `fit` does not run under `MultiWorkerMirroredStrategy`. It
+drives a `keras.callbacks.CallbackList`, so Keras's callbacks work as they do with `fit`.
+"""
+
+from collections.abc import Callable, Iterator
+
+import tensorflow as tf
+from keras.callbacks import CallbackList
+
+from facepairs.training.clock import running_s
+from facepairs.training.schedule import Schedule
+from facepairs.training.step import Batch, TrainStep
+from facepairs.training.training import EpochFigures, Training
+from facepairs.training.validation import Validator
+
+FINISH_WITHIN_S = 10.0  # an epoch that ends sooner is finished before a training stops
+
+ShouldStop = Callable[[], bool]
+
+
+class TrainingInterrupted(Exception):
+    """Training was asked to stop; what is saved is the state after the last finished epoch."""
+
+
+def train_epochs(
+    training: Training,
+    step: TrainStep,
+    batches: Iterator[Batch],
+    validate: Validator,
+    callbacks: CallbackList,
+    should_stop: ShouldStop,
+) -> None:
+    """Train to the end of the schedule, or until a callback sets `training.stop_training`.
+
+    Args:
+        training: What is trained, from its last finished epoch on; saved after every epoch.
+        step: Its training step.
+        batches: The batches of the epochs that are left.
+        validate: Called after each epoch.
+        callbacks: Keras's callbacks, the user's included.
+        should_stop: Returns whether to stop.
+
+    Raises:
+        TrainingInterrupted: Training was asked to stop.
+    """
+    callbacks.on_train_begin()
+    while training.epochs_done < training.epochs and not training.stop_training:
+        epoch = training.epochs_done
+        callbacks.on_epoch_begin(epoch)
+        started = running_s()
+        figures = run_epoch(step, batches, training.schedule, epoch, callbacks, should_stop)
+        validation = validate()
+        training.end_epoch(figures, validation, running_s() - started)
+        training.save()
+        callbacks.on_epoch_end(epoch, training.history[-1].logs())
+        training.stop_training = training.context.any(training.stop_training)
+        if training.context.any(should_stop()):
+            raise TrainingInterrupted
+    callbacks.on_train_end()
+
+
+def run_epoch(
+    step: TrainStep,
+    batches: Iterator[Batch],
+    schedule: Schedule,
+    epoch: int,
+    callbacks: CallbackList,
+    should_stop: ShouldStop,
+) -> EpochFigures:
+    """Run the steps of one epoch; return its mean loss, speed and input wait.
+
+    Raises:
+        TrainingInterrupted: Training was asked to stop, and the epoch would not end soon.
+    """
+    steps, pairs, waited = schedule.steps_per_epoch, 0, 0.0
+    losses = tf.zeros((), tf.float64)
+    started = running_s()
+    for done in range(steps):
+        before = running_s()
+        batch = next(batches)
+        waited += running_s() - before
+        number = epoch * steps + done
+        rate = schedule.learning_rate(number)
+        loss = step(batch, number, rate)
+        losses += tf.cast(loss, tf.float64)  # reading it here would wait for the step
+        pairs += int(batch["genuine"].shape[0])
+        callbacks.on_train_batch_end(done, {"loss": loss})
+        left_s = (running_s() - started) / (done + 1) * (steps - done - 1)
+        if step.context.any_at(number, should_stop() and left_s > FINISH_WITHIN_S):
+            raise TrainingInterrupted
+    loss = float(losses) / steps
+    took = running_s() - started
+    return EpochFigures(loss, rate, pairs / took, waited / took)

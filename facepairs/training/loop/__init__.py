@@ -1,1 +1,0 @@
-"""The training loop, its schedule, its steps, its validation and its callbacks."""

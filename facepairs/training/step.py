@@ -1,0 +1,108 @@
+"""One training step, on a single device or shared by several.
+
+The step of several devices computes the gradient that one device would compute for the whole batch.
+"""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from facepairs.models.network import Trainable
+from facepairs.models.step_random import StepRandom
+from facepairs.pipeline.dataset import InputSource
+from facepairs.training.distributed import SINGLE_DEVICE, DistributedContext
+
+Batch = dict[str, tf.Tensor]
+
+
+class TrainStep:
+    """A compiled training step.
+
+    When several devices share the step, batches hold the images of this worker's range and the
+    labels of the whole batch.
+
+    Args:
+        model: What is trained; built in the context's scope.
+        source: Where the model's inputs come from.
+        seed: Seed of the augmentation.
+        optimizer: Built for the model's trainable variables.
+        context: The devices; by default a single one.
+
+    Attributes:
+        compiled: The compiled step, which `__call__` runs.
+    """
+
+    def __init__(
+        self,
+        model: Trainable,
+        source: InputSource,
+        seed: int,
+        optimizer: keras.Optimizer,
+        context: DistributedContext = SINGLE_DEVICE,
+    ) -> None:
+        self.model, self.source, self.optimizer = model, source, optimizer
+        self.context = context
+        self._seed = tf.constant(seed, tf.int64)
+        compute = self.compute_shared if context.strategy else self.compute
+        self.compiled: Any = tf.function(compute, autograph=False)
+
+    def __call__(self, batch: Batch, number: int, learning_rate: float) -> tf.Tensor:
+        """Run step `number`, from 0, and return the loss of the whole batch, a float32 scalar."""
+        # As arrays: TensorFlow keeps 750 bytes for every new Python number for good.
+        self.optimizer.learning_rate.assign(np.asarray(learning_rate, np.float32))
+        return self.compiled(batch, tf.constant(np.asarray(number, np.int64)), self.source.arrays)
+
+    def compute(self, batch: Batch, number: tf.Tensor, arrays: tuple[tf.Tensor, ...]) -> tf.Tensor:
+        """Run a step within a graph and return the loss, a float32 scalar.
+
+        Args:
+            batch: The pairs.
+            number: int64 scalar, from 0.
+            arrays: The input source's.
+        """
+        inputs = self.source.gather(batch["images"], *arrays)
+        return self._update(inputs, batch, StepRandom(self._seed, number))
+
+    def compute_shared(
+        self, batch: Batch, number: tf.Tensor, arrays: tuple[tf.Tensor, ...]
+    ) -> tf.Tensor:
+        """Run this worker's part of a step within a graph; as `compute`, for the whole batch."""
+        strategy = self.context.strategy
+        assert strategy is not None
+        inputs = self.source.gather(batch["images"], *arrays)
+        shards = self.context.split_local_batch(int(batch["genuine"].shape[0]), inputs)
+
+        def replica() -> tf.Tensor:
+            shard, images = shards[self.context.local_replica_index()]
+            return self._update(images, batch, StepRandom(self._seed, number, shard))
+
+        return strategy.experimental_local_results(strategy.run(replica))[0]
+
+    def _update(self, inputs: tf.Tensor, batch: Batch, random: StepRandom) -> tf.Tensor:
+        """Move the weights by the gradient of the batch's loss; return the loss."""
+        genuine = tf.cast(batch["genuine"], tf.float32)
+        with tf.GradientTape() as tape:
+            loss = self.model.loss(inputs, genuine, _people(batch), random)
+            # The optimizer sums the gradients of all replicas.
+            scaled = loss / random.shard.replicas if random.shard else loss
+        weights = self.model.trainable_variables
+        self.optimizer.apply(tape.gradient(scaled, weights), weights)
+        return loss
+
+
+def create_optimizer(model: Trainable, context: DistributedContext) -> keras.Optimizer:
+    """Build the optimizer of a model; each step sets its learning rate."""
+    with context.scope():
+        optimizer = keras.optimizers.Adam()
+        optimizer.build(model.trainable_variables)
+    return optimizer
+
+
+def _people(batch: Batch) -> tf.Tensor:
+    """Return the person of every image, int32[2·B]; without names, every pair's are its own."""
+    if "people" in batch:
+        return batch["people"]
+    left = tf.range(tf.size(batch["genuine"]))
+    return tf.concat([left, tf.where(batch["genuine"], left, -1 - left)], axis=0)

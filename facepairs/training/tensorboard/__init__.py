@@ -1,1 +1,0 @@
-"""The run's TensorBoard log: scalars, pictures, embedding projector."""

@@ -1,0 +1,299 @@
+"""`Training`: a network, its optimizer, its data, and how far it has got.
+
+RUN/checkpoints/ holds its state after the last finished epoch, in the format of
+`tf.train.Checkpoint`: head, objective, optimizer, the weights of the best epoch, and the position
+as JSON.
+"""
+
+from dataclasses import dataclass, field
+
+import keras
+import msgspec
+import numpy as np
+import tensorflow as tf
+
+from facepairs.errors import BadConfig, BadRun
+from facepairs.models.build import build_network
+from facepairs.models.network import Network
+from facepairs.models.replicas import synchronise_batch_norms
+from facepairs.training.clock import running_s
+from facepairs.training.distributed import DistributedContext
+from facepairs.training.inputs.data import TrainingData
+from facepairs.training.inputs.initial_weights import InitialBundle, load_initial_weights
+from facepairs.training.options import TrainOptions
+from facepairs.training.run_folder.folder import RunFolder
+from facepairs.training.schedule import Schedule, plan_epochs
+from facepairs.training.step import create_optimizer
+
+EXPORT_S, CALIBRATION_S_PER_IMAGE = 15.0, 0.006  # on two cores
+
+
+class EpochFigures(msgspec.Struct, frozen=True):
+    """What the steps of an epoch gave: `input_wait` is the share of time spent waiting."""
+
+    loss: float
+    learning_rate: float
+    pairs_per_s: float
+    input_wait: float
+
+
+class Validation(msgspec.Struct, frozen=True):
+    """AUC and standard deviation of the scores of the validation pairs."""
+
+    val_auc: float
+    val_score_spread: float
+
+
+class Epoch(msgspec.Struct, frozen=True):
+    """A finished epoch, numbered from 1; `seconds` of training when it ended."""
+
+    epoch: int
+    seconds: float
+    figures: EpochFigures
+    validation: Validation
+
+    def row(self) -> dict[str, float]:
+        """Return a flat row for `history.json` and for callbacks."""
+        return {"epoch": self.epoch, **self.logs(), "seconds": self.seconds}
+
+    def logs(self) -> dict[str, float]:
+        """Return the figures as callbacks get them."""
+        return msgspec.structs.asdict(self.figures) | msgspec.structs.asdict(self.validation)
+
+
+class Position(msgspec.Struct):
+    """How far a training has got; saved beside the weights.
+
+    Attributes:
+        sources: Fingerprint of the people and images.
+        length: The settings that decided `epochs`.
+        epochs: Number of epochs that are planned.
+        history: The finished epochs.
+        wall_s: Wall time of the commands that worked on this run.
+        initial: The bundle that training started from.
+    """
+
+    sources: str
+    length: list[float | None]
+    epochs: int
+    history: list[Epoch] = []
+    wall_s: float = 0.0
+    initial: InitialBundle | None = None
+
+
+@dataclass
+class Training:
+    """A training in a run folder.
+
+    Attributes:
+        data: The settings, people, images and pairs.
+        run: The run folder.
+        context: The devices.
+        options: How it runs.
+        network: The network, whose variables training updates.
+        optimizer: Its optimizer.
+        position: How far it has got.
+        stop_training: Set by a callback, such as Keras's EarlyStopping, to end the training.
+        warning: How the last epoch's scores had collapsed, "" when they had not.
+    """
+
+    data: TrainingData
+    run: RunFolder
+    context: DistributedContext
+    options: TrainOptions
+    network: Network
+    optimizer: keras.Optimizer
+    position: Position
+    stop_training: bool = False
+    warning: str = ""
+    best: list[tf.Variable] = field(default_factory=list)
+    earlier_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.chooses_epoch:
+            self.best = [tf.Variable(np.asarray(v)) for v in self.network.variables]
+        self._checkpoint = tf.train.Checkpoint(
+            head=self.network.head,
+            objective=self.network.objective,
+            optimizer=self.optimizer,
+            best=self.best,
+            position=tf.Variable("", dtype=tf.string),
+        )
+        folder = str(self.run.checkpoints_path)
+        self._manager = tf.train.CheckpointManager(self._checkpoint, folder, max_to_keep=1)
+
+    @classmethod
+    def build(
+        cls, data: TrainingData, run: RunFolder, context: DistributedContext, options: TrainOptions
+    ) -> "Training":
+        """Build a training with the weights that the seed gives; continue the one in the folder.
+
+        Raises:
+            BadRun: The checkpoint is damaged, or of other people or images.
+            BadBundle: The weights of `init` cannot be used.
+            BadConfig: Keras runs on another backend, or workers differ in settings or images.
+        """
+        if keras.config.backend() != "tensorflow":
+            raise BadConfig(
+                f"Keras runs on {keras.config.backend()}, training on TensorFlow alone; set "
+                "KERAS_BACKEND=tensorflow before Keras is imported"
+            )
+        config = data.config
+        keras.utils.set_random_seed(config.seed)
+        if options.deterministic:
+            tf.config.experimental.enable_op_determinism()
+        with context.scope():
+            network = create_network(data)
+        if context.strategy:
+            synchronise_batch_norms(network.head)
+        optimizer = create_optimizer(network, context)
+        # With `minutes` the epochs are planned again after each.
+        position = Position(data.fingerprint(), config.length, config.first_plan)
+        training = cls(data, run, context, options, network, optimizer, position)
+        training._restore()
+        return training
+
+    @property
+    def history(self) -> list[Epoch]:
+        """The finished epochs."""
+        return self.position.history
+
+    @property
+    def epochs_done(self) -> int:
+        """Number of finished epochs."""
+        return len(self.history)
+
+    @property
+    def epochs(self) -> int:
+        """Number of epochs that are planned."""
+        return self.position.epochs
+
+    @property
+    def is_new(self) -> bool:
+        """Whether training starts from random weights."""
+        return not (self.history or self.position.initial)
+
+    @property
+    def schedule(self) -> Schedule:
+        """The length and the learning rate."""
+        return Schedule(self.epochs, self.data.steps_per_epoch, self.data.config.learning_rate)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on steps and validation of finished epochs."""
+        return self.history[-1].seconds if self.history else 0.0
+
+    @property
+    def wall_s(self) -> float:
+        """Wall time so far of all commands that worked on this run."""
+        return self.earlier_s + running_s() - (self.options.started_s or 0.0)
+
+    @property
+    def chooses_epoch(self) -> bool:
+        """Whether people are set aside to choose the best epoch."""
+        return len(self.data.split.validation) > 0
+
+    @property
+    def kept(self) -> Epoch | None:
+        """The epoch whose weights the bundle gets: the best or the last one."""
+        if not self.history or not self.chooses_epoch:
+            return self.history[-1] if self.history else None
+        return max(self.history, key=lambda one: (one.validation.val_auc, -one.epoch))
+
+    @property
+    def ending_s(self) -> float:
+        """About how long it takes to export and calibrate."""
+        images = len(self.data.calibration_pairs().images())
+        return EXPORT_S + CALIBRATION_S_PER_IMAGE * images
+
+    def end_epoch(self, figures: EpochFigures, validation: Validation, took_s: float) -> None:
+        """Record an epoch, keep its weights if they are the best, and plan those that are left."""
+        ended = Epoch(self.epochs_done + 1, self.seconds + took_s, figures, validation)
+        self.history.append(ended)
+        if self.kept is ended:
+            for kept, variable in zip(self.best, self.network.variables, strict=False):
+                kept.assign(np.asarray(variable))
+        config = self.data.config
+        if config.minutes:
+            left_s = config.minutes * 60 - self.wall_s - self.ending_s
+            planned = plan_epochs([one.seconds for one in self.history], left_s, config.max_epochs)
+            self.position.epochs = int(self.context.broadcast(planned))  # the chief decides
+
+    def save(self) -> None:
+        """Write the checkpoint and the history; only the chief writes."""
+        if not self.context.is_chief:
+            return
+        self.position.wall_s = self.wall_s
+        self._checkpoint.position.assign(msgspec.json.encode(self.position))
+        self._manager.save()
+        self.run.write_history([one.row() for one in self.history])
+
+    def network_for_export(self) -> Network:
+        """Return the network with the weights of the epoch that is kept, on a single device."""
+        network = create_network(self.data) if self.context.strategy else self.network
+        kept = self.best or self.network.variables
+        for variable, value in zip(network.variables, list(map(np.asarray, kept)), strict=True):
+            variable.assign(value)
+        return network
+
+    def report(self, line: str) -> None:
+        """Show a line and write it to the run's log."""
+        self.options.log(line)
+        self.run.log(line)
+
+    def warn(self, line: str) -> None:
+        """Show a warning and write it to the run's log."""
+        self.options.log(f"warning: {line}")
+        self.run.log(line)
+
+    def _restore(self) -> None:
+        """Continue from the checkpoint if there is one, else from the bundle of `init`."""
+        config, path = self.data.config, self._manager.latest_checkpoint
+        if path:
+            self._load(path)
+            self.report(f"resuming after epoch {self.epochs_done} of {self.epochs}")
+        elif config.init:
+            self.position.initial = load_initial_weights(config.init, self.network)
+        cache = self.data.cache.manifest if self.data.cache else None  # hosts may have copies
+        same = [self.position.sources, self.epochs_done, self.epochs, config, cache]
+        self.context.check_same(repr(same), "images, settings, a cache or a checkpoint")
+
+    def _load(self, path: str) -> None:
+        try:
+            restored = self._checkpoint.restore(path)
+            restored.assert_existing_objects_matched()
+            restored.assert_consumed()
+            saved = msgspec.json.decode(self._checkpoint.position.numpy(), type=Position)
+        except Exception as error:  # noqa: BLE001 - a damaged file can make TensorFlow raise anything
+            reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+            raise BadRun(
+                f"{path}: damaged, or a checkpoint of another model or version ({reason}); train "
+                "again with another --out"
+            ) from None
+        if saved.sources != self.position.sources:
+            raise BadRun(
+                f"{path}: made for other people or images than those of {self.data.index.root}, "
+                "or by another detector of faces; train again with another --out"
+            )
+        if saved.length != self.position.length:  # `--resume --epochs N` asks for more
+            saved.epochs, saved.length = self.position.epochs, self.position.length
+        self.position, self.earlier_s = saved, saved.wall_s
+
+
+def create_network(data: TrainingData) -> Network:
+    """Build the network that the settings name."""
+    config, recipe = data.config, data.config.recipe
+    return build_network(
+        recipe.network,
+        recipe.crop_px,
+        config.image_size,
+        recipe.augment,
+        recipe.erase,
+        loss=config.loss,
+        members=recipe.members,
+        cohort=recipe.cohort,
+        photos=data.index.image_counts[data.split.training],
+        temperature=recipe.temperature,
+        margin=recipe.margin,
+        singletons=recipe.singletons,
+    )

@@ -1,0 +1,184 @@
+"""A training is saved after every epoch, and goes on from there bit for bit."""
+
+import shutil
+from dataclasses import replace
+
+import keras
+import numpy as np
+import pytest
+
+from facepairs.config import TrainConfig
+from facepairs.errors import BadRun
+from facepairs.pipeline.memory import MemoryStore
+from facepairs.support.progress import ignore_message
+from facepairs.training import loop
+from facepairs.training.callbacks import ProgressReport
+from facepairs.training.distributed import SINGLE_DEVICE
+from facepairs.training.inputs.data import TrainingData
+from facepairs.training.inputs.people import prepare
+from facepairs.training.loop import TrainingInterrupted, train_epochs
+from facepairs.training.options import TrainOptions
+from facepairs.training.run_folder.folder import RunFolder
+from facepairs.training.step import TrainStep
+from facepairs.training.training import EpochFigures, Training, Validation
+from facepairs.training.validation import Validator
+
+EPOCHS, STEPS, BATCH = 2, 4, 8
+CONFIG = TrainConfig(
+    model="siamese-conv",
+    align="none",
+    epochs=EPOCHS,
+    batch_size=BATCH,
+    pairs_per_epoch=STEPS * BATCH,
+    learning_rate=1e-2,
+    calibration_share=0.25,
+)
+
+
+def never():
+    return False
+
+
+@pytest.fixture(scope="module")
+def data(faces):
+    index, plan, split = prepare(faces, CONFIG, ignore_message)
+    return TrainingData(CONFIG, index, plan, split, MemoryStore.build(index, plan))
+
+
+def build(data, folder, **changes):
+    changed = replace(data, config=data.config.replace(**changes)) if changes else data
+    folder.mkdir(exist_ok=True)
+    run = RunFolder(folder, resume=True)
+    return Training.build(changed, run, SINGLE_DEVICE, TrainOptions(started_s=0.0))
+
+
+def train(training, should_stop=never, *callbacks):
+    data = training.data
+    step = TrainStep(training.network, data.store, 0, training.optimizer)
+    batches = data.batches(data.store, training.epochs_done, None)
+    validator = Validator(training.network, data.store, data.validation_pairs(), 64)
+    driven = keras.callbacks.CallbackList([ProgressReport(training), *callbacks], model=training)
+    train_epochs(training, step, batches, validator, driven, should_stop)
+
+
+def values(training):
+    variables = [*training.network.variables, *training.optimizer.variables]
+    return [np.asarray(variable).tobytes() for variable in variables]
+
+
+class Steps(keras.callbacks.Callback):
+    """Counts steps; as a function, says whether `number` are done."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.number, self.done = number, 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.done += 1
+
+    def __call__(self):
+        return self.done >= self.number
+
+
+@pytest.fixture(scope="module")
+def whole(data, tmp_path_factory):
+    training = build(data, tmp_path_factory.mktemp("whole") / "run")
+    train(training)
+    return training
+
+
+@pytest.mark.parametrize("loss", ["in-batch", pytest.param("cosface", marks=pytest.mark.slow)])
+def test_a_stopped_training_goes_on_from_its_last_epoch_bit_for_bit(
+    data, whole, tmp_path, monkeypatch, loss
+):
+    if loss != "in-batch":
+        whole = build(data, tmp_path / "whole", loss=loss)
+        before = [np.asarray(v).copy() for v in whole.network.objective.variables]
+        train(whole)
+        for variable, start in zip(whole.network.objective.variables, before, strict=True):
+            assert not np.array_equal(np.asarray(variable), start)
+    monkeypatch.setattr(loop, "FINISH_WITHIN_S", 0.0)
+    stop = Steps(STEPS + 2)  # in the second epoch
+    with pytest.raises(TrainingInterrupted):
+        train(build(data, tmp_path / "run", loss=loss), stop, stop)
+    assert stop.done == STEPS + 2
+    resumed = build(data, tmp_path / "run", loss=loss)
+    assert [one.epoch for one in resumed.history] == [1]
+    assert values(resumed) != values(whole)
+    train(resumed)
+    assert values(resumed) == values(whole)
+    assert [one.figures.loss for one in resumed.history] == [
+        one.figures.loss for one in whole.history
+    ]
+    assert build(data, tmp_path / "run", loss=loss).epochs_done == EPOCHS
+
+
+def test_an_epoch_that_ends_soon_is_finished_before_a_stop(data, tmp_path):
+    stop = Steps(STEPS - 1)
+    with pytest.raises(TrainingInterrupted):
+        train(build(data, tmp_path / "run"), stop, stop)
+    assert stop.done == STEPS
+    assert build(data, tmp_path / "run").epochs_done == 1
+
+
+def test_a_callback_can_end_a_training(data, tmp_path):
+    class Enough(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            assert {"loss", "val_auc", "learning_rate"} <= logs.keys()
+            self.model.stop_training = True
+
+    training = build(data, tmp_path / "run")
+    train(training, never, Enough())
+    assert (training.epochs_done, training.epochs) == (1, EPOCHS)
+
+
+def test_the_weights_of_the_best_epoch_are_kept_and_saved(data, tmp_path):
+    data = replace(data, split=replace(data.split, validation=data.split.test))
+    training = build(data, tmp_path / "run")
+    figures = EpochFigures(0.5, 0.01, 100.0, 0.0)
+    for epoch, auc in enumerate((0.7, 0.9, 0.8), 1):
+        training.network.variables[0].assign(np.full_like(training.network.variables[0], epoch))
+        training.end_epoch(figures, Validation(auc, 0.1), 1.0)
+        training.save()
+    resumed = build(data, tmp_path / "run")
+    assert resumed.kept.epoch == 2
+    assert float(np.asarray(resumed.network.variables[0]).max()) == 3
+    assert float(np.asarray(resumed.network_for_export().variables[0]).max()) == 2
+
+
+def test_damaged_checkpoints_and_those_of_other_trainings_are_refused(data, whole, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(whole.run.path, run)
+    with pytest.raises(BadRun):
+        build(data, run, loss="cosface")
+    with pytest.raises(BadRun):
+        build(data, run, image_size=80)
+    fewer = replace(data.split, training=data.split.training[1:])
+    with pytest.raises(BadRun):
+        build(replace(data, split=fewer), run)
+    (content,) = run.glob("checkpoints/*.data-*")
+    sound = content.read_bytes()
+    for damaged in (sound[:-9], b"", *(flipped(sound, share) for share in (0.1, 0.5, 0.9))):
+        content.write_bytes(damaged)
+        with pytest.raises(BadRun):
+            build(data, run)
+    content.write_bytes(sound)
+    assert build(data, run).epochs_done == EPOCHS
+
+
+def flipped(content, share):
+    at = int(len(content) * share)
+    return content[:at] + bytes([content[at] ^ 16]) + content[at + 1 :]
+
+
+def test_initial_weights_do_not_depend_on_the_loss_and_the_loss_is_not_exported(data, tmp_path):
+    plain, identities = (
+        build(data, tmp_path / loss, loss=loss).network for loss in ("in-batch", "arcface")
+    )
+    for a, b in zip(plain.head.variables, identities.head.variables, strict=True):
+        assert np.array_equal(np.asarray(a), np.asarray(b))
+    assert len(identities.variables) == len(plain.variables) + 1
+    exported = identities.inference_model()
+    assert exported.count_params() == plain.inference_model().count_params()
+    paths = {variable.path for variable in exported.variables}
+    assert not paths & {variable.path for variable in identities.objective.variables}
