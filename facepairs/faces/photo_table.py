@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.choices import Align
-from facepairs.faces.alignment import fit_similarities, to_crops
+from facepairs.faces.alignment import fit_crops
 from facepairs.faces.detector import DETECTOR
 from facepairs.faces.face_problem import face_problem, large_enough
 from facepairs.faces.photo_record import PhotoRecord
@@ -83,5 +83,5 @@ class PhotoTable:
             return CropPlan(spec, self.plain, None, ALIGNMENTS[align])
         if self.landmarks is None:
             raise ValueError("alignment needs landmarks; inspect the photos with them")
-        to_crop = to_crops(fit_similarities(self.landmarks), spec)
+        to_crop = fit_crops(self.landmarks, spec)
         return CropPlan(spec, self.plain, to_crop, ALIGNMENTS[align], DETECTOR)

@@ -61,7 +61,6 @@ from facepairs.bundles.manifest import (
 )
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.errors import BadBundle
-from facepairs.faces.alignment import TemplateSpec
 from facepairs.images.crop import CropSpec
 from facepairs.support.validation import validate
 from facepairs.verification.embedders.measured import Measured, read_measured
@@ -138,7 +137,7 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ShareCropSpec(CropSpec):
     """A centre square that is `share` of an image's shorter side, resized to crop_px."""
 
-    share: float
+    share: float = 1.0
 
     def side_px(self, width: int, height: int) -> int:
         """Return the side of the square in an image of that size, at least 1 pixel."""
@@ -323,30 +322,19 @@ def _framing(toml: EmbedderToml) -> CropSpec:
         if toml.points is not None:
             raise BadBundle('points go with align = "landmarks-5"; leave one of them out')
         share = _crop_share(toml)
-        return ShareCropSpec(max(size, round(size / share)), size, share)
+        return ShareCropSpec(max(size, round(size / share)), size, share=share)
     if toml.crop is not None:
         raise BadBundle(f'crop does not go with align = "{toml.align}"; leave one of them out')
     if toml.align == "landmarks-5":
         if toml.points is None:
             raise BadBundle('points is missing: where align = "landmarks-5" puts the landmarks')
-        return _template(size, tuple((x, y) for x, y in toml.points))
+        return CropSpec(size, size, tuple((x, y) for x, y in toml.points))
     if size != ARCFACE_PX or toml.points is not None:
         raise BadBundle(
             f'align = "arcface-112" is for size_px {ARCFACE_PX} and brings its points; for others '
             'give align = "landmarks-5" and points'
         )
-    return _template(size, ARCFACE_POINTS)
-
-
-def _template(size_px: int, points: tuple[tuple[float, float], ...]) -> TemplateSpec:
-    xs, ys = zip(*points, strict=True)
-    inside = all(-size_px <= value <= 2 * size_px for value in (*xs, *ys))
-    if not inside or not xs[0] < xs[1] or max(ys[:2]) >= min(ys[3:]):
-        raise BadBundle(
-            f"points are {[list(point) for point in points]}: in pixels of the square, the left "
-            "eye before the right one as the image shows them, and the mouth below the eyes"
-        )
-    return TemplateSpec(size_px, size_px, points)
+    return CropSpec(size, size, ARCFACE_POINTS)
 
 
 def _crop_share(toml: EmbedderToml) -> float:

@@ -17,7 +17,8 @@ from facepairs.data.pairs import PairList
 from facepairs.errors import BadBundle
 from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.evaluation.sources.find import find_sources
-from facepairs.faces.alignment import TemplateSpec
+from facepairs.faces.alignment import fit_crop
+from facepairs.images.crop import CropSpec
 from facepairs.images.photo import load_upright, open_photo
 from facepairs.images.warp import warp
 from facepairs.verification.embedders.dlib_model import FOLDER, WEIGHTS_PACKAGE, WEIGHTS_SHA256
@@ -97,7 +98,7 @@ def test_a_square_by_dlibs_landmarks_is_dlibs_own(photos, verifier):
     box = dlib.rectangle(60, 60, 190, 190)
     wanted = dlib.get_face_chip(image, dlib.full_object_detection(box, parts), 150, 0.25)
     points = (DLIB_POINTS + 0.25) / 1.5 * 150 - 0.5  # dlib counts from the corner of a pixel
-    to_square = TemplateSpec(150, 150, tuple(map(tuple, points))).fit(landmarks)
+    to_square = fit_crop(landmarks, CropSpec(150, 150, tuple(map(tuple, points))))
     ours = warp(image, to_square, 150)
     difference = np.abs(ours.astype(int) - wanted)[2:-2, 2:-2]
     assert difference.mean() < 1.5
