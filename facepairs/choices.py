@@ -5,7 +5,9 @@ Apart from `config`, because the command line imports this module at every start
 
 from typing import Literal
 
-Model = Literal["siamese", "siamese-small", "siamese-conv", "difference", "pixels", "eigenfaces"]
+Model = Literal[
+    "resnet", "siamese", "siamese-small", "siamese-conv", "difference", "pixels", "eigenfaces"
+]
 Method = Literal[Model, "difference-article"]
 # What a member of the siamese network sees; lines: of the centre, by second derivatives.
 Member = Literal["face", "centre", "eyes", "lines"]

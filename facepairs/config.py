@@ -22,7 +22,11 @@ from facepairs.images.crop import CropSpec
 from facepairs.support.validation import check_fields, validate
 
 FISHER = ("siamese", "siamese-small")
-EMBEDDINGS = (*FISHER, "siamese-conv")  # models that learn from genuine pairs of distinct people
+# dlib's crop: the mean places of our landmarks in the squares that dlib's own code cut out of 400
+# training photos of LFW's View 1.
+RESNET_POINTS = ((44.9, 44.7), (101.7, 44.7), (73.8, 77.7), (49.0, 103.1), (97.5, 103.2))
+# Models that learn from genuine pairs of distinct people.
+EMBEDDINGS = ("resnet", *FISHER, "siamese-conv")
 DEFAULT_EPOCHS, FISHER_EPOCHS = 30, 20  # where none are given
 MAX_EPOCHS = 100_000
 LOSSES: dict[Loss, tuple[str, ...]] = {  # the settings that each loss reads
@@ -55,6 +59,17 @@ SIAMESE: dict[str, Any] = {
     "validation_share": 0.04,
 }
 RECIPES: dict[str, dict[str, Any]] = {  # in which other models differ
+    "resnet": {
+        "batch_size": 32,
+        "pairs_per_epoch": 640,
+        "several_share": "natural",
+        "image_size": 150,
+        "members": ("face",),
+        "cohort": 0,
+        "crop_px": 150,
+        "learning_rate": 1e-4,
+        "augment": 0.0,
+    },
     "siamese-small": {"members": ("face",), "cohort": 0},
     "siamese-conv": {**SMALL, "batch_size": 128, "learning_rate": 2e-3, "several_share": "natural"},
     "difference": {
@@ -252,6 +267,8 @@ class TrainConfig:
     @property
     def crop_spec(self) -> CropSpec:
         """The square of a frame that the network sees."""
+        if self.model == "resnet":
+            return CropSpec(self.crop_px, self.crop_px, RESNET_POINTS)
         return CropSpec(self.frame_px, self.crop_px)
 
     @property

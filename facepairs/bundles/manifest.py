@@ -71,9 +71,13 @@ class RecordedSettings(msgspec.Struct, frozen=True):
 
 
 class TrainingRecord(msgspec.Struct, frozen=True):
-    """How the network was trained; `finished` is a time in ISO 8601, UTC."""
+    """How the network was trained; `finished` is a time in ISO 8601, UTC.
+
+    `protocol` is "pretrained" for weights that were trained elsewhere; `data` says on what.
+    """
 
     protocol: str | None = None
+    data: str = ""
     seed: int | None = None
     images: Count | None = None
     people: Count | None = None

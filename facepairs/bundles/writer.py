@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -86,6 +87,7 @@ def rewrite_bundle(
     changes: Mapping[str, Any],
     identities: Identities | None = None,
     errors: ErrorTable | None = None,
+    more_files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Bundle:
     """Write a copy of a bundle with some fields of its manifest changed and a new model card.
 
@@ -95,6 +97,7 @@ def rewrite_bundle(
         changes: Fields of the manifest; a value of None removes the field.
         identities: The people that the copy knows; None for those of `bundle`.
         errors: The errors of the copy; None for those of `bundle`.
+        more_files: Files that the copy has besides, or instead of those of the same name.
 
     Raises:
         BadBundle: As `write_bundle` does.
@@ -104,6 +107,7 @@ def rewrite_bundle(
     values = {name: value for name, value in {**values, **changes}.items() if value is not None}
     files: dict[str, bytes | Path] = {name: bundle.read(name) for name in bundle.files}
     files.pop(CARD, None)
+    files |= more_files
     return write_bundle(out, values, files, identities, errors)
 
 

@@ -55,6 +55,9 @@ def _rows(summary: "RecalibrationSummary") -> list[tuple[str, str]]:
         ("probability", f"one half at score {summary.threshold:.4f}"),
         ("calibration error", f"{percent(summary.ece)} (ECE on these pairs)"),
     ]
+    if summary.auc is not None:
+        text = f"adapted: AUC {summary.auc:.4f} on people they were not adapted to"
+        rows.append(("embeddings", f"{text}, {summary.auc_before:.4f} before"))
     if former:
         text = f"score {former.threshold:.4f} ({former.label}); here {former.describe()}"
         rows.append(("before", text))

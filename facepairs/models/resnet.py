@@ -16,6 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from keras import layers, ops
 
+from facepairs.models.network import EmbeddingNetwork, embedding_loss
+from facepairs.models.step_random import StepRandom
+
 IMAGE_PX = 150
 DIMENSIONS = 128
 MEAN = (122.782, 117.001, 104.298)  # of the colours, in grey levels, as dlib subtracts it
@@ -25,6 +28,19 @@ STEM = 32  # filters of the first convolution
 BLOCKS = ((32, 3, False), (64, 4, True), (128, 3, True), (256, 3, True), (256, 1, True))
 
 Weights = list[npt.NDArray[np.float32]]
+
+
+class ResidualNetwork(EmbeddingNetwork):
+    """An embedding network of which all faces lie close together.
+
+    The cosine of two strangers is some .9. The loss compares embeddings without their mean, or all
+    logits would be nearly equal.
+    """
+
+    def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
+        """Return the loss of a batch of images; the arguments are those of `Trainable.loss`."""
+        embeddings = self.head(self.preprocess(inputs, random), training=True)
+        return embedding_loss(self.objective, embeddings, genuine, people, random, centre=True)
 
 
 def face_resnet(image_px: int = IMAGE_PX) -> keras.Model:

@@ -94,7 +94,7 @@ def provenance_of(
     curve = model.calibration
     return Provenance(
         model=name,
-        network_sha256=model.files[model.network.file].sha256
+        network_sha256=model.embedder_sha256
         if isinstance(model, Bundle)
         else hashlib.sha256(model.read_network()).hexdigest(),
         alignment=model.alignment,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.errors import BadBundle, BadData
 from facepairs.images.crop import Crop, CropSpec
 
@@ -247,7 +248,12 @@ class BundleScorer(Scorer):
             raise self._misfit(f"its embeddings have shape {list(rows.shape)}, not [N, D]")
         if not np.allclose(np.sqrt((rows * rows).sum(axis=1)), 1, atol=1e-3):
             raise self._misfit("its embeddings are not L2-normalised")
-        return rows
+        return rows if self._bundle.map is None else self._apply(self._bundle.map, rows)
+
+    def _apply(self, embedding_map: EmbeddingMap, rows: ScoreArray) -> ScoreArray:
+        if len(embedding_map.mean) != rows.shape[1]:
+            raise self._misfit(f"its embeddings have {rows.shape[1]} numbers, unlike {MAP}")
+        return embedding_map(rows)
 
     def _run(self, *crops: Crop) -> ScoreArray:
         inputs = dict(zip(self._bundle.network.inputs, crops, strict=True))
