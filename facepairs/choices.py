@@ -6,16 +6,13 @@ Apart from `config`, because the command line imports this module at every start
 from typing import Literal
 
 Model = Literal[
-    "resnet", "siamese", "siamese-small", "siamese-conv", "difference", "pixels", "eigenfaces"
+    "resnet", "siamese", "siamese-small", "siamese-conv", "difference", "difference-article"
 ]
-Method = Literal[Model, "difference-article"]
 # What a member of the siamese network sees; lines: of the centre, by second derivatives.
 Member = Literal["face", "centre", "eyes", "lines"]
 ImageModel = Literal["difference", "siamese-conv"]  # they learn from the images of each step
-Protocol = Literal["heldout", "view1"]
 Align = Literal["landmarks", "none"]
-Store = Literal["auto", "files", "memory", "tfrecord"]
-Sampler = Literal["auto", "article"]
+Store = Literal["auto", "files", "memory"]
 Loss = Literal[
     "in-batch",
     "supervised",
@@ -29,7 +26,7 @@ Loss = Literal[
 Singletons = Literal["classes", "negatives", "left-out"]
 Devices = Literal["auto", "one", "all"]
 Encoding = Literal["jpeg", "raw"]
-ExportFormat = Literal["onnx", "onnx-int8", "litert", "litert-int8", "saved_model"]
+ExportFormat = Literal["onnx", "litert", "litert-int8"]
 ImageSet = Literal["deepfunneled", "funneled", "original"]
 BenchRow = Literal[
     "pil",

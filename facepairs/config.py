@@ -1,296 +1,246 @@
 """`TrainConfig`: every setting that decides what a training run learns, as one frozen dataclass.
 
 It is loaded from TOML, checked as a whole, and written as TOML into the run folder, from which
-`--resume` reads it.
+`--resume` reads it. What nobody sets is in `facepairs.recipes`.
 """
 
 import dataclasses
-import re
 import textwrap
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
 
-from facepairs.choices import Align, Loss, Member, Model, Protocol, Sampler, Singletons, Store
+from facepairs.choices import Align, Loss, Model
 from facepairs.errors import BadConfig
-from facepairs.images.crop import CropSpec
+from facepairs.recipes import RECIPES, Pace, Recipe
 from facepairs.support.validation import check_fields, validate
 
-FISHER = ("siamese", "siamese-small")
-# dlib's crop: the mean places of our landmarks in the squares that dlib's own code cut out of 400
-# training photos of LFW's View 1.
-RESNET_POINTS = ((44.9, 44.7), (101.7, 44.7), (73.8, 77.7), (49.0, 103.1), (97.5, 103.2))
-# Models that learn from genuine pairs of distinct people.
-EMBEDDINGS = ("resnet", *FISHER, "siamese-conv")
-DEFAULT_EPOCHS, FISHER_EPOCHS = 30, 20  # where none are given
 MAX_EPOCHS = 100_000
-LOSSES: dict[Loss, tuple[str, ...]] = {  # the settings that each loss reads
-    "in-batch": ("temperature",),
-    "supervised": ("temperature",),
-    "margin": ("margin",),
-    "triplet": ("margin",),
-    "triplet-hard": ("margin",),
-    "cross-entropy": ("temperature",),
-    "cosface": ("temperature", "margin", "singletons"),
-    "arcface": ("temperature", "margin", "singletons"),
-}
+IDENTITY_LOSSES: tuple[Loss, ...] = ("cosface", "arcface")  # they need the person of each image
 
-SMALL: dict[str, Any] = {
-    "image_size": 64,
-    "crop_px": 112,
-    "pairs_per_epoch": 12_800,
-    "learning_rate": 1e-3,
-}
-# Settings that a model decides where they are not given.
-SIAMESE: dict[str, Any] = {
-    "batch_size": 256,
-    "pairs_per_epoch": 6_656,
-    "several_share": 0.75,
-    "image_size": 128,
-    "members": ("face", "eyes", "lines"),
-    "cohort": 256,
-    "crop_px": 128,
-    "learning_rate": 2e-3,
-    "validation_share": 0.04,
-}
-RECIPES: dict[str, dict[str, Any]] = {  # in which other models differ
-    "resnet": {
-        "batch_size": 32,
-        "pairs_per_epoch": 640,
-        "several_share": "natural",
-        "image_size": 150,
-        "members": ("face",),
-        "cohort": 0,
-        "crop_px": 150,
-        "learning_rate": 1e-4,
-        "augment": 0.0,
-    },
-    "siamese-small": {"members": ("face",), "cohort": 0},
-    "siamese-conv": {**SMALL, "batch_size": 128, "learning_rate": 2e-3, "several_share": "natural"},
-    "difference": {
-        **SMALL,
-        "crop_px": 128,
-        "batch_size": 128,
-        "pairs_per_epoch": 25_600,
-        "learning_rate": 2e-3,
-    },
-    # Without epochs there is no best one to choose.
-    "pixels": {**SMALL, "batch_size": 64, "validation_share": 0.0},
-    "eigenfaces": {**SMALL, "batch_size": 64, "validation_share": 0.0},
-}
-# The same with `init`: the weights are trained already, and few people should change them little.
-FINE_TUNING: dict[str, Any] = {"learning_rate": 1e-4, "epochs": 2, "pairs_per_epoch": 3_200}
-
-Share = Annotated[float, Meta(ge=0, le=1)]
-Members = Annotated[
-    tuple[Member, ...],
-    Meta(
-        min_length=1,
-        max_length=4,
-        description='a list of 1 to 4 of "face", "centre", "eyes" and "lines"',
-    ),
-]
 Epochs = Annotated[int, Meta(ge=1, le=MAX_EPOCHS)]
 Minutes = Annotated[float, Meta(ge=0.01, le=100_000)]
-BY_MODEL: Any = None  # the default of a setting that the model decides
+BY_MODEL = 0  # stands for the value of the model's recipe
+
+
+def _means(text: str) -> dict[str, str]:
+    return {"meaning": text}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """The settings of a training run; what is not given is decided by the recipe of the model.
+    """The settings of a training run; `docs/reference/settings.md` explains each.
+
+    What is not given, or 0 where a number depends on the model, is decided by the model's recipe.
 
     Examples:
         >>> TrainConfig(model="difference", minutes=10).image_size
         64
-
-    Attributes:
-        model: `siamese` (local descriptors, Fisher vectors and a trained projection, several times
-            in one network), `siamese-small` (once: smaller and faster, not as accurate),
-            `siamese-conv` (a convolutional network trained from pixels), `difference` (the
-            tutorials' network), or the baselines `pixels` and `eigenfaces`.
-        protocol: `heldout` splits the people; `view1` uses LFW's lists of View 1.
-        lists: Folder of the official LFW lists, for protocol `view1`.
-        init: Bundle whose weights training starts from, or `default` for the shipped one.
-        epochs: Epochs to train, with `minutes` at most; if not given, as many as `minutes` allow,
-            or 20 for `siamese` and `siamese-small`, 30 for the others.
-        minutes: Wall time in minutes of the whole command, preparation and export included, that
-            the epochs are planned to fit into; if not given, there is no limit.
-        patience: Stop when this many epochs brought no better validation AUC; if not given, never.
-        batch_size: Pairs per step.
-        pairs_per_epoch: Pairs between two validations. Where a batch would need more people than
-            there are, it is smaller; `siamese` then keeps the number of steps if this is not given.
-        genuine_share: Probability that a training pair is genuine.
-        several_share: Share of a siamese batch whose people have several photos, above 0;
-            `natural`: their share among the people.
-        sampler: `auto`: the model's own; `article`: for comparison only, see `data/article.py`.
-        loss: What a siamese model minimises, see `models/losses`.
-        temperature: Cosines are divided by it; a start value where `cross-entropy` learns it.
-        margin: Margin between genuine and impostor scores; if not given, the loss's default.
-        singletons: How `cosface` and `arcface` use people with one photo.
-        image_size: Side of the network's input in pixels.
-        members: For siamese: what each member of the network sees: the `face` (the whole image),
-            its `centre`, the `eyes` and the nose, or the `lines` of the centre, by second
-            derivatives. Each has its own mixture and projection.
-        cohort: For siamese: how many typical faces of the training people lower the scores of
-            photos that are close to them; 0: none, and none where there are too few people.
-        align: `landmarks` finds the face in every photo and aligns it; `none` takes photos as they
-            are, already framed as LFW's are.
-        frame_px: The crop is `crop_px` of every `frame_px` of the frame's side.
-        crop_px: Side of the stored crop in pixels.
-        augment: Strength of random shift, scale, rotation and light; 0, and siamese always: only
-            mirroring.
-        erase: Side of a square that is grayed out in half of the images, as a share of the image;
-            not for siamese.
-        learning_rate: Adam's peak rate; half an epoch of warm-up, cosine decay from epoch 2 on.
-        store: Where images come from during training.
-        cache: Folder made by `facepairs cache build`, for store `tfrecord`.
-        seed: Seed of the split, the pairs, the weights and the augmentation.
-        calibration_share: Share of the people held out to set threshold and calibration.
-        test_share: Share of the people held out for `evaluate`; protocol `view1` needs none.
-        validation_share: Share of the people set aside to choose the best epoch, where enough
-            people are there (`data.split`); 0: the last epoch is kept.
-        calibration_pairs: Pairs of the calibration people, half of them genuine.
-        deterministic: Refuse TensorFlow operations whose results may vary (on GPUs).
-        checkpoint_minutes: The longest time between two checkpoints, in minutes; 0: every step.
-        skip_bad: Leave out photos that cannot be read or show no face, instead of refusing the
-            folder.
 
     Raises:
         BadConfig: A value is of the wrong type or outside its range, or two values contradict
             each other.
     """
 
-    model: Model = "siamese"
-    protocol: Protocol = "heldout"
-    lists: str = ""
-    init: str = ""
-    epochs: Epochs | None = None
-    minutes: Minutes | None = None
-    patience: Epochs | None = None
-    batch_size: Annotated[int, Meta(ge=2, le=4096)] = BY_MODEL
-    pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] = BY_MODEL
-    genuine_share: Share = 0.5
-    several_share: Annotated[float, Meta(gt=0, le=1)] | Literal["natural"] = BY_MODEL
-    sampler: Sampler = "auto"
-    loss: Loss = "in-batch"
-    temperature: Annotated[float, Meta(ge=1e-3, le=10)] = 0.1
-    margin: Annotated[float, Meta(ge=0, le=2)] | None = None
-    singletons: Singletons = "classes"
-    image_size: Annotated[int, Meta(ge=64, le=224)] = BY_MODEL
-    members: Members = BY_MODEL
-    cohort: Annotated[int, Meta(ge=0, le=4096)] = BY_MODEL
-    align: Align = "landmarks"
-    frame_px: Annotated[int, Meta(ge=16, le=4096)] = 250
-    crop_px: Annotated[int, Meta(ge=16, le=1024)] = BY_MODEL
-    augment: Annotated[float, Meta(ge=0, le=2)] = 1.0
-    erase: Share = 0.0
-    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = BY_MODEL
-    store: Store = "auto"
-    cache: str = ""
-    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
-    calibration_share: Annotated[float, Meta(ge=0.01, le=0.9)] = 0.15
-    test_share: Annotated[float, Meta(ge=0, le=0.9)] = 0.15
-    validation_share: Annotated[float, Meta(ge=0, le=0.5)] = BY_MODEL
-    calibration_pairs: Annotated[int, Meta(ge=40, le=10**7)] = 4_000
-    deterministic: bool = False
-    checkpoint_minutes: Annotated[float, Meta(ge=0, le=100_000)] = 5.0
-    skip_bad: bool = False
+    model: Model = field(
+        default="resnet",
+        metadata=_means(
+            "`resnet` (the included network, trained further), `siamese` (local descriptors, Fisher vectors and a trained projection, several times "
+            "in one network), `siamese-small` (once: smaller and faster, not as accurate), "
+            "`siamese-conv` (a convolutional network trained from pixels), `difference` (the "
+            "tutorials' network) or `difference-article` (the same, with the pairs of an article, "
+            "for comparison)."
+        ),
+    )
+    init: str = field(
+        default="",
+        metadata=_means(
+            "Bundle whose weights training starts from, or `default` for the included one, which "
+            "`resnet` starts from anyway."
+        ),
+    )
+    loss: Loss = field(
+        default="in-batch",
+        metadata=_means("What a siamese model minimises."),
+    )
+    lists: str = field(
+        default="",
+        metadata=_means(
+            "Folder of LFW's official lists: train on the people of View 1 instead of splitting "
+            "all people."
+        ),
+    )
+    epochs: Epochs | None = field(
+        default=None,
+        metadata=_means(
+            "Epochs to train, with `minutes` at most; if not given, as many as `minutes` allow, "
+            "or those of the model."
+        ),
+    )
+    minutes: Minutes | None = field(
+        default=None,
+        metadata=_means(
+            "Wall time in minutes of the whole command, preparation and export included, that the "
+            "epochs are planned to fit into; if not given, there is no limit."
+        ),
+    )
+    patience: Epochs | None = field(
+        default=None,
+        metadata=_means(
+            "Stop when this many epochs brought no better validation AUC; if not given, never."
+        ),
+    )
+    batch_size: Annotated[int, Meta(ge=2, le=4096)] = field(
+        default=BY_MODEL, metadata=_means("Pairs per step.")
+    )
+    pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] = field(
+        default=BY_MODEL,
+        metadata=_means(
+            "Pairs between two validations. Where a batch would need more people than there are, "
+            "it is smaller; `siamese` then keeps the number of steps if this is not given."
+        ),
+    )
+    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = field(
+        default=BY_MODEL,
+        metadata=_means(
+            "Adam's peak rate; half an epoch of warm-up, cosine decay from epoch 2 on."
+        ),
+    )
+    image_size: Annotated[int, Meta(ge=64, le=224)] = field(
+        default=BY_MODEL, metadata=_means("Side of the network's input in pixels.")
+    )
+    align: Align = field(
+        default="landmarks",
+        metadata=_means(
+            "`landmarks` finds the face in every photo and aligns it; `none` takes photos as they "
+            "are, already framed as LFW's are."
+        ),
+    )
+    cache: str = field(
+        default="",
+        metadata=_means(
+            "Folder made by `facepairs cache build`: train on its pairs instead of drawing them."
+        ),
+    )
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = field(
+        default=0,
+        metadata=_means("Seed of the split, the pairs, the weights and the augmentation."),
+    )
+    calibration_share: Annotated[float, Meta(ge=0.01, le=0.9)] = field(
+        default=0.15,
+        metadata=_means("Share of the people held out to set threshold and calibration."),
+    )
+    test_share: Annotated[float, Meta(ge=0, le=0.9)] = field(
+        default=0.15,
+        metadata=_means("Share of the people held out for `evaluate`; View 1 needs none."),
+    )
+    validation_share: Annotated[float, Meta(ge=0, le=0.5)] = field(
+        default=0.04,
+        metadata=_means(
+            "Share of the people set aside to choose the best epoch, where enough people are "
+            "there; 0: the last epoch is kept."
+        ),
+    )
+    skip_bad: bool = field(
+        default=False,
+        metadata=_means(
+            "Leave out photos that cannot be read or show no face, instead of refusing the folder."
+        ),
+    )
 
     def __post_init__(self) -> None:
-        recipe = {**SIAMESE, **RECIPES.get(self.model, {}), **(FINE_TUNING if self.init else {})}
-        for name, value in recipe.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
+        if self.model in RECIPES:  # else `check_fields` refuses it
+            if not self.init:
+                object.__setattr__(self, "init", self.recipe.starts_from)
+            self._fill_in(self.recipe, self._pace())
         for name, value in vars(self).items():
             if isinstance(value, np.generic):  # of a notebook's calculation
                 object.__setattr__(self, name, value.item())
         check_fields(self)
-        self._check_range("pairs_per_epoch", self.batch_size, 10**9)
-        self._check_range("crop_px", 16, min(self.frame_px, 1024))
-        if self.model in FISHER and (self.image_size < 96 or self.image_size % 16):
+        if self.pairs_per_epoch < self.batch_size:
+            raise BadConfig(
+                f"pairs_per_epoch is {self.pairs_per_epoch}; use at least batch_size, "
+                f"{self.batch_size}"
+            )
+        if self.recipe.precomputes and (self.image_size < 96 or self.image_size % 16):
             raise BadConfig(
                 f"image_size is {self.image_size}; {self.model} needs a multiple of 16 from 96 on"
+            )
+        if self.recipe.points and self.align == "none":
+            raise BadConfig(
+                f"align is none, but {self.model} needs aligned faces; use landmarks, or model "
+                "siamese"
             )
         if self.calibration_share + self.test_share + self.validation_share > 0.95:
             raise BadConfig(
                 "calibration_share, test_share and validation_share leave nobody to train on; "
                 "lower one"
             )
-        if (self.store == "tfrecord") != bool(self.cache):
-            raise BadConfig(
-                "store tfrecord and a cache go together: --store tfrecord --cache DIR, with DIR "
-                "made by: facepairs cache build DATA --out DIR --pair-count N"
-            )
-        if self.model in FISHER and self.cache:
-            raise BadConfig(
-                f"{self.model} needs each image by itself, and a cache holds pairs only; use "
-                "--store files or memory, or --model siamese-conv"
-            )
-        if self.sampler == "article" and (self.model, self.cache) != ("difference", ""):
-            raise BadConfig(
-                "sampler article is for comparison only: use it with model difference and no cache"
-            )
-        self._check_loss()
+        if not self.recipe.embeds and self.loss != "in-batch":
+            raise BadConfig(f"loss {self.loss} is for siamese models, not {self.model}")
+        if self.cache:
+            self._check_cache()
 
-    def _check_loss(self) -> None:
-        changed = [name for name in self.loss_settings if self._changed(name)]
-        if changed and self.model not in EMBEDDINGS:
-            users, value = " or ".join(EMBEDDINGS), getattr(self, changed[0])
+    def _pace(self) -> Pace:
+        return self.recipe.fine_tuning if self.init else self.recipe.from_scratch
+
+    def _fill_in(self, recipe: Recipe, pace: Pace) -> None:
+        """Set what the model decides and was not given."""
+        decided = {
+            "batch_size": recipe.batch_size,
+            "image_size": recipe.image_size,
+            "pairs_per_epoch": pace.pairs_per_epoch,
+            "learning_rate": pace.learning_rate,
+        }
+        for name, value in decided.items():
+            if getattr(self, name) == BY_MODEL:
+                object.__setattr__(self, name, value)
+        if self.init and self.epochs is None:
+            object.__setattr__(self, "epochs", pace.epochs)
+
+    def _check_cache(self) -> None:
+        if self.recipe.precomputes:
             raise BadConfig(
-                f"{changed[0]} {value} is for model {users}, not {self.model}; leave it out"
+                f"{self.model} needs each image by itself, and a cache holds pairs only; leave the "
+                "cache out or use model siamese-conv"
             )
-        for name in changed:
-            if name != "loss" and name not in LOSSES[self.loss]:
-                users = ", ".join(loss for loss, names in LOSSES.items() if name in names)
-                raise BadConfig(f"loss {self.loss} has no {name}; leave it out or use {users}")
-        if self.cache and "singletons" in LOSSES[self.loss]:
+        if self.recipe.article:
+            raise BadConfig(f"{self.model} draws its own pairs; leave the cache out")
+        if self.loss in IDENTITY_LOSSES:
             raise BadConfig(
                 f"loss {self.loss} needs the person of each image, and a cache of pairs does not "
-                "hold it; use --store files or memory, or another loss"
+                "hold it; leave the cache out or use another loss"
             )
 
-    def _changed(self, name: str) -> bool:
-        """Return whether a setting differs from its default."""
-        return bool(getattr(self, name) != getattr(TrainConfig, name))
+    @property
+    def recipe(self) -> Recipe:
+        """What the model decides and nobody sets."""
+        return RECIPES[self.model]
 
     @property
-    def loss_settings(self) -> dict[str, Any]:
-        """The loss and its settings, as keyword arguments of `build_network`."""
-        names = ("loss", "temperature", "margin", "singletons")
-        return {name: getattr(self, name) for name in names}
-
-    @property
-    def crop_spec(self) -> CropSpec:
-        """The square of a frame that the network sees."""
-        if self.model == "resnet":
-            return CropSpec(self.crop_px, self.crop_px, RESNET_POINTS)
-        return CropSpec(self.frame_px, self.crop_px)
+    def protocol(self) -> Literal["heldout", "view1"]:
+        """`view1` with LFW's lists of View 1, else `heldout`: all people are split."""
+        return "view1" if self.lists else "heldout"
 
     @property
     def max_epochs(self) -> int:
         """The number of epochs to train; with `minutes`, the upper limit."""
-        return self.epochs or (MAX_EPOCHS if self.minutes else self.default_epochs)
+        return self.epochs or (MAX_EPOCHS if self.minutes else self._pace().epochs)
 
     @property
-    def default_epochs(self) -> int:
-        """The number of epochs to train where none is given."""
-        return FISHER_EPOCHS if self.model in FISHER else DEFAULT_EPOCHS
+    def first_plan(self) -> int:
+        """The number of epochs that are planned before the speed of the first is known."""
+        return min(self.max_epochs, self._pace().epochs) if self.minutes else self.max_epochs
 
     @property
     def length(self) -> list[float | None]:
         """The settings that decide how long to train."""
         return [self.epochs, self.minutes, self.patience]
-
-    def _check_range(self, name: str, least: int, most: int) -> None:
-        """Check a range that depends on another setting."""
-        value = getattr(self, name)
-        if not least <= value <= most:
-            raise BadConfig(f"{name} is {value}; use a number from {least:g} to {most:g}")
 
     def to_toml(self) -> str:
         """Return the settings as TOML, one line per field that has a value."""
@@ -302,20 +252,17 @@ class TrainConfig:
         """Return all settings as TOML with their meanings; one without a value is commented out."""
         import tomli_w
 
-        table, meanings = self.to_table(), field_meanings()
-        blocks = []
-        for field in dataclasses.fields(self):
-            lines = textwrap.wrap(meanings[field.name], 96, break_on_hyphens=False)
-            name = field.name
+        table, blocks = self.to_table(), []
+        for setting in dataclasses.fields(self):
+            name = setting.name
+            lines = textwrap.wrap(setting.metadata["meaning"], 96, break_on_hyphens=False)
             value = tomli_w.dumps({name: table[name]}) if name in table else f"# {name} =\n"
             blocks.append("".join(f"# {line}\n" for line in lines) + value)
         return "\n".join(blocks)
 
     def to_table(self) -> dict[str, Any]:
         """Return the settings that have a value, by name."""
-        # As TOML and JSON have it.
-        table = {**dataclasses.asdict(self), "members": list(self.members)}
-        return {name: value for name, value in table.items() if value is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     def replace(self, **changes: Any) -> "TrainConfig":
         """Return a copy with some fields changed, checked again.
@@ -325,26 +272,13 @@ class TrainConfig:
         Raises:
             BadConfig: A name is unknown or a value is not allowed.
         """
-        table = dataclasses.asdict(self)
-        if {"model", "init"} & changes.keys():
-            table = {"model": self.model, "init": self.init, **self.changes()}
-        return from_table({**table, **changes})
+        return from_table({**self.changes(), "model": self.model, "init": self.init, **changes})
 
     def changes(self) -> dict[str, Any]:
         """Return the settings that differ from the defaults of their model and `init`."""
-        defaults = dataclasses.asdict(from_table({"model": self.model, "init": self.init}))
-        defaults |= {"model": TrainConfig.model, "init": ""}
-        table = dataclasses.asdict(self)
-        return {name: value for name, value in table.items() if value != defaults[name]}
-
-
-def field_meanings() -> dict[str, str]:
-    """Return the text of each field of TrainConfig in its docstring."""
-    section = re.split(
-        r"^ *(?:Attributes|Raises):\n", TrainConfig.__doc__ or "", flags=re.MULTILINE
-    )
-    entries = re.findall(r"^ {8}(\w+): (.*(?:\n {9,}.*)*)", section[1], re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in entries}
+        defaults = vars(TrainConfig(model=self.model, init=self.init))
+        defaults = {**defaults, "model": TrainConfig.model, "init": TrainConfig.init}
+        return {name: value for name, value in vars(self).items() if value != defaults[name]}
 
 
 def from_table(table: Mapping[str, Any], source: str = "") -> TrainConfig:

@@ -38,11 +38,9 @@ settings.load_profile("untimed")
 
 SHORT = """
 model = "difference"
-crop_px = 64
 epochs = 2
 pairs_per_epoch = 64
 batch_size = 16
-calibration_pairs = 60
 calibration_share = 0.25
 test_share = 0.25
 """
@@ -167,7 +165,7 @@ def train_briefly(faces: Path, out: Path, settings: Path) -> ShortTraining:
     callback = keras.callbacks.LambdaCallback(
         on_epoch_end=lambda epoch, logs: losses.append(logs["loss"])
     )
-    options = facepairs.TrainOptions(log=lines.append, images_in_tensorboard=False)
+    options = facepairs.TrainOptions(log=lines.append)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
         run = facepairs.train(

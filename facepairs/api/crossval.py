@@ -28,7 +28,7 @@ def crossval(
     Ten times, a network is trained on nine sets of people and tested on the tenth.
 
     Examples:
-        >>> plan = facepairs.make_plan("pixels,siamese-small", folds="1-3")
+        >>> plan = facepairs.make_plan("difference,siamese-small", folds="1-3")
         >>> facepairs.crossval("lfw/lfw-deepfunneled", "lfw", "view2", plan).results.methods
 
     Args:

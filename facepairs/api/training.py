@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # importing it loads TensorFlow
     import keras
 
     from facepairs.data.split import PeopleSplit
-    from facepairs.training.dry_run import TrainingPlan
 
 
 def train(
@@ -52,10 +51,10 @@ def train(
         out: The run folder, new or empty; by default a folder below `runs/`, named by the time.
         config: The settings; None for the defaults.
         resume: Continue the run in `out` with its own settings. `config` may be given again, and
-            may then change how long to train and how often to save.
+            may then change how long to train.
         callbacks: Called as `keras.Model.fit` calls them, but without a model. The logs of an epoch
             are `loss`, `val_auc`, `val_score_spread`, `learning_rate`, `pairs_per_s`, `input_wait`.
-        options: How the training runs: messages, progress, devices, TensorBoard.
+        options: How the training runs: messages, progress, devices.
 
     Returns:
         The run, finished or interrupted; a finished one is returned as it is.
@@ -81,7 +80,7 @@ def train(
     if finished:
         log(
             f"{place} is finished after {counted(finished.epochs, 'epoch')}; nothing was done "
-            f"(for more: --resume --epochs {2 * finished.epochs or 1})"
+            f"(for more: --resume --epochs {2 * finished.epochs})"
         )
         return finished
     require_room_to_train()
@@ -91,33 +90,6 @@ def train(
         from facepairs.training.train import train_people
 
     return train_people(index, plan, split, settings, place, options, resume, callbacks)
-
-
-def dry_run(
-    data: Path | str,
-    out: Path | str | None = None,
-    config: TrainConfig | None = None,
-    options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
-) -> "TrainingPlan":
-    """Return what `train` would do with the same arguments, and about how long it would take.
-
-    Faces are found in all photos, and kept as training keeps them; nothing else is written.
-
-    Raises:
-        FacepairsError: As `train` would raise before it trains.
-    """
-    require_extras(["train"], "facepairs.train")
-    folder, place = Path(data), Path(out or "runs")
-    settings = settings_of_run(config, place, resume=False)
-    if out:
-        check_place(place, folder, resume=False)
-    require_room_to_train()
-    index, plan, split = prepare(folder, settings, options.log, options.progress("finding faces"))
-    _warn_of_few_people(split, options.log)
-    with options.starting():
-        from facepairs.training.dry_run import plan_training
-
-        return plan_training(index, plan, split, settings, options)
 
 
 def _warn_of_few_people(split: "PeopleSplit", log: Callable[[str], None]) -> None:

@@ -110,9 +110,9 @@ def build_cache_at(
             ordered_map,
             read_file,
         )
-        plan = table.crop_plan(config.crop_spec, config.align)
+        plan = table.crop_plan(config.recipe.crop_spec, config.align)
         people = choose_people(index, config).training
-        sampler = PairSampler(index.first, people, config.seed, config.genuine_share)
+        sampler = PairSampler(index.first, people, config.seed, config.recipe.genuine_share)
         writer = UploadingShardWriter(
             index.root, stand_in(folder), encoding, read_file, target=folder
         )

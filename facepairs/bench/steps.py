@@ -30,7 +30,9 @@ def measure_steps(job: Job) -> StepMeasurement:
     """
     keras.utils.set_random_seed(SEED)
     config = TrainConfig().replace(model=job.spec.settings.model)
-    network = build_network(job.spec.settings.model, job.crop_px, config.image_size, config.augment)
+    network = build_network(
+        job.spec.settings.model, job.crop_px, config.image_size, config.recipe.augment
+    )
     store, batches = open_store(job, SEED)
     first = next(iter(batches))
     pixels = store.gather(first["images"])

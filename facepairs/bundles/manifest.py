@@ -13,7 +13,6 @@ from msgspec import Meta
 
 from facepairs.bundles.calibration import BundleCalibration, Count, Finite, Share
 from facepairs.bundles.thresholds import FmrThreshold
-from facepairs.choices import Member
 from facepairs.errors import BadBundle
 from facepairs.faces.alignment import TEMPLATE
 from facepairs.images.crop import CropSpec
@@ -63,13 +62,6 @@ class StartingBundle(msgspec.Struct, frozen=True):
     licence: str | None = None
 
 
-class RecordedSettings(msgspec.Struct, frozen=True):
-    """The settings of a training that decide what its network looks like."""
-
-    members: tuple[Member, ...] = ("face",)  # here and below: those of older bundles
-    cohort: Count = 0
-
-
 class TrainingRecord(msgspec.Struct, frozen=True):
     """How the network was trained; `finished` is a time in ISO 8601, UTC.
 
@@ -85,7 +77,6 @@ class TrainingRecord(msgspec.Struct, frozen=True):
     epochs: Count | None = None
     finished: str = ""
     init: StartingBundle | None = None
-    config: RecordedSettings = RecordedSettings()
 
 
 class IdentityCounts(msgspec.Struct, frozen=True):

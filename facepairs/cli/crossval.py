@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from facepairs.choices import Method
+from facepairs.choices import Model
 from facepairs.cli.shared.options import Align, Config, Data, Json, joined
 from facepairs.cli.shared.output import (
     INTERRUPTED,
@@ -21,7 +21,7 @@ from facepairs.support.words import command_line
 
 EXAMPLE = (
     "Example: facepairs crossval data/lfw/lfw-deepfunneled --lists data/lfw --out view2 "
-    "--methods pixels,eigenfaces"
+    "--methods difference"
 )
 
 
@@ -31,10 +31,7 @@ def crossval(
     out: Annotated[Path, Option(help="Folder for one run folder per fold, and the results.")],
     methods: Annotated[
         str | None,
-        Option(
-            help=f"Comma-separated: {joined(Method)}; difference-article samples pairs as "
-            "tutorials do. [default: train's own]"
-        ),
+        Option(help=f"Comma-separated: {joined(Model)}. [default: train's own]"),
     ] = None,
     config: Config = None,
     align: Align = None,

@@ -12,7 +12,6 @@ from facepairs.cli.shared.options import (
     Align,
     AnyData,
     BeamOptions,
-    Data,
     Json,
     Runner,
 )
@@ -147,27 +146,6 @@ def _import_rows(report: "ImportReport", out: Path) -> Iterator[tuple[str, str]]
         words = command_line("data", "fetch", "lfw", "--lists-only", "--out", out)
         yield "", f"get them with: {words}"
     yield "next", command_line("data", "check", report.photos)
-
-
-@app.command(epilog="Example: facepairs data frame photos/ --out framed/")
-def frame(photos: Data, out: NewFolder, json: Json = False) -> None:
-    """Write aligned copies: find the most prominent face of every photo and align it.
-
-    Writes JPEGs of 250x250 pixels. Every file that is not used is listed with the reason; the exit
-    code is then 1. Training aligns photos itself and needs no such copies.
-    """
-    from facepairs.faces.frame_folder import frame_folder
-
-    result = frame_folder(photos, out, progress_display(json)("finding faces"))
-    errors = [error if path in error else f"{path}: {error}" for path, error in result.left_out]
-    log_first([f"left out: {error}" for error in errors])
-    rows = [
-        ("written", f"{counted(result.framed, 'framed photo')} in {out}"),
-        ("several faces", f"{len(result.several_faces):,}: the most prominent was taken"),
-        ("left out", f"{len(result.left_out):,}"),
-    ]
-    print_result(json, result.to_json(), rows)
-    raise typer.Exit(NEGATIVE if result.left_out else OK)
 
 
 @app.command(epilog="Example: facepairs data synth --out faces/ --people 200 --photos 8 --seed 1")

@@ -38,7 +38,7 @@ from facepairs.support.extras import require_extras
 from facepairs.support.places import refuse_url
 
 COMMANDS = (
-    "train", "runs", "evaluate", "crossval", "calibrate", "verify", "serve", "info", "export",
+    "train", "evaluate", "crossval", "calibrate", "verify", "serve", "info", "export",
     "bench", "demo",
 )  # fmt: skip
 GROUPS = ("gallery", "data", "cache")

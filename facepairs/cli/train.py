@@ -12,9 +12,7 @@ from facepairs.cli.shared.options import (
     Align,
     Config,
     Json,
-    Lists,
     Model,
-    Protocol,
     Seed,
     SkipBad,
     training_settings,
@@ -29,95 +27,56 @@ from facepairs.cli.shared.output import (
     starting_tensorflow,
 )
 from facepairs.errors import LostWorker
-from facepairs.support.words import command_line, counted
+from facepairs.support.words import command_line
 
 if TYPE_CHECKING:
-    from facepairs.training.dry_run import TrainingPlan
     from facepairs.training.run_folder.result import Run
 
 EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
-PARTS = {  # of the people
-    "training": "to train on",
-    "validation": "to choose the epoch",
-    "calibration": "to set the threshold",
-    "test": "to measure errors",
-}
 
 
 def train(
     context: typer.Context,
     data: Annotated[Path | None, Argument(help="Folder of Person_Name/photo.jpg.")] = None,
-    out: Annotated[
-        Path | None, Option(help="Run folder; its bundle/ is the verifier. [default: runs/…]")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Run folder. [default: runs/…]")] = None,
     model: Model = None,
-    init: Annotated[
-        str | None, Option(help="Bundle to start from, with a gentler recipe; or: default.")
-    ] = None,
+    init: Annotated[str | None, Option(help="Bundle to start from, or: default.")] = None,
     loss: Annotated[Loss | None, Option(help="Siamese models only. [default: in-batch]")] = None,
-    protocol: Protocol = None,
-    lists: Lists = None,
-    epochs: Annotated[
-        int | None, Option(help="Most epochs to train. [default: by model, 20 or 30]")
+    lists: Annotated[
+        Path | None, Option(help="Folder of LFW's lists: train on View 1's people.")
     ] = None,
-    minutes: Annotated[
-        float | None, Option(help="Plan the epochs so that the whole command takes this long.")
-    ] = None,
+    epochs: Annotated[int | None, Option(help="Most epochs. [default: by model]")] = None,
+    minutes: Annotated[float | None, Option(help="Plan to end after this time.")] = None,
     patience: Annotated[
-        int | None,
-        Option(help="Stop when this many epochs brought no better validation AUC."),
+        int | None, Option(help="Stop when this many epochs were no better.")
     ] = None,
-    batch_size: Annotated[
-        int | None, Option(help="Pairs per step, on all devices. [default: by model, 64 to 256]")
-    ] = None,
-    image_size: Annotated[
-        int | None,
-        Option(
-            help="Input side, 64 to 224 pixels, for siamese a multiple of 16 from 96. "
-            "[default: siamese 128, others 64]"
-        ),
-    ] = None,
-    store: Annotated[Store | None, Option(help="Where images come from. [default: auto]")] = None,
-    cache: Annotated[Path | None, Option(help="Pair cache, for --store tfrecord.")] = None,
+    batch_size: Annotated[int | None, Option(help="Pairs per step. [default: by model]")] = None,
+    store: Annotated[
+        Store, Option(help="Decode photos in each batch, or keep all in memory.")
+    ] = "auto",
+    cache: Annotated[Path | None, Option(help="Folder of `cache build`: use its pairs.")] = None,
     align: Align = None,
     seed: Seed = None,
     skip_bad: SkipBad = False,
     devices: Annotated[
-        Devices, Option(help="auto: GPUs, or the workers of TF_CONFIG; all: GPUs, else CPUs.")
+        Devices, Option(help="auto: GPUs or TF_CONFIG's workers; all: else CPUs.")
     ] = "auto",
     deterministic: Annotated[
         bool, Option("--deterministic", help="Identical runs on GPUs too, slower.")
     ] = False,
-    checkpoint_minutes: Annotated[
-        float | None, Option(help="Longest time between checkpoints. [default: 5]")
-    ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue the run in --out.")] = False,
     config: Config = None,
-    tensorboard_images: Annotated[bool, Option(help="Show faces in TensorBoard.")] = True,
-    profile: Annotated[
-        bool, Option("--profile", help="Profile five steps in TensorBoard.")
-    ] = False,
     print_config: Annotated[
-        bool,
-        Option("--print-config", help="Print all settings as commented TOML, and train nothing."),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        Option(
-            "--dry-run",
-            help="Say who would be trained on, and estimate memory and time; train nothing.",
-        ),
+        bool, Option("--print-config", help="Print all settings as TOML; train nothing.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Train a face verifier on a folder of faces.
 
     Some people are held out to choose the best epoch, some to calibrate the threshold, others to
-    measure errors. The default architecture is siamese; pixels and eigenfaces are baselines. Ctrl-C
-    saves, and --resume continues, with more or fewer devices. If one of several workers is lost,
-    the others exit with 138.
+    measure errors. Ctrl-C saves, and --resume continues, with more or fewer devices. If one of
+    several workers is lost, the others exit with 138.
     """
-    from facepairs.api.training import dry_run as plan_run
     from facepairs.api.training import train as run
     from facepairs.training.options import TrainOptions
     from facepairs.training.run_folder.folder import resolve_config
@@ -131,16 +90,11 @@ def train(
     options = TrainOptions(
         log=log,
         progress=progress_display(json),
-        images_in_tensorboard=tensorboard_images,
-        profile=profile,
         devices=devices,
+        store=store,
+        deterministic=deterministic,
         starting=partial(starting_tensorflow, json),
     )
-    if dry_run:
-        if resume:
-            context.fail("--dry-run plans a new training; leave out --resume")
-        _print_plan(plan_run(data, out, settings, options), settings.model, json)
-        return
     try:
         result = run(data, out, settings, resume=resume, options=options)
     except LostWorker as lost:
@@ -156,38 +110,8 @@ def train(
         raise typer.Exit(INTERRUPTED)
 
 
-def _print_plan(plan: "TrainingPlan", model: str, json: bool) -> None:
-    from facepairs.evaluation.serialize import to_plain
-
-    people = ", ".join(
-        f"{plan.people[part]:,} {purpose}" for part, purpose in PARTS.items() if plan.people[part]
-    )
-    epochs, pairs = counted(plan.epochs, "epoch"), f"{plan.steps_per_epoch} x {plan.batch_size}"
-    training = f"{epochs} of {pairs} pairs" if plan.epochs else f"{model} needs no epochs"
-    parts = f"photos {plan.store_mb:,.0f} MB, features {plan.features_mb:,.0f} MB"
-    rows = [
-        ("people", people),
-        ("photos", f"{plan.photos:,}, {plan.training_photos:,} of them to train on"),
-        ("pairs", f"{plan.genuine_pairs:,} different genuine ones to train on"),
-        ("training", training),
-        ("memory", f"about {plan.memory_mb / 1e3:.1f} GB; {parts}"),
-        (
-            "time",
-            f"about {_minutes(plan.minutes)}: {_minutes(plan.preparation_minutes)} to prepare, "
-            f"{_minutes(plan.epoch_minutes)} an epoch, {_minutes(plan.ending_minutes)} to export",
-        ),
-    ]
-    print_result(json, {**to_plain(plan), "minutes": plan.minutes}, rows)
-
-
-def _minutes(minutes: float) -> str:
-    if minutes >= 120:
-        return f"{minutes / 60:.1f} hours"
-    return f"{minutes:.1f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} s"
-
-
 def _rows(run: "Run", data: Path) -> list[tuple[str, str]]:
-    lists = ("--lists", run.config.lists) if run.config.protocol == "view1" else ()
+    lists = ("--lists", run.config.lists) if run.config.lists else ()
     return [
         ("bundle", str(run.bundle)),
         ("trained", run.describe_time()),

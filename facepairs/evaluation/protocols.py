@@ -28,7 +28,7 @@ CATEGORIES = {
 }
 """LFW's category of a verifier that learned from LFW alone, by its alignment: a detector of
 landmarks was trained on other photos, without identities. Whether photos that are taken as they are
-were framed with such a detector (`facepairs data frame`) cannot be seen."""
+were framed with such a detector cannot be seen."""
 
 
 @dataclass(frozen=True, eq=False)

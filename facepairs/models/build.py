@@ -9,14 +9,12 @@ from keras import layers
 from facepairs.choices import Member
 from facepairs.models.augment import RandomFace
 from facepairs.models.difference import difference_head
-from facepairs.models.eigenfaces import eigenface_head
 from facepairs.models.fisher.projection import DIMENSIONS
 from facepairs.models.fisher.tower import fisher_tower
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.losses.binary import BinaryLogit
 from facepairs.models.losses.build import build_loss
-from facepairs.models.network import EmbeddingNetwork, MirroredPairNetwork, Network, PairNetwork
-from facepairs.models.pixels import pixel_head
+from facepairs.models.network import EmbeddingNetwork, Network, PairNetwork
 from facepairs.models.resnet import ResidualNetwork, face_resnet
 from facepairs.models.tower import face_tower
 
@@ -27,9 +25,7 @@ MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
     "siamese": (FrozenBackboneNetwork, fisher_tower),
     "siamese-small": (FrozenBackboneNetwork, fisher_tower),
     "siamese-conv": (EmbeddingNetwork, face_tower),
-    "difference": (MirroredPairNetwork, difference_head),
-    "pixels": (PairNetwork, pixel_head),
-    "eigenfaces": (EmbeddingNetwork, eigenface_head),  # fitted by `training.fitting.eigenfaces`
+    "difference": (PairNetwork, difference_head),
 }
 
 

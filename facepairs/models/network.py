@@ -79,11 +79,6 @@ class Network(ABC):
     objective: keras.Layer
 
     @property
-    def trainable(self) -> bool:
-        """Whether gradient descent has anything to update."""
-        return bool(self.head.trainable_variables)
-
-    @property
     def variables(self) -> list[keras.Variable]:
         """All variables of head and objective, the head's first."""
         return [*self.head.variables, *self.objective.variables]
@@ -131,7 +126,10 @@ class Network(ABC):
 
 
 class PairNetwork(Network):
-    """A network that takes two images and returns one logit of "genuine"."""
+    """A network that takes two images and returns one logit of "genuine".
+
+    Scores are means over the mirror images of either side.
+    """
 
     kind = "pair"
     inputs = ("left", "right")
@@ -153,13 +151,6 @@ class PairNetwork(Network):
 
     def _score(self, left: Any, right: Any) -> Any:
         """Score prepared images, not for training: [B, …] twice → float32[B, 1]."""
-        return self.head([left, right], training=False)
-
-
-class MirroredPairNetwork(PairNetwork):
-    """A `PairNetwork` whose scores are means over the mirror images of either side."""
-
-    def _score(self, left: Any, right: Any) -> Any:
         return with_mirror_images(self.head, left, right)
 
 

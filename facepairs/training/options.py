@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from facepairs.choices import Devices
+from facepairs.choices import Devices, Store
 from facepairs.evaluation.metrics.calibration import FittedCalibration
 from facepairs.support.progress import (
     MessageCallback,
@@ -23,9 +23,10 @@ class TrainOptions:
         log: Receives messages, such as `print`; by default they are discarded.
         progress: Shows the progress of each phase: called with its name, it returns a function that
             is called with the work done and the work in all.
-        images_in_tensorboard: Whether the TensorBoard log may show faces and names.
-        profile: Add a profile of five steps to the TensorBoard log.
         devices: `one`; `auto`: all GPUs, or the workers of TF_CONFIG; `all`: GPUs, else CPUs.
+        store: Where images come from: decoded anew in each batch (`files`), all of them once
+            (`memory`), or `auto`: `memory` if they fit.
+        deterministic: Refuse TensorFlow operations whose results may vary (on GPUs).
         store_folder: Where the memory store's array is kept; by default beside the run folder.
         calibration: Replaces the calibration on people set aside; nobody need then be set aside.
         started_s: When the command began, by `loop.clock.running_s`; by default when `train` is
@@ -35,9 +36,9 @@ class TrainOptions:
 
     log: MessageCallback = ignore_message
     progress: ProgressFactory = ignore_phases
-    images_in_tensorboard: bool = True
-    profile: bool = False
     devices: Devices = "one"
+    store: Store = "auto"
+    deterministic: bool = False
     store_folder: Path | None = None
     calibration: FittedCalibration | None = None
     started_s: float | None = None

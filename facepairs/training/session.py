@@ -59,7 +59,9 @@ class TrainingState:
         return not (self.progress.step or self.initial_bundle)
 
 
-def create_state(data: TrainingData, context: DistributedContext) -> TrainingState:
+def create_state(
+    data: TrainingData, context: DistributedContext, deterministic: bool
+) -> TrainingState:
     """Build the network and the optimizer with the weights that the seed gives.
 
     Raises:
@@ -72,28 +74,36 @@ def create_state(data: TrainingData, context: DistributedContext) -> TrainingSta
         )
     config = data.config
     keras.utils.set_random_seed(config.seed)
-    if config.deterministic:
+    if deterministic:
         tf.config.experimental.enable_op_determinism()
     with context.scope():
         network = create_network(data)
     if context.strategy:
         synchronise_batch_norms(network.head)
     # With `minutes` this is planned again after each epoch; the first does not depend on it.
-    epochs = min(config.max_epochs, config.default_epochs) if config.minutes else config.max_epochs
-    schedule = Schedule(
-        epochs if network.trainable else 0, data.steps_per_epoch, config.learning_rate
+    schedule = Schedule(config.first_plan, data.steps_per_epoch, config.learning_rate)
+    return TrainingState(
+        network, create_optimizer(network, context, config.recipe.clip_norm), schedule
     )
-    return TrainingState(network, create_optimizer(network, context), schedule)
 
 
 def create_network(data: TrainingData) -> Network:
     """Build the network that the settings name."""
-    config = data.config
-    photos = data.index.image_counts[data.split.training]
+    config, recipe = data.config, data.config.recipe
     return build_network(
-        config.model, config.crop_px, config.image_size, config.augment, config.erase,
-        members=config.members, cohort=config.cohort, photos=photos, **config.loss_settings,
-    )  # fmt: skip
+        recipe.network,
+        recipe.crop_px,
+        config.image_size,
+        recipe.augment,
+        recipe.erase,
+        loss=config.loss,
+        members=recipe.members,
+        cohort=recipe.cohort,
+        photos=data.index.image_counts[data.split.training],
+        temperature=recipe.temperature,
+        margin=recipe.margin,
+        singletons=recipe.singletons,
+    )
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,9 @@ from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import InputSource
 from facepairs.pipeline.features import FeatureStore
 from facepairs.support.words import counted
-from facepairs.training.fitting.eigenfaces import fit_eigenfaces
 from facepairs.training.fitting.fisher import fit_mixture, precompute_features, start_projection
 from facepairs.training.inputs.training_data import TrainingData
-from facepairs.training.loop.callbacks import (
-    CollapseAlarm,
-    PeriodicCheckpoint,
-    ProfileSteps,
-    ProgressReport,
-)
+from facepairs.training.loop.callbacks import CollapseAlarm, ProgressReport
 from facepairs.training.loop.schedule import Schedule, plan_epochs
 from facepairs.training.loop.step import TrainStep
 from facepairs.training.loop.train_loop import TrainingInterrupted, TrainLoop
@@ -53,12 +47,6 @@ def prepare_model(session: Session) -> tuple[Trainable, InputSource]:
     network, data = session.state.network, session.data
     if isinstance(network, FrozenBackboneNetwork):
         return network.feature_head(), precompute_backbone(session, network)
-    if data.config.model == "eigenfaces":
-        display = session.options.progress("fitting eigenfaces")
-        images, components = fit_eigenfaces(
-            network, data.store, data.images, data.config.seed, display
-        )
-        session.options.log(f"fitted {components} components to {images:,} images")
     return network, data.store
 
 
@@ -128,27 +116,16 @@ def train_epochs(
     )
     loop = TrainLoop(step, validator, state.progress)
 
-    def save_within_epoch() -> None:
-        loop.sum_losses()
-        session.save()
-
     alarm = CollapseAlarm(session.warn)
-    profiler = ProfileSteps(str(session.run.tensorboard_path), options.log)
     callbacks: list[keras.callbacks.Callback] = []
     if context.is_chief:
-        monitor = make_monitor(
-            model, source, data.store, data.index, validator, options.images_in_tensorboard
-        )
-        grid = None
-        if options.images_in_tensorboard:
-            block = sampler.block(0, 0, min(GRID_PAIRS, config.batch_size))
-            grid = training_grid(state.network, data.store, block, config.seed)
+        monitor = make_monitor(model, source, data.store, data.index, validator)
+        block = sampler.block(0, 0, min(GRID_PAIRS, config.batch_size))
+        grid = training_grid(state.network, data.store, block, config.seed)
         callbacks = [
             ProgressReport(state.progress, lambda: state.schedule, options.log, options.progress),
             alarm,
             TensorBoardLog(session.run.tensorboard_path, monitor, grid, portable_settings(data)),
-            *([profiler] if options.profile else []),
-            PeriodicCheckpoint(config.checkpoint_minutes, save_within_epoch),
             *session.callbacks,
         ]
     batches = data.batches(
@@ -165,7 +142,6 @@ def train_epochs(
         session.save()
         raise
     finally:
-        profiler.close()
         state.warning = alarm.message
 
 

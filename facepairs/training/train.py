@@ -10,7 +10,7 @@ import keras
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.identities import Identities
-from facepairs.config import EMBEDDINGS, TrainConfig
+from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig
@@ -37,8 +37,6 @@ from facepairs.training.run_folder.folder import RunFolder
 from facepairs.training.run_folder.result import Run
 from facepairs.training.session import Session, create_state
 from facepairs.training.stages import portable_settings, prepare_model, train_epochs
-
-DISTRIBUTED_MODELS = (*EMBEDDINGS, "difference")  # trained by gradient descent
 
 
 def train_people(
@@ -81,7 +79,7 @@ def train_people(
         stop_on_signal(log) as should_stop,
     ):
         data = _open_data(index, plan, split, config, run, options, context)
-        state = create_state(data, context)
+        state = create_state(data, context, options.deterministic)
         session = Session(run, data, state, context, should_stop, options, callbacks)
         session.restore()
         run.begin(config)
@@ -96,7 +94,7 @@ def train_people(
         else:
             interrupted = False
             if context.is_chief:
-                bundle = _write_bundle(session, validator, source)
+                bundle = _write_bundle(session, source)
         context.shutdown()
         result = _result(session, interrupted, bundle)
         if bundle:
@@ -109,11 +107,6 @@ def _check_devices(context: DistributedContext, config: TrainConfig, log: Messag
     """Log which devices train; raise BadConfig when they cannot share this training."""
     if not context.strategy:
         return
-    if config.model not in DISTRIBUTED_MODELS:
-        raise BadConfig(
-            f"{config.model} is not trained step by step, so several devices cannot share the "
-            "work; use --devices one with a single worker"
-        )
     if config.batch_size < 2 * context.replicas:
         raise BadConfig(
             f"batch_size {config.batch_size} is too small for {context.replicas} devices; use "
@@ -135,22 +128,21 @@ def _open_data(
     context: DistributedContext,
 ) -> TrainingData:
     """Open the cache and the store that the settings name."""
-    cache = None
-    if config.store == "tfrecord":
+    cache, kind = None, options.store
+    if config.cache:
         cache = open_training_cache(Path(config.cache), index, plan, split, config)
+        kind = "files"
     run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
     folder = options.store_folder or run.path.parent
     with context.chief_first():  # the others find what the chief has decoded
         decoding = options.progress("decoding images")
-        store = open_store(index, plan, config, folder, options.log, decoding)
+        store = open_store(index, plan, kind, folder, options.log, decoding)
     return TrainingData(limit_batch_size(config, split), index, plan, split, store, cache)
 
 
-def _write_bundle(session: Session, validator: Validator, source: InputSource) -> Path:
+def _write_bundle(session: Session, source: InputSource) -> Path:
     """Save the final state and write the bundle of the kept epoch; return its folder."""
     data, state, options = session.data, session.state, session.options
-    if not session.kept_row:  # a model without epochs
-        state.progress.history = [{"epoch": 0, **validator()}]
     row = session.kept_row
     state.warning = describe_collapse(row["val_auc"], row["val_score_spread"])
     session.save()  # export rounds the weights; a longer run continues from these

@@ -25,7 +25,7 @@ from facepairs.data.lfw.lists import list_path, read_pairs
 from facepairs.training.export.export import export
 from facepairs.verification.verifier import Verifier
 
-FORMATS = ("onnx", "onnx-int8", "litert", "litert-int8")
+FORMATS = ("onnx", "litert", "litert-int8")
 TIMED = 100  # calls
 COLUMNS = ("network", "format", "MB", "ms", "scores differ by, mean", "at most", "other decisions")
 

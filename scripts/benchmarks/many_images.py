@@ -36,8 +36,6 @@ SETTINGS = """model = "difference"
 epochs = 1
 pairs_per_epoch = 640
 batch_size = 32
-crop_px = 32
-calibration_pairs = 400
 """
 Row = dict[str, Any]
 
@@ -210,9 +208,10 @@ def train(store: str) -> Callable[[int, Path], Words]:
     """Return a function that gives the words of `train` with a store."""
 
     def words(images: int, place: Path) -> Words:
-        cache = ("--cache", place / f"cache-{images}") if store == "tfrecord" else ()
+        cache = ("--cache", place / f"cache-{images}")
+        source = cache if store == "tfrecord" else ("--store", store)
         return ("train", photo_folder(images, place), "--out", place / "out", "--config",
-                place / "short.toml", "--store", store, *cache)  # fmt: skip
+                place / "short.toml", *source)  # fmt: skip
 
     return words
 
@@ -246,7 +245,7 @@ LIBRARY: dict[str, tuple[str, Callable[[int, Path], None]]] = {  # part → what
 COMMANDS: dict[str, tuple[str, Callable[[int, Path], Words]]] = {  # likewise, the command's words
     "train, store files": ("files", train("files")),
     "cache build": ("files", build_cache),
-    "train, store tfrecord": ("files", train("tfrecord")),
+    "train, --cache": ("files", train("tfrecord")),
     "evaluate a folder": ("files", evaluate_folder),
     "verify --pairs, all images": ("files", verify(pairs_of_all)),
     "verify --pairs, all missing": ("missing", verify(pairs_of_missing)),

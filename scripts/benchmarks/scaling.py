@@ -58,10 +58,12 @@ def measure_worker(options: argparse.Namespace) -> Row:
     config = TrainConfig().replace(model=options.model)
     index = FaceIndex.scan(options.data).without(range(options.images, 10**7))
     with context.scope():
-        network = build_network(options.model, config.crop_px, config.image_size, config.augment)
+        network = build_network(
+            options.model, config.recipe.crop_px, config.image_size, config.recipe.augment
+        )
     if context.strategy:
         synchronise_batch_norms(network.head)
-    plan = inspect_photos(index, config.align).crop_plan(config.crop_spec, config.align)
+    plan = inspect_photos(index, config.align).crop_plan(config.recipe.crop_spec, config.align)
     in_files = options.store == "files"
     store: Store = FileStore(index, plan) if in_files else MemoryStore.build(index, plan)
     source: InputSource = store

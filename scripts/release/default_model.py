@@ -32,7 +32,6 @@ from facepairs.bundles.error_table import ErrorTable, SmallFaces
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import check_replaceable, write_bundle
 from facepairs.cli.shared.output import ERROR, log, print_error, progress_display
-from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.data.minimums import limit_pairs_per_person
@@ -51,6 +50,7 @@ from facepairs.faces.align import AlignedFace
 from facepairs.models.build import build_network
 from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
 from facepairs.models.resnet import dlib_weights
+from facepairs.recipes import RECIPES
 from facepairs.training.export.trained_bundle import UNCALIBRATED
 from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
@@ -97,8 +97,8 @@ def read_weights() -> bytes:
 
 def make_networks(crops: npt.NDArray[np.uint8]) -> tuple[dict[str, bytes], float]:
     """Return the files of the bundle's networks, and how far ONNX in float32 is from Keras."""
-    config = TrainConfig(model="resnet")
-    network = build_network("resnet", config.crop_px, config.image_size, config.augment)
+    recipe = RECIPES["resnet"]
+    network = build_network("resnet", recipe.crop_px, recipe.image_size, recipe.augment)
     network.head.set_weights(dlib_weights(read_weights()))
     whole, parity = export_onnx(network.inference_model(), network.output)
     round_weights(network.head)
@@ -108,17 +108,17 @@ def make_networks(crops: npt.NDArray[np.uint8]) -> tuple[dict[str, bytes], float
 
 def draft_manifest(parity: float) -> dict[str, Any]:
     """Return the manifest without what is measured."""
-    config = TrainConfig(model="resnet")
+    recipe = RECIPES["resnet"]
     return {
         "kind": "embedding",
         "model": "resnet",
-        "framing": to_plain(config.crop_spec),
+        "framing": to_plain(recipe.crop_spec),
         "alignment": "landmarks-5",
         "network": {
             "file": NETWORK,
             "inputs": ["image"],
             "output": "embedding",
-            "image_px": config.image_size,
+            "image_px": recipe.image_size,
             "parity_with_keras": parity,
         },
         "training": {"protocol": "pretrained", "data": DATA_TEXT},
@@ -203,8 +203,7 @@ def all_genuine(index: FaceIndex) -> PairList:
     """Return every pair of photos of one person."""
     first = index.first
     sides = [
-        np.array(np.triu_indices(int(end - begin), 1)) + begin
-        for begin, end in pairwise(first)
+        np.array(np.triu_indices(int(end - begin), 1)) + begin for begin, end in pairwise(first)
     ]
     left, right = np.concatenate(sides, axis=1)
     return PairList.of(left, right, np.ones(len(left), np.bool_))
@@ -265,7 +264,7 @@ def calibration_crops(index: FaceIndex, lists: Path) -> npt.NDArray[np.uint8]:
 
     images = people_of(index, lists, "peopleDevTrain.txt")
     chosen = np.random.default_rng(0).choice(images, CALIBRATION_CROPS, replace=False)
-    spec = TrainConfig(model="resnet").crop_spec
+    spec = RECIPES["resnet"].crop_spec
     return np.stack([align_faces(index.path(int(k)), spec)[0].crop for k in np.sort(chosen)])
 
 

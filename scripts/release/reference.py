@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from facepairs.cli.main import EVERYWHERE, build_command
-from facepairs.config import TrainConfig, field_meanings
+from facepairs.config import TrainConfig
 from facepairs.server.openapi import ERRORS, meaning, openapi, type_in_words
 from facepairs.server.routes import ROUTES
 from facepairs.support.validation import find_problem
@@ -38,7 +38,6 @@ def commands() -> str:
 def settings() -> str:
     """Return a table of the fields of TrainConfig: default, what is allowed, and meaning."""
     kinds = get_type_hints(TrainConfig, include_extras=True)
-    meanings = field_meanings()
     rows = ["| setting | default | allowed | meaning |", "| --- | --- | --- | --- |"]
     defaults = TrainConfig()
     for field in dataclasses.fields(TrainConfig):
@@ -46,7 +45,7 @@ def settings() -> str:
         default = "" if value in (None, "") else f"`{json.dumps(value)}`"
         # The words of the message that refuses a value.
         allowed = find_problem(object(), kinds[field.name], "").partition("; use ")[2]
-        rows.append(f"| `{field.name}` | {default} | {allowed} | {meanings[field.name]} |")
+        rows.append(f"| `{field.name}` | {default} | {allowed} | {field.metadata['meaning']} |")
     return "\n".join(rows) + "\n"
 
 

@@ -140,7 +140,7 @@ def _clusters(
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("bundle", help="trained with --protocol view1")
+    parser.add_argument("bundle", help="trained with --lists")
     parser.add_argument("data", type=Path, help="LFW: Person_Name/photo.jpg")
     parser.add_argument("--lists", type=Path, required=True)
     parser.add_argument("--groups", type=Path, required=True, help="CSV person,group")

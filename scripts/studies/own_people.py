@@ -125,8 +125,6 @@ def make(study: Study, method: str, count: int) -> tuple[dict[str, Any], Path]:
             "model": start.model,
             "align": "landmarks" if start.aligned else "none",
             "image_size": start.network.image_px,
-            "frame_px": start.framing.frame_px,
-            "crop_px": start.framing.crop_px,
             "minutes": study.minutes,
         }
         result = _train(study, name, folder, fixed)

@@ -2,7 +2,7 @@
 
     python scripts/studies/trials.py BUNDLE [NAME=BUNDLE …] DATA --lists LISTS
 
-Each network is a bundle that was trained with `--protocol view1`, or an `.npz` file with
+Each network is a bundle that was trained with `--lists`, or an `.npz` file with
 `images` int64[N] (positions in DATA's index) and `embeddings` float32[N, D]. Embeddings of a bundle
 are kept in --keep FOLDER as such files. The thousand official pairs have a standard error of .85
 points; this table sees differences of a quarter of a point.

@@ -63,9 +63,3 @@ def test_training_from_python_says_that_it_needs_tensorflow(many_faces, tmp_path
     done = run_on("jax", "-c", TRAIN, many_faces, tmp_path / "run")
     expected = "Keras runs on jax, training on TensorFlow alone; set KERAS_BACKEND=tensorflow"
     assert done.stdout.startswith(expected), done.stderr
-
-
-@pytest.mark.slow
-def test_commands_train_on_tensorflow_whatever_keras_is_set_to(many_faces):
-    done = run_on("jax", "-m", "facepairs", "train", many_faces, "--dry-run")
-    assert done.returncode == 0, done.stderr

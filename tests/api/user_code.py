@@ -54,7 +54,7 @@ def fit_with_keras() -> dict[str, float]:
 
 
 def measure_by_view2() -> str:
-    plan = facepairs.make_plan("pixels,siamese-small", folds="1-3")
+    plan = facepairs.make_plan("difference,siamese-small", folds="1-3")
     report = facepairs.crossval("lfw/lfw-deepfunneled", "lfw", "view2", plan, resume=True)
     return ", ".join(report.results.methods)
 

@@ -12,11 +12,9 @@ from processes.command_line import in_process
 SMALL = """
 model = "siamese-small"
 image_size = 96
-crop_px = 96
 epochs = 2
 pairs_per_epoch = 64
 batch_size = 16
-calibration_pairs = 100
 calibration_share = 0.25
 test_share = 0.25
 """
@@ -49,7 +47,7 @@ def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fisher, "ITERATIONS", 2)
         patch.setattr(fisher, "SAMPLE_IMAGES", 20)
-        return train_once(faces, settings, tmp_path_factory, "--profile")
+        return train_once(faces, settings, tmp_path_factory)
 
 
 @pytest.fixture(

@@ -35,7 +35,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def settings(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
-    path.write_text('model = "difference"\nframe_px = 50\ncrop_px = 20\n')
+    path.write_text('model = "difference"\ntest_share = 0.2\n')
     return path
 
 
@@ -73,7 +73,7 @@ def test_json(photos, tmp_path, settings, capsys):
     assert made["out"] == str(out)
     assert made["bytes"] == sum(path.stat().st_size for path in out.glob("*.tfrecord"))
     assert made["manifest"] == json.loads((out / "manifest.json").read_text())
-    assert made["manifest"]["crop_px"] == 20
+    assert made["manifest"]["crop_px"] == 128
     assert run("cache", "check", out, "--json") == 0
     report = {"out": str(out), "ok": True, "problems": [], "schema": 1}
     assert json.loads(capsys.readouterr().out) == report
@@ -106,7 +106,7 @@ def test_check_prints_a_line_a_problem_and_exits_1(photos, tmp_path, capsys):
         (("--config", "absent.toml"), "absent.toml: No such file"),
         (("--model", "siamese"), "'siamese' is not one of 'difference', 'siamese-conv'"),
         (("--encoding", "webp"), "'webp' is not one of"),
-        (("--protocol", "view1", "--lists", "absent"), "absent"),
+        (("--lists", "absent"), "absent"),
         (("--pair-count", 10**12), "GB are free there"),
     ],
 )
@@ -180,9 +180,9 @@ def test_train_refuses_a_cache_of_other_pairs_and_takes_one_of_its_settings(
     build(photos, out)
     options = ("--config", settings, "--seed", 5)
     train = ("train", photos, "--out", tmp_path / "run", *options)
-    assert run(*train, "--store", "tfrecord", "--cache", out) == 2
+    assert run(*train, "--cache", out) == 2
     refused = capsys.readouterr().err
-    assert "other people; seed is 0, not 5; frame_px" in refused
+    assert "other people; seed is 0, not 5" in refused
     assert "build the cache again with the training's own settings" in refused
     assert not (tmp_path / "run" / "config.toml").exists()
     assert build(photos, out, *options) == 0
@@ -205,8 +205,8 @@ def test_a_cache_fits_landmarks_that_another_cpu_finds(photos, tmp_path):
 def test_settings_that_differ_from_those_of_the_cache_are_named(photos, tmp_path):
     out = tmp_path / "cache"
     build(photos, out)
-    config = TrainConfig().replace(model="difference", crop_px=32, genuine_share=0.25)
-    with pytest.raises(BadData, match=r"genuine_share is 0\.5, not 0\.25; crop_px is 128, not 32"):
+    config = TrainConfig(model="siamese-conv", seed=3)
+    with pytest.raises(BadData, match=r"seed is 0, not 3; crop_px is 128, not 112"):
         opened(photos, out, config)
 
 
@@ -215,7 +215,7 @@ def test_batches_go_on_at_a_step_and_name_damage(photos, tmp_path, settings):
     build(photos, out, "--config", settings)
     store = opened(photos, out, load_config(settings))
     whole = [b["images"].numpy() for b in islice(cached_batches(store, 8, 1), 8)]
-    assert whole[0].shape == (16, 20, 20, 3)
+    assert whole[0].shape == (16, 128, 128, 3)
     rest = [b["images"].numpy() for b in islice(cached_batches(store, 8, 1, 6), 2)]
     assert np.array_equal(whole[6:], rest)
     with pytest.raises(BadConfig, match="too few for a batch of 64"):

@@ -27,8 +27,6 @@ model = "siamese-conv"
 epochs = 1
 batch_size = 16
 pairs_per_epoch = 64
-crop_px = 64
-calibration_pairs = 400
 """
 
 
@@ -78,7 +76,7 @@ def test_no_command_prints_output_of_libraries(place, tmp_path):
     pairs = ("--pairs", place / "pairs.csv", "--root", bad)
     quiet("verify", *pairs, "--out", tmp_path / "scores.csv", check=1)
     quiet("verify", photos[0], "--against", bad, check=1)
-    for form in ("onnx", "litert", "saved_model"):
+    for form in ("onnx", "litert"):
         quiet("export", bundle, "--out", tmp_path / form, "--format", form, "--json", check=0)
     heard = facepairs(
         "export", bundle, "--out", tmp_path / "again", "--format", "litert", "--json", check=0,

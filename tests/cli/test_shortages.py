@@ -174,7 +174,7 @@ main(sys.argv[1:])
 
 
 def test_no_place_for_temporary_files_is_told_before_training(many_faces, tmp_path):
-    words = ["train", many_faces, "--out", tmp_path / "run", "--model", "pixels"]
+    words = ["train", many_faces, "--out", tmp_path / "run", "--model", "difference"]
     places = f"{tmp_path / 'none'}:/proc/self"
     done = subprocess.run(
         [sys.executable, "-c", NOWHERE, *map(str, words), places],

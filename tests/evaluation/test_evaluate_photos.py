@@ -108,13 +108,14 @@ def test_a_folder_of_crossval_has_the_alignment_of_its_settings(tmp_path: Path) 
     folder = write_method(tmp_path / "siamese", invented())
 
     def measured(settings: str) -> tuple[str | None, str | None]:
-        (folder / "config.toml").write_text(f"[train]\nframe_px = 250\ncrop_px = 128\n{settings}")
+        recipe = "[recipe]\nframe_px = 250\ncrop_px = 128\n"
+        (folder / "config.toml").write_text(f"{recipe}[train]\n{settings}")
         summary = measure_view2(ScoreSource("view2", str(folder), "siamese")).summary
         return summary.alignment, summary.category
 
     assert measured('align = "landmarks"') == ("landmarks-5", "label-free outside data")
     assert measured('align = "none"') == ("lfw-frame", CATEGORIES["lfw-frame"])
-    assert measured("") == ("lfw-frame", CATEGORIES["lfw-frame"])  # an older version's
+    assert measured("") == (None, None)
     assert measured('align = "sideways"') == (None, None)
 
 

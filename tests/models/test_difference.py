@@ -11,8 +11,6 @@ from facepairs.models.difference import (
     difference_head,
     window_px,
 )
-from facepairs.models.export.onnx import export_onnx
-from facepairs.models.export.quantize import int8_onnx
 
 
 def pooled(images, window):
@@ -38,13 +36,6 @@ def test_brightness_and_contrast_of_a_photo_hardly_matter():
     plain, other = (np.asarray(contrast(x)) for x in (image, 0.7 * image + 0.2))
     assert np.abs(plain - other).max() < 0.05 * np.abs(plain).max()
     assert np.abs(np.asarray(contrast(np.full_like(image, 0.4)))).max() < 1e-4
-
-
-def test_it_is_not_rounded_by_export_to_8_bits():
-    image = keras.Input((128, 128, 3), dtype="uint8", name="image")
-    contrast = LocalContrast(window_px(128))(layers.Rescaling(1 / 255)(image))
-    network, _ = export_onnx(keras.Model(image, layers.Flatten()(contrast)), "contrast")
-    assert int8_onnx(network) == network
 
 
 def test_a_saved_network_scores_the_same(tmp_path):

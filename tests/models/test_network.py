@@ -15,7 +15,7 @@ def images(count, px, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (count, px, px, 3), np.uint8)
 
 
-@pytest.mark.parametrize("name", ["siamese-conv", "difference", "pixels"])
+@pytest.mark.parametrize("name", ["siamese-conv", "difference"])
 @pytest.mark.parametrize(("crop", "px"), [(112, 64), (112, 112), (64, 128), (80, 100)])
 def test_scores_are_symmetric_at_any_size(name, crop, px):
     network = build_network(name, crop, px, augment=1.0)
@@ -50,15 +50,6 @@ def test_the_difference_network_ignores_mirroring_and_light():
     assert brighter == pytest.approx(scores, abs=0.01 * float(np.ptp(scores)) + 1e-4)
 
 
-def test_pixel_scores_are_minus_the_rms_difference():
-    network = build_network("pixels", 64, 64, augment=0.0)
-    a, b = images(1, 64, 1), images(1, 64, 2)
-    expected = -np.sqrt(np.mean((a / 255.0 - b / 255.0) ** 2))
-    assert float(network.scores(np.concatenate([a, b]))[0]) == pytest.approx(expected, rel=1e-5)
-    assert float(network.scores(np.concatenate([a, a]))[0]) == 0
-    assert not network.trainable
-
-
 def test_the_tower_embeds_on_the_unit_sphere_and_ignores_mirroring():
     network = build_network("siamese-conv", 112, 64, augment=1.0)
     model = network.inference_model()
@@ -74,15 +65,15 @@ def test_the_tower_embeds_on_the_unit_sphere_and_ignores_mirroring():
 def test_onnx_computes_what_keras_computes():  # other networks: test_export
     import onnxruntime
 
-    network = build_network("pixels", 112, 112, augment=1.0)
+    network = build_network("difference", 112, 64, augment=1.0)
     data, difference = export_onnx(network.inference_model(), "score")
-    assert difference < 1e-5
+    assert difference < 1e-4
     session = onnxruntime.InferenceSession(data)
     assert [node.name for node in session.get_inputs()] == ["left", "right"]
     left, right = images(5, 112, 3), images(5, 112, 4)
     (got,) = session.run(["score"], {"left": left, "right": right})
     expected = np.asarray(network.scores(np.concatenate([left, right])))
-    assert got.reshape(-1) == pytest.approx(expected, abs=1e-5)
+    assert got.reshape(-1) == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_keras_file_loads_in_safe_mode_without_our_code(tmp_path):

@@ -24,7 +24,6 @@ epochs = 1
 pairs_per_epoch = 32
 batch_size = 16
 image_size = 64
-augment = 0
 """
 FOLDS = 2
 

@@ -42,8 +42,8 @@ def test_a_stale_page_is_found_and_rewritten_at_any_width(tmp_path, monkeypatch)
     [
         ("facepairs ver", 1, ["verify"]),
         ("facepairs data ", 2, ["check", "fetch"]),
-        ("facepairs train --store ", 3, ["files", "memory", "tfrecord"]),
-        ("facepairs export --format ", 3, ["onnx", "litert", "saved_model"]),
+        ("facepairs train --store ", 3, ["auto", "files", "memory"]),
+        ("facepairs export --format ", 3, ["onnx", "litert", "litert-int8"]),
     ],
 )
 def test_bash_completes_commands_and_choices(words, position, found):

@@ -38,7 +38,6 @@ store = "files"
 epochs = 1
 pairs_per_epoch = 640
 batch_size = 32
-calibration_pairs = 400
 calibration_share = 0.3
 test_share = 0.1
 """

@@ -21,13 +21,14 @@ TRAIN_TOML = """model = "difference"
 epochs = 2
 pairs_per_epoch = 96
 batch_size = 16
-crop_px = 64
 image_size = 64
 """
 VIEW2_TOML = """folds = "1-2"
-methods = ["pixels"]
-[pixels]
-calibration_pairs = 100
+methods = ["difference"]
+[difference]
+epochs = 1
+pairs_per_epoch = 96
+batch_size = 16
 calibration_share = 0.4
 """
 MANIFEST_KEYS = ("threshold", "calibration", "identities", "thresholds")
@@ -150,7 +151,7 @@ def train_job(base: Path) -> Job:
     words = ("train", base / "faces", "--config", base / "train.toml", "--store", "files")
 
     def start(place: Path) -> Work:
-        return command_line(*words, "--no-tensorboard-images", "--out", place / "run")
+        return command_line(*words, "--out", place / "run")
 
     def resume(place: Path) -> Work:
         started = (place / "run/config.toml").exists()
@@ -160,8 +161,7 @@ def train_job(base: Path) -> Job:
 
 
 def _resume_train(base: Path, place: Path) -> Work:
-    return command_line("train", base / "faces", "--out", place / "run", "--resume",
-                        "--no-tensorboard-images")  # fmt: skip
+    return command_line("train", base / "faces", "--out", place / "run", "--resume")
 
 
 def bundle_job(base: Path) -> Job:
@@ -187,9 +187,10 @@ def store_job(base: Path) -> Job:
 
     def work(place: Path) -> Work:
         started = (place / "run/config.toml").exists()
-        options = ("--resume",) if started else ("--model", "pixels", "--store", "memory")
-        return command_line("train", base / "faces", "--out", place / "run", *options,
-                            "--no-tensorboard-images")  # fmt: skip
+        options = (
+            ("--resume",) if started else ("--config", base / "train.toml", "--store", "memory")
+        )
+        return command_line("train", base / "faces", "--out", place / "run", *options)
 
     def is_complete(place: Path) -> bool:
         bundle_is_complete(place / "run/bundle")
@@ -259,7 +260,7 @@ def crossval_job(base: Path) -> Job:
             bundle_is_complete(bundle)
         result = place / "view2/result.json"
         methods = json.loads(result.read_text())["methods"] if result.exists() else {}
-        return bool(methods) and methods["pixels"]["folds_done"] == 2
+        return bool(methods) and methods["difference"]["folds_done"] == 2
 
     def content(place: Path) -> object:
         records = [json.loads(path.read_text()) for path in sorted(place.rglob("fold.json"))]

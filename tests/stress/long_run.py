@@ -38,9 +38,6 @@ batch_size = {batch}
 pairs_per_epoch = {pairs}
 epochs = {epochs}
 image_size = 64
-frame_px = 64
-crop_px = 16
-calibration_pairs = 200
 learning_rate = 1e-4
 """
 PEOPLE, PHOTOS, SIZE_PX = 60, 4, 64
@@ -128,11 +125,11 @@ def train(place: Path, store: str, config: Path, epochs: int, suspend_s: float) 
     """Run or resume one store's training to its end; return a summary of its samples."""
     out, samples = place / f"run-{store}", place / f"samples-{store}.jsonl"
     resume = (out / "config.toml").exists()
-    options = ("--resume",) if resume else ("--config", config, "--store", store)
-    cache = ("--cache", place / "cache") if store == "tfrecord" and not resume else ()
+    images = ("--cache", place / "cache") if store == "tfrecord" else ("--store", store)
+    options = ("--resume",) if resume else ("--config", config, *images)
     started, suspended = time.monotonic(), False
     if not (out / "bundle").exists():
-        run = Run(command("train", place / "faces", "--out", out, *options, *cache), out, samples)
+        run = Run(command("train", place / "faces", "--out", out, *options), out, samples)
         try:
             while run.child.poll() is None:
                 run.sample()

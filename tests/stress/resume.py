@@ -33,28 +33,21 @@ from stress.processes import Work, append_row, command_line, read_rows, run, war
 
 STEPS, EPOCHS = 6, 2
 TOML = f"""epochs = {EPOCHS}
-crop_px = 96
-calibration_pairs = 200
 calibration_share = 0.25
 validation_share = 0.3
 """
 MODELS = {  # model → pairs per batch, further settings, and the stores that it can read
-    "difference": (12, "erase = 0.2\n", ("files", "memory", "tfrecord")),
+    "difference": (12, "", ("files", "memory", "tfrecord")),
     # More pairs, so that it learns a little: a network that has learnt nothing is not exported.
     "siamese-conv": (36, "learning_rate = 1e-2\n", ("files", "memory", "tfrecord")),
     "siamese": (12, "image_size = 96\n", ("files", "memory")),
 }
 CROSSVAL = f"""folds = "1-2"
-methods = ["difference", "eigenfaces"]
+methods = ["difference"]
 [difference]
 epochs = {EPOCHS}
 pairs_per_epoch = {STEPS * 12}
 batch_size = 12
-crop_px = 96
-calibration_pairs = 200
-calibration_share = 0.4
-[eigenfaces]
-calibration_pairs = 200
 calibration_share = 0.4
 """
 SIGNALS = {"kill": signal.SIGKILL, "ctrl-c": signal.SIGINT}
@@ -132,7 +125,6 @@ FOLDS = (
     _step(STEPS * EPOCHS + 3, "in fold 2"),
     StopPoint("exporting fold 2", "facepairs.training.export.trained_bundle:export_onnx", 2),
     StopPoint("after fold 2", "facepairs.training.view2.crossval:write_fold", 2, after=True),
-    StopPoint("fitting eigenfaces", "facepairs.training.stages:fit_eigenfaces", 2),
     StopPoint("summing up", "facepairs.training.view2.crossval:write_results"),
 )
 
@@ -205,9 +197,9 @@ def train_task(base: Path, model: str, store: str) -> Task:
     batch, settings, _ = MODELS[model]
     sizes = f"batch_size = {batch}\npairs_per_epoch = {STEPS * batch}\n"
     file.write_text(f'model = "{model}"\n{sizes}{TOML}{settings}')
-    words: tuple[object, ...] = ("train", base / "sets", "--config", file, "--store", store)
+    words: tuple[object, ...] = ("train", base / "sets", "--config", file)
+    words += ("--cache", cache) if store == "tfrecord" else ("--store", store)
     if store == "tfrecord":
-        words += ("--cache", cache)
         build = (
             "cache", "build", base / "sets", "--out", cache, "--pair-count", STEPS * batch,
             "--config", file,

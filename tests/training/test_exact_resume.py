@@ -21,22 +21,20 @@ from facepairs.training.train import train_people
 STEPS = 4
 SMALL = {
     "batch_size": 12,
-    "crop_px": 64,
-    "calibration_pairs": 100,
     "calibration_share": 0.25,
 }
 
 
 def run(faces, out, config, resume=False):
     index, plan, split = prepare(faces, config, print)
-    options = TrainOptions(log=print, images_in_tensorboard=False)
+    options = TrainOptions(log=print)
     return train_people(index, plan, split, config, out, options, resume)
 
 
 def run_by_command(faces, out, settings, cache):
     """Run the command until the AUC stays as it is; return the result, whose words are checked."""
-    words = ("--config", settings, "--store", "tfrecord", "--cache", cache)
-    more = ("--epochs", 30, "--patience", 2, "--no-tensorboard-images")
+    words = ("--config", settings, "--cache", cache)
+    more = ("--epochs", 30, "--patience", 2)
     done = in_process("train", faces, "--out", out, *words, *more, check=0)
     report = json.loads((out / "result.json").read_text())
     assert f"the best, epoch {report['epoch']}, was kept" in done.stdout
@@ -68,7 +66,6 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     monkeypatch.setattr(training_data, "MAX_VALIDATION_PAIRS", 40)
     config = TrainConfig().replace(
         **{**SMALL, "model": "difference", "validation_share": 0.3},
-        erase=0.2,
         learning_rate=0.1,  # so high that training fails after the first epoch
     )
     cache, file = tmp_path / "cache", tmp_path / "cache.toml"
@@ -90,7 +87,7 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     index, _, split = prepare(many_faces, config, print)
     names = [index.people[person] for person in split.validation]
     assert bundle.trained_on(names).all()
-    config = config.replace(epochs=30, patience=2, store="tfrecord", cache=str(cache))
+    config = config.replace(epochs=30, patience=2, cache=str(cache))
     out, best = tmp_path / "stopped", report["epoch"] * STEPS
     for number, step in enumerate((STEPS - 1, best + STEPS + 2)):
         with monkeypatch.context() as patch:

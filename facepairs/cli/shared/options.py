@@ -62,10 +62,6 @@ Groups = Annotated[
     Path | None, Option(help="CSV file person,group: also measure the errors within these groups.")
 ]
 Model = Annotated[choices.Model | None, Option(help="Architecture to train.")]
-Protocol = Annotated[
-    choices.Protocol | None,
-    Option(help="heldout: split by people; view1: LFW's lists. [default: heldout]"),
-]
 Seed = Annotated[
     int | None, Option(help="Seed of split, pairs, weights and augmentation. [default: 0]")
 ]

@@ -80,14 +80,10 @@ def read_result(path: Path) -> Origin:
 
 
 def read_crop(folder: Path) -> tuple[CropSpec, str | None]:
-    """Return the crop and alignment of the run's settings; LFW's and None where they are missing.
-
-    Older versions took photos as they are, and recorded no alignment.
-    """
+    """Return the crop and alignment that a run records; LFW's and None where it does not."""
     try:
-        train = read_table(folder / "config.toml")["train"]
-        align = train.get("align", "none")
-        alignment = ALIGNMENTS[align]
-        return CropSpec(train["frame_px"], train["crop_px"]), alignment
+        table = read_table(folder / "config.toml")
+        recipe, alignment = table["recipe"], ALIGNMENTS[table["train"]["align"]]
+        return CropSpec(recipe["frame_px"], recipe["crop_px"]), alignment
     except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):
         return LFW_CROP, None

@@ -1,9 +1,9 @@
-"""Export a Keras model as a TensorFlow SavedModel or to LiteRT (TFLite), and run the result.
+"""Convert a Keras model to LiteRT (TensorFlow Lite), and run the result.
 
-Both formats keep the names of the inputs and take batches of any size; the output is `output_0`.
+The inputs keep their names, batches may have any size, and the output is `output_0`.
 """
 
-from pathlib import Path
+import tempfile
 from typing import Any
 
 import keras
@@ -18,29 +18,17 @@ OUTPUT = "output_0"  # Keras chooses this name
 Arrays = dict[str, np.ndarray]
 
 
-def export_saved_model(model: keras.Model, folder: Path) -> None:
-    """Write a SavedModel into `folder`."""
-    with quiet_exporters():
-        model.export(folder, format="tf_saved_model", verbose=False)
-
-
-def run_saved_model(folder: Path, inputs: Arrays) -> np.ndarray:
-    """Run a SavedModel on arrays by input name and return its output."""
-    loaded = tf.saved_model.load(str(folder))
-    tensors = {name: tf.constant(array) for name, array in inputs.items()}
-    return np.asarray(loaded.signatures[SIGNATURE](**tensors)[OUTPUT])
-
-
-def export_litert(saved_model: Path, int8: bool = False) -> bytes:
-    """Return a SavedModel converted to LiteRT, with built-in operations only.
+def export_litert(model: keras.Model, int8: bool = False) -> bytes:
+    """Return a model converted to LiteRT, with built-in operations only.
 
     Args:
-        saved_model: Its folder.
+        model: The model.
         int8: Store weights as 8-bit integers, and compute with them where LiteRT can.
     """
-    converter = tf.lite.TFLiteConverter.from_saved_model(str(saved_model))
-    converter.optimizations = [tf.lite.Optimize.DEFAULT] if int8 else []
-    with quiet_exporters():
+    with tempfile.TemporaryDirectory() as folder, quiet_exporters():
+        model.export(folder, format="tf_saved_model", verbose=False)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder)
+        converter.optimizations = [tf.lite.Optimize.DEFAULT] if int8 else []
         data: bytes = converter.convert()
     return data
 

@@ -19,11 +19,11 @@ from typing import Any
 import keras
 import numpy as np
 
-from facepairs.models.export.quantize import LARGE
 from facepairs.models.fisher.projection import Projections, eight_bits, scales
 from facepairs.models.fisher.tower import fused
 from facepairs.support.random_streams import Stream, raw_words
 
+LARGE = 16_384  # numbers; smaller tensors take little space and may be sensitive to rounding
 TOLERANCE = 1e-3  # of the spread of the outputs if that is over 1, else absolute
 PROBE_IMAGES = 8
 

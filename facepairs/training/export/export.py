@@ -1,16 +1,13 @@
 """`export`: write a bundle's network for other runtimes, checked against the bundle's own.
 
 OUT/network.onnx, embedder.toml   onnx: a copy, and the TOML file with which facepairs reads it
-                                  onnx-int8: with 8-bit integers
 OUT/identities.json               beside the TOML: hashes of the people that the bundle knows
 OUT/measured.json                 beside the TOML: the bundle's thresholds and errors
 OUT/network.tflite                litert, litert-int8
-OUT/saved_model.pb, variables/    saved_model
 OUT/README.md                     inputs, crop, score, threshold and probability, for people
 OUT/export.json                   the same for programs, and the difference of the two networks
 """
 
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -104,16 +101,7 @@ def _is_export(folder: Path) -> bool:
 
 def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     """Copy the ONNX file; return its name, its output's name and a function that runs it."""
-    return _save_onnx(bundle, folder, bundle.read(bundle.network.file))
-
-
-def _write_onnx_int8(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
-    from facepairs.models.export.quantize import int8_onnx
-
-    return _save_onnx(bundle, folder, int8_onnx(bundle.read(bundle.network.file)))
-
-
-def _save_onnx(bundle: Bundle, folder: Path, network: bytes) -> tuple[str, str, RunNetwork]:
+    network = bundle.read(bundle.network.file)
     (folder / NETWORK).write_bytes(network)
     if bundle.kind == "embedding":
         (folder / "embedder.toml").write_text(embedder_toml(bundle, network), encoding="utf-8")
@@ -124,30 +112,19 @@ def _save_onnx(bundle: Bundle, folder: Path, network: bytes) -> tuple[str, str, 
     return NETWORK, bundle.network.output, _onnx_runner(bundle, network)
 
 
-def _write_saved_model(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
-    from facepairs.models.export.interchange import OUTPUT, export_saved_model, run_saved_model
-    from facepairs.training.export.keras_model import read_keras
-
-    export_saved_model(read_keras(bundle), folder)
-    return ".", OUTPUT, lambda crops: run_saved_model(folder, crops)
-
-
 def _write_litert(bundle: Bundle, folder: Path, int8: bool = False) -> tuple[str, str, RunNetwork]:
     from facepairs.models.export.interchange import OUTPUT, export_litert, run_litert
+    from facepairs.training.export.keras_model import read_keras
 
-    with tempfile.TemporaryDirectory() as saved_model:
-        _write_saved_model(bundle, Path(saved_model))
-        data = export_litert(Path(saved_model), int8)
+    data = export_litert(read_keras(bundle), int8)
     (folder / "network.tflite").write_bytes(data)
     return "network.tflite", OUTPUT, lambda crops: run_litert(data, crops)
 
 
 WRITERS: dict[str, Callable[[Bundle, Path], tuple[str, str, RunNetwork]]] = {
     "onnx": _write_onnx,
-    "onnx-int8": _write_onnx_int8,
     "litert": _write_litert,
     "litert-int8": partial(_write_litert, int8=True),
-    "saved_model": _write_saved_model,
 }
 
 

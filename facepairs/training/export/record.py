@@ -28,7 +28,7 @@ class ExportRecord:
 
     Attributes:
         format: One of `choices.ExportFormat`.
-        file: The network's file in the folder, "." for the folder itself.
+        file: The network's file in the folder.
         inputs: Names of the inputs.
         output: Name of the output.
         kind: `embedding` or `pair`.

@@ -36,7 +36,6 @@ from facepairs.support.progress import (
 )
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.distributed.context import DistributedContext
-from facepairs.training.fitting.sampling import Images, sample_images
 
 SAMPLE_IMAGES, DESCRIPTORS_PER_IMAGE = 2_000, 25  # 50,000 descriptors determine the mixture
 PROJECTION_IMAGES = 12_000  # whose features the projection starts from
@@ -46,6 +45,7 @@ FEATURES_FILE = "vectors-*.npy"  # in the run folder, during training
 BATCH_SIZE = 64
 
 Floats = npt.NDArray[np.float32]
+Images = npt.NDArray[np.int64]
 
 
 def fit_mixture(
@@ -65,7 +65,7 @@ def fit_mixture(
         progress: Counts batches of images and iterations, which take about as long.
     """
     layers = fisher_layers(network.head.get_layer(BACKBONE))
-    images = sample_images(images, SAMPLE_IMAGES, seed, Stream.FISHER_SAMPLE)
+    images = _sample_images(images, SAMPLE_IMAGES, seed)
     batches = -(-len(images) // BATCH_SIZE)
     count = Counter(progress, len(layers) * (batches + ITERATIONS))
     for layer in layers:
@@ -205,7 +205,7 @@ def start_projection(
     """
     from sklearn.decomposition import PCA
 
-    sample = sample_images(images, PROJECTION_IMAGES, seed, Stream.FISHER_SAMPLE)
+    sample = _sample_images(images, PROJECTION_IMAGES, seed)
     projections = network.head.get_layer(PROJECTOR)
     width = features.vectors.shape[1] // projections.members
     for number in range(projections.members):
@@ -249,6 +249,12 @@ def fit_cohort(
 def _unit(rows: Floats) -> Floats:
     unit: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return unit
+
+
+def _sample_images(images: Images, count: int, seed: int) -> Images:
+    """Draw at most `count` image numbers without replacement, sorted."""
+    order = np.argsort(raw_words(seed, Stream.FISHER_SAMPLE, 0, 0, len(images)), kind="stable")
+    return np.sort(images[order[:count]])
 
 
 def _sample_descriptors(

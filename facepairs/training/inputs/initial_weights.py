@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.default import DEFAULT
-from facepairs.config import FISHER
 from facepairs.errors import BadBundle, BadConfig
+from facepairs.recipes import RECIPES
 from facepairs.training.export.keras_model import read_keras
 
 if TYPE_CHECKING:  # importing it loads TensorFlow
@@ -24,7 +24,7 @@ def settings_from_bundle(settings: dict[str, Any]) -> dict[str, Any]:
         settings: Fields of TrainConfig that were given, `init` among them.
 
     Returns:
-        The settings with model, image size, members, cohort and crop of the bundle.
+        The settings with model, image size and alignment of the bundle.
 
     Raises:
         BadBundle: Training cannot start from the bundle.
@@ -40,16 +40,17 @@ def settings_from_bundle(settings: dict[str, Any]) -> dict[str, Any]:
             f"{bundle.folder}: has no {MODEL} with an image size, so training cannot start "
             "from it; give a bundle made by facepairs train"
         )
+    recipe = next((recipe for recipe in RECIPES.values() if recipe.network == bundle.model), None)
+    if recipe is None or recipe.crop_spec != bundle.framing:
+        raise BadBundle(
+            f"{bundle.folder}: its network or its crops are none that this version trains; give "
+            "another bundle"
+        )
     fixed = {
         "model": bundle.model,
         "image_size": image_size,
         "align": "landmarks" if bundle.aligned else "none",
-        "frame_px": bundle.framing.frame_px,
-        "crop_px": bundle.framing.crop_px,
     }
-    if bundle.model in FISHER:
-        fixed["members"] = list(bundle.training.config.members)
-        fixed["cohort"] = bundle.training.config.cohort
     for name, value in fixed.items():
         if settings.get(name, value) != value:
             raise BadConfig(
@@ -73,11 +74,8 @@ def load_initial_weights(init: str, network: "Network") -> dict[str, Any]:
 
     Raises:
         BadBundle: Keras refuses the file, or its weights do not fit the network.
-        BadConfig: The network has no weights to train.
     """
     bundle = Bundle.open(init)
-    if not network.trainable:
-        raise BadConfig(f"model {network.name} has no weights to train; leave --init out")
     head = network.head.name
     try:
         weights = read_keras(bundle).get_layer(head).get_weights()

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from facepairs.config import FISHER, TrainConfig, load_config
+from facepairs.config import TrainConfig, load_config
 from facepairs.data.index import FaceIndex, ReadFile
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import BadConfig, BadData
@@ -80,11 +80,11 @@ def build_training_cache(
         return build_cache(
             out,
             index,
-            table.crop_plan(config.crop_spec, config.align),
+            table.crop_plan(config.recipe.crop_spec, config.align),
             choose_people(index, config).training,
             pairs,
             seed=config.seed,
-            genuine_share=config.genuine_share,
+            genuine_share=config.recipe.genuine_share,
             encoding=encoding,
             shards=shards,
             progress=progress("writing pairs"),
@@ -101,7 +101,7 @@ def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConf
     """
     base = load_config(config_file) if config_file else TrainConfig(model="difference")
     config = base.replace(**options)
-    if config.model in FISHER:
+    if config.recipe.precomputes:
         raise BadConfig(
             f"{config.model} does not train from a cache of pairs; "
             "give --model difference or siamese-conv"
@@ -134,9 +134,9 @@ def open_training_cache(
         index_fingerprint=index.fingerprint,
         people_digest=people_digest(index, split.training),
         seed=config.seed,
-        genuine_share=config.genuine_share,
-        frame_px=config.frame_px,
-        crop_px=config.crop_px,
+        genuine_share=config.recipe.genuine_share,
+        frame_px=config.recipe.frame_px,
+        crop_px=config.recipe.crop_px,
         alignment=plan.alignment,
         detector=plan.detector,
     )

@@ -110,7 +110,11 @@ def prepare(
     index = FaceIndex.scan(data)
     choose_people(index, config)  # too few people are reported before all photos are searched
     index, table = usable_photos(index, config.align, config.skip_bad, log, progress)
-    return index, table.crop_plan(config.crop_spec, config.align), choose_people(index, config)
+    return (
+        index,
+        table.crop_plan(config.recipe.crop_spec, config.align),
+        choose_people(index, config),
+    )
 
 
 def describe_few_people(split: PeopleSplit) -> str:
@@ -136,7 +140,7 @@ def _upper_bound(people: int) -> float:
 
 
 def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
-    """Split the people as the protocol asks; under `view1` the test people are LFW's own.
+    """Split the people; where `config.lists` asks for View 1, the test people are LFW's own.
 
     People whom the bundle of `config.init` knows are only trained on: its weights depend on their
     photos, so neither a threshold nor a figure may come from them.
@@ -145,9 +149,8 @@ def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
         NotEnough: There are too few people to train on and to calibrate with.
     """
     people, test_share = np.arange(len(index.people)), config.test_share
-    if config.protocol == "view1":
-        lists = Path(config.lists) if config.lists else None
-        (people,) = read_people(list_path(lists, "peopleDevTrain.txt"), index)
+    if config.lists:
+        (people,) = read_people(list_path(Path(config.lists), "peopleDevTrain.txt"), index)
         test_share = 0.0
     known = np.zeros(len(people), bool)
     if config.init:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.config import EMBEDDINGS, FISHER, TrainConfig
+from facepairs.config import TrainConfig
 from facepairs.data.article import ArticleSamplerForComparison
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
@@ -70,7 +70,9 @@ class TrainingData:
         """Draw distinct pairs of the calibration people, or of the training people without any."""
         people = self.split.calibration if len(self.split.calibration) else self.split.training
         config = self.config
-        return distinct_pairs(self.index.first, people, config.calibration_pairs, config.seed)
+        return distinct_pairs(
+            self.index.first, people, config.recipe.calibration_pairs, config.seed
+        )
 
     def validation_pairs(self) -> PairList:
         """Draw distinct pairs of the people who choose the best epoch.
@@ -86,13 +88,13 @@ class TrainingData:
     def sampler(self) -> Sampler:
         """Return the sampler of the training pairs."""
         first, people, config = self.index.first, self.split.training, self.config
-        if config.sampler == "article":
-            share = config.genuine_share
-            return ArticleSamplerForComparison(first, people, config.seed, share)
-        if config.model in EMBEDDINGS:
-            several = None if config.several_share == "natural" else config.several_share
-            return DistinctPeopleSampler(first, people, config.seed, config.batch_size, several)
-        return PairSampler(first, people, config.seed, config.genuine_share)
+        recipe, seed = config.recipe, config.seed
+        if recipe.article:
+            return ArticleSamplerForComparison(first, people, seed, recipe.genuine_share)
+        if recipe.embeds:
+            size = config.batch_size
+            return DistinctPeopleSampler(first, people, seed, size, recipe.several_share)
+        return PairSampler(first, people, seed, recipe.genuine_share)
 
     def batches(
         self,
@@ -127,14 +129,14 @@ class TrainingData:
 def limit_batch_size(config: TrainConfig, split: PeopleSplit) -> TrainConfig:
     """Lower the batch size where a batch of distinct people needs more people than there are.
 
-    A step of the Fisher networks takes as long for few pairs as for many. So an epoch keeps its
+    A step on precomputed features takes as long for few pairs as for many. So an epoch keeps its
     number of steps, unless its pairs were chosen: more steps do not help so few people.
     """
-    people = len(split.training)
-    if config.model not in EMBEDDINGS or people >= config.batch_size:
+    people, recipe = len(split.training), config.recipe
+    if not recipe.embeds or people >= config.batch_size:
         return config
-    usual = TrainConfig(model=config.model).pairs_per_epoch
-    if config.model not in FISHER or config.pairs_per_epoch != usual:
+    usual = recipe.from_scratch.pairs_per_epoch
+    if not recipe.precomputes or config.pairs_per_epoch != usual:
         return config.replace(batch_size=people)
     steps = usual // config.batch_size
     return config.replace(batch_size=people, pairs_per_epoch=steps * people)

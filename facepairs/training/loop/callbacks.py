@@ -1,11 +1,9 @@
-"""Callbacks of the training loop: progress display, collapse alarm, checkpoints and profile."""
+"""Callbacks of the training loop: progress display and collapse alarm."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from facepairs.support.progress import (
     MessageCallback,
@@ -103,63 +101,3 @@ def describe_collapse(val_auc: float, val_score_spread: float) -> str:
     if val_auc <= COLLAPSED_AUC:
         return f"validation AUC is {val_auc:.3f}, no better than chance"
     return ""
-
-
-class PeriodicCheckpoint(keras.callbacks.Callback):  # type: ignore[misc]
-    """Saves within long epochs.
-
-    Args:
-        minutes: The longest time between two checkpoints.
-        save: Writes a checkpoint.
-    """
-
-    def __init__(self, minutes: float, save: Callable[[], None]) -> None:
-        super().__init__()
-        self._interval_s = minutes * 60
-        self._save = save
-        self._saved_s = time.monotonic()
-
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        if time.monotonic() - self._saved_s >= self._interval_s:
-            self._save()
-            self._saved_s = time.monotonic()
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self._saved_s = time.monotonic()  # training saves after each epoch
-
-
-class ProfileSteps(keras.callbacks.Callback):  # type: ignore[misc]
-    """Profiles five steps after five warm-up steps, for TensorBoard's profile plugin.
-
-    Args:
-        folder: TensorBoard's log folder.
-        log: Receives a message when the profile is written.
-    """
-
-    WARM_UP_STEPS, STEPS = 5, 5
-
-    def __init__(self, folder: str, log: MessageCallback) -> None:
-        super().__init__()
-        self._folder = folder
-        self._log = log
-        self._steps = 0
-        self._running = False
-
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        self._steps += 1
-        if self._steps == self.WARM_UP_STEPS:
-            tf.profiler.experimental.start(self._folder)
-            self._running = True
-        elif self._steps == self.WARM_UP_STEPS + self.STEPS:
-            self.close()
-
-    def close(self) -> None:
-        """End the profile and write it, if one is running; also after an interruption."""
-        if not self._running:
-            return
-        self._running = False
-        tf.profiler.experimental.stop()
-        self._log(
-            "profile written; to look at it: pip install tensorboard-plugin-profile, then "
-            f"tensorboard --logdir {self._folder}"
-        )

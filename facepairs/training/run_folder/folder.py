@@ -26,8 +26,7 @@ from facepairs.support.validation import shorten
 from facepairs.training.inputs.initial_weights import settings_from_bundle
 
 CONFIG, BUNDLE, RESULT, HISTORY = "config.toml", "bundle", "result.json", "history.json"
-# Settings that `--resume` may change.
-CHANGEABLE = {"epochs", "minutes", "patience", "checkpoint_minutes"}
+CHANGEABLE = {"epochs", "minutes", "patience"}  # settings that `--resume` may change
 LOCK = "run.lock"
 WRITTEN_FIRST = (LOCK, "log.txt")  # before config.toml, which makes a folder a run
 
@@ -42,7 +41,7 @@ def resolve_config(
         file: TOML file, or None.
         out: The run folder.
         resume: Read the settings of the run in `out`; `options` may then only change how long it
-            trains and how often it saves.
+            trains.
 
     Raises:
         BadConfig: A setting cannot be used, or cannot be changed by resuming.

@@ -27,7 +27,7 @@ class Run:
         out: The run folder.
         interrupted: Whether training was stopped; `resume` continues from the checkpoint.
         epochs: Epochs done.
-        epoch: The epoch whose weights the bundle has, from 1; 0 if nothing is trained step by step.
+        epoch: The epoch whose weights the bundle has, from 1; 0 before the first.
         seconds: Time spent on training steps and validation.
         wall_seconds: Time from the start of the command to its end, preparation and export
             included; of all commands, if the run was resumed.
@@ -92,8 +92,6 @@ class Run:
     def describe_time(self) -> str:
         """Say how long training took, alone and in all, and which epoch was kept."""
         wall = _duration(self.wall_seconds)
-        if not self.epochs:
-            return f"in {wall}, with preparation and export"
         chosen = self.val_people and self.epochs > 1
         kept = f"; the best, epoch {self.epoch}, was kept" if chosen else ""
         return (
@@ -131,7 +129,7 @@ def finished_run(out: Path, config: TrainConfig) -> Run | None:
 
 def _asks_more(config: TrainConfig, before: TrainConfig, run: Run) -> bool:
     """Return whether settings ask for more than a run has done."""
-    if config.length == before.length or not run.epochs:
+    if config.length == before.length:
         return False
     if config.minutes and config.minutes * 60 <= run.wall_seconds:
         return False

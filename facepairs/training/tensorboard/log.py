@@ -3,8 +3,7 @@
 Each epoch: scalars. At epochs 1 to 8, then 10, 12, 14, 16, 20, … (four per doubling) and the last
 one: precision and recall, and the hardest validation pairs. At the end: up to 500
 embeddings of validation people for the projector. At the start: the settings, for the comparison of
-runs (HParams), and a grid of training pairs as the network sees them. A log that may not show
-images has no face and no name: image numbers replace them.
+runs (HParams), and a grid of training pairs as the network sees them.
 """
 
 from pathlib import Path
@@ -31,12 +30,12 @@ class TensorBoardLog(keras.callbacks.Callback):  # type: ignore[misc]
     Args:
         folder: Where to write.
         monitor: What the log shows.
-        grid: uint8[H, W, 3], a picture of training pairs, or None.
+        grid: uint8[H, W, 3], a picture of training pairs.
         settings: The settings, by name.
     """
 
     def __init__(
-        self, folder: Path, monitor: Monitor, grid: Pixels | None, settings: dict[str, Any]
+        self, folder: Path, monitor: Monitor, grid: Pixels, settings: dict[str, Any]
     ) -> None:
         super().__init__()
         self._folder = folder
@@ -52,8 +51,7 @@ class TensorBoardLog(keras.callbacks.Callback):  # type: ignore[misc]
 
         with self._writer.as_default():
             api.hparams(self._settings)
-            if self._grid is not None:
-                tf.summary.image("training pairs", self._grid[None], step=0)
+            tf.summary.image("training pairs", self._grid[None], step=0)
         self._writer.flush()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
@@ -90,17 +88,16 @@ class TensorBoardLog(keras.callbacks.Callback):  # type: ignore[misc]
             rows.append(f"| {kind} | {score[i]:.4f} | {left} | {right} |")
         table = "\n".join(["| pair | score | left | right |", "| --- | --- | --- | --- |", *rows])
         tf.summary.text("hardest pairs, by name", table, step=self._epoch)
-        if monitor.thumbnails:
-            images = np.concatenate([pairs.left[worst], pairs.right[worst]]).astype(np.int64)
-            faces = monitor.thumbnails(images) / np.float32(255)
-            grid = pair_grid(faces, pairs.genuine[worst], [f"{score[i]:.3f}" for i in worst])
-            tf.summary.image("hardest pairs", grid[None], step=self._epoch)
+        images = np.concatenate([pairs.left[worst], pairs.right[worst]]).astype(np.int64)
+        faces = monitor.thumbnails(images) / np.float32(255)
+        grid = pair_grid(faces, pairs.genuine[worst], [f"{score[i]:.3f}" for i in worst])
+        tf.summary.image("hardest pairs", grid[None], step=self._epoch)
 
     def _write_projector(self) -> None:
         monitor, images = self._monitor, self._monitor.projector_images
         if monitor.embed is None or not len(images):
             return
-        thumbnails = monitor.thumbnails(images) if monitor.thumbnails else None
+        thumbnails = monitor.thumbnails(images)
         names = [monitor.name(int(image)) for image in images]
         write_projector(self._folder, monitor.embed(images), names, thumbnails)
 

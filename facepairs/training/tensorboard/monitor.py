@@ -28,19 +28,19 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Monitor:
-    """What a log may show; images are identified by number.
+    """What a log shows; images are identified by number.
 
     Attributes:
         validator: Its pairs, and the scores of the last validation.
-        name: Returns (person, image) as the log may show them.
-        thumbnails: int[K] → uint8[K, 64, 64, 3]; None when the log may not show faces.
+        name: Returns (person, image) of an image.
+        thumbnails: int[K] → uint8[K, 64, 64, 3].
         embed: int[K] → float32[K, D]; None when the model has no embeddings.
         projector_images: int64[K], the images for the projector.
     """
 
     validator: Validator
     name: Callable[[int], tuple[str, str]]
-    thumbnails: Callable[[Ints], Pixels] | None
+    thumbnails: Callable[[Ints], Pixels]
     embed: Callable[[Ints], Floats] | None
     projector_images: Ints
 
@@ -51,7 +51,6 @@ def make_monitor(
     store: Store,
     index: FaceIndex,
     validator: Validator,
-    show_faces: bool,
 ) -> Monitor:
     """Return what the log of a training shows.
 
@@ -61,7 +60,6 @@ def make_monitor(
         store: The images' pixels.
         index: The images.
         validator: Scores the validation pairs.
-        show_faces: Whether the log may show faces and names; numbers replace them otherwise.
     """
     embed = None
     if isinstance(model, EmbeddingNetwork | FeatureHead):
@@ -69,15 +67,13 @@ def make_monitor(
         embed = map_images(source, compiled)
 
     def name(image: int) -> tuple[str, str]:
-        if show_faces:
-            return index.people[int(index.person_of[image])], index.name(image)
-        return f"person {index.person_of[image]}", f"image {image}"
+        return index.people[int(index.person_of[image])], index.name(image)
 
     people = np.unique(index.person_of[validator.pairs.images()]).astype(np.int64)
     return Monitor(
         validator,
         name,
-        map_images(store, _shrink) if show_faces else None,
+        map_images(store, _shrink),
         embed,
         choose_projector_images(index.first, people),
     )

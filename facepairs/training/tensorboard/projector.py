@@ -22,7 +22,7 @@ def write_projector(
     folder: Path,
     embeddings: npt.NDArray[np.float32],
     names: Sequence[tuple[str, str]],
-    thumbnails: npt.NDArray[np.uint8] | None,
+    thumbnails: npt.NDArray[np.uint8],
 ) -> None:
     """Write the projector's files into the folder of a log.
 
@@ -30,22 +30,20 @@ def write_projector(
         folder: The log's folder.
         embeddings: float32[N, D].
         names: N times (person, image).
-        thumbnails: uint8[N, px, px, 3], or None to show points only.
+        thumbnails: uint8[N, px, px, 3].
     """
     with atomic_file(folder / EMBEDDINGS) as handle:
         handle.writelines("\t".join(f"{value:.5g}" for value in row) + "\n" for row in embeddings)
     with atomic_file(folder / NAMES) as handle:
         handle.write("person\timage\n")
         handle.writelines(f"{_cell(person)}\t{_cell(image)}\n" for person, image in names)
-    sprite = ""
-    if thumbnails is not None:
-        _write_sprite(folder / SPRITE, thumbnails)
-        size = f"single_image_dim: {THUMBNAIL_PX} single_image_dim: {THUMBNAIL_PX}"
-        sprite = f'  sprite {{ image_path: "{SPRITE}" {size} }}\n'
+    _write_sprite(folder / SPRITE, thumbnails)
+    size = f"single_image_dim: {THUMBNAIL_PX} single_image_dim: {THUMBNAIL_PX}"
     with atomic_file(folder / CONFIG) as handle:
         handle.write(
             'embeddings {\n  tensor_name: "validation people"\n'
-            f'  tensor_path: "{EMBEDDINGS}"\n  metadata_path: "{NAMES}"\n{sprite}}}\n'
+            f'  tensor_path: "{EMBEDDINGS}"\n  metadata_path: "{NAMES}"\n'
+            f'  sprite {{ image_path: "{SPRITE}" {size} }}\n}}\n'
         )
 
 

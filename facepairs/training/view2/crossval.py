@@ -149,10 +149,9 @@ def run_fold(
     options = TrainOptions(
         log=log,
         progress=progress,
-        images_in_tensorboard=False,
         store_folder=folder.parent.parent,
     )
-    crops = photos.crop_plan(config.crop_spec, config.align)
+    crops = photos.crop_plan(config.recipe.crop_spec, config.align)
     trained = train_people(view.index, crops, split, config, folder, options, resume=True)
     if trained.interrupted:
         return None

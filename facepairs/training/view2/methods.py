@@ -4,7 +4,7 @@ Settings come from one TOML file:
 
     seed = 0
     folds = "1-10"
-    methods = ["siamese", "pixels"]
+    methods = ["siamese", "difference"]
 
     [siamese]          # fields of TrainConfig
     epochs = 30
@@ -14,33 +14,24 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
-from facepairs.choices import Align
-from facepairs.config import EMBEDDINGS, Minutes, TrainConfig, from_table, read_table
+from facepairs.choices import Align, Model
+from facepairs.config import Minutes, TrainConfig, from_table, read_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.protocols import CATEGORIES
+from facepairs.evaluation.serialize import to_plain
 from facepairs.images.crop_plan import ALIGNMENTS
 from facepairs.support.atomic import atomic_file
 from facepairs.support.validation import did_you_mean, find_problem, validate
 from facepairs.training.run_folder.folder import CONFIG
 from facepairs.training.view2.folds import parse_folds
 
-METHODS: dict[str, dict[str, Any]] = {
-    "siamese": {"model": "siamese"},
-    "siamese-small": {"model": "siamese-small"},
-    "siamese-conv": {"model": "siamese-conv"},
-    "difference": {"model": "difference"},
-    "difference-article": {"model": "difference", "sampler": "article"},
-    "pixels": {"model": "pixels"},
-    "eigenfaces": {"model": "eigenfaces"},
-}
-# Trained by gradient descent, so a number of minutes applies.
-TRAINED = (*EMBEDDINGS, "difference", "difference-article")
+METHODS: tuple[Model, ...] = get_args(Model)
 # Settings that the method or the protocol decides.
-FIXED = ("model", "sampler", "init", "protocol", "lists", "cache", "seed", "skip_bad", "test_share")
+FIXED = ("model", "init", "lists", "cache", "seed", "skip_bad", "test_share")
 MARKS = ("result.json", *METHODS)  # names that make a folder the run of a cross-validation
 
 
@@ -55,10 +46,11 @@ class CrossvalSettings(msgspec.Struct, frozen=True):
 class MethodSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The schema of a method's `config.toml`; `data` are digests of the images and lists."""
 
-    schema: Literal[1] = 1
+    schema: Literal[2] = 2
     method: str
     data: dict[str, str]
     train: dict[str, Any]
+    recipe: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -91,7 +83,7 @@ def make_plan(
     Args:
         methods: Names separated by commas; None for the model that `train` trains by default.
         folds: Fold numbers such as `2,5,7-8`; None for all.
-        minutes_per_fold: Training time of the methods that are trained, or None.
+        minutes_per_fold: Time of each fold, or None.
         file: The TOML file, or None.
         align: For all methods, or None.
 
@@ -119,7 +111,7 @@ def make_plan(
     for name in [*settings.methods, *tables]:  # also check the tables of other methods
         where = f"{source} [{name}]" if name in tables else source
         configs[name] = _config(name, tables.get(name, {}), settings.seed, where)
-        if minutes_per_fold is not None and name in TRAINED:
+        if minutes_per_fold is not None:
             configs[name] = configs[name].replace(minutes=minutes_per_fold)
         if align is not None:
             configs[name] = configs[name].replace(align=align)
@@ -157,11 +149,7 @@ def _config(method: str, table: Mapping[str, Any], seed: int, source: str) -> Tr
     fixed = sorted(set(table) & set(FIXED))
     if fixed:
         raise BadConfig(f"{source}: {fixed[0]} is decided by the method and the protocol")
-    if table.get("store") == "tfrecord":
-        raise BadConfig(
-            f"{source}: a cache holds one fold's pairs; use store auto, files or memory"
-        )
-    return from_table({**METHODS[method], **table, "seed": seed, "test_share": 0.0}, source)
+    return from_table({**table, "model": method, "seed": seed, "test_share": 0.0}, source)
 
 
 def keep_settings(
@@ -180,22 +168,33 @@ def keep_settings(
     """
     path = folder / CONFIG
     if not path.exists():
-        settings = MethodSettings(method=method, data=dict(digests), train=config.to_table())
+        settings = MethodSettings(
+            method=method,
+            data=dict(digests),
+            train=config.to_table(),
+            recipe=_recipe_table(config),
+        )
         with atomic_file(path, "wb") as handle:
             handle.write(msgspec.toml.encode(settings))
         return
     check_data(folder, digests)
-    old = dataclasses.asdict(_read_config(path))
+    old = vars(_read_config(path)) | _read_settings(path).recipe
     changed = [
-        f"{key} was {_shown(old[key])} and is {_shown(value)}"
-        for key, value in dataclasses.asdict(config).items()
-        if old[key] != value
+        f"{key} was {_shown(old.get(key))} and is {_shown(value)}"
+        for key, value in (vars(config) | _recipe_table(config)).items()
+        if old.get(key) != value
     ]
     if changed:
         raise BadRun(
             f"{path}: {'; '.join(changed)}: all folds are trained alike, so leave the settings as "
             "they were or choose another --out"
         )
+
+
+def _recipe_table(config: TrainConfig) -> dict[str, Any]:
+    """Return what the model decides, as TOML has it."""
+    table = to_plain(config.recipe)
+    return {name: value for name, value in table.items() if value is not None}
 
 
 def _shown(value: object) -> str:

@@ -70,7 +70,7 @@ def write_results(out: Path, folds: int, digests: Mapping[str, str]) -> Crossval
         folds: Number of folds of the protocol.
         digests: SHA-256 of the images' index and of the lists.
     """
-    methods = {}
+    methods: dict[str, MethodFigures] = {}
     for method in METHODS:
         done = [
             fold

@@ -63,10 +63,18 @@ def test_a_stopped_tuning_ends_at_the_same_weights(
 
 def test_init_refuses_another_model_in_one_line(start, faces, tmp_path):
     done = in_process(
-        "train", faces, "--init", start, "--model", "pixels", "--out", tmp_path / "run", check=2
+        "train",
+        faces,
+        "--init",
+        start,
+        "--model",
+        "siamese-conv",
+        "--out",
+        tmp_path / "run",
+        check=2,
     )
     assert len(done.stderr.strip().splitlines()) == 1
-    assert "model is 'pixels'" in done.stderr
+    assert "model is 'siamese-conv'" in done.stderr
     assert not (tmp_path / "run").exists()
 
 

@@ -20,8 +20,6 @@ SHORT = """
 model = "difference"
 pairs_per_epoch = 64
 batch_size = 16
-calibration_pairs = 60
-augment = 0
 """
 
 
@@ -116,9 +114,7 @@ REFUSALS = [
     (["--patience", "0"], "--patience is 0; use a whole number from 1"),
     (["--batch-size", "1"], "--batch-size is 1; use a whole number from 2 to 4096"),
     (["--config", "{tmp}/small.toml", "--epochs", "3"], "{tmp}/small.toml: image_size is 50; use"),
-    (["--config", "{tmp}/small.toml", "--image-size", "40"], "error: --image-size is 40; use"),
-    (["--store", "tfrecord"], "--cache DIR"),
-    (["--store", "tfrecord", "--cache", "{tmp}/none"], "{tmp}/none"),
+    (["--cache", "{tmp}/none"], "{tmp}/none"),
 ]
 
 

@@ -19,7 +19,6 @@ model = "difference"
 epochs = 1
 pairs_per_epoch = 36
 batch_size = 12
-calibration_pairs = 60
 calibration_share = 0.25
 test_share = 0.25
 """
@@ -75,7 +74,7 @@ def test_requests_that_workers_cannot_share_are_refused(faces, tmp_path, monkeyp
     assert not (tmp_path / "none").exists()
 
 
-ENDLESS = TINY.replace("= 36", "= 1_000_000") + "checkpoint_minutes = 0.05\n"
+ENDLESS = TINY.replace("epochs = 1", "epochs = 100_000")
 INTERVAL_S = 3.0
 
 
@@ -199,6 +198,7 @@ def test_workers_learn_from_any_store_what_one_worker_learns(faces, tmp_path, mo
     settings.write_text(TINY.replace('"difference"', f'"{model}"'))
     words = ["--config", settings, "--store", store]
     if store == "tfrecord":
+        words = ["--config", settings, "--cache", cache]
         facepairs(
             "cache",
             "build",
@@ -211,7 +211,6 @@ def test_workers_learn_from_any_store_what_one_worker_learns(faces, tmp_path, mo
             settings,
             check=0,
         )
-        words += ["--cache", cache]
     facepairs("train", faces, "--out", tmp_path / "one", *words, check=0)
     started = workers.train(faces, "--out", tmp_path / "two", *words)
     assert [code for code, *_ in workers.finish(started)] == [0, 0]
@@ -234,7 +233,7 @@ def test_different_copies_of_a_cache_are_refused(faces, settings, tmp_path):
     """Each host may have its own copy under the same path."""
     words = command(
         "train", faces, "--out", tmp_path / "run", "--config", settings,
-        "--store", "tfrecord", "--cache", "cache",
+        "--cache", "cache",
     )  # fmt: skip
     hosts = []
     for shards in (1, 2):
@@ -285,6 +284,6 @@ def test_all_devices_train_the_default_model_and_one_resumes(faces, tmp_path):
     assert json.loads(done.stdout)["epochs"] == 1
     more = facepairs(*words, "--resume", "--devices", "one", "--epochs", "2", check=0)
     assert json.loads(more.stdout)["epochs"] == 2
-    done = facepairs("train", faces, "--out", tmp_path / "none", "--model", "pixels",
+    done = facepairs("train", faces, "--out", tmp_path / "none", "--config", settings,
                      "--devices", "all", check=0)  # fmt: skip
     assert "share" not in done.stderr  # one processor is one device

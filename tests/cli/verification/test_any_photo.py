@@ -18,8 +18,9 @@ from facepairs.data.index import FaceIndex
 pytestmark = pytest.mark.usefixtures("few_draws")
 
 SETTINGS = """
-model = "eigenfaces"
-calibration_pairs = 100
+model = "siamese-conv"
+epochs = 2
+pairs_per_epoch = 64
 calibration_share = 0.3
 test_share = 0.25
 """

@@ -1,4 +1,4 @@
-"""`verify` on photos of any kind, and `data frame`, through the real command line."""
+"""`verify` on photos of any kind, through the real command line."""
 
 import csv
 import json
@@ -221,24 +221,6 @@ def test_options_that_do_not_go_together(bundle, photos, drawn, tmp_path):
         (one, drawn[0], "--no-framing"),
     ):
         assert verify(bundle, *options).returncode == 2
-
-
-def test_a_folder_is_framed(drawn, tmp_path):
-    folder = tmp_path / "photos" / "Ann"
-    folder.mkdir(parents=True)
-    paste(canvas(420, 380), drawn[0], Place(200, 190, 260)).save(folder / "a.jpg")
-    framed = tmp_path / "framed"
-    done = in_process("data", "frame", tmp_path / "photos", "--out", framed, "--json", check=0)
-    assert json.loads(done.stdout)["framed"] == 1
-    with Image.open(framed / "Ann" / "a.jpg") as image:
-        assert image.size == (250, 250)
-    canvas(300, 260).save(folder / "field.jpg")
-    (folder / "notes.txt").write_text("no photo")
-    again = in_process("data", "frame", tmp_path / "photos", "--out", tmp_path / "more", check=1)
-    assert "Ann/field.jpg: no face found" in again.stderr
-    assert "Ann/notes.txt" in again.stderr
-    assert "left out" in again.stdout
-    in_process("data", "frame", tmp_path / "photos", "--out", framed, check=2)
 
 
 def rows_of(path):

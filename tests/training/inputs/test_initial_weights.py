@@ -11,11 +11,12 @@ from tiny.bundles import embedding_network, manifest_of
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
-from facepairs.config import FINE_TUNING, RECIPES, TrainConfig, from_table
+from facepairs.config import TrainConfig, from_table
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough
 from facepairs.models.build import build_network
 from facepairs.models.export.onnx import keras_bytes, round_weights
+from facepairs.recipes import RECIPES
 from facepairs.training.inputs.initial_weights import load_initial_weights, settings_from_bundle
 from facepairs.training.inputs.people import choose_people
 from facepairs.training.run_folder.folder import resolve_config
@@ -92,14 +93,12 @@ def test_the_bundle_decides_model_image_size_and_crop(start):
     settings = settings_from_bundle({"init": folder, "seed": 3})
     assert settings == {
         "init": folder, "seed": 3, "model": "siamese-conv", "image_size": PX, "align": "none",
-        "frame_px": 250, "crop_px": 112,
     }  # fmt: skip
-    assert settings_from_bundle({"init": folder, "crop_px": 112})["crop_px"] == 112
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("model", "difference"), ("image_size", 80), ("crop_px", 128), ("frame_px", 200)],
+    [("model", "difference"), ("image_size", 80), ("align", "landmarks")],
 )
 def test_settings_that_contradict_the_bundle_are_refused(start, name, value):
     with pytest.raises(
@@ -111,15 +110,15 @@ def test_settings_that_contradict_the_bundle_are_refused(start, name, value):
 def test_fine_tuning_settings_are_defaults_that_options_override(start, tmp_path):
     folder = str(start[0])
     config = resolve_config({"init": folder}, None, tmp_path, False)
-    for name, value in FINE_TUNING.items():
-        assert getattr(config, name) == value
-    assert config.batch_size == RECIPES["siamese-conv"]["batch_size"]
+    tuning = RECIPES["siamese-conv"].fine_tuning
+    assert (config.epochs, config.learning_rate) == (tuning.epochs, tuning.learning_rate)
+    assert config.batch_size == RECIPES["siamese-conv"].batch_size
     file = tmp_path / "file.toml"
     file.write_text(f'init = "{folder}"\nepochs = 9\n')
     config = resolve_config({"learning_rate": 1e-5}, file, tmp_path, False)
     assert (config.epochs, config.learning_rate) == (9, 1e-5)
     assert from_table(tomllib.loads(config.to_toml()), "text") == config
-    assert TrainConfig().replace(init=folder).learning_rate == FINE_TUNING["learning_rate"]
+    assert TrainConfig().replace(init=folder).learning_rate == tuning.learning_rate
     assert TrainConfig(epochs=7).replace(init=folder).epochs == 7
 
 
@@ -142,6 +141,9 @@ def changed_copy(start, out, changes=None, **files):
 def test_bundles_without_usable_weights_are_refused(start, tmp_path):
     with pytest.raises(BadBundle, match="no such folder"):
         settings_from_bundle({"init": str(tmp_path / "none")})
+    other = changed_copy(start, tmp_path / "other", {"framing": {"frame_px": 250, "crop_px": 96}})
+    with pytest.raises(BadBundle, match="crops are none that this version trains"):
+        settings_from_bundle({"init": str(other)})
     bare = changed_copy(start, tmp_path / "bare", **{MODEL: None})
     with pytest.raises(BadBundle, match=r"has no model\.keras"):
         settings_from_bundle({"init": str(bare)})
@@ -152,8 +154,6 @@ def test_bundles_without_usable_weights_are_refused(start, tmp_path):
         load_initial_weights(str(start[0]), build_network("difference", 112, PX, 0.0))
     with pytest.raises(BadBundle, match="is not the siamese-conv that this version builds"):
         load_initial_weights(str(start[0]), build_network("siamese-conv", 112, 96, 0.0))
-    with pytest.raises(BadConfig, match="pixels has no weights to train"):
-        load_initial_weights(str(start[0]), build_network("pixels", 112, PX, 0.0))
     with pytest.raises(BadConfig, match="init is 3; use a text"):
         resolve_config({"init": 3}, None, tmp_path, False)
 
@@ -185,19 +185,13 @@ def test_a_damaged_model_file_is_detected(start, tmp_path):
         load_initial_weights(str(folder), start[1])
 
 
-@pytest.mark.parametrize("recorded", [
-    {}, pytest.param({"members": ["face", "eyes"], "cohort": 20}, marks=pytest.mark.slow),
-])  # fmt: skip
-def test_the_bundle_decides_the_members_of_a_siamese_network(recorded, start, tmp_path):
-    shape = recorded or {"members": ["face"], "cohort": 0}  # what older bundles do not record
-    network = build_network("siamese", 96, 96, 0.0, **shape)
-    out = tmp_path / "bundle"
+def test_weights_of_other_members_are_refused(start, tmp_path):
+    network = build_network("siamese", 96, 96, 0.0)
     described = {**Bundle.open(start[0]).raw["network"], "image_px": 96}
-    changes = {"model": "siamese", "network": described, "training": {"config": recorded}}
+    changes = {"model": "siamese", "network": described}
+    out = tmp_path / "bundle"
     changed_copy(start, out, changes, **{MODEL: keras_bytes(network.inference_model())})
-    settings = settings_from_bundle({"init": str(out)})
-    assert {name: settings[name] for name in shape} == shape
-    same = build_network("siamese", 96, 96, 0.0, **shape)
+    same = build_network("siamese", 96, 96, 0.0)
     load_initial_weights(str(out), same)
     assert np.array_equal(same.head.get_weights()[-1], network.head.get_weights()[-1])
     other = build_network("siamese", 96, 96, 0.0, members=("face", "centre"))

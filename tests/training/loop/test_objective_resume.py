@@ -120,11 +120,8 @@ def test_initial_weights_do_not_depend_on_the_loss_and_the_loss_is_not_exported(
 SETTINGS = """
 model = "siamese-conv"
 loss = "cosface"
-singletons = "negatives"
 pairs_per_epoch = 24
 batch_size = 8
-augment = 0
-calibration_pairs = 60
 calibration_share = 0.25
 test_share = 0.25
 """

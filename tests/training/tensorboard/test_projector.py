@@ -24,12 +24,6 @@ def test_embeddings_names_and_thumbnails_are_in_the_same_order(tmp_path):
     assert 'image_path: "thumbnails.png" single_image_dim: 40 single_image_dim: 40' in config
 
 
-def test_without_thumbnails_no_sprite_is_written(tmp_path):
-    write_projector(tmp_path, np.zeros((2, 3), np.float32), [("a", "b")] * 2, None)
-    assert not (tmp_path / "thumbnails.png").exists()
-    assert "sprite" not in (tmp_path / "projector_config.pbtxt").read_text()
-
-
 def test_the_projectors_own_reader_accepts_the_configuration(tmp_path):
     from google.protobuf import text_format
     from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig

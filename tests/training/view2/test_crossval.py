@@ -30,23 +30,15 @@ from facepairs.verification.verifier import Verifier
 
 pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 
-SETTINGS = """
-[difference]
+METHOD = "siamese-conv"
+SETTINGS = f"""
+[{METHOD}]
 image_size = 64
-crop_px = 64
-augment = 0
 epochs = 2
 pairs_per_epoch = 64
 batch_size = 16
-calibration_pairs = 100
 calibration_share = 0.4
 validation_share = 0.3
-[pixels]
-calibration_pairs = 100
-calibration_share = 0.4
-[eigenfaces]
-calibration_pairs = 100
-calibration_share = 0.4
 """
 
 
@@ -65,7 +57,7 @@ def crossval(view, made, out, **options):
     return view2.crossval(view, inspect_photos(view.index, "landmarks"), made, out, **options)
 
 
-def plan(tmp_path, methods="pixels", folds="1-2", text=SETTINGS):
+def plan(tmp_path, methods=METHOD, folds="1-2", text=SETTINGS):
     file = tmp_path / "view2.toml"
     file.write_text(text)
     return make_plan(methods, folds, None, file)
@@ -73,24 +65,16 @@ def plan(tmp_path, methods="pixels", folds="1-2", text=SETTINGS):
 
 @pytest.fixture(scope="module")
 def done(view, tmp_path_factory):
-    """Two folds of two methods, and the folder they are in."""
+    """Two folds, and the folder they are in."""
     folder = tmp_path_factory.mktemp("crossval")
     out = folder / "run"
-    return crossval(view, plan(folder, "pixels,eigenfaces"), out), out
-
-
-@pytest.fixture(scope="module")
-def trained(view, tmp_path_factory):
-    """One fold of a trained method."""
-    folder = tmp_path_factory.mktemp("trained")
-    crossval(view, plan(folder, "difference", "1"), folder / "run")
-    return folder / "run"
+    return crossval(view, plan(folder, METHOD), out), out
 
 
 def test_a_finished_fold_has_a_run_folder_scores_and_a_record(view, done):
     _, out = done
     for fold in (1, 2):
-        folder = out / "pixels" / f"fold-0{fold}"
+        folder = out / METHOD / f"fold-0{fold}"
         assert {"bundle", "config.toml", "checkpoint.npz", "scores.csv", "fold.json"} <= {
             path.name for path in folder.iterdir()
         }
@@ -98,10 +82,11 @@ def test_a_finished_fold_has_a_run_folder_scores_and_a_record(view, done):
         bundle = Bundle.open(folder / "bundle")
         assert record["threshold"] == bundle.threshold
         assert record["identities_digest"] == bundle.identity_counts.digest
-        split = view.split(fold, plan(folder.parent.parent.parent).configs["pixels"])
+        split = view.split(fold, plan(folder.parent.parent.parent).configs[METHOD])
         assert record["people"] == {
             "training": len(split.training),
             "calibration": len(split.calibration),
+            "validation": len(split.validation),
         }
         assert record["images"]["training"] == 3 * len(split.training)
         assert {"accuracy", "auc", "minutes", "epochs", "seed", "versions", "machine"} <= set(
@@ -115,10 +100,10 @@ def test_a_finished_fold_has_a_run_folder_scores_and_a_record(view, done):
         provenance = read_provenance(folder / "scores.csv")
         assert provenance.protocol == "view2"
         assert provenance.identities == bundle.identities
-    assert read_provenance(out / "pixels" / "scores.csv").pairs == "LFW View 2"
+    assert read_provenance(out / METHOD / "scores.csv").pairs == "LFW View 2"
 
 
-def test_a_finished_fold_leaves_no_images_or_state_in_memory(view, trained):
+def test_a_finished_fold_leaves_no_images_or_state_in_memory(view, done):
     import keras
 
     keras.utils.clear_session()
@@ -129,7 +114,7 @@ def test_a_finished_fold_leaves_no_images_or_state_in_memory(view, trained):
 
 
 def test_scores_equal_those_of_verify(view, done):
-    folder = done[1] / "eigenfaces" / "fold-02"
+    folder = done[1] / METHOD / "fold-02"
     scores = read_scores(folder / "scores.csv")
     verifier = Verifier.load(folder / "bundle")
     root = view.index.root
@@ -139,19 +124,18 @@ def test_scores_equal_those_of_verify(view, done):
 
 
 def test_no_bundle_knows_people_of_its_fold(view, done):
-    for method in ("pixels", "eigenfaces"):
-        for fold in (1, 2):
-            bundle = Bundle.open(done[1] / method / f"fold-0{fold}" / "bundle")
-            everyone = list(view.index.people)
-            known = set(np.flatnonzero(bundle.knows(everyone)).tolist())
-            assert known == set(range(len(everyone))) - set(view.people_of(fold).tolist())
+    for fold in (1, 2):
+        bundle = Bundle.open(done[1] / METHOD / f"fold-0{fold}" / "bundle")
+        everyone = list(view.index.people)
+        known = set(np.flatnonzero(bundle.knows(everyone)).tolist())
+        assert known == set(range(len(everyone))) - set(view.people_of(fold).tolist())
 
 
 def test_the_calibration_error_is_that_of_evaluate_where_look_alikes_are_known(done, tmp_path):
     out = tmp_path / "run"
     shutil.copytree(done[1], out)
     for fold in (1, 2):
-        scores, record = (out / "pixels" / f"fold-0{fold}" / name for name in (SCORES, RECORD))
+        scores, record = (out / METHOD / f"fold-0{fold}" / name for name in (SCORES, RECORD))
         table = read_scores(scores)
         cluster = (np.arange(len(table)) % 5 == 1).astype(np.int16)
         write_scores(scores, replace(table, cluster=cluster), read_provenance(scores))
@@ -159,16 +143,16 @@ def test_the_calibration_error_is_that_of_evaluate_where_look_alikes_are_known(d
         values["calibration"]["lookalikes"] = True
         record.write_text(json.dumps({**values, "scores_sha256": file_sha256(scores)}))
     before = json.loads((out / "result.json").read_text())
-    result = write_results(out, FOLDS, before["data"]).methods["pixels"]
-    measured = measure_view2(ScoreSource("view2", str(out / "pixels"), "pixels")).summary
-    assert result.ece == measured.ece != before["methods"]["pixels"]["ece"]
+    result = write_results(out, FOLDS, before["data"]).methods[METHOD]
+    measured = measure_view2(ScoreSource("view2", str(out / METHOD), METHOD)).summary
+    assert result.ece == measured.ece != before["methods"][METHOD]["ece"]
 
 
 def test_the_result_can_be_computed_from_scores_and_thresholds(done):
     report, out = done
     results = json.loads((out / "result.json").read_text())
     assert results == to_plain(report.results)
-    assert list(results["methods"]) == ["pixels", "eigenfaces"]
+    assert list(results["methods"]) == [METHOD]
     for method, result in results["methods"].items():
         assert json.loads((out / method / "result.json").read_text()) == result
         scores = read_scores(out / method / "scores.csv")
@@ -190,76 +174,77 @@ def test_finished_folds_are_not_trained_again(view, done, tmp_path, monkeypatch)
 
     with monkeypatch.context() as patch:
         patch.setattr("facepairs.training.view2.crossval.train_people", never)
-        report = crossval(view, plan(tmp_path, "pixels,eigenfaces"), out, resume=True)
+        report = crossval(view, plan(tmp_path, METHOD), out, resume=True)
     assert report.results == done[0].results
-    (out / "pixels" / "fold-01" / "fold.json").write_text('{"schema": 1')
-    (out / "pixels" / "fold-02" / "scores.csv").write_text("genuine,score\n1,2\n")
-    assert read_fold(out / "pixels" / "fold-01", "pixels", 1) is None
-    assert read_fold(out / "pixels" / "fold-02", "pixels", 2) is None
-    shutil.copy(done[1] / "pixels" / "fold-02" / "scores.csv", out / "pixels" / "fold-02")
-    again = crossval(view, plan(tmp_path), out, resume=True).results.methods["pixels"]
-    before = done[0].results.methods["pixels"]
+    (out / METHOD / "fold-01" / "fold.json").write_text('{"schema": 1')
+    (out / METHOD / "fold-02" / "scores.csv").write_text("genuine,score\n1,2\n")
+    assert read_fold(out / METHOD / "fold-01", METHOD, 1) is None
+    assert read_fold(out / METHOD / "fold-02", METHOD, 2) is None
+    shutil.copy(done[1] / METHOD / "fold-02" / "scores.csv", out / METHOD / "fold-02")
+    again = crossval(view, plan(tmp_path), out, resume=True).results.methods[METHOD]
+    before = done[0].results.methods[METHOD]
     assert again.accuracy == before.accuracy
     assert again.auc == before.auc
 
 
 def test_a_record_of_another_fold_or_method_is_ignored(done, tmp_path):
     folder = tmp_path / "fold-01"
-    shutil.copytree(done[1] / "pixels" / "fold-01", folder)
-    assert read_fold(folder, "pixels", 1) is not None
-    assert read_fold(folder, "pixels", 2) is None
-    assert read_fold(folder, "eigenfaces", 1) is None
+    shutil.copytree(done[1] / METHOD / "fold-01", folder)
+    assert read_fold(folder, METHOD, 1) is not None
+    assert read_fold(folder, METHOD, 2) is None
+    assert read_fold(folder, "difference", 1) is None
     record = json.loads((folder / "fold.json").read_text())
     for change in ({"threshold": "x"}, {"threshold": None}, {"calibration": {}}, {"schema": 2}):
         (folder / "fold.json").write_text(json.dumps(record | change))
-        assert read_fold(folder, "pixels", 1) is None
+        assert read_fold(folder, METHOD, 1) is None
 
 
 def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path):
-    config = plan(tmp_path).configs["pixels"]
+    config = plan(tmp_path).configs[METHOD]
     split = view.split(1, config)
     leaking = replace(
         split,
         training=np.union1d(split.training, split.test[:1]),
         calibration=np.union1d(split.calibration, split.test[1:2]),
     )
-    folder, photos = tmp_path / "pixels" / "fold-01", inspect_photos(view.index, "landmarks")
+    folder, photos = tmp_path / METHOD / "fold-01", inspect_photos(view.index, "landmarks")
     with pytest.raises(BadRun, match=r"on 2 of the 12 people of fold 1 \("):
-        view2.run_fold(view, photos, 1, leaking, "pixels", config, folder, print, silent)
+        view2.run_fold(view, photos, 1, leaking, METHOD, config, folder, print, silent)
     assert not (folder / "scores.csv").exists()
     assert not (folder / "fold.json").exists()
 
 
 def test_people_who_are_only_in_the_pairs_are_checked_too(view, done):
-    bundle = Bundle.open(done[1] / "pixels" / "fold-01" / "bundle")
+    bundle = Bundle.open(done[1] / METHOD / "fold-01" / "bundle")
     check_unknown(bundle, view.index, view.people_of(1), 1)
     with pytest.raises(BadRun, match="on 12 of the 12 people of fold 2"):
         check_unknown(bundle, view.index, view.people_of(2), 2)
 
 
-def test_a_checkpoint_from_another_fold_is_refused(view, trained, tmp_path):
+def test_a_checkpoint_from_another_fold_is_refused(view, done, tmp_path):
     out = tmp_path / "run"
-    shutil.copytree(trained, out)
-    shutil.move(out / "difference" / "fold-01", out / "difference" / "fold-02")
+    shutil.copytree(done[1], out)
+    shutil.rmtree(out / METHOD / "fold-02")
+    shutil.move(out / METHOD / "fold-01", out / METHOD / "fold-02")
     with pytest.raises(BadRun, match=r"fold-02/checkpoint\.npz: made for other people"):
-        crossval(view, plan(tmp_path, "difference", "2"), out, resume=True)
+        crossval(view, plan(tmp_path, METHOD, "2"), out, resume=True)
 
 
-def test_a_checkpoint_of_other_crops_is_refused(view, trained, tmp_path):
+def test_a_checkpoint_of_other_crops_is_refused(view, done, tmp_path):
     folder, photos = tmp_path / "fold-01", inspect_photos(view.index, "none")
-    shutil.copytree(trained / "difference" / "fold-01", folder)
-    config = plan(tmp_path, "difference").configs["difference"]
+    shutil.copytree(done[1] / METHOD / "fold-01", folder)
+    config = plan(tmp_path, METHOD).configs[METHOD]
     unaligned, split = config.replace(align="none"), view.split(1, config)
     with pytest.raises(BadRun, match="made for other people or images"):
-        view2.run_fold(view, photos, 1, split, "difference", unaligned, folder, print, silent)
+        view2.run_fold(view, photos, 1, split, METHOD, unaligned, folder, print, silent)
     aligned = inspect_photos(view.index, "landmarks")
-    view2.run_fold(view, aligned, 1, split, "difference", config, folder, print, silent)
+    view2.run_fold(view, aligned, 1, split, METHOD, config, folder, print, silent)
 
 
 @pytest.mark.slow
-def test_an_interrupted_fold_ends_at_the_same_weights(view, trained, tmp_path, monkeypatch):
+def test_an_interrupted_fold_ends_at_the_same_weights(view, done, tmp_path, monkeypatch):
     """A kill after the first epoch's checkpoint, as seen by the next run."""
-    made, cut = plan(tmp_path, "difference", "1"), tmp_path / "cut"
+    made, cut = plan(tmp_path, METHOD, "1"), tmp_path / "cut"
     save = training_session.save_checkpoint
 
     def save_and_die(*arguments):
@@ -269,25 +254,24 @@ def test_an_interrupted_fold_ends_at_the_same_weights(view, trained, tmp_path, m
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
         patch.setattr(training_session, "save_checkpoint", save_and_die)
         crossval(view, made, cut)
-    assert not (cut / "difference" / "fold-01" / "bundle").exists()
+    assert not (cut / METHOD / "fold-01" / "bundle").exists()
     report = crossval(view, made, cut, resume=True)
     records = [
-        json.loads((out / "difference" / "fold-01" / "fold.json").read_text())
-        for out in (trained, cut)
+        json.loads((out / METHOD / "fold-01" / "fold.json").read_text()) for out in (done[1], cut)
     ]
     for key in ("threshold", "accuracy", "auc", "scores_sha256", "epochs", "identities_digest"):
         assert records[0][key] == records[1][key]
-    assert report.results.methods["difference"].accuracy_standard_error is None
+    assert report.results.methods[METHOD].accuracy_standard_error is None
 
 
 def test_the_best_epoch_of_a_fold_is_chosen_by_people_who_neither_calibrate_nor_test(
-    view, trained, tmp_path
+    view, done, tmp_path
 ):
-    fold = trained / "difference" / "fold-01"
+    fold = done[1] / METHOD / "fold-01"
     record = json.loads((fold / "fold.json").read_text())
     rows = json.loads((fold / "history.json").read_text())
     assert record["epoch"] == max(rows, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
-    config = plan(tmp_path, "difference", "1").configs["difference"]
+    config = plan(tmp_path, METHOD, "1").configs[METHOD]
     without = view.split(1, config.replace(validation_share=0.0))
     people, bundle = record["people"], Bundle.open(fold / "bundle")
     assert people["calibration"] == len(without.calibration)
@@ -302,15 +286,15 @@ def test_the_best_epoch_of_a_fold_is_chosen_by_people_who_neither_calibrate_nor_
 
 
 @pytest.mark.slow
-def test_the_article_sampler_trains_another_network(view, trained, tmp_path):
-    text = SETTINGS.replace("[difference]", "[difference-article]")
-    report = crossval(view, plan(tmp_path, "difference-article", "1", text), tmp_path / "run")
-    (ours,) = json.loads((trained / "difference" / "result.json").read_text())["folds"]
-    (theirs,) = report.results.methods["difference-article"].folds
-    assert theirs.identities_digest == ours["identities_digest"]  # the same people …
-    assert theirs.threshold != ours["threshold"]  # … in other pairs
-    settings = (tmp_path / "run" / "difference-article" / "config.toml").read_text()
-    assert 'sampler = "article"' in settings
+def test_the_article_sampler_trains_another_network(view, tmp_path):
+    folds = {}
+    for method in ("difference", "difference-article"):
+        text, out = SETTINGS.replace(METHOD, method), tmp_path / method
+        report = crossval(view, plan(tmp_path, method, "1", text), out)
+        (folds[method],) = report.results.methods[method].folds
+    ours, theirs = folds.values()
+    assert theirs.identities_digest == ours.identities_digest  # the same people …
+    assert theirs.threshold != ours.threshold  # … in other pairs
 
 
 def test_changed_settings_images_and_unusable_folders_are_refused(view, done, many_faces, tmp_path):
@@ -318,8 +302,10 @@ def test_changed_settings_images_and_unusable_folders_are_refused(view, done, ma
     shutil.copytree(done[1], out)
     with pytest.raises(BadRun, match="--resume"):
         crossval(view, plan(tmp_path), out)
-    with pytest.raises(BadRun, match="calibration_pairs was 100 and is 120"):
-        other = plan(tmp_path, text=SETTINGS.replace("100", "120"))
+    with pytest.raises(BadRun, match=r"calibration_share was 0\.4 and is 0\.3"):
+        other = plan(
+            tmp_path, text=SETTINGS.replace("calibration_share = 0.4", "calibration_share = 0.3")
+        )
         crossval(view, other, out, resume=True)
     with pytest.raises(BadRun, match="nothing to resume"):
         crossval(view, plan(tmp_path), tmp_path / "none", resume=True)
@@ -334,4 +320,4 @@ def test_changed_settings_images_and_unusable_folders_are_refused(view, done, ma
     pairs.write_text("\n".join(lines) + "\n", encoding="utf-8")
     changed = read_view2(view.index, tmp_path / "lists")
     with pytest.raises(BadRun, match=r"pairs\.txt have changed"):
-        crossval(changed, plan(tmp_path, "difference"), out, resume=True)
+        crossval(changed, plan(tmp_path, METHOD), out, resume=True)

@@ -1,11 +1,8 @@
 """Methods and their settings: options override the TOML file, and folds share their settings."""
 
-from typing import get_args
-
 import pytest
 
-from facepairs.choices import Method
-from facepairs.config import TrainConfig, from_table
+from facepairs.config import TrainConfig
 from facepairs.errors import BadConfig, BadRun
 from facepairs.training.run_folder.folder import check_place
 from facepairs.training.view2.methods import (
@@ -39,18 +36,15 @@ def test_the_default_plan_is_the_default_model_on_all_folds(tmp_path):
 def test_every_method_has_its_model_and_recipe(tmp_path):
     configs = plan(tmp_path, methods=",".join(METHODS)).configs
     assert list(configs) == list(METHODS)
-    assert set(METHODS) == set(get_args(Method))
-    for model in ("siamese", "difference"):
-        assert configs[model] == from_table({"model": model, "test_share": 0.0}, "recipe")
-    assert configs["difference-article"] == configs["difference"].replace(sampler="article")
-    assert configs["eigenfaces"].model == "eigenfaces"
+    for model, config in configs.items():
+        assert config == TrainConfig(model=model, test_share=0.0)
 
 
 def test_options_override_the_settings_of_the_file(tmp_path):
     text = """
 seed = 4
 folds = "2,5"
-methods = ["pixels", "difference"]
+methods = ["siamese-conv", "difference"]
 [difference]
 epochs = 7
 minutes = 3
@@ -59,7 +53,7 @@ batch_size = 16
 """
     made = plan(tmp_path, text)
     assert made.folds == (2, 5)
-    assert list(made.configs) == ["pixels", "difference"]
+    assert list(made.configs) == ["siamese-conv", "difference"]
     assert [config.seed for config in made.configs.values()] == [4, 4]
     assert made.configs["difference"].epochs == 7
     made = plan(tmp_path, text, folds="1-3", methods="siamese, difference", minutes_per_fold=9.0)
@@ -69,33 +63,27 @@ batch_size = 16
     assert plan(tmp_path, "folds = 3").folds == (3,)
 
 
-def test_minutes_per_fold_apply_only_to_trained_methods(tmp_path):
-    configs = plan(tmp_path, methods="pixels,difference,eigenfaces", minutes_per_fold=5.0).configs
-    assert {name: config.minutes for name, config in configs.items()} == {
-        "pixels": None,
-        "difference": 5.0,
-        "eigenfaces": None,
-    }
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("epochs = 3", r"view2\.toml: epochs belongs below a method, such as \["),
         ("[resnet]\nepochs = 3", "unknown method or setting 'resnet'"),
-        ("[pixel]\nseed = 3", "did you mean 'pixels'"),
-        ("method = 'pixels'", "did you mean 'methods'"),
-        ("[pixels]\nepoch = 3", r"view2\.toml \[pixels\]: unknown setting 'epoch'"),
-        ("methods = ['pixels']\n[pixels]\nseed = 3", "seed is decided by the method"),
-        ("methods = ['pixels']\n[pixels]\nmodel = 'siamese'", "model is decided by the method"),
-        ("methods = ['siamese']\n[siamese]\ninit = 'b'", "init is decided by the method"),
-        ("methods = ['pixels']\n[pixels]\nskip_bad = true", "skip_bad is decided by the method"),
-        ("methods = ['pixels']\n[pixels]\nstore = 'tfrecord'", "use store auto, files or memory"),
-        ("methods = 3", "methods is 3; use a list"),
+        ("[differenc]\nseed = 3", "did you mean 'difference'"),
+        ("method = 'difference'", "did you mean 'methods'"),
+        ("[difference]\nepoch = 3", r"view2\.toml \[difference\]: unknown setting 'epoch'"),
+        ("[difference]\nseed = 3", "seed is decided by the method"),
         (
-            "methods = ['resnet']",
-            "unknown method 'resnet'; known: siamese, siamese-small, siamese-conv",
+            "[difference]\nmodel = 'siamese'",
+            "model is decided by the method",
         ),
+        ("methods = ['siamese']\n[siamese]\ninit = 'b'", "init is decided by the method"),
+        (
+            "[difference]\nskip_bad = true",
+            "skip_bad is decided by the method",
+        ),
+        ("[difference]\ncache = 'c'", "cache is decided by the method"),
+        ("methods = 3", "methods is 3; use a list"),
+        ("methods = ['resnet']", "'resnet'"),
         ("folds = 'x'", "folds is 'x'; use numbers"),
         ("seed = 'x'", "seed is 'x'; use a whole number"),
         ("seed = = 3", "not TOML"),
@@ -106,19 +94,12 @@ def test_mistakes_in_the_file_are_reported(tmp_path, text, message):
         plan(tmp_path, text)
 
 
-@pytest.mark.parametrize("change", [{"model": "siamese"}, {"store": "tfrecord", "cache": "c"}])
-def test_the_article_sampler_is_only_for_difference_without_a_cache(change):
-    assert TrainConfig(model="difference", sampler="article").sampler == "article"
-    with pytest.raises(BadConfig, match="sampler article is for comparison only"):
-        TrainConfig(**{"model": "difference", "sampler": "article"} | change)
-
-
 def test_output_folders_that_cannot_be_used_are_refused(tmp_path):
     out, data = tmp_path / "run", tmp_path / "faces"
     check_place(out, data, resume=False, marks=MARKS)
     with pytest.raises(BadRun, match="nothing to resume"):
         check_place(out, data, resume=True, marks=MARKS)
-    (out / "pixels").mkdir(parents=True)
+    (out / "difference").mkdir(parents=True)
     check_place(out, data, resume=True, marks=MARKS)
     with pytest.raises(BadRun, match="continue it with --resume"):
         check_place(out, data, resume=False, marks=MARKS)
@@ -129,7 +110,7 @@ def test_output_folders_that_cannot_be_used_are_refused(tmp_path):
 def test_a_run_is_continued_with_its_methods_and_their_settings(tmp_path):
     with pytest.raises(BadRun, match="nothing to resume; leave out --resume"):
         plan_of_run(tmp_path)
-    made = plan(tmp_path, "[difference]\nepochs = 7\n", methods="pixels,difference")
+    made = plan(tmp_path, "[difference]\nepochs = 7\n", methods="siamese-conv,difference")
     for name, config in made.configs.items():
         (tmp_path / "run" / name).mkdir(parents=True)
         keep_settings(tmp_path / "run" / name, name, config, DIGESTS)
@@ -147,6 +128,10 @@ def test_changed_settings_or_data_are_refused(tmp_path):
     for key, why in (("index", "the images have changed"), ("pairs.txt", r"pairs\.txt have")):
         with pytest.raises(BadRun, match=why):
             keep_settings(tmp_path / "difference", "difference", config, DIGESTS | {key: "d"})
+    path = tmp_path / "difference" / "config.toml"
+    path.write_text(path.read_text().replace("crop_px = 128", "crop_px = 64"))
+    with pytest.raises(BadRun, match="crop_px was 64 and is 128"):  # another version's recipe
+        keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
     (tmp_path / "difference" / "config.toml").write_text("schema = ")
     with pytest.raises(BadRun, match="cannot be read"):
         keep_settings(tmp_path / "difference", "difference", config, DIGESTS)

@@ -1,0 +1,139 @@
+"""`Recipe`: what the training of each model needs and nobody has to set.
+
+A setting of `facepairs.config.TrainConfig` that is not given takes its value from here. To add a
+model, add its network to `facepairs.models.build`, its name to `facepairs.choices.Model` and its
+recipe to `RECIPES`.
+"""
+
+from dataclasses import dataclass, replace
+
+from facepairs.choices import Member, Model, Singletons
+from facepairs.images.crop import CropSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How long and how fast a model is trained.
+
+    Attributes:
+        epochs: Epochs where neither `epochs` nor `minutes` is given.
+        pairs_per_epoch: Pairs between two validations.
+        learning_rate: Adam's peak rate.
+    """
+
+    epochs: int
+    pairs_per_epoch: int
+    learning_rate: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a model is trained.
+
+    Attributes:
+        network: Its architecture, a key of `models.build.MODELS`.
+        embeds: Whether it learns an embedding. Then batches are genuine pairs of distinct people,
+            and every loss can be used; else batches mix both kinds of pairs.
+        precomputes: Whether it trains on features that are computed once, instead of images.
+        from_scratch: The pace from random weights.
+        fine_tuning: The pace from the weights of a bundle: few people should change them little.
+        batch_size: Pairs per step.
+        image_size: Side of the network's input in pixels.
+        crop_px: Side of the stored crop in pixels.
+        frame_px: The crop is `crop_px` of every `frame_px` of the frame's side.
+        points: Where the five landmarks belong in the crop, see `images.crop.CropSpec`.
+        starts_from: The bundle whose weights training starts from where none is named.
+        clip_norm: Longest gradient; a longer one is shortened. None: no limit.
+        augment: Strength of random shift, scale, rotation and light; 0: only mirroring.
+        erase: Side of a square that is grayed out in half of the images, as a share of the image.
+        members: What each member of a siamese network sees, see `models.fisher.tower`.
+        cohort: How many typical faces lower the scores of photos that are close to them.
+        several_share: Share of a batch of distinct people who have several photos; None: their
+            share among the people.
+        genuine_share: Probability that a pair of a mixed batch is genuine.
+        article: Draw pairs as the tutorials' article does, for comparison.
+        temperature, margin, singletons: Settings of the losses, see `models.losses.build`.
+        calibration_pairs: Pairs of the calibration people, half of them genuine.
+    """
+
+    network: str
+    embeds: bool
+    precomputes: bool = False
+    from_scratch: Pace
+    fine_tuning: Pace = Pace(epochs=2, pairs_per_epoch=3_200, learning_rate=1e-4)
+    batch_size: int
+    image_size: int
+    crop_px: int
+    frame_px: int = 250
+    points: tuple[tuple[float, float], ...] | None = None
+    starts_from: str = ""
+    clip_norm: float | None = None
+    augment: float = 1.0
+    erase: float = 0.0
+    members: tuple[Member, ...] = ("face",)
+    cohort: int = 0
+    several_share: float | None = None
+    genuine_share: float = 0.5
+    article: bool = False
+    temperature: float = 0.1
+    margin: float | None = None
+    singletons: Singletons = "classes"
+    calibration_pairs: int = 4_000
+
+    @property
+    def crop_spec(self) -> CropSpec:
+        """The square of a frame that the network sees."""
+        frame_px = self.crop_px if self.points else self.frame_px
+        return CropSpec(frame_px, self.crop_px, self.points)
+
+
+FINE_TUNING = Pace(epochs=8, pairs_per_epoch=640, learning_rate=1e-4)
+SIAMESE = Recipe(
+    network="siamese",
+    embeds=True,
+    precomputes=True,
+    from_scratch=Pace(epochs=20, pairs_per_epoch=6_656, learning_rate=2e-3),
+    batch_size=256,
+    image_size=128,
+    crop_px=128,
+    members=("face", "eyes", "lines"),
+    cohort=256,
+    several_share=0.75,
+)
+DIFFERENCE = Recipe(
+    network="difference",
+    embeds=False,
+    from_scratch=Pace(epochs=30, pairs_per_epoch=25_600, learning_rate=2e-3),
+    batch_size=128,
+    image_size=64,
+    crop_px=128,
+)
+RECIPES: dict[Model, Recipe] = {
+    "resnet": Recipe(
+        network="resnet",
+        embeds=True,
+        from_scratch=FINE_TUNING,
+        fine_tuning=FINE_TUNING,
+        batch_size=32,
+        image_size=150,
+        crop_px=150,
+        # The mean places of our landmarks in the squares that dlib's own code cut out of 400
+        # training photos of LFW's View 1.
+        points=((44.9, 44.7), (101.7, 44.7), (73.8, 77.7), (49.0, 103.1), (97.5, 103.2)),
+        starts_from="default",
+        clip_norm=1.0,  # there is no batch normalisation to hold the network together
+        augment=0.0,
+    ),
+    "siamese": SIAMESE,
+    "siamese-small": replace(SIAMESE, network="siamese-small", members=("face",), cohort=0),
+    "siamese-conv": Recipe(
+        network="siamese-conv",
+        embeds=True,
+        from_scratch=Pace(epochs=30, pairs_per_epoch=12_800, learning_rate=2e-3),
+        batch_size=128,
+        image_size=64,
+        crop_px=112,
+    ),
+    "difference": DIFFERENCE,
+    "difference-article": replace(DIFFERENCE, article=True),
+}
