@@ -50,8 +50,9 @@ class TrainConfig:
     model: Model = field(
         default="resnet",
         metadata=_means(
-            "`resnet` (the included network, trained further), `siamese` (local descriptors, Fisher vectors and a trained projection, several times "
-            "in one network), `siamese-small` (once: smaller and faster, not as accurate), "
+            "`resnet` (the included network, trained further), `siamese` (local descriptors, "
+            "Fisher vectors and a trained projection, several times in one network; learns from "
+            "your photos alone), `siamese-small` (once: smaller and faster, not as accurate), "
             "`siamese-conv` (a convolutional network trained from pixels), `difference` (the "
             "tutorials' network) or `difference-article` (the same, with the pairs of an article, "
             "for comparison)."
