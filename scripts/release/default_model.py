@@ -119,6 +119,7 @@ def draft_manifest(parity: float) -> dict[str, Any]:
             "inputs": ["image"],
             "output": "embedding",
             "image_px": recipe.image_size,
+            "bits": 8,
             "parity_with_keras": parity,
         },
         "training": {"protocol": "pretrained", "data": DATA_TEXT},
