@@ -146,8 +146,6 @@ MISSING = {
     ),
     ("evaluate", "default", FACES): ("this measurement", "train"),
     ("evaluate", "scores.csv", "--report", "r.html"): ("this measurement", "report"),
-    ("evaluate", "dlib", FACES): ("this measurement", "train"),
-    ("verify", "a.jpg", "b.jpg", "--bundle", "dlib"): ("the model dlib", "dlib"),
     ("evaluate", "default", FACES, "--report", "r.html"): ("this measurement", "train,report"),
 }  # fmt: skip
 
@@ -172,7 +170,6 @@ def test_a_missing_extra_is_one_line(refused, words):
 def test_an_extra_is_asked_for_by_each_of_its_packages():
     """The modules that are looked for come from the packages that the extra installs."""
     packages = packages_distributions()
-    packages["dlib"] = packages["_dlib_pybind11"]  # its wheel names the other module alone
     for extra, modules in EXTRAS.items():
         looked_for = {canonicalize_name(packages[module][0]) for module in modules}
         assert looked_for == set(requirements(PROJECT["optional-dependencies"][extra])), extra

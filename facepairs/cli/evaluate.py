@@ -20,8 +20,8 @@ def evaluate(
             metavar="[BUNDLE]... [DATA]",
             show_default=False,
             help="What to measure, several to compare: bundles (`default`: the included model), "
-            "`dlib`, TOML files of other embedders, scores files, folders of crossval; then the "
-            "folder of Person_Name/photo.jpg.",
+            "TOML files of other embedders, scores files, folders of crossval; then the folder of "
+            "Person_Name/photo.jpg.",
         ),
     ] = None,
     protocol: Annotated[

@@ -15,7 +15,6 @@ EXTRAS = {  # the modules that the packages of an extra bring, as in pyproject.t
     "encrypt": ("cryptography",),
     "postgres": ("psycopg",),
     "parquet": ("pyarrow",),
-    "dlib": ("dlib", "face_recognition_models"),
 }  # fmt: skip
 
 

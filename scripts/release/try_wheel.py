@@ -60,7 +60,6 @@ TRIALS = {  # commands by extra, after those of the core; each must not fail
     "postgres": [],
     "heif": [("verify", "left.heic", RIGHT)],
     "parquet": [],
-    "dlib": [("verify", LEFT, RIGHT, "--bundle", "dlib")],
     "beam": [(*PAIRS, "beam.csv", "--runner", "DirectRunner")],
 }
 CODE = {
