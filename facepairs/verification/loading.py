@@ -49,7 +49,7 @@ def source_note(model: Model, name: str) -> str:
         return ""
     known = "are not known for this model" if model.errors is None else "were measured on LFW"
     calibrate = command_line("calibrate", name, "photos/", "--out", "mine")
-    return f"note: errors {known}; on your photos run: {calibrate}"
+    return f"note: errors {known}; on your photos, with facepairs[measure], run: {calibrate}"
 
 
 def describe_scoring(model: Model) -> str:
