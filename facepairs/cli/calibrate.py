@@ -32,6 +32,7 @@ def calibrate(
 
     Needs at least 6 people and 20 genuine pairs; from about 20 people on, thresholds fit your
     photos far better than those of another collection. Measure the result on other people.
+    The packages for it: pip install 'facepairs[measure]'
     """
     from facepairs.training.recalibrate import calibrate as run
 

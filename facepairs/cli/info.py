@@ -50,7 +50,7 @@ def _embedder_rows(model: "ExternalEmbedder") -> list[tuple[str, str]]:
         ("trained on", model.trained_with or "not recorded"),
     ]
     if model.threshold is None:
-        return [*rows, ("threshold", "none: facepairs calibrate measures one on your people")]
+        return [*rows, ("threshold", "none: facepairs[measure] calibrates one on your people")]
     return rows + _point_rows(model)
 
 

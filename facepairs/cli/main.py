@@ -44,8 +44,8 @@ COMMANDS = (
 GROUPS = ("gallery", "data", "cache")
 VERIFICATION = ("verify", "serve", "gallery")  # modules of the package of that name
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
-    **dict.fromkeys(("train", "crossval", "calibrate", "export", "bench", "cache"), ("train",)),
-    "demo": ("train", "report"),
+    **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
+    "calibrate": ("measure",),
     "serve": ("serve",),
 }
 EVERYWHERE = {  # options of every command, before or after its name; and what they set

@@ -146,9 +146,9 @@ def calibrate(
         BadRun: Another process writes `out`.
         BadBundle: The verifier cannot be opened, or `out` is something else than such a one.
         BadData: The folder, the pairs or the groups cannot be read, or `out` cannot be written.
-        MissingExtra: The packages for training are not installed.
+        MissingExtra: The extra `measure` is not installed.
     """
-    require_extras(["train"], "facepairs.calibrate")
+    require_extras(["measure"], "facepairs.calibrate")
     old, data, out = open_model(bundle), Path(data), Path(out)
     if out.resolve() == old.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} is the bundle itself or lies in the photos; choose another --out")

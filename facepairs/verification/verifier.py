@@ -85,8 +85,7 @@ class Verifier:
         """Open a bundle, or the TOML of an external embedder.
 
         Args:
-            path: None and the word `default` mean the bundle that comes with the package, `dlib`
-                the network of the extra of that name.
+            path: None and the word `default` mean the bundle that comes with the package.
             threads: Threads of one call of the network; None for one per core.
             quick: As for `Verifier`.
 

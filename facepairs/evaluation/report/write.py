@@ -34,11 +34,11 @@ def check_places(page: Path | None, folder: Path | None) -> None:
     """Check that a report can be written, before anything is measured.
 
     Raises:
-        MissingExtra: Matplotlib or Jinja is not installed.
+        MissingExtra: The extra `measure` is not installed.
         BadConfig: It cannot be written there.
     """
     if page is not None or folder is not None:
-        require_extras(["report"], "a report of facepairs evaluate")
+        require_extras(["measure"], "a report of facepairs evaluate")
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise BadConfig(f"--report {page}: use a name that ends in .html")
     if page is not None and page.is_dir():

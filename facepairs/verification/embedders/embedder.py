@@ -33,8 +33,6 @@ Optional keys:
     training_data = "MS1MV3: 5.2 million photos from the web"
 
 A threshold or calibration holds for one way of cropping only, so `align` is required beside them.
-A file that ends in `.dat` is dlib's network, see `dlib_model`.
-
 Without `people` it is unknown which people the network was trained on. Without a threshold there is
 no verdict, without a calibration no probability.
 """
@@ -171,12 +169,11 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     identities: Identities = NOBODY
 
     @classmethod
-    def open(cls, path: Path | str, networks: Path | None = None) -> "ExternalEmbedder":
+    def open(cls, path: Path | str) -> "ExternalEmbedder":
         """Read and check a TOML.
 
         Args:
             path: The TOML, or a folder in which it is called `embedder.toml`.
-            networks: The folder of the network's file; by default that of the TOML.
 
         Raises:
             BadBundle: It cannot be used; the message names the file, the key and its value.
@@ -199,7 +196,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
             _check_threshold(toml.distance, fields["threshold"])
             return cls(
                 path=path,
-                network_path=(networks or path.parent) / toml.file,
+                network_path=path.parent / toml.file,
                 framing=_framing(toml),
                 scaling=_scaling(toml),
                 **fields,
@@ -234,11 +231,6 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         other |= {"people", "licence", "training_data"}
         fields = [name for name in EmbedderToml.__struct_fields__ if name not in other]
         return json.dumps([getattr(self, name) for name in fields])
-
-    @property
-    def is_packaged(self) -> bool:
-        """Whether the TOML comes with facepairs."""
-        return self.folder.parent == Path(__file__).parent
 
     @property
     def lists_training(self) -> bool:

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from facepairs.evaluation.measurement import Measurement, measure_scores, measure_view2
+from facepairs.evaluation.measurement import Measurement, measure_view2
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource
 
 VIEW2 = Path(__file__).parents[3] / "scripts" / "results" / "view2"
-DLIB = VIEW2.with_name("view2_dlib") / "scores.csv"
-ACCURACY = Path(__file__).parents[3] / "docs" / "results" / "accuracy.md"
 METHODS = sorted(path.parent.name for path in VIEW2.glob("*/result.json"))
 
 
@@ -39,14 +37,3 @@ def test_result_files_follow_from_scores_and_thresholds(measured, method):
     for fold, row in zip(summary["folds"], published["folds"], strict=True):
         for key in ("fold", "accuracy", "threshold", "auc", "genuine_pairs", "impostor_pairs"):
             assert fold[key] == pytest.approx(row[key], abs=1e-12)
-
-
-def test_the_row_of_dlib_follows_from_its_scores():
-    summary = measure_scores(ScoreSource("scores", str(DLIB), "dlib")).summary
-    assert (summary.genuine_pairs, summary.impostor_pairs, len(summary.folds)) == (3000, 3000, 10)
-    tars = [summary.tar_at_far[far].tar for far in ("0.1", "0.01", "0.001")]
-    figures = [summary.accuracy, summary.accuracy_standard_error, summary.auc]
-    digits = [f"{value:.4f}".lstrip("0") for value in figures]
-    rest = [f"{value:.3f}".lstrip("0") for value in (summary.eer, *tars)]
-    row = f"{digits[0]} ± {digits[1]} | {digits[2]} | {' | '.join(rest)} |"
-    assert row in ACCURACY.read_text(encoding="utf-8")
