@@ -210,7 +210,9 @@ def view2_accuracy(folder: Path) -> str:
 
 def view2_rows(page: Path) -> list[str]:
     text = page.read_text(encoding="utf-8")
-    return [line for line in text.splitlines() if re.search(r"\| \.\d{4} ± \.\d{4} \|", line)]
+    return [
+        line for line in text.splitlines() if re.search(r"\| \.\d{4} ± \.\d{4} \| \.\d{4} \|", line)
+    ]
 
 
 def test_published_view2_figures_follow_from_the_scores():
