@@ -1,5 +1,6 @@
 """Writing a bundle: whole or not at all, and never over anything but a bundle."""
 
+import contextlib
 import hashlib
 import json
 import platform
@@ -108,12 +109,14 @@ def rewrite_bundle(
 
 
 def check_replaceable(out: Path) -> None:
-    """Raise BadBundle unless `out` is a bundle, an empty folder, or does not exist."""
+    """Raise BadBundle unless `out` is a bundle and nothing else, empty, or does not exist."""
 
-    def is_bundle(folder: Path) -> bool:
-        return (folder / MANIFEST).is_file()
+    def files_of(folder: Path) -> set[str]:
+        with contextlib.suppress(BadBundle):
+            return {MANIFEST, *Bundle.open(folder, verify_files=False).files}
+        return set()
 
-    check_output_folder(out, "a bundle", is_bundle, error=BadBundle)
+    check_output_folder(out, "a bundle", files_of, error=BadBundle)
 
 
 def _complete(values: Mapping[str, Any], data: Mapping[str, bytes]) -> dict[str, Any]:

@@ -74,15 +74,18 @@ def evaluate(
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.report.write import check_places, write_reports
     from facepairs.evaluation.sources.find import find_sources
+    from facepairs.verification.provenance import check_scores_file
 
     sources, _ = find_sources(bundles or [], scores)
     extras = ["train"] if any(source.kind == "model" for source in sources) else []
     extras += ["report"] if report or report_dir else []
     require_extras(extras, "this measurement")
     check_places(report, report_dir)
-    for path in (out, report):
-        if path is not None:
-            check_output_file(path, [read for read in (scores, pairs, groups) if read is not None])
+    inputs = [read for read in (scores, pairs, groups) if read is not None]
+    if report is not None:
+        check_output_file(report, inputs)
+    if out is not None:
+        check_scores_file(out, inputs)
     progress = progress_display(json)
     result = measure(
         bundles or [],

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext, redirect_stdout
 from functools import wraps
 from importlib import import_module
 from itertools import takewhile
@@ -35,13 +36,14 @@ from facepairs.cli.shared.output import (
 from facepairs.cli.shared.quiet import QUIET, VERBOSE, silence_libraries
 from facepairs.errors import BadConfig, FacepairsError, TooSmallFace
 from facepairs.support.extras import require_extras
-from facepairs.support.places import refuse_url
+from facepairs.support.places import is_stdout, refuse_url
 
 COMMANDS = (
     "train", "runs", "evaluate", "crossval", "calibrate", "verify", "serve", "info", "export",
     "bench", "demo",
 )  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
+OUTPUTS = ("out", "report", "show")  # where one is standard output, messages go to stderr
 VERIFICATION = ("verify", "serve", "gallery")  # modules of the package of that name
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "calibrate", "export", "bench", "cache"), ("train",)),
@@ -106,8 +108,11 @@ def _checked(
         for name in paths:
             if values[name] is not None:
                 refuse_url(values[name])
+        outputs = (value for name, value in values.items() if name in OUTPUTS and value)
+        aside = redirect_stdout(sys.stderr) if any(map(is_stdout, outputs)) else nullcontext()
         try:
-            return callback(**values)
+            with aside:
+                return callback(**values)
         except KeyboardInterrupt:  # typer would end without a line
             raise typer.Abort from None
         except BadConfig as error:

@@ -24,6 +24,7 @@ from facepairs.gallery.vectors import STORED, Compare, Vectors
 from facepairs.images.photo import ImageSource
 from facepairs.support.atomic import temporary_beside
 from facepairs.support.checksum import file_sha256
+from facepairs.support.places import check_output_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import command_line
 from facepairs.verification.loading import Model, model_name
@@ -334,8 +335,9 @@ class Gallery:
         may read the file. Open it with `numpy.load(OUT)`.
 
         Raises:
-            BadData: The file cannot be written.
+            BadData: The file cannot be written, or is something else than an export.
         """
+        check_output_file(Path(out), mark=b"sha256.npy")
         rows = sorted(self.store.rows())
         names, digests, blobs, added = zip(*rows, strict=True) if rows else ((),) * 4
         model = self.store.model()

@@ -21,6 +21,7 @@ from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.records.manifest import (
+    FORMAT,
     MANIFEST,
     MAX_SHARDS,
     SHARD_NAME,
@@ -30,6 +31,7 @@ from facepairs.pipeline.records.manifest import (
 from facepairs.pipeline.records.shard import ShardPlan, ShardWriter, crop_bytes
 from facepairs.support.atomic import atomic_folder, is_temporary
 from facepairs.support.parallel import OrderedMap, thread_map
+from facepairs.support.places import check_output_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
 ENCODINGS = ("jpeg", "raw")
@@ -203,6 +205,7 @@ def check_request(out: Path, pairs: int, shards: int | None, encoding: str) -> i
     except OSError as error:
         raise BadData(f"{out}: {error.strerror}; choose another place") from None
     check_replaceable(str(out), names)
+    check_output_file(out / MANIFEST, mark=FORMAT.encode())
     return count
 
 

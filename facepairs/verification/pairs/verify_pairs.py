@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,8 +25,10 @@ from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
 from facepairs.faces.align import FaceCells
 from facepairs.faces.detector import DETECTOR
+from facepairs.support.atomic import scratch_folder
 from facepairs.support.checksum import file_sha256
 from facepairs.support.parallel import OrderedMap, batches, thread_map
+from facepairs.support.places import is_stream
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
 from facepairs.verification.loading import Model, model_name
 from facepairs.verification.pairs.bulk import BulkScorer, CropReader, PairRows, same_content
@@ -97,7 +100,7 @@ def verify_pairs(
         out: CSV file to write: the pairs in their order with score, probability, same (1 or 0),
             box, number of faces and hints of each side, and error, which is empty or what is wrong
             with the line or its images. OUT.json has the provenance. Interrupted work stays in
-            OUT.partial.
+            OUT.partial, unless it is standard output or a device.
         point: The threshold.
         root: Folder that the paths count from, None for the folder of `pairs`; with `read_file`,
             the text that names it in messages.
@@ -123,10 +126,12 @@ def verify_pairs(
     root = pairs.parent if root is None else root
     if read_file is None and not Path(root).is_dir():
         raise BadData(f"{root}: not a folder; give the one that the paths in {pairs} count from")
-    place = str(Path(root).resolve() if read_file is None else root)
-    fingerprint = _fingerprint(verifier, file, place)
+    folder = str(Path(root).resolve() if read_file is None else root)
+    fingerprint = _fingerprint(verifier, file, folder)
     embeds = model.kind == "embedding"
-    with PartialResults(out, fingerprint, resume) as results:
+    streams = is_stream(out)  # beside which nothing can be kept
+    scratch = scratch_folder("facepairs-pairs") if streams else nullcontext(out.parent)
+    with scratch as place, PartialResults(place / out.name, fingerprint, resume) as results:
         rows = _number_images(file, results)
         results.set_row_count(results.image_count if embeds else rows)
         reader = CropReader(verifier, root, read_file, details=True)
