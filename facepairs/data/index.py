@@ -14,7 +14,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
@@ -117,6 +117,7 @@ class FaceIndex:
         first: int64[people + 1], where each person's images begin, and their total number.
         sizes: int64[images], file sizes in bytes, -1 if unknown.
         skipped: What is in the folder but not in the index.
+        content: int64[images], the first bytes of each file's SHA-256; None before files are read.
     """
 
     root: Path
@@ -126,6 +127,7 @@ class FaceIndex:
     first: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
     skipped: tuple[Skipped, ...] = ()
+    content: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.files)
@@ -167,13 +169,15 @@ class FaceIndex:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 in hexadecimal digits over every relative path and file size.
+        """SHA-256 in hexadecimal digits over every relative path and its content.
 
-        A photo replaced by another of the same size is not noticed; `data check` reads content.
+        Before the files are read, their sizes stand for the content.
         """
-        digest = hashlib.sha256(b"facepairs-index-1\0")
-        for name, size in zip(self.names(), self.sizes, strict=True):
-            digest.update(os.fsencode(name) + b"\0%d\0" % size)
+        digest = hashlib.sha256(b"facepairs-index-2\0")
+        for name, content in zip(
+            self.names(), self.sizes if self.content is None else self.content, strict=True
+        ):
+            digest.update(os.fsencode(name) + b"\0%d\0" % content)
         return digest.hexdigest()
 
     def find(self, name: str) -> int | None:
@@ -194,7 +198,9 @@ class FaceIndex:
         dropped = set(images)
         sized = enumerate(zip(self.names(), self.sizes.tolist(), strict=True))
         kept = (file for image, file in sized if image not in dropped)
-        return FaceIndex.from_files(kept, self.root, self.skipped)
+        index = FaceIndex.from_files(kept, self.root, self.skipped)
+        content = None if self.content is None else np.delete(self.content, list(dropped))
+        return replace(index, content=content)
 
     @classmethod
     def from_listing(cls, names: Iterable[str], root: Path = Path()) -> "FaceIndex":

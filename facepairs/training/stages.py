@@ -86,7 +86,7 @@ def precompute_backbone(session: Session, network: FrozenBackboneNetwork) -> Fea
 
     features = precompute_features(
         network, data.store, len(data.index), session.run.path, progress_or_stop, log,
-        context,
+        context, data.index.fingerprint,
     )  # fmt: skip
     if session.state.is_new:
         if context.is_chief:

@@ -26,7 +26,7 @@ from facepairs.errors import BadData
 from facepairs.faces.align import FaceCells
 from facepairs.faces.detector import DETECTOR
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.checksum import file_sha256
+from facepairs.support.checksum import file_sha256, file_stamp
 from facepairs.support.parallel import OrderedMap, batches, thread_map
 from facepairs.support.places import is_stream
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
@@ -132,7 +132,7 @@ def verify_pairs(
     streams = is_stream(out)  # beside which nothing can be kept
     scratch = scratch_folder("facepairs-pairs") if streams else nullcontext(out.parent)
     with scratch as place, PartialResults(place / out.name, fingerprint, resume) as results:
-        rows = _number_images(file, results)
+        rows = _number_images(file, results, None if read_file else Path(root), embeds)
         results.set_row_count(results.image_count if embeds else rows)
         reader = CropReader(verifier, root, read_file, details=True)
         scorer = BulkScorer(
@@ -169,11 +169,15 @@ def verify_pairs(
         )
 
 
-def _number_images(file: PairsFile, results: PartialResults) -> int:
+def _number_images(
+    file: PairsFile, results: PartialResults, root: Path | None, embeds: bool
+) -> int:
     """Number the distinct images in their order; return the number of rows."""
     count = 0
     for rows in batches(file.rows(), CHUNK_ROWS):
-        results.add_images(name for row in rows if not row.error for name in (row.left, row.right))
+        names = (name for row in rows if not row.error for name in (row.left, row.right))
+        stamps = {name: "" if root is None else file_stamp(root / name) for name in names}
+        results.add_images(stamps, embeds)
         count += len(rows)
     if not count:
         raise BadData(f"{file.path}: no pairs below the header")
@@ -209,11 +213,10 @@ def _fingerprint(verifier: Verifier, file: PairsFile, place: str) -> str:
     if isinstance(model, Bundle):
         identity = json.dumps(model.raw, sort_keys=True)
     else:
-        status = model.network_path.stat()
-        own = model.embedding_settings, model.threshold, model.calibration, model.network_path
-        identity = f"{own} {status.st_size} {status.st_mtime_ns}"
+        own = model.embedding_settings, model.threshold, model.calibration
+        identity = f"{own} {hashlib.sha256(model.read_network()).hexdigest()}"
     detector = DETECTOR if model.aligned else ""
-    parts = ["pairs-2", file_sha256(file.path), place, identity, detector]
+    parts = ["pairs-3", file_sha256(file.path), place, identity, detector]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
