@@ -33,7 +33,7 @@ from facepairs.cli.shared.output import (
     escape_unencodable,
     print_error,
 )
-from facepairs.cli.shared.quiet import QUIET, VERBOSE, silence_libraries
+from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, silence_libraries
 from facepairs.errors import BadConfig, FacepairsError, TooSmallFace
 from facepairs.support.extras import require_extras
 from facepairs.support.places import is_stdout, refuse_url
@@ -156,6 +156,7 @@ def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    open_streams()
     escape_unencodable()
     ours = list(takewhile(lambda word: word != "--", arguments))  # Beam's options come after it
     for option, (variable, _) in EVERYWHERE.items():
@@ -166,11 +167,12 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     try:
         code = _run(arguments, "--json" in ours)
         sys.stdout.flush()
-    except (OSError, SystemExit) as error:  # typer exits when the reader of our output is gone
+    except (Exception, SystemExit) as error:  # typer exits when the reader of our output is gone
         if isinstance(error, SystemExit) and not error.code:
             raise  # after a completion
         if code != ERROR and not isinstance(error, (BrokenPipeError, SystemExit)):
-            print_error("system", f"standard output: {error.strerror}; free space", False)
+            reason = getattr(error, "strerror", None) or error
+            print_error("system", f"standard output: {reason}; free space", False)
         # Python would complain again at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ERROR
