@@ -9,6 +9,7 @@ import logging
 import math
 import os
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -42,10 +43,12 @@ SLOW_CODECS, MAX_SLOW_PIXELS = ("bmp_rle", "ppm"), 1_000_000  # Pillow's decoder
 BYTES_PER_PIXEL, EXTRA_BYTES = 8, 8_000_000
 MAX_TIFF_PIECE_BYTES = 200_000_000  # a strip or tile, which is held beside the pixels
 MAX_BYTES = 256 * 2**20
+LONGEST_NAME = 1000  # longer ones are the image itself, such as a data: URL
 TILE_WIDTH, TILE_HEIGHT, ROWS_PER_STRIP, BITS, SAMPLES = 322, 323, 278, 258, 277  # TIFF 6.0 tags
 
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # Pillow would repeat errors on stderr
 
+_loading = threading.Lock()
 T = TypeVar("T")
 ImageSource = str | os.PathLike[str] | bytes | IO[bytes] | Image.Image | npt.NDArray[Any]
 
@@ -158,6 +161,11 @@ def undecoded(content: bytes | Image.Image, photo: Photo) -> Image.Image:
         ImageProblem: The photo is damaged.
     """
     if isinstance(content, Image.Image):
+        with _loading:  # threads may share an image that Pillow has not read yet
+            if getattr(content, "fp", content) is None and getattr(content, "tile", None):
+                raise ImageProblem(photo.name, "unreadable", "was closed; call its load() before")
+            content.load()
+            content.getexif()
         return content
     opened = photo.opened
     return opened if opened and opened.tile else open_header(content, photo.name)
@@ -273,6 +281,8 @@ def read_checked(file: T, read_file: Callable[[T], bytes], name: str = "image") 
     Raises:
         ImageProblem: The file cannot be read, is empty or has over 256 MB.
     """
+    if len(name) > LONGEST_NAME:
+        name = f"a text of {len(name):,} characters"
     try:
         data = read_file(file)
         if len(data) > MAX_BYTES:
@@ -296,7 +306,14 @@ def content_of(source: bytes | str | os.PathLike[str] | IO[bytes]) -> bytes:
         return source
     if isinstance(source, str | os.PathLike):
         return read_image_file(source)
-    data = source.read(MAX_BYTES + 1)
+    try:
+        with _loading:
+            data = source.read(MAX_BYTES + 1)
+            if not data and source.seekable():  # it was written or read just before
+                source.seek(0)
+                data = source.read(MAX_BYTES + 1)
+    except Exception as error:  # noqa: BLE001 - no file, or one of any library
+        raise ValueError(f"its read() failed ({type(error).__name__}: {error})") from None
     if not isinstance(data, bytes):
         raise ValueError("opened as text, not in binary mode ('rb')")
     return data
