@@ -7,7 +7,6 @@ It is loaded from TOML, checked as a whole, and written as TOML into the run fol
 import dataclasses
 import re
 import textwrap
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from msgspec import Meta
 from facepairs.choices import Align, Loss, Member, Model, Protocol, Sampler, Singletons, Store
 from facepairs.errors import BadConfig
 from facepairs.images.crop import CropSpec
-from facepairs.support.validation import check_fields, validate
+from facepairs.support.validation import check_fields, parse_toml, validate
 
 FISHER = ("siamese", "siamese-small")
 EMBEDDINGS = (*FISHER, "siamese-conv")  # models that learn from genuine pairs of distinct people
@@ -359,9 +358,6 @@ def read_table(path: Path) -> dict[str, Any]:
         BadConfig: The file cannot be read or is not TOML.
     """
     try:
-        with open(path, "rb") as handle:
-            return tomllib.load(handle)
+        return parse_toml(path.read_bytes(), path, BadConfig)
     except OSError as error:
         raise BadConfig(f"{path}: {error.strerror}; choose a TOML file with --config") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadConfig(f"{path}: not TOML: {error}") from None

@@ -10,6 +10,7 @@ import hashlib
 import heapq
 import os
 import stat
+import unicodedata
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -24,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadData
-from facepairs.support.places import refuse_url
+from facepairs.support.places import is_leftover, refuse_url
 
 T = TypeVar("T")
 ReadFile = Callable[[str], bytes]
@@ -36,12 +37,14 @@ READABLE = (  # suffixes of the formats that `images.formats` knows
     *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
 )
 OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
+FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 MOST_SUFFIXES = 5  # that a message names
 SORT_CHUNK = 100_000  # names sorted at once, about 10 MB
 
 SkipReason = Literal[
     "broken_link",
     "empty_person",
+    "leftover",
     "nested_folder",
     "no_permission",
     "not_image",
@@ -117,6 +120,7 @@ class FaceIndex:
         first: int64[people + 1], where each person's images begin, and their total number.
         sizes: int64[images], file sizes in bytes, -1 if unknown.
         skipped: What is in the folder but not in the index.
+        leftovers: What NAS, Windows and macOS have left in the folder, and hidden files.
         content: int64[images], the first bytes of each file's SHA-256; None before files are read.
     """
 
@@ -127,6 +131,7 @@ class FaceIndex:
     first: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
     skipped: tuple[Skipped, ...] = ()
+    leftovers: tuple[str, ...] = ()
     content: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
@@ -200,7 +205,7 @@ class FaceIndex:
         kept = (file for image, file in sized if image not in dropped)
         index = FaceIndex.from_files(kept, self.root, self.skipped)
         content = None if self.content is None else np.delete(self.content, list(dropped))
-        return replace(index, content=content)
+        return replace(index, content=content, leftovers=self.leftovers)
 
     @classmethod
     def from_listing(cls, names: Iterable[str], root: Path = Path()) -> "FaceIndex":
@@ -254,9 +259,53 @@ class _Paths(_LazySequence[Path]):
 
 
 def _find(table: StringTable, string: str, start: int, stop: int) -> int | None:
-    """Return the position of a string in a sorted part of a table, or None."""
-    at = bisect_left(table, string, start, stop)
-    return at if at < stop and table[at] == string else None
+    """Return the position of a string, in any Unicode form, in a sorted part of a table."""
+    for text in spellings(string):
+        at = bisect_left(table, text, start, stop)
+        if at < stop and table[at] == text:
+            return at
+    return None
+
+
+def spellings(name: str) -> list[str]:
+    """Return a name as it is, composed and decomposed; macOS and Windows differ in this."""
+    return [name, *(unicodedata.normalize(form, name) for form in FORMS)]
+
+
+def find_file(root: Path | str, name: str) -> Path:
+    """Return the file of a name from a list, which may be written as on another system.
+
+    Where there is no file of exactly this name, `\\` is tried as `/`, and each part in any Unicode
+    form, without blanks around the name.
+    """
+    path = Path(root, name)
+    if os.path.lexists(path) or "\0" in name:
+        return path
+    found = Path()
+    for part in Path(root, name.strip().replace("\\", "/")).parts:
+        ways = (found / spelling for spelling in spellings(part))
+        found = next(filter(Path.exists, ways), found / part)
+    return found if found.exists() else path
+
+
+def walk(
+    root: Path, on_error: Callable[[OSError], None] | None = None
+) -> Iterator[tuple[Path, list[str]]]:
+    """Yield every folder below a root and its files, without leftovers.
+
+    Links to folders are followed, unless they lead in a circle.
+    """
+    above = {str(root): {os.path.realpath(root)}}
+    for place, folders, files in os.walk(root, onerror=on_error, followlinks=True):
+        within = above.pop(str(Path(place)))
+        for name in list(folders):
+            path = Path(place, name)
+            real = os.path.realpath(path)
+            if real in within or is_leftover(name):
+                folders.remove(name)
+            else:
+                above[str(path)] = within | {real}
+        yield Path(place), [name for name in files if not is_leftover(name)]
 
 
 def _build(
@@ -277,7 +326,9 @@ def _build(
     begins = np.frombuffer(first, np.int64)
     person_of = np.repeat(np.arange(len(people), dtype=np.int32), np.diff(begins))
     sizes_bytes = np.frombuffer(sizes, np.int64)
-    return FaceIndex(root, people, files, person_of, begins, sizes_bytes, tuple(skipped))
+    left = [one for one in skipped if one.reason != "leftover"]
+    leftovers = tuple(one.path for one in skipped if one.reason == "leftover")
+    return FaceIndex(root, people, files, person_of, begins, sizes_bytes, tuple(left), leftovers)
 
 
 def _sorted(rows: Iterable[str]) -> Iterator[str]:
@@ -299,7 +350,7 @@ def _walk(root: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str, int]]:
     """Yield sorted rows (person, file, size) of a folder, and append what is left out."""
     try:
         with os.scandir(root) as entries:  # keeps only the names of the entries
-            people = sorted(e.name for e in entries if not e.name.startswith("."))
+            people = sorted(entry.name for entry in entries)
     except OSError as error:
         raise BadData(
             f"{root}: {error.strerror}; give a folder of Person_Name folders with photos"
@@ -307,14 +358,16 @@ def _walk(root: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str, int]]:
     real_root = Path(os.path.realpath(root))
     enclosing = {str(folder) for folder in (real_root, *real_root.parents)}
     for person in people:
+        if is_leftover(person):
+            skipped.append(Skipped(person, "leftover"))
+            continue
         problem = _folder_problem(root / person, enclosing)
         if problem:
             skipped.append(Skipped(person, problem))
             continue
         try:
             with os.scandir(root / person) as entries:
-                visible = (e for e in entries if not e.name.startswith("."))
-                files = sorted(visible, key=lambda entry: entry.name)
+                files = sorted(entries, key=lambda entry: entry.name)
         except OSError:
             skipped.append(Skipped(person, "no_permission"))
             continue
@@ -344,6 +397,8 @@ def _folder_problem(folder: Path, enclosing: set[str]) -> SkipReason | None:
 
 def _file_problem(entry: os.DirEntry[str]) -> tuple[SkipReason | None, int]:
     """Return why something in a person's folder is not a photo, and its size in bytes."""
+    if is_leftover(entry.name):
+        return "leftover", 0
     try:
         status = entry.stat()
     except OSError as error:

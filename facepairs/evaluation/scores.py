@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import StringTable
-from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of
+from facepairs.data.pairs import csv_rows, nfc, parse_fold, parse_genuine, person_of
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Ints, PairPeople
 from facepairs.support.words import counted
@@ -197,7 +197,7 @@ def read_scores(path: Path) -> ScoreTable:
         clustered |= CLUSTER in row
         copies += _is_copy(row)
         for side, names in sides.items():
-            names.add(row.get(side, ""))
+            names.add(nfc(row.get(side, "").replace("\\", "/")))
     if not score:
         raise BadData(f"{path}: no pair with a label and a score below the header")
     if unscored and len(set(genuine)) == 1:
@@ -247,7 +247,7 @@ def _cluster(cell: str) -> int:
 def _decision(cell: str) -> int:
     """Return 1 for an accepted pair, 0 for one that was not, -1 where the cell is empty."""
     try:
-        return DECISIONS[cell.strip().lower()]
+        return DECISIONS[cell.strip().lower().removesuffix(".0")]
     except KeyError:
         raise ValueError(f"same is {cell!r}, not 1 or 0, or empty") from None
 

@@ -281,8 +281,8 @@ def read_checked(file: T, read_file: Callable[[T], bytes], name: str = "image") 
     Raises:
         ImageProblem: The file cannot be read, is empty or has over 256 MB.
     """
-    if len(name) > LONGEST_NAME:
-        name = f"a text of {len(name):,} characters"
+    if len(str(name)) > LONGEST_NAME:
+        name = f"a text of {len(str(name)):,} characters"
     try:
         data = read_file(file)
         if len(data) > MAX_BYTES:

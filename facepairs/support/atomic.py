@@ -75,13 +75,10 @@ def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "")
     if is_stream(target):
-        with (
-            _as_bad_data(f"cannot write {target}", "choose another place"),
-            open(_stdout() if is_stdout(target) else target, mode, -1, encoding, None, newline) as (
-                handle
-            ),
-        ):
-            yield handle
+        place = _stdout() if is_stdout(target) else target
+        problem = f"cannot write {target}"
+        with _as_bad_data(problem, ADVICE), open(place, mode, -1, encoding, None, newline) as out:
+            yield out
         return
     with (
         temporary_beside(target) as temporary,

@@ -13,6 +13,12 @@ from facepairs.errors import BadData, FacepairsError
 ADVICE = "choose another place or remove it"
 HEAD_BYTES = 4096
 STDOUT = "-"
+LEFTOVERS = {  # of Synology, QNAP, Windows, macOS and Linux, in lower case
+    *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@tmp", "@__thumb"),
+    *("$recycle.bin", "recycler", "system volume information", "thumbs.db", "ehthumbs.db"),
+    *("desktop.ini", ".ds_store", "__macosx", "icon\r", "network trash folder", "temporary items"),
+    *("thevolumesettingsfolder", "lost+found", "found.000"),
+}
 # A `Path` has merged the two slashes; one letter before the colon is a drive of Windows.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
 
@@ -121,6 +127,11 @@ def hidden_beside(target: Path, ending: str) -> Path:
     if not target.name:
         raise BadData(f"cannot write {target}: it has no name; give one, such as {target / 'out'}")
     return target.with_name(f".{target.name}.{ending}")
+
+
+def is_leftover(name: str) -> bool:
+    """Return whether a file or folder is hidden, or left by a system: none of a person's photos."""
+    return name.startswith(".") or name.casefold() in LEFTOVERS
 
 
 def is_free(out: Path) -> bool:

@@ -4,7 +4,6 @@ Array contract: crops are uint8[N, crop_px, crop_px, 3], RGB; higher scores are 
 size of a batch changes a score by float32 rounding at most (matrix products are cut by it).
 """
 
-import ctypes
 import os
 import weakref
 from abc import ABC, abstractmethod
@@ -19,6 +18,7 @@ import onnxruntime
 from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadBundle, BadData
 from facepairs.images.crop import Crop, CropSpec
+from facepairs.support.platform import keep_for_ever
 
 BATCH_CROPS = 16  # per call: activations stay near the caches; larger batches are slower
 LOG_FATAL_ONLY = 4  # ONNX Runtime's log level; errors are raised as exceptions
@@ -52,7 +52,7 @@ def pair_scores(left: ScoreArray, right: ScoreArray) -> ScoreArray:
 def _keep_after_fork() -> None:
     """Never end the networks of the other process: ONNX Runtime would wait for its threads."""
     for one in _open:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(one._session))
+        keep_for_ever(one._session)
 
 
 _open: "weakref.WeakSet[OnnxSession]" = weakref.WeakSet()

@@ -41,9 +41,7 @@ def open_streams() -> None:
     os.close(null)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            stream = open(number, "r" if number == 0 else "w", closefd=False)  # noqa: SIM115
-            setattr(sys, name, stream)
-            setattr(sys, f"__{name}__", stream)
+            setattr(sys, name, open(number, "rw"[number > 0], closefd=False))  # noqa: SIM115
 
 
 def silence_libraries() -> None:

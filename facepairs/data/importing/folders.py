@@ -1,14 +1,14 @@
 """Find the people's folders in an unpacked data set, however deep they lie."""
 
-import os
 from collections import Counter
 from pathlib import Path
 
-from facepairs.data.index import name_problem
+from facepairs.data.index import name_problem, walk
 from facepairs.errors import BadData
 from facepairs.support.words import counted
 
 TABLE = "metadata.csv"
+NAMED = 3  # places in a message
 
 
 def find_people(root: Path) -> Path | None:
@@ -21,19 +21,18 @@ def find_people(root: Path) -> Path | None:
         BadData: Photos lie in several such folders, for instance `train` and `test`.
     """
     photos: Counter[Path] = Counter()  # by the folder of the people's folders
-    for name, folders, files in os.walk(root):
-        folders[:] = [folder for folder in folders if not _is_hidden(folder)]
-        folder = Path(name)
+    for folder, files in walk(root):
         if folder != root:
-            usable = (not _is_hidden(file) and name_problem(file) is None for file in files)
-            photos[folder.parent] += sum(usable)
+            photos[folder.parent] += sum(name_problem(file) is None for file in files)
     photos = +photos
     if not photos:
         return None
     by_count = photos.most_common()
     people = by_count[0][0]
     if any(not folder.is_relative_to(people) for folder in photos):
-        places = ", ".join(f"{path} ({counted(count, 'photo')})" for path, count in by_count)
+        shown = (f"{path} ({counted(count, 'photo')})" for path, count in by_count[:NAMED])
+        more = f" and {len(by_count) - NAMED:,} more" if len(by_count) > NAMED else ""
+        places = f"{', '.join(shown)}{more}"
         raise BadData(f"{root}: has photos of people in several places: {places}; import one")
     return people
 
@@ -47,9 +46,5 @@ def find_table(people: Path, root: Path) -> Path | None:
 
 def find_parquet(root: Path) -> list[Path]:
     """Return the parquet files of a folder, sorted."""
-    names = (path.relative_to(root) for path in sorted(root.rglob("*.parquet")))
-    return [root / name for name in names if not any(map(_is_hidden, name.parts))]
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or name == "__MACOSX"
+    found = (folder / name for folder, files in walk(root) for name in files)
+    return sorted(path for path in found if path.suffix.lower() == ".parquet")

@@ -20,7 +20,7 @@ import numpy as np
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
 from facepairs.bundles.operating_point import OperatingPoint
-from facepairs.data.index import ReadFile
+from facepairs.data.index import ReadFile, find_file
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
 from facepairs.faces.align import FaceCells
@@ -176,7 +176,7 @@ def _number_images(
     count = 0
     for rows in batches(file.rows(), CHUNK_ROWS):
         names = (name for row in rows if not row.error for name in (row.left, row.right))
-        stamps = {name: "" if root is None else file_stamp(root / name) for name in names}
+        stamps = {name: "" if root is None else file_stamp(find_file(root, name)) for name in names}
         results.add_images(stamps, embeds)
         count += len(rows)
     if not count:
@@ -282,7 +282,9 @@ class _ScoreWriter:
             return True
         if self.folder is None:
             return False
-        return same_content(*(self.folder / self.results.image_name(k) for k in (left, right)))
+        return same_content(
+            *(find_file(self.folder, self.results.image_name(k)) for k in (left, right))
+        )
 
     def _result_cells(self, scores: ScoreArray) -> Iterator[tuple[object, object, object]]:
         """Return score, probability and same of each row; unknown ones are empty."""
