@@ -1,6 +1,5 @@
 """Writing a bundle: whole or not at all, and never over anything but a bundle."""
 
-import contextlib
 import hashlib
 import json
 import platform
@@ -112,9 +111,7 @@ def check_replaceable(out: Path) -> None:
     """Raise BadBundle unless `out` is a bundle and nothing else, empty, or does not exist."""
 
     def files_of(folder: Path) -> set[str]:
-        with contextlib.suppress(BadBundle):
-            return {MANIFEST, *Bundle.open(folder, verify_files=False).files}
-        return set()
+        return {MANIFEST, *Bundle.open(folder, verify_files=False).files}
 
     check_output_folder(out, "a bundle", files_of, error=BadBundle)
 

@@ -82,10 +82,9 @@ def evaluate(
     require_extras(extras, "this measurement")
     check_places(report, report_dir)
     inputs = [read for read in (scores, pairs, groups) if read is not None]
-    if report is not None:
-        check_output_file(report, inputs)
-    if out is not None:
-        check_scores_file(out, inputs)
+    for path, check in ((report, check_output_file), (out, check_scores_file)):
+        if path is not None:
+            check(path, inputs)
     progress = progress_display(json)
     result = measure(
         bundles or [],

@@ -20,6 +20,7 @@ import typer
 from typer import Option
 
 import facepairs
+from facepairs.choices import MAX_MEGAPIXELS
 from facepairs.cli.shared.failures import (
     describe_shortage,
     is_usage_error,
@@ -34,7 +35,7 @@ from facepairs.cli.shared.output import (
     print_error,
 )
 from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, silence_libraries
-from facepairs.errors import BadConfig, FacepairsError, TooSmallFace
+from facepairs.errors import BadConfig, FacepairsError, TooSmallFace, one_line
 from facepairs.support.extras import require_extras
 from facepairs.support.places import is_stdout, refuse_url
 
@@ -53,7 +54,9 @@ NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
 EVERYWHERE = {  # options of every command, before or after its name; and what they set
     "--quiet": (QUIET, "Print nothing on stderr but errors."),
     "--verbose": (VERBOSE, "Show warnings and logs of libraries."),
+    "--max-megapixels": (MAX_MEGAPIXELS, "Read photos of up to this size.  [default: 52]"),
 }
+FLAGS = (QUIET, VERBOSE)
 
 
 def _version(requested: bool) -> None:
@@ -89,11 +92,10 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
     if not children:
         extras = NEEDS.get(words[1], ())  # not of `gallery export` by its last word
         command.callback = _checked(command.callback, " ".join(words), extras, paths)
-    for option, (_, text) in EVERYWHERE.items():
+    for option, (variable, text) in EVERYWHERE.items():
+        kind = {"is_flag": True, "default": False} if variable in FLAGS else {"type": int}
         command.params.append(
-            typer.core.TyperOption(
-                param_decls=[option], is_flag=True, default=False, expose_value=False, help=text
-            )
+            typer.core.TyperOption(param_decls=[option], expose_value=False, help=text, **kind)
         )
     for name, child in children.items():
         _complete(child, (*words, name))
@@ -159,9 +161,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     open_streams()
     escape_unencodable()
     ours = list(takewhile(lambda word: word != "--", arguments))  # Beam's options come after it
-    for option, (variable, _) in EVERYWHERE.items():
-        if option in ours:
-            os.environ[variable] = "1"
+    for word, following in zip(ours, [*ours[1:], ""], strict=True):
+        option, _, value = word.partition("=")
+        if option in EVERYWHERE:
+            variable = EVERYWHERE[option][0]
+            os.environ[variable] = "1" if variable in FLAGS else value or following
     silence_libraries()
     code = 0
     try:
@@ -171,8 +175,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if isinstance(error, SystemExit) and not error.code:
             raise  # after a completion
         if code != ERROR and not isinstance(error, (BrokenPipeError, SystemExit)):
-            reason = getattr(error, "strerror", None) or error
-            print_error("system", f"standard output: {reason}; free space", False)
+            print_error("system", f"standard output: {one_line(str(error))}; free space", False)
         # Python would complain again at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ERROR

@@ -59,8 +59,7 @@ class PhotoTable:
                 else:
                     faces[number] = len(found)
                     landmarks[number] = large_enough(found)[0].landmarks
-        found_in = landmarks if align == "landmarks" else None
-        return cls(plain, found_in, faces, content, problems)
+        return cls(plain, landmarks if align == "landmarks" else None, faces, content, problems)
 
     def __len__(self) -> int:
         return len(self.plain)

@@ -200,15 +200,14 @@ def _put(
 def _note_known(photo: ReadPhoto, owner: str | None, enrolment: Enrolment) -> None:
     if owner == photo.person:
         enrolment.known += 1
-    elif owner is None:
+        return
+    error = (
+        f"{photo.photo}: this very photo is enrolled as {owner}; if it does not show them, "
+        f"remove {owner} and enrol their other photos again"
+    )
+    if owner is None:
         error = f"{photo.photo}: its time was over at this moment; enrol it again"
-        enrolment.refused.append(Refused(photo.person, photo.photo, error))
-    else:
-        error = (
-            f"{photo.photo}: this very photo is enrolled as {owner}; if it does not show them, "
-            f"remove {owner} and enrol their other photos again"
-        )
-        enrolment.refused.append(Refused(photo.person, photo.photo, error))
+    enrolment.refused.append(Refused(photo.person, photo.photo, error))
 
 
 def _resembled(gallery: "Gallery", vectors: Vectors, row: NewPhoto) -> tuple[str, float] | None:

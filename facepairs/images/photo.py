@@ -17,35 +17,35 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageFile, UnidentifiedImageError
+from PIL import Image, ImageFile, PngImagePlugin, UnidentifiedImageError
 
-from facepairs.errors import BadImage
+from facepairs.errors import LONGEST, BadImage
 from facepairs.images import jpeg
 from facepairs.images.decode_budget import decode_budget, decode_cost_px
 from facepairs.images.formats import pillow_format
-from facepairs.images.hazards import find_hazard, without_exif_item
+from facepairs.images.hazards import find_hazard, without_metadata
 from facepairs.images.orientation import quiet_pillow, turn_of
 from facepairs.images.pixels import (
-    MAX_PIXELS,
     Pixels,
     array_pixels,
     array_size,
     check_size,
     image_pixels,
+    max_pixels,
     too_many_pixels,
 )
 from facepairs.images.problem import ImageProblem
 
-MOST_PIXELS = dict.fromkeys(("WEBP", "AVIF", "HEIF"), 25_000_000)  # decoders hold four copies
+COSTLY = ("WEBP", "AVIF", "HEIF")  # whose decoders hold four copies
 SLOW_CODECS, MAX_SLOW_PIXELS = ("bmp_rle", "ppm"), 1_000_000  # Pillow's decoders in Python
 # Limit of a file's size: 16 bits a channel with alpha, plus profiles, previews or a short film.
 # Training holds the files of a whole batch in memory.
 BYTES_PER_PIXEL, EXTRA_BYTES = 8, 8_000_000
 MAX_TIFF_PIECE_BYTES = 200_000_000  # a strip or tile, which is held beside the pixels
 MAX_BYTES = 256 * 2**20
-LONGEST_NAME = 1000  # longer ones are the image itself, such as a data: URL
 TILE_WIDTH, TILE_HEIGHT, ROWS_PER_STRIP, BITS, SAMPLES = 322, 323, 278, 258, 277  # TIFF 6.0 tags
 
+PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY  # a long text is no damage
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # Pillow would repeat errors on stderr
 
 _loading = threading.Lock()
@@ -218,19 +218,22 @@ def open_header(data: bytes, name: str) -> ImageFile.ImageFile:
     with damage_as_bad_image(name):
         try:
             with quiet_pillow():
-                image = Image.open(io.BytesIO(without_exif_item(data)), formats=(kind,))
+                image = Image.open(io.BytesIO(without_metadata(data)), formats=(kind,))
         except Image.DecompressionBombError:
             raise too_many_pixels(name) from None
         except UnidentifiedImageError:
             raise ValueError("its header is invalid") from None
-        check_size(image.size, name, MOST_PIXELS.get(kind, MAX_PIXELS))
-        if len(data) > BYTES_PER_PIXEL * math.prod(image.size) + EXTRA_BYTES:
-            holds = f"{len(data):,} bytes for {image.width} x {image.height} pixels"
+        check_size(image.size, name, max_pixels() // (2 if kind in COSTLY else 1))
+        most = BYTES_PER_PIXEL * math.prod(image.size) + EXTRA_BYTES
+        if len(data) > most:
+            holds = f"{len(data):,} bytes for {image.width} x {image.height} pixels, above {most:,}"
             raise ImageProblem(name, "too_large", f"{holds}; save the image without other data")
         slow = any(tile.codec_name in SLOW_CODECS for tile in image.tile)  # a WebP has no tile
         if slow and math.prod(image.size) > MAX_SLOW_PIXELS:
             hazard = f"a {kind} of over {MAX_SLOW_PIXELS:,} pixels in a slow compression"
             raise _too_slow(name, hazard)
+        if (whole := jpeg.ended(data)) is not data:
+            image = Image.open(io.BytesIO(whole), formats=(kind,))
         if kind == "TIFF":
             _check_tiff_pieces(image, name)
     return image
@@ -281,7 +284,7 @@ def read_checked(file: T, read_file: Callable[[T], bytes], name: str = "image") 
     Raises:
         ImageProblem: The file cannot be read, is empty or has over 256 MB.
     """
-    if len(str(name)) > LONGEST_NAME:
+    if len(str(name)) > LONGEST:  # the image itself, such as a data: URL
         name = f"a text of {len(str(name)):,} characters"
     try:
         data = read_file(file)

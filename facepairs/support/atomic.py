@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -49,9 +49,7 @@ def temporary_beside(target: Path) -> Iterator[Path]:
     Raises:
         BadData: The place cannot be written. An old file stays as it was.
     """
-    target, temporary = _prepare(target)
-    if target.exists() and not target.is_file():
-        raise BadData(f"cannot write {target}: is no regular file; {ADVICE}")
+    target, temporary = _prepare(target, Path.is_file)
     try:
         with _as_bad_data(f"cannot write {target}", "choose another place or free space"):
             yield temporary
@@ -75,7 +73,8 @@ def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "")
     if is_stream(target):
-        place = _stdout() if is_stdout(target) else target
+        sys.stdout.flush()  # what was printed comes before
+        place = os.dup(1) if is_stdout(target) else target
         problem = f"cannot write {target}"
         with _as_bad_data(problem, ADVICE), open(place, mode, -1, encoding, None, newline) as out:
             yield out
@@ -94,9 +93,7 @@ def atomic_folder(target: Path) -> Iterator[Path]:
     Raises:
         BadData: The place cannot be written. An old folder stays, or is put back.
     """
-    target, temporary = _prepare(target)
-    if target.exists() and not target.is_dir():
-        raise BadData(f"cannot write {target}: is no folder; {ADVICE}")
+    target, temporary = _prepare(target, Path.is_dir)
     old = _temporary_name(target, "old")
     try:
         with _as_bad_data(f"cannot write {target}", "choose another place or free space"):
@@ -158,21 +155,15 @@ def own_temporaries() -> None:
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
-def _stdout() -> int:
-    """Return a descriptor of standard output that may be closed."""
-    sys.stdout.flush()
-    return os.dup(1)
-
-
-def _prepare(target: Path) -> tuple[Path, Path]:
+def _prepare(target: Path, fits: Callable[[Path], bool] = Path.is_dir) -> tuple[Path, Path]:
     """Return where an output goes, links followed, and a new temporary name beside it.
 
     The folder of the output is made, and old temporaries are removed.
     """
     hidden_beside(target, "tmp")  # refuses what has no name
     target = Path(os.path.realpath(target))
-    if target.is_symlink():
-        raise BadData(f"cannot write {target}: a loop of links; {ADVICE}")
+    if target.is_symlink() or (target.exists() and not fits(target)):  # a circle of links
+        raise BadData(f"cannot write {target}: is of another kind; {ADVICE}")
     with _as_bad_data(f"cannot create the folder {target.parent}", "choose another place"):
         target.parent.mkdir(parents=True, exist_ok=True)
     sweep(target)

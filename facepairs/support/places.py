@@ -15,9 +15,8 @@ HEAD_BYTES = 4096
 STDOUT = "-"
 LEFTOVERS = {  # of Synology, QNAP, Windows, macOS and Linux, in lower case
     *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@tmp", "@__thumb"),
-    *("$recycle.bin", "recycler", "system volume information", "thumbs.db", "ehthumbs.db"),
-    *("desktop.ini", ".ds_store", "__macosx", "icon\r", "network trash folder", "temporary items"),
-    *("thevolumesettingsfolder", "lost+found", "found.000"),
+    *("$recycle.bin", "recycler", "system volume information", "thumbs.db", "desktop.ini"),
+    *("__macosx", "icon\r", "network trash folder", "temporary items", "lost+found"),
 }
 # A `Path` has merged the two slashes; one letter before the colon is a drive of Windows.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
@@ -36,8 +35,8 @@ def check_output_folder(
         out: The folder to write. It may be missing, empty, or an older output of the same kind.
         kind: The kind of output with its article, such as "a bundle".
         files_of: Returns the paths of the files in an older output of this kind, as the folder's
-            own list has them, and nothing for any other folder. A folder that holds no other file
-            may be replaced; None: nothing may be replaced.
+            own list has them; nothing, or a FacepairsError, for any other folder. A folder that
+            holds no other file may be replaced; None: nothing may be replaced.
         inputs: The folder that is read; an output inside it would be read as input next time.
         error: The exception that is raised.
 
@@ -46,7 +45,9 @@ def check_output_folder(
     """
     try:
         is_inside = inputs is not None and out.resolve().is_relative_to(inputs.resolve())
-        own = set(files_of(out)) if files_of is not None and out.is_dir() else set()
+        own: set[str] = set()
+        with contextlib.suppress(FacepairsError):
+            own.update(files_of(out) if files_of is not None and out.is_dir() else ())
         others = sorted(set(files_below(out)) - own) if own else []
         is_allowed = is_free(out) or (bool(own) and not others)
     except (OSError, RuntimeError) as failure:  # RuntimeError: a loop of links, up to Python 3.12

@@ -10,10 +10,12 @@ from dataclasses import replace
 
 import keras
 
+from facepairs.errors import BadImage
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import InputSource
 from facepairs.pipeline.features import FeatureStore
+from facepairs.pipeline.files import photos_named
 from facepairs.support.words import counted
 from facepairs.training.fitting.eigenfaces import fit_eigenfaces
 from facepairs.training.fitting.fisher import fit_mixture, precompute_features, start_projection
@@ -112,6 +114,7 @@ def train_epochs(
 
     Raises:
         TrainingInterrupted: Training was asked to stop; the state has been saved.
+        BadImage: A photo cannot be read any more; the state has been saved.
     """
     data, state, context = session.data, session.state, session.context
     if state.progress.step >= state.schedule.steps:
@@ -155,13 +158,14 @@ def train_epochs(
         source, sampler, state.progress.step, context.local_range(config.batch_size)
     )
     try:
-        loop.run(
-            batches,
-            state.schedule,
-            keras.callbacks.CallbackList(callbacks, model=None),
-            lambda schedule: _end_epoch(session, schedule),
-        )
-    except TrainingInterrupted:
+        with photos_named(data.store):
+            loop.run(
+                batches,
+                state.schedule,
+                keras.callbacks.CallbackList(callbacks, model=None),
+                lambda schedule: _end_epoch(session, schedule),
+            )
+    except (TrainingInterrupted, BadImage):
         session.save()
         raise
     finally:

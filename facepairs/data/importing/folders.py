@@ -8,7 +8,6 @@ from facepairs.errors import BadData
 from facepairs.support.words import counted
 
 TABLE = "metadata.csv"
-NAMED = 3  # places in a message
 
 
 def find_people(root: Path) -> Path | None:
@@ -30,9 +29,7 @@ def find_people(root: Path) -> Path | None:
     by_count = photos.most_common()
     people = by_count[0][0]
     if any(not folder.is_relative_to(people) for folder in photos):
-        shown = (f"{path} ({counted(count, 'photo')})" for path, count in by_count[:NAMED])
-        more = f" and {len(by_count) - NAMED:,} more" if len(by_count) > NAMED else ""
-        places = f"{', '.join(shown)}{more}"
+        places = ", ".join(f"{path} ({counted(count, 'photo')})" for path, count in by_count)
         raise BadData(f"{root}: has photos of people in several places: {places}; import one")
     return people
 

@@ -41,8 +41,6 @@ def check_places(page: Path | None, folder: Path | None) -> None:
         require_extras(["report"], "a report of facepairs evaluate")
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise BadConfig(f"--report {page}: use a name that ends in .html")
-    if page is not None and page.is_dir():
-        raise BadConfig(f"--report {page}: is a folder; use a name that ends in .html")
     if folder is not None:
         check_output_folder(
             folder, "a report", lambda old: listed_files(old / REPORT), error=BadConfig

@@ -81,7 +81,7 @@ class SqliteStore(GalleryStore):
                 check_same_thread=False,
             )
             try:
-                self._file = self._identity()
+                self._opened = path.stat()
                 self._prepare(write, passphrase)
             except BaseException:
                 self._database.close()
@@ -103,8 +103,7 @@ class SqliteStore(GalleryStore):
         self._check_version(self._value("PRAGMA user_version"))
         self._unlock(passphrase)
         if write:
-            settings = ("secure_delete = ON", "synchronous = FULL", "foreign_keys = ON")
-            for pragma in ("journal_mode = DELETE", *settings):
+            for pragma in ("secure_delete = ON", "synchronous = FULL", "foreign_keys = ON"):
                 self._run(f"PRAGMA {pragma}").fetchall()
             self._forget_expired()
 
@@ -119,14 +118,10 @@ class SqliteStore(GalleryStore):
         with self._errors_named():
             return self._value("PRAGMA data_version")
 
-    def _identity(self) -> tuple[int, int]:
-        status = self.path.stat()
-        return status.st_dev, status.st_ino
-
     def _check_open(self) -> None:
         super()._check_open()
         with contextlib.suppress(OSError):
-            if self._identity() == self._file:
+            if os.path.samestat(self.path.stat(), self._opened):
                 return
         raise BadGallery(f"{self.path}: was removed or replaced while it was open; open it again")
 

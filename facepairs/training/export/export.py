@@ -67,7 +67,7 @@ def export(
         raise BadConfig(f"tolerance is {tolerance}; use a number of at least 0")
     bundle = Bundle.open(path)
     point = operating_point(bundle)
-    check_output_folder(out, "an export", _files_of, error=BadConfig)
+    check_output_folder(out, "an export", lambda old: listed_files(old / RECORD), error=BadConfig)
     with atomic_folder(out) as folder:
         file, output, run = WRITERS[format](bundle, folder)
         difference = _max_difference(bundle, run)
@@ -97,10 +97,6 @@ def export(
         write_json(folder / RECORD, record)
         (folder / "README.md").write_text(readme(record), encoding="utf-8")
     return record
-
-
-def _files_of(folder: Path) -> set[str]:
-    return listed_files(folder / RECORD)
 
 
 def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:

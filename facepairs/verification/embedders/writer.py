@@ -1,6 +1,5 @@
 """Writing an external embedder with what was measured of it: whole or not at all."""
 
-import contextlib
 import shutil
 from pathlib import Path
 
@@ -41,10 +40,8 @@ def check_replaceable(out: Path) -> None:
     """Raise BadBundle unless `out` is what `write_embedder` wrote, empty, or does not exist."""
 
     def files_of(folder: Path) -> set[str]:
-        with contextlib.suppress(BadBundle):
-            model = ExternalEmbedder.open(folder)
-            names = {EMBEDDER, MEASURED, model.file, str(model.people)}
-            return names if (folder / MEASURED).is_file() else set()
-        return set()
+        model = ExternalEmbedder.open(folder)
+        names = {EMBEDDER, MEASURED, model.file, str(model.people)}
+        return names if (folder / MEASURED).is_file() else set()
 
     check_output_folder(out, "an embedder", files_of, error=BadBundle)

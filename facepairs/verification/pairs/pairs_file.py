@@ -59,7 +59,7 @@ class PairsFile:
         if not set(SIDES) <= set(columns) or len(set(columns)) != len(columns):
             raise BadData(
                 f"{path}: line 1: the header must be left,right or left,right,genuine, and is "
-                f"{_shown(header)}; give a CSV file of pairs, separated by commas"
+                f"{header.rstrip()[:200]!r}; give a CSV file of pairs, separated by commas"
             )
         self._columns = columns
         self.kept = tuple(name for name in KEPT if name in columns)
@@ -106,11 +106,6 @@ class PairsFile:
         if '"' in text:
             return next(csv.reader([text], delimiter=mark, strict=True, skipinitialspace=True))
         return [cell.strip(" \t") for cell in text.split(mark)]
-
-
-def _shown(header: str) -> str:
-    text = header.rstrip()[:200]
-    return repr(text) if text.isprintable() else "not text"
 
 
 def _problem(row: dict[str, str]) -> str:

@@ -129,8 +129,8 @@ def verify_pairs(
     folder = str(Path(root).resolve() if read_file is None else root)
     fingerprint = _fingerprint(verifier, file, folder)
     embeds = model.kind == "embedding"
-    streams = is_stream(out)  # beside which nothing can be kept
-    scratch = scratch_folder("facepairs-pairs") if streams else nullcontext(out.parent)
+    # Beside standard output or a device nothing can be kept.
+    scratch = scratch_folder("facepairs-pairs") if is_stream(out) else nullcontext(out.parent)
     with scratch as place, PartialResults(place / out.name, fingerprint, resume) as results:
         rows = _number_images(file, results, None if read_file else Path(root), embeds)
         results.set_row_count(results.image_count if embeds else rows)

@@ -1,13 +1,15 @@
 """Whatever is kept of photos is told apart by their content."""
 
 import os
+import re
+import shutil
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from facepairs.config import TrainConfig
-from facepairs.errors import BadData
+from facepairs.errors import BadData, BadImage
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.training.inputs.pair_cache import build_training_cache, open_training_cache
 from facepairs.training.inputs.people import prepare
@@ -72,3 +74,31 @@ def test_a_cache_of_other_pixels_is_refused(photos, tmp_path):
     index, plan, split = prepare(photos, CONFIG, ignore)
     with pytest.raises(BadData):
         open_training_cache(tmp_path / "cache", index, plan, split, CONFIG)
+
+
+@pytest.mark.parametrize("how", ["gone", "damaged"])
+def test_photos_that_vanish_in_mid_training_end_it_in_a_line_and_a_checkpoint(
+    faces, tmp_path, difference_settings, how
+):
+    from keras.callbacks import LambdaCallback
+
+    import facepairs
+    from facepairs.config import load_config
+
+    photos = shutil.copytree(faces, tmp_path / "photos")
+    first = min(photos.glob("*/*.jpg"))
+    steps = []
+
+    def lose(step: int, logs: object = None) -> None:
+        steps.append(step)
+        if len(steps) == 2:
+            for path in photos.glob("*/*.jpg"):
+                path.unlink() if how == "gone" else path.write_bytes(b"\xff\xd8\xff damaged")
+
+    config = load_config(difference_settings).replace(store="files", align="none", epochs=30)
+    with pytest.raises(BadImage, match=re.escape(str(first))) as caught:
+        facepairs.train(
+            photos, tmp_path / "run", config, callbacks=[LambdaCallback(on_train_batch_end=lose)]
+        )
+    assert "\n" not in str(caught.value)
+    assert (tmp_path / "run" / "checkpoint.npz").exists()
