@@ -34,7 +34,7 @@ from facepairs.cli.shared.output import (
     escape_unencodable,
     print_error,
 )
-from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, silence_libraries
+from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, quiet, silence_libraries
 from facepairs.errors import BadConfig, FacepairsError, TooSmallFace, one_line
 from facepairs.support.extras import require_extras
 from facepairs.support.places import is_stdout, refuse_url
@@ -56,7 +56,6 @@ EVERYWHERE = {  # options of every command, before or after its name; and what t
     "--verbose": (VERBOSE, "Show warnings and logs of libraries."),
     "--max-megapixels": (MAX_MEGAPIXELS, "Read photos of up to this size.  [default: 52]"),
 }
-FLAGS = (QUIET, VERBOSE)
 
 
 def _version(requested: bool) -> None:
@@ -93,7 +92,7 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
         extras = NEEDS.get(words[1], ())  # not of `gallery export` by its last word
         command.callback = _checked(command.callback, " ".join(words), extras, paths)
     for option, (variable, text) in EVERYWHERE.items():
-        kind = {"is_flag": True, "default": False} if variable in FLAGS else {"type": int}
+        kind = {"is_flag": True, "default": False} if variable != MAX_MEGAPIXELS else {"type": int}
         command.params.append(
             typer.core.TyperOption(param_decls=[option], expose_value=False, help=text, **kind)
         )
@@ -111,7 +110,8 @@ def _checked(
             if values[name] is not None:
                 refuse_url(values[name])
         outputs = (value for name, value in values.items() if name in OUTPUTS and value)
-        aside = redirect_stdout(sys.stderr) if any(map(is_stdout, outputs)) else nullcontext()
+        stdout = None if quiet() else sys.stderr
+        aside = redirect_stdout(stdout) if any(map(is_stdout, outputs)) else nullcontext()
         try:
             with aside:
                 return callback(**values)
@@ -161,11 +161,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     open_streams()
     escape_unencodable()
     ours = list(takewhile(lambda word: word != "--", arguments))  # Beam's options come after it
-    for word, following in zip(ours, [*ours[1:], ""], strict=True):
+    for word, following in zip(ours, [*ours[1:], ""], strict=False):
         option, _, value = word.partition("=")
         if option in EVERYWHERE:
             variable = EVERYWHERE[option][0]
-            os.environ[variable] = "1" if variable in FLAGS else value or following
+            os.environ[variable] = value or following if variable == MAX_MEGAPIXELS else "1"
     silence_libraries()
     code = 0
     try:

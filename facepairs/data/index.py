@@ -10,7 +10,6 @@ import hashlib
 import heapq
 import os
 import stat
-import unicodedata
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -20,6 +19,7 @@ from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, overload
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,6 @@ READABLE = (  # suffixes of the formats that `images.formats` knows
     *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
 )
 OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
-FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 MOST_SUFFIXES = 5  # that a message names
 SORT_CHUNK = 100_000  # names sorted at once, about 10 MB
 
@@ -269,7 +268,7 @@ def _find(table: StringTable, string: str, start: int, stop: int) -> int | None:
 
 def spellings(name: str) -> list[str]:
     """Return a name as it is, composed and decomposed; macOS and Windows differ in this."""
-    return [name, *(unicodedata.normalize(form, name) for form in FORMS)]
+    return [name, normalize("NFC", name), normalize("NFD", name)]
 
 
 def find_file(root: Path | str, name: str) -> Path:
@@ -279,13 +278,13 @@ def find_file(root: Path | str, name: str) -> Path:
     form, without blanks around the name.
     """
     path = Path(root, name)
-    if os.path.lexists(path) or "\0" in name:
+    if os.path.lexists(path):
         return path
     found = Path()
     for part in Path(root, name.strip().replace("\\", "/")).parts:
         ways = (found / spelling for spelling in spellings(part))
-        found = next(filter(Path.exists, ways), found / part)
-    return found if found.exists() else path
+        found = next(filter(os.path.lexists, ways), found / part)
+    return found if os.path.lexists(found) else path
 
 
 def walk(

@@ -16,13 +16,12 @@ from facepairs.errors import BadData
 
 TRUE_WORDS = {"1", "1.0", "true", "yes", "same", "genuine"}
 FALSE_WORDS = {"0", "0.0", "false", "no", "different", "impostor"}
-SEPARATORS = ",;\t|"
 MAX_FOLD = 32767  # int16
 
 
-def nfc(name: str) -> str:
-    """Return a name in Unicode's composed form, in which names are compared."""
-    return unicodedata.normalize("NFC", name)
+def plain(name: str) -> str:
+    """Return a name as names are compared: with slashes, in Unicode's composed form."""
+    return unicodedata.normalize("NFC", name.replace("\\", "/"))
 
 
 def person_of(photo: str) -> str:
@@ -131,7 +130,7 @@ def parse_fold(text: str) -> int:
 
 def separator_of(header: str) -> str:
     """Return what separates the cells of a CSV file: what its header has most of."""
-    return max(SEPARATORS, key=header.count)
+    return max(",;\t|", key=header.count)
 
 
 def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:

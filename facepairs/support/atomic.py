@@ -12,7 +12,6 @@ import contextlib
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -73,7 +72,7 @@ def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "")
     if is_stream(target):
-        sys.stdout.flush()  # what was printed comes before
+        print(end="", flush=True)  # what was printed comes before
         place = os.dup(1) if is_stdout(target) else target
         problem = f"cannot write {target}"
         with _as_bad_data(problem, ADVICE), open(place, mode, -1, encoding, None, newline) as out:

@@ -14,9 +14,8 @@ ADVICE = "choose another place or remove it"
 HEAD_BYTES = 4096
 STDOUT = "-"
 LEFTOVERS = {  # of Synology, QNAP, Windows, macOS and Linux, in lower case
-    *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@tmp", "@__thumb"),
-    *("$recycle.bin", "recycler", "system volume information", "thumbs.db", "desktop.ini"),
-    *("__macosx", "icon\r", "network trash folder", "temporary items", "lost+found"),
+    *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@__thumb", "__macosx"),
+    *("$recycle.bin", "system volume information", "thumbs.db", "desktop.ini", "lost+found"),
 }
 # A `Path` has merged the two slashes; one letter before the colon is a drive of Windows.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
@@ -119,8 +118,8 @@ def check_output_file(out: Path, inputs: Iterable[Path] = (), mark: bytes | None
     except OSError as error:
         raise BadData(f"{out}: {error.strerror}; choose another place") from None
     if not is_own:
-        kind = "a text file" if mark is None else "an earlier output of this command"
-        raise BadData(f"{out}: exists and is not {kind}; {ADVICE}")
+        kind = "earlier output" if mark else "text file"
+        raise BadData(f"{out}: exists, and is no {kind}; {ADVICE}")
 
 
 def hidden_beside(target: Path, ending: str) -> Path:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes.command_line import command
+from processes.command_line import command, facepairs
 
 FULL = Path("/dev/full")
 
@@ -48,6 +48,20 @@ def test_a_reader_that_is_gone_is_an_error(photos, both):
     script = f"(sleep 0.01; {line} {both}; echo $? >&3) 3>&2 | true"
     done = subprocess.run(["bash", "-c", script], stderr=subprocess.PIPE, text=True, check=True)
     assert done.stderr.splitlines()[-1] == "2"
+
+
+def test_no_arguments_show_the_help():
+    done = facepairs(check=2)
+    assert "verify" in done.stdout
+
+
+def test_the_size_of_photos_is_an_option_of_every_command(photos):
+    for words in (("--max-megapixels", "1"), ("--max-megapixels=1",)):
+        facepairs("verify", photos["A"], photos["B"], *words, check=0)
+        facepairs(*words, "verify", photos["A"], photos["B"], check=0)
+    facepairs("verify", photos["A"], photos["B"], "--max-megapixels", "few", check=2)
+    facepairs("verify", photos["A"], photos["B"], "--max-megapixels", check=2)
+    facepairs("verify", photos["A"], photos["B"], "--max-megapixels", "0", check=2)
 
 
 def test_an_installation_that_is_damaged_is_an_error(tmp_path):

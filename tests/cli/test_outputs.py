@@ -70,6 +70,7 @@ def test_standard_output_holds_the_rows_alone(photos, person, pairs, mode, tmp_p
     assert lines[0].startswith("left,right,")
     assert len(lines) == (4 if mode == "against" else 2)
     assert not list(tmp_path.iterdir())
+    assert facepairs(*words, "--quiet", cwd=tmp_path, check=0).stderr == ""
 
 
 def test_a_link_is_followed(photos, person, tmp_path):

@@ -112,7 +112,7 @@ def test_any_source_of_a_photo_is_enrolled_or_refused_in_one_line(gallery, photo
             gallery.add("New", photo)
     assert gallery.add("New", [io.BytesIO(path.read_bytes())], any_quality=True).enrolled == 1
     assert gallery.add("New", (one for one in [path]), any_quality=True).known == 1
-    for odd in (None, 3, picture(1), Image.open(path), object()):
+    for odd in (None, 3, picture(1), Image.fromarray(picture(1)), object()):
         assert len(gallery.add("New", [odd]).refused) == 1
         with pytest.raises(BadConfig):
             gallery.add(odd if odd is not path else None, [path])

@@ -95,7 +95,9 @@ class SqliteStore(GalleryStore):
                 if new:
                     self._run("INSERT INTO encryption VALUES (?, ?)", *new[1:])
                 self._run("COMMIT")
-            except sqlite3.OperationalError:  # another process made it at the same time
+            except sqlite3.OperationalError as error:  # another process made it at the same time
+                if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                    raise
                 if self._database.in_transaction:
                     self._run("ROLLBACK")
         if self._value("PRAGMA application_id") != APPLICATION_ID:
