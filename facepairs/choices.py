@@ -5,6 +5,8 @@ Apart from `config`, because the command line imports this module at every start
 
 from typing import Literal
 
+MAX_MEGAPIXELS = "FACEPAIRS_MAX_MEGAPIXELS"  # the variable that limits the size of a photo
+
 Model = Literal[
     "resnet", "siamese", "siamese-small", "siamese-conv", "difference", "difference-article"
 ]

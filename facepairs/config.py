@@ -6,7 +6,6 @@ It is loaded from TOML, checked as a whole, and written as TOML into the run fol
 
 import dataclasses
 import textwrap
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from msgspec import Meta
 from facepairs.choices import Align, Loss, Model
 from facepairs.errors import BadConfig
 from facepairs.recipes import RECIPES, Pace, Recipe
-from facepairs.support.validation import check_fields, validate
+from facepairs.support.validation import check_fields, parse_toml, validate
 
 MAX_EPOCHS = 100_000
 IDENTITY_LOSSES: tuple[Loss, ...] = ("cosface", "arcface")  # they need the person of each image
@@ -311,9 +310,6 @@ def read_table(path: Path) -> dict[str, Any]:
         BadConfig: The file cannot be read or is not TOML.
     """
     try:
-        with open(path, "rb") as handle:
-            return tomllib.load(handle)
+        return parse_toml(path.read_bytes(), path, BadConfig)
     except OSError as error:
         raise BadConfig(f"{path}: {error.strerror}; choose a TOML file with --config") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadConfig(f"{path}: not TOML: {error}") from None

@@ -112,12 +112,12 @@ def rewrite_bundle(
 
 
 def check_replaceable(out: Path) -> None:
-    """Raise BadBundle unless `out` is a bundle, an empty folder, or does not exist."""
+    """Raise BadBundle unless `out` is a bundle and nothing else, empty, or does not exist."""
 
-    def is_bundle(folder: Path) -> bool:
-        return (folder / MANIFEST).is_file()
+    def files_of(folder: Path) -> set[str]:
+        return {MANIFEST, *Bundle.open(folder, verify_files=False).files}
 
-    check_output_folder(out, "a bundle", is_bundle, error=BadBundle)
+    check_output_folder(out, "a bundle", files_of, error=BadBundle)
 
 
 def _complete(values: Mapping[str, Any], data: Mapping[str, bytes]) -> dict[str, Any]:

@@ -75,14 +75,16 @@ def evaluate(
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.report.write import check_places, write_reports
     from facepairs.evaluation.sources.find import find_sources
+    from facepairs.verification.provenance import check_scores_file
 
     sources, _ = find_sources(bundles or [], scores)
     if report or report_dir or any(source.kind == "model" for source in sources):
         require_extras(["measure"], "this measurement")
     check_places(report, report_dir)
-    for path in (out, report):
+    inputs = [read for read in (scores, pairs, groups) if read is not None]
+    for path, check in ((report, check_output_file), (out, check_scores_file)):
         if path is not None:
-            check_output_file(path, [read for read in (scores, pairs, groups) if read is not None])
+            check(path, inputs)
     progress = progress_display(json)
     result = measure(
         bundles or [],

@@ -14,8 +14,9 @@ from facepairs.errors import BadImage, NoFace, TooSmallFace
 from facepairs.faces.alignment import fit_crop
 from facepairs.faces.detector import Face, search_photo
 from facepairs.faces.face_problem import face_problem, large_enough
-from facepairs.faces.hints import UNALIGNED, Hint, photo_hints
+from facepairs.faces.hints import CUT_OFF, UNALIGNED, Hint, photo_hints
 from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
+from facepairs.images.jpeg import lacks_end
 from facepairs.images.photo import ImageSource, Photo, open_photo
 from facepairs.images.warp import Similarity
 
@@ -192,4 +193,6 @@ def _align(
         found = _align(photo, HINTS_SPEC, face, faces, hints).hints
     elif hints:
         found = photo_hints(crop, spec.crop_px / to_square.scale, face)
+        if isinstance(photo.content, bytes) and lacks_end(photo.content):
+            found += (CUT_OFF,)
     return AlignedFace(crop, face, to_square, faces, found, number)

@@ -39,7 +39,7 @@ def clean_name(name: str) -> str:
     Raises:
         BadConfig: It is empty, too long, or not printable.
     """
-    clean = unicodedata.normalize("NFC", name).strip()
+    clean = unicodedata.normalize("NFC", name).strip() if isinstance(name, str) else ""
     if not clean or not clean.isprintable() or len(clean) > LONGEST_NAME:
         raise BadConfig(
             f"{name!r} is no name; give 1 to {LONGEST_NAME} printable characters, such as Ann"

@@ -96,7 +96,7 @@ def load_crop(source: ImageSource, spec: CropSpec, name: str | None = None) -> C
         uint8[crop_px, crop_px, 3], RGB.
 
     Raises:
-        BadImage: The image cannot be read, or is above 50 megapixels (WebP, AVIF and HEIF: 25) or
+        BadImage: The image cannot be read, or is above 52 megapixels (WebP, AVIF and HEIF: 26) or
             256 MB.
     """
     return crop_photo(open_photo(source, name), spec)

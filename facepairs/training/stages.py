@@ -10,10 +10,12 @@ from dataclasses import replace
 
 import keras
 
+from facepairs.errors import BadImage
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import InputSource
 from facepairs.pipeline.features import FeatureStore
+from facepairs.pipeline.files import photos_named
 from facepairs.support.words import counted
 from facepairs.training.fitting.fisher import fit_mixture, precompute_features, start_projection
 from facepairs.training.inputs.training_data import TrainingData
@@ -74,7 +76,7 @@ def precompute_backbone(session: Session, network: FrozenBackboneNetwork) -> Fea
 
     features = precompute_features(
         network, data.store, len(data.index), session.run.path, progress_or_stop, log,
-        context,
+        context, data.index.fingerprint,
     )  # fmt: skip
     if session.state.is_new:
         if context.is_chief:
@@ -100,6 +102,7 @@ def train_epochs(
 
     Raises:
         TrainingInterrupted: Training was asked to stop; the state has been saved.
+        BadImage: A photo cannot be read any more; the state has been saved.
     """
     data, state, context = session.data, session.state, session.context
     if state.progress.step >= state.schedule.steps:
@@ -132,13 +135,14 @@ def train_epochs(
         source, sampler, state.progress.step, context.local_range(config.batch_size)
     )
     try:
-        loop.run(
-            batches,
-            state.schedule,
-            keras.callbacks.CallbackList(callbacks, model=None),
-            lambda schedule: _end_epoch(session, schedule),
-        )
-    except TrainingInterrupted:
+        with photos_named(data.store):
+            loop.run(
+                batches,
+                state.schedule,
+                keras.callbacks.CallbackList(callbacks, model=None),
+                lambda schedule: _end_epoch(session, schedule),
+            )
+    except (TrainingInterrupted, BadImage):
         session.save()
         raise
     finally:

@@ -18,6 +18,7 @@ from facepairs.images.crop_plan import CropPlan
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import InputSource
 from facepairs.pipeline.features import FeatureStore
+from facepairs.pipeline.files import photos_named
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.progress import MessageCallback
 from facepairs.training.distributed.context import DistributedContext
@@ -85,7 +86,8 @@ def train_people(
         run.begin(config)
         bundle = None
         try:
-            model, source = prepare_model(session)
+            with photos_named(data.store):
+                model, source = prepare_model(session)
             pairs = data.validation_pairs()
             validator = Validator(model, source, pairs, data.config.batch_size)
             train_epochs(session, model, source, validator)

@@ -176,6 +176,7 @@ def test_external_tensors_are_never_read(make_bundle, tmp_path, monkeypatch):
             weights.tofile(place)
         with pytest.raises(BadBundle, match="keeps tensors outside"):
             BundleScorer(bundle)
+        (bundle.folder / "w.bin").unlink()
 
 
 def test_external_tensors_in_an_unusual_encoding_are_found(make_bundle):

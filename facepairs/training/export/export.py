@@ -23,7 +23,7 @@ from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json
 from facepairs.images.crop import load_crop
 from facepairs.support.atomic import atomic_folder
-from facepairs.support.places import check_output_folder
+from facepairs.support.places import check_output_folder, files_below, listed_files
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.export.readme import embedder_toml, readme
 from facepairs.training.export.record import ExportRecord, Parity
@@ -65,7 +65,7 @@ def export(
     if not tolerance >= 0:
         raise BadConfig(f"tolerance is {tolerance}; use a number of at least 0")
     point = operating_point(bundle)
-    check_output_folder(out, "an export", _is_export, error=BadConfig)
+    check_output_folder(out, "an export", lambda old: listed_files(old / RECORD), error=BadConfig)
     with atomic_folder(out) as folder:
         file, output, run = WRITERS[format](bundle, folder)
         difference = _max_difference(bundle, run)
@@ -90,14 +90,11 @@ def export(
             verify_errors=point.describe(),
             calibration=bundle.calibration,
             parity=Parity(CROPS, difference, tolerance),
+            files=("README.md", *files_below(folder)),
         )
         write_json(folder / RECORD, record)
         (folder / "README.md").write_text(readme(record), encoding="utf-8")
     return record
-
-
-def _is_export(folder: Path) -> bool:
-    return (folder / RECORD).is_file()
 
 
 def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:

@@ -60,7 +60,7 @@ from facepairs.bundles.manifest import (
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.errors import BadBundle
 from facepairs.images.crop import CropSpec
-from facepairs.support.validation import validate
+from facepairs.support.validation import parse_toml, validate
 from facepairs.verification.embedders.measured import Measured, read_measured
 from facepairs.verification.embedders.place import EMBEDDER
 
@@ -274,12 +274,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the keys of a TOML; raise BadBundle if it cannot be read."""
-    import tomllib  # only this function needs it
-
-    try:
-        return tomllib.loads(read_regular_file(path, MAX_TOML_BYTES).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadBundle(f"{path}: not TOML: {error}") from None
+    return parse_toml(read_regular_file(path, MAX_TOML_BYTES), path, BadBundle)
 
 
 def _measured_fields(toml: EmbedderToml, path: Path) -> dict[str, Any]:
