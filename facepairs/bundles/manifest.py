@@ -97,26 +97,11 @@ class CalibratedRecord(msgspec.Struct, frozen=True):
     from_threshold: Finite
 
 
-class FoldResult(msgspec.Struct, frozen=True):
-    """The accuracy of one fold of LFW's View 2."""
-
-    fold: int
-    accuracy: Finite
-
-
 class View2Result(msgspec.Struct, frozen=True):
-    """The result of LFW's View 2 that the bundle stands for."""
+    """The accuracy of the network on LFW's View 2, each fold's threshold from the other nine."""
 
     accuracy: Finite
     accuracy_standard_error: Finite
-    folds: tuple[FoldResult, ...]
-    stands_for: str = ""
-
-
-class ProtocolResults(msgspec.Struct, frozen=True):
-    """Results of protocols."""
-
-    view2: View2Result | None = None
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -162,7 +147,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     operating_point: Share | None = None
     training: TrainingRecord = TrainingRecord()
     calibrated: CalibratedRecord | None = None
-    results: ProtocolResults = ProtocolResults()
+    view2: View2Result | None = None
     identity_counts: IdentityCounts = msgspec.field(name="identities", default=IdentityCounts())
     versions: dict[str, str] = {}
     created: str = ""

@@ -39,6 +39,7 @@ from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadData, BadImage, FacepairsError
 from facepairs.evaluation.lookalikes import find_clusters
+from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.calibration import (
     cross_fitted_probability,
     default_promise,
@@ -46,6 +47,7 @@ from facepairs.evaluation.metrics.calibration import (
 )
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.faces.align import AlignedFace
 from facepairs.models.build import build_network
 from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
@@ -64,6 +66,7 @@ SMALL_PX = (26, 36)  # sides to which faces are shrunk, a little above the small
 SIZES_PX = (36, 60)  # their errors stand for faces below these sides
 MEASURED_ON = "LFW, people unseen in training"
 SOURCE = "probability one half on the people of LFW"
+VIEW2 = Path(__file__).parents[1] / "results" / "view2_included" / "scores.csv"
 LICENCE = "CC0-1.0 (public domain)"
 DATA_TEXT = "3 million labelled photos from the web, of 7,485 people, none of LFW's"
 NOTE = (
@@ -220,8 +223,8 @@ def describe_clusters(rates: npt.NDArray[np.float64]) -> str:
     )
 
 
-def build(data: Path, lists: Path, out: Path) -> Bundle:
-    """Make the network, measure it and write the bundle."""
+def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
+    """Make the network, measure it and write the bundle; `view2` has the scores to quote."""
     check_replaceable(out)
     index = FaceIndex.scan(data)
     display: Callable[[str], Any] = progress_display()
@@ -254,9 +257,19 @@ def build(data: Path, lists: Path, out: Path) -> Bundle:
         "threshold_source": SOURCE,
         "thresholds": to_plain(rows),
         "operating_point": promise,
+        "view2": quote(view2),
         "failures": WEAK + describe_clusters(pairs.cluster_rates(decided)),
     }
     return write_bundle(out, manifest, files, Identities.of((), index.people), errors)
+
+
+def quote(scores: Path) -> dict[str, float]:
+    """Return the accuracy that follows from the scores of View 2's pairs; raises BadData."""
+    summary = measure_scores(ScoreSource("scores", str(scores), "default")).summary
+    if summary.lfw_accuracy is None or summary.lfw_accuracy_standard_error is None:
+        raise BadData(f"{scores}: no scores of View 2's ten folds")
+    error = summary.lfw_accuracy_standard_error
+    return {"accuracy": summary.lfw_accuracy, "accuracy_standard_error": error}
 
 
 def calibration_crops(index: FaceIndex, lists: Path) -> npt.NDArray[np.uint8]:
@@ -273,10 +286,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="all of LFW: Person_Name/photo.jpg")
     parser.add_argument("--lists", type=Path, required=True, help="folder of LFW's lists")
+    parser.add_argument("--view2", type=Path, default=VIEW2, help="scores of its pairs")
     parser.add_argument("--out", type=Path, default=FOLDER)
     options = parser.parse_args(arguments)
     try:
-        build(options.data, options.lists, options.out)
+        build(options.data, options.lists, options.out, options.view2)
     except (FacepairsError, OSError) as error:
         print_error("error", str(error), False)
         return ERROR
