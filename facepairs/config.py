@@ -171,6 +171,10 @@ class TrainConfig:
             raise BadConfig(
                 f"image_size is {self.image_size}; {self.model} needs a multiple of 16 from 96 on"
             )
+        if self.recipe.points and self.image_size != self.recipe.image_size:
+            raise BadConfig(
+                f"image_size is {self.image_size}; {self.model} needs {self.recipe.image_size}"
+            )
         if self.recipe.points and self.align == "none":
             raise BadConfig(
                 f"align is none, but {self.model} needs aligned faces; use landmarks, or model "

@@ -14,10 +14,9 @@ from facepairs.pipeline.memory import MemoryStore
 from facepairs.training.inputs.pair_cache import build_training_cache, open_training_cache
 from facepairs.training.inputs.people import prepare
 from facepairs.training.inputs.store import open_store
+from facepairs.training.options import TrainOptions
 
-CONFIG = TrainConfig(
-    model="difference", align="none", store="memory", calibration_share=0.25, test_share=0.25
-)
+CONFIG = TrainConfig(model="difference", align="none", calibration_share=0.25, test_share=0.25)
 
 
 def ignore(*_: object) -> None:
@@ -49,7 +48,7 @@ def test_crops_in_memory_are_of_the_present_photos(photos, tmp_path):
     stores = []
     for _ in range(2):
         index, plan, _ = prepare(photos, CONFIG, ignore)
-        store = open_store(index, plan, CONFIG, tmp_path, ignore, ignore)
+        store = open_store(index, plan, "memory", tmp_path, ignore, ignore)
         assert isinstance(store, MemoryStore)
         stores.append(np.array(store.arrays[0]))
         for path in photos.glob("*/*.pgm"):
@@ -95,10 +94,14 @@ def test_photos_that_vanish_in_mid_training_end_it_in_a_line_and_a_checkpoint(
             for path in photos.glob("*/*.jpg"):
                 path.unlink() if how == "gone" else path.write_bytes(b"\xff\xd8\xff damaged")
 
-    config = load_config(difference_settings).replace(store="files", align="none", epochs=30)
+    config = load_config(difference_settings).replace(align="none", epochs=30)
     with pytest.raises(BadImage, match=re.escape(str(first))) as caught:
         facepairs.train(
-            photos, tmp_path / "run", config, callbacks=[LambdaCallback(on_train_batch_end=lose)]
+            photos,
+            tmp_path / "run",
+            config,
+            options=TrainOptions(store="files"),
+            callbacks=[LambdaCallback(on_train_batch_end=lose)],
         )
     assert "\n" not in str(caught.value)
     assert (tmp_path / "run" / "checkpoint.npz").exists()
