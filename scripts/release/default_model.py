@@ -277,7 +277,8 @@ def calibration_crops(index: FaceIndex, lists: Path) -> npt.NDArray[np.uint8]:
     from facepairs.faces.align import align_faces
 
     images = people_of(index, lists, "peopleDevTrain.txt")
-    chosen = np.random.default_rng(0).choice(images, CALIBRATION_CROPS, replace=False)
+    count = min(CALIBRATION_CROPS, len(images))
+    chosen = np.random.default_rng(0).choice(images, count, replace=False)
     spec = RECIPES["resnet"].crop_spec
     return np.stack([align_faces(index.path(int(k)), spec)[0].crop for k in np.sort(chosen)])
 
