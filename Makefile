@@ -37,7 +37,7 @@ help:
 $(VENV)/.installed: pyproject.toml facepairs/__init__.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "facepairs needs Python 3.11 or newer; try: make PYTHON=python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[train,report]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[train]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

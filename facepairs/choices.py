@@ -5,7 +5,11 @@ Apart from `config`, because the command line imports this module at every start
 
 from typing import Literal
 
-Model = Literal["siamese", "siamese-small", "siamese-conv", "difference", "difference-article"]
+MAX_MEGAPIXELS = "FACEPAIRS_MAX_MEGAPIXELS"  # the variable that limits the size of a photo
+
+Model = Literal[
+    "resnet", "siamese", "siamese-small", "siamese-conv", "difference", "difference-article"
+]
 # What a member of the siamese network sees; lines: of the centre, by second derivatives.
 Member = Literal["face", "centre", "eyes", "lines"]
 ImageModel = Literal["difference", "siamese-conv"]  # they learn from the images of each step

@@ -6,7 +6,6 @@ It is loaded from TOML, checked as a whole, and written as TOML into the run fol
 
 import dataclasses
 import textwrap
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from msgspec import Meta
 from facepairs.choices import Align, Loss, Model
 from facepairs.errors import BadConfig
 from facepairs.recipes import RECIPES, Pace, Recipe
-from facepairs.support.validation import check_fields, validate
+from facepairs.support.validation import check_fields, parse_toml, validate
 
 MAX_EPOCHS = 100_000
 IDENTITY_LOSSES: tuple[Loss, ...] = ("cosface", "arcface")  # they need the person of each image
@@ -48,10 +47,11 @@ class TrainConfig:
     """
 
     model: Model = field(
-        default="siamese",
+        default="resnet",
         metadata=_means(
-            "`siamese` (local descriptors, Fisher vectors and a trained projection, several times "
-            "in one network), `siamese-small` (once: smaller and faster, not as accurate), "
+            "`resnet` (the included network, trained further), `siamese` (local descriptors, "
+            "Fisher vectors and a trained projection, several times in one network; learns from "
+            "your photos alone), `siamese-small` (once: smaller and faster, not as accurate), "
             "`siamese-conv` (a convolutional network trained from pixels), `difference` (the "
             "tutorials' network) or `difference-article` (the same, with the pairs of an article, "
             "for comparison)."
@@ -60,7 +60,8 @@ class TrainConfig:
     init: str = field(
         default="",
         metadata=_means(
-            "Bundle whose weights training starts from, or `default` for the included one."
+            "Bundle whose weights training starts from, or `default` for the included one, which "
+            "`resnet` starts from anyway."
         ),
     )
     loss: Loss = field(
@@ -154,6 +155,8 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         if self.model in RECIPES:  # else `check_fields` refuses it
+            if not self.init:
+                object.__setattr__(self, "init", self.recipe.starts_from)
             self._fill_in(self.recipe, self._pace())
         for name, value in vars(self).items():
             if isinstance(value, np.generic):  # of a notebook's calculation
@@ -167,6 +170,15 @@ class TrainConfig:
         if self.recipe.precomputes and (self.image_size < 96 or self.image_size % 16):
             raise BadConfig(
                 f"image_size is {self.image_size}; {self.model} needs a multiple of 16 from 96 on"
+            )
+        if self.recipe.points and self.image_size != self.recipe.image_size:
+            raise BadConfig(
+                f"image_size is {self.image_size}; {self.model} needs {self.recipe.image_size}"
+            )
+        if self.recipe.points and self.align == "none":
+            raise BadConfig(
+                f"align is none, but {self.model} needs aligned faces; use landmarks, or model "
+                "siamese"
             )
         if self.calibration_share + self.test_share + self.validation_share > 0.95:
             raise BadConfig(
@@ -306,9 +318,6 @@ def read_table(path: Path) -> dict[str, Any]:
         BadConfig: The file cannot be read or is not TOML.
     """
     try:
-        with open(path, "rb") as handle:
-            return tomllib.load(handle)
+        return parse_toml(path.read_bytes(), path, BadConfig)
     except OSError as error:
         raise BadConfig(f"{path}: {error.strerror}; choose a TOML file with --config") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadConfig(f"{path}: not TOML: {error}") from None

@@ -3,6 +3,7 @@
 import errno
 
 NO_PLACE = "no folder for temporary files can be written; set TMPDIR to one that can"
+LONGEST = 600  # characters of a message
 FREE_SPACE = "free space or choose another place"
 SHORTAGES = {  # a machine that has run out of something is not a bug
     errno.ENOSPC: FREE_SPACE,
@@ -21,14 +22,16 @@ if hasattr(errno, "EDQUOT"):  # not on Windows
 class FacepairsError(Exception):
     """One line: what is wrong, with which file or value, and what to do next.
 
-    Line breaks and control characters in the message, most likely from a file's name, are escaped.
-    `kind` names the error for programs.
+    Line breaks and control characters in the message, most likely from a file's name, are escaped,
+    and the middle of a very long one is left out. `kind` names the error for programs.
     """
 
     kind = "error"
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(one_line(message))
+        line = one_line(message)
+        is_long = len(line) > LONGEST
+        super().__init__(f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}" if is_long else line)
 
 
 def one_line(text: str) -> str:

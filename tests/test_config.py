@@ -22,7 +22,13 @@ def test_there_are_few_settings_and_each_is_explained():
 @given(st.integers(0, 2**31 - 1), st.floats(0, 0.5), st.integers(6, 14), st.booleans())
 def test_toml_round_trip(seed, share, image_size, skip):
     size = 16 * image_size
-    config = TrainConfig(seed=seed, validation_share=share, image_size=size, skip_bad=skip)
+    config = TrainConfig(
+        model="siamese-conv",
+        seed=seed,
+        validation_share=share,
+        image_size=size,
+        skip_bad=skip,
+    )
     assert from_table(tomllib.loads(config.to_toml()), "text") == config
 
 
@@ -37,10 +43,9 @@ def test_numbers_of_numpy_are_numbers():
 @pytest.mark.parametrize(
     ("table", "why"),
     [
-        (
-            {"model": "resnet"},
-            "model is 'resnet'; use one of siamese, siamese-small, siamese-conv, difference",
-        ),
+        ({"model": "vgg"}, "model is 'vgg'; use one of resnet, siamese"),
+        ({"image_size": 100}, "image_size is 100; resnet needs 150"),
+        ({"align": "none"}, "resnet needs aligned faces"),
         ({"epoch": 3}, "unknown setting 'epoch'; did you mean 'epochs'"),
         ({"epochs": "3"}, "epochs is '3'; use a whole number"),
         ({"epochs": True}, "epochs is True; use a whole number"),
@@ -54,8 +59,11 @@ def test_numbers_of_numpy_are_numbers():
         ({"learning_rate": 0}, "learning_rate is 0; use a number from 1e-08"),
         ({"batch_size": 64, "pairs_per_epoch": 32}, "pairs_per_epoch is 32; use at least"),
         ({"image_size": 63}, "image_size is 63; use a whole number from 64 to 224"),
-        ({"image_size": 100}, "image_size is 100; siamese needs a multiple of 16 from 96 on"),
-        ({"cache": "c"}, "a cache holds pairs only"),
+        (
+            {"model": "siamese", "image_size": 100},
+            "image_size is 100; siamese needs a multiple of 16 from 96 on",
+        ),
+        ({"model": "siamese", "cache": "c"}, "a cache holds pairs only"),
         ({"model": "difference-article", "cache": "c"}, "difference-article draws its own pairs"),
         ({"calibration_share": 0.6, "test_share": 0.6}, "leave nobody to train on"),
     ],
@@ -77,7 +85,7 @@ def test_missing_and_malformed_files_are_named(tmp_path):
 
 
 def test_a_model_brings_its_recipe_for_settings_not_given():
-    assert from_table({}, "t") == TrainConfig() == from_table({"model": "siamese"}, "t")
+    assert from_table({}, "t") == TrainConfig() == from_table({"model": "resnet"}, "t")
     assert from_table({"model": "siamese-conv"}, "t").batch_size == 128
     small = from_table({"model": "siamese-small"}, "t")
     assert (small.recipe.members, small.recipe.cohort, small.max_epochs) == (("face",), 0, 20)
@@ -86,22 +94,27 @@ def test_a_model_brings_its_recipe_for_settings_not_given():
     assert from_table({"model": "difference"}, "t").batch_size == 128
     base = from_table({"batch_size": 32, "model": "difference"}, "t")
     assert base.replace(model="siamese").batch_size == 32
-    assert from_table({"model": "difference"}, "t").replace(model="siamese") == TrainConfig()
+    siamese = from_table({"model": "difference"}, "t").replace(model="siamese")
+    assert siamese == TrainConfig(model="siamese")
 
 
 def test_a_run_from_a_bundle_is_gentler():
-    config = TrainConfig(init="default")
+    siamese = TrainConfig(model="siamese")
+    config = siamese.replace(init="mine")
     assert (config.epochs, config.pairs_per_epoch, config.learning_rate) == (2, 3_200, 1e-4)
-    assert TrainConfig(init="default", epochs=5).epochs == 5
-    assert config.replace(init="") == TrainConfig()
-    assert TrainConfig(minutes=3).max_epochs > 1_000
+    assert TrainConfig(init="mine", epochs=5).epochs == 5
+    assert config.replace(init="") == siamese
+    assert TrainConfig(model="siamese", minutes=3).max_epochs > 1_000
+    assert TrainConfig() == TrainConfig(init="default")  # resnet always begins from a bundle
 
 
 @pytest.mark.parametrize("model", RECIPES)
 def test_every_recipe_is_a_valid_configuration_of_a_network(model):
     config = TrainConfig(model=model)
     assert from_table(tomllib.loads(config.to_toml())) == config
-    assert config.changes() == ({"model": model} if model != TrainConfig.model else {})
+    changed = config.changes()
+    assert changed.pop("model", TrainConfig.model) == model
+    assert changed == ({"init": "default"} if model == "resnet" else {})
 
 
 def test_lists_ask_for_view_1():

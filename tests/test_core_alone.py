@@ -1,4 +1,4 @@
-"""The core alone verifies and measures scores, and names the extra that any other command needs."""
+"""The core alone verifies and measures scores; `measure` adds photos, still without TensorFlow."""
 
 import json
 import sys
@@ -7,7 +7,8 @@ from importlib.metadata import packages_distributions
 import pytest
 from packaging.utils import canonicalize_name
 from processes.command_line import SEVERAL, Result
-from processes.core_environment import PROJECT, link_core, requirements, run_in
+from processes.core_environment import extra_packages, link_core, run_in
+from tiny.embedders import embedder
 
 from facepairs.cli.main import COMMANDS, build_command
 from facepairs.support.extras import EXTRAS
@@ -16,22 +17,24 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs links bet
 FACES = "faces"
 
 
+def run_several(environment, work, *lines):
+    """Run commands in one process and a folder; each gives its exit code, stdout and stderr."""
+    words = json.dumps([list(map(str, line)) for line in lines])
+    done = run_in(environment, "-c", SEVERAL, words, cwd=work)
+    assert done.returncode == 0, done.stderr
+    results = [Result(*result) for result in json.loads(done.stdout)]
+    assert not any("Traceback" in result.stderr for result in results), results
+    return results
+
+
 @pytest.fixture(scope="module")
 def core(tmp_path_factory):
-    """A function that runs commands with the core alone, in a folder with drawn faces.
-
-    All commands of a call run in one process; each gives its exit code, stdout and stderr.
-    """
+    """A function that runs commands with the core alone, in a folder with drawn faces."""
     work = tmp_path_factory.mktemp("core")
     environment = link_core(work / "site")
 
     def run(*lines):
-        words = json.dumps([list(map(str, line)) for line in lines])
-        done = run_in(environment, "-c", SEVERAL, words, cwd=work)
-        assert done.returncode == 0, done.stderr
-        results = [Result(*result) for result in json.loads(done.stdout)]
-        assert not any("Traceback" in result.stderr for result in results), results
-        return results
+        return run_several(environment, work, *lines)
 
     run.work, run.environment = work, environment
     words = ("data", "synth", "--out", FACES, "--people", 3, "--photos", 2)
@@ -111,14 +114,12 @@ def test_it_scores_pairs_and_measures_and_compares_scores(core):
 
 
 def test_it_shows_a_bundle_and_checks_a_folder(core):
-    shown, checked, framed = core(
+    shown, checked = core(
         ("info", "default"),
         ("data", "check", FACES),
-        ("data", "frame", FACES, "--out", "framed"),
     )
     assert "all SHA-256 checksums match" in shown.stdout
     assert checked.returncode == 0, checked.stderr
-    assert framed.returncode == 0, framed.stderr
 
 
 def test_a_program_verifies(core):
@@ -133,22 +134,19 @@ def test_a_program_verifies(core):
 MISSING = {
     ("train", FACES, "--out", "run"): ("facepairs train", "train"),
     ("crossval", FACES, "--lists", "lists", "--out", "run"): ("facepairs crossval", "train"),
-    ("calibrate", "default", FACES, "--out", "mine"): ("facepairs calibrate", "train"),
+    ("calibrate", "default", FACES, "--out", "mine"): ("facepairs calibrate", "measure"),
     ("export", "default", "--out", "phone"): ("facepairs export", "train"),
     ("bench", FACES): ("facepairs bench", "train"),
     ("serve",): ("facepairs serve", "serve"),
     ("gallery", "list", "postgresql://host/name"): ("a gallery in PostgreSQL", "postgres"),
-    ("demo",): ("facepairs demo", "train,report"),
+    ("demo",): ("facepairs demo", "train"),
     ("cache", "check", "cache"): ("facepairs cache check", "train"),
     ("cache", "build", FACES, "--out", "cache", "--pair-count", "9"): (
         "facepairs cache build",
         "train",
     ),
-    ("evaluate", "default", FACES): ("this measurement", "train"),
-    ("evaluate", "scores.csv", "--report", "r.html"): ("this measurement", "report"),
-    ("evaluate", "dlib", FACES): ("this measurement", "train"),
-    ("verify", "a.jpg", "b.jpg", "--bundle", "dlib"): ("the model dlib", "dlib"),
-    ("evaluate", "default", FACES, "--report", "r.html"): ("this measurement", "train,report"),
+    ("evaluate", "default", FACES): ("this measurement", "measure"),
+    ("evaluate", "scores.csv", "--report", "r.html"): ("this measurement", "measure"),
 }  # fmt: skip
 
 
@@ -172,7 +170,28 @@ def test_a_missing_extra_is_one_line(refused, words):
 def test_an_extra_is_asked_for_by_each_of_its_packages():
     """The modules that are looked for come from the packages that the extra installs."""
     packages = packages_distributions()
-    packages["dlib"] = packages["_dlib_pybind11"]  # its wheel names the other module alone
     for extra, modules in EXTRAS.items():
         looked_for = {canonicalize_name(packages[module][0]) for module in modules}
-        assert looked_for == set(requirements(PROJECT["optional-dependencies"][extra])), extra
+        assert looked_for == extra_packages(extra), extra
+
+
+def test_measure_calibrates_and_evaluates_on_photos(tmp_path):
+    environment = link_core(tmp_path / "site", "measure")
+    people = ("--people", 8, "--photos", 3)
+    toml = embedder(tmp_path / "copied", align="landmarks", crop=[20, 32])
+    lines = (
+        ("data", "synth", "--out", FACES, *people),
+        ("data", "synth", "--out", "others", *people, "--seed", 2),
+        ("data", "check", FACES),
+        ("calibrate", "default", FACES, "--out", "mine"),
+        ("calibrate", toml, FACES, "--out", "embedder"),
+        ("evaluate", "mine", "others", "--out", "scores.csv", "--report", "report.html"),
+    )
+    for words, done in zip(lines, run_several(environment, tmp_path, *lines), strict=True):
+        assert done.returncode == 0, (words, done.stderr)
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+    code = (
+        "import facepairs; found = facepairs.evaluate('scores.csv'); "
+        "print(len(found.to_frame()), len(found.measurements[0].to_frame()) > 20)"
+    )
+    assert run_in(environment, "-c", code, cwd=tmp_path).stdout == "1 True\n"

@@ -19,18 +19,18 @@ export function inverse({ cos, sin, x, y }) {
 export const scaleOf = (map) => Math.hypot(map.cos, map.sin);
 
 // The similarity that brings landmarks closest to the template of the canonical frame.
-export function fitSimilarity(landmarks, template) {
-  const total = WEIGHTS.reduce((a, b) => a + b);
+export function fitSimilarity(landmarks, template, weights = WEIGHTS) {
+  const total = weights.reduce((a, b) => a + b);
   const mean = (points) =>
-    [0, 1].map((axis) => points.reduce((sum, p, i) => sum + WEIGHTS[i] * p[axis], 0) / total);
+    [0, 1].map((axis) => points.reduce((sum, p, i) => sum + weights[i] * p[axis], 0) / total);
   const [from, to] = [mean(landmarks), mean(template)];
   let [size, cos, sin] = [0, 0, 0];
   landmarks.forEach(([px, py], i) => {
     const [dx, dy] = [px - from[0], py - from[1]];
     const [tx, ty] = [template[i][0] - to[0], template[i][1] - to[1]];
-    size += WEIGHTS[i] * (dx * dx + dy * dy);
-    cos += WEIGHTS[i] * (dx * tx + dy * ty);
-    sin += WEIGHTS[i] * (dx * ty - dy * tx);
+    size += weights[i] * (dx * dx + dy * dy);
+    cos += weights[i] * (dx * tx + dy * ty);
+    sin += weights[i] * (dx * ty - dy * tx);
   });
   [cos, sin] = [cos / size, sin / size];
   return { cos, sin, x: to[0] - cos * from[0] + sin * from[1], y: to[1] - sin * from[0] - cos * from[1] };

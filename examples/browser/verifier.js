@@ -61,7 +61,8 @@ class Verifier {
     const picture = await decode(file);
     const landmarks = await this.detector.find(picture);
     if (!landmarks) throw new Error(`${file.name}: no upright face found`);
-    const { frame_px: frame, crop_px: side } = this.record.framing;
+    const { frame_px: frame, crop_px: side, points } = this.record.framing;
+    if (points) return cut(picture, fitSimilarity(landmarks, points, [1, 1, 1, 1, 1]), side);
     const toFrame = fitSimilarity(landmarks, this.record.template);
     return cut(picture, centredSquare(toFrame, frame / FRAME_PX, side), side);
   }

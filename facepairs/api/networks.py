@@ -18,7 +18,7 @@ def load_keras(bundle: Path | str | None = None) -> keras.Model:
 
     Examples:
         >>> embed = facepairs.load_keras()
-        >>> embeddings = embed.predict(crops)  # uint8[N, 128, 128, 3] → float32[N, D]
+        >>> embeddings = embed.predict(crops)  # uint8[N, 150, 150, 3] → float32[N, 128]
 
     Args:
         bundle: The bundle's folder; None and the word `default` mean the included model.
@@ -31,9 +31,9 @@ def load_keras(bundle: Path | str | None = None) -> keras.Model:
     Raises:
         BadBundle: The bundle has no Keras model, or one with foreign parts. Nothing is executed.
     """
-    from facepairs.training.export.keras_model import read_keras
+    from facepairs.training.export.keras_model import read_whole
 
-    return read_keras(Bundle.open(bundle))
+    return read_whole(Bundle.open(bundle))
 
 
 def build_keras(name: str = "difference", image_size: int = 64) -> keras.Model:

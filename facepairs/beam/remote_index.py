@@ -12,6 +12,7 @@ from pathlib import Path
 from facepairs.beam.paths import BeamPath, Place, files_below
 from facepairs.data.index import FaceIndex, Skipped, name_problem, no_images
 from facepairs.errors import SHORTAGES, BadData, FacepairsError
+from facepairs.support.places import is_leftover
 
 
 def index_place(root: Place) -> FaceIndex:
@@ -62,7 +63,8 @@ def _photos(root: BeamPath, skipped: set[Skipped]) -> Iterator[tuple[str, int]]:
     people, people_with_photos = set(), set()
     for name, size in files_below(root):
         parts = name.split("/")
-        if any(part.startswith(".") for part in parts):
+        if any(map(is_leftover, parts)):
+            skipped.add(Skipped(name, "leftover"))
             continue
         if len(parts) == 1:
             skipped.add(Skipped(name, "stray_file"))

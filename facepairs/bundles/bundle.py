@@ -6,6 +6,7 @@
       model.keras      the same network, to continue training
       identities.json  hashes of the people used in training and calibration
       errors.json      the errors at every threshold; older bundles have none
+      map.npy          a linear map of its embeddings, where `facepairs calibrate` found one to help
       MODEL_CARD.md    the manifest for people to read
 
 Nothing in a bundle is ever executed or unpickled, and no file outside the folder is read.
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.default import bundle_folder
+from facepairs.bundles.embedding_map import MAP, EmbeddingMap, parse_map
 from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.identities import Identities, hashed_in, parse_identities
 from facepairs.bundles.manifest import (
@@ -114,6 +116,18 @@ class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
     def read_network(self) -> bytes:
         """Read the network's bytes; raises BadBundle."""
         return self.read(self.network.file)
+
+    @cached_property
+    def map(self) -> EmbeddingMap | None:
+        """The map that follows the network; None without one. Raises BadBundle."""
+        return parse_map(self.read(MAP), self.folder / MAP) if MAP in self.files else None
+
+    @property
+    def embedder_sha256(self) -> str:
+        """SHA-256 (hex) of what makes the embeddings: of the network, or of network and map."""
+        names = [name for name in (self.network.file, MAP) if name in self.files]
+        sums = [self.files[name].sha256 for name in names]
+        return sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
 
     def check_all(self) -> None:
         """Check every file that the manifest lists; raises BadBundle."""

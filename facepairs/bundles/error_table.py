@@ -5,6 +5,7 @@ Look-alikes are pairs of different people whose photos lie in the same cluster o
 `evaluation.lookalikes`.
 """
 
+import math
 from bisect import bisect_left, bisect_right
 from typing import Annotated
 
@@ -89,6 +90,7 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         fnmr: T rates.
         clusters: Errors within each cluster at the default operating point, the worst first.
         groups: The same for groups of people that the user named.
+        small_faces: Tables of pairs of small faces, the smallest first.
 
     Raises:
         BadBundle: The columns differ in length, or thresholds do not rise.
@@ -105,6 +107,7 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
     fnmr: Rates
     clusters: tuple[GroupErrors, ...] = ()
     groups: tuple[GroupErrors, ...] = ()
+    small_faces: tuple["SmallFaces", ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse columns that do not fit together."""
@@ -115,6 +118,15 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
                 "errors need as many rates of each kind as thresholds, and thresholds that rise; "
                 "calibrate again"
             )
+
+    def for_face(self, side_px: float | None) -> "ErrorTable":
+        """Return the errors of pairs whose smaller face has that side; None: of faces of any size.
+
+        Args:
+            side_px: Side of the square around the face, from the brows to the chin.
+        """
+        tables = (row.errors for row in self.small_faces if (side_px or math.inf) < row.below_px)
+        return next(tables, self)
 
     def at(self, threshold: float) -> ExpectedErrors:
         """Return the errors at a threshold; between two of the table, the larger of each rate."""
@@ -135,3 +147,15 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
         supported = max(fmr, smallest_fmr(self.impostor_pairs))
         rows = zip(self.thresholds, self.fmr, strict=True)
         return next((value for value, rate in rows if rate.rate <= supported), self.thresholds[-1])
+
+
+class SmallFaces(msgspec.Struct, frozen=True, kw_only=True):
+    """Errors of pairs whose smaller face is below a size.
+
+    Attributes:
+        below_px: Side of the square around the smaller face, from the brows to the chin.
+        errors: What was measured of them; its own `small_faces` are empty.
+    """
+
+    below_px: Annotated[float, Meta(gt=0)]
+    errors: ErrorTable

@@ -38,13 +38,15 @@ INPUT_COUNTS: dict[Kind, int] = {"pair": 2, "embedding": 1}
 class NetworkEntry(msgspec.Struct, frozen=True):
     """The ONNX network: its file in the bundle, the names of its inputs and of its output.
 
-    `image_px` is the side in pixels at which it works inside; crops come at `framing.crop_px`.
+    `image_px` is the side in pixels at which it works inside; crops come at `framing.crop_px`. A
+    network of 8 `bits` computes its convolutions with whole numbers.
     """
 
     file: str
     inputs: tuple[str, ...]
     output: str
     image_px: int | None = None
+    bits: int = 32
 
 
 class FileEntry(msgspec.Struct, frozen=True):
@@ -63,9 +65,13 @@ class StartingBundle(msgspec.Struct, frozen=True):
 
 
 class TrainingRecord(msgspec.Struct, frozen=True):
-    """How the network was trained; `finished` is a time in ISO 8601, UTC."""
+    """How the network was trained; `finished` is a time in ISO 8601, UTC.
+
+    `protocol` is "pretrained" for weights that were trained elsewhere; `data` says on what.
+    """
 
     protocol: str | None = None
+    data: str = ""
     seed: int | None = None
     images: Count | None = None
     people: Count | None = None
@@ -91,26 +97,11 @@ class CalibratedRecord(msgspec.Struct, frozen=True):
     from_threshold: Finite
 
 
-class FoldResult(msgspec.Struct, frozen=True):
-    """The accuracy of one fold of LFW's View 2."""
-
-    fold: int
-    accuracy: Finite
-
-
 class View2Result(msgspec.Struct, frozen=True):
-    """The result of LFW's View 2 that the bundle stands for."""
+    """The accuracy of the network on LFW's View 2, each fold's threshold from the other nine."""
 
     accuracy: Finite
     accuracy_standard_error: Finite
-    folds: tuple[FoldResult, ...]
-    stands_for: str = ""
-
-
-class ProtocolResults(msgspec.Struct, frozen=True):
-    """Results of protocols."""
-
-    view2: View2Result | None = None
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -156,7 +147,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     operating_point: Share | None = None
     training: TrainingRecord = TrainingRecord()
     calibrated: CalibratedRecord | None = None
-    results: ProtocolResults = ProtocolResults()
+    view2: View2Result | None = None
     identity_counts: IdentityCounts = msgspec.field(name="identities", default=IdentityCounts())
     versions: dict[str, str] = {}
     created: str = ""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from facepairs.bundles.error_table import (
@@ -51,6 +51,18 @@ class OperatingPoint:
     target: FmrThreshold | None = None
     errors: ExpectedErrors = NOTHING_KNOWN
     measured_on: str = ""
+
+    def for_face(self, errors: ErrorTable | None, side_px: float) -> "OperatingPoint":
+        """Return the same threshold with the errors of pairs whose smaller face has that side.
+
+        Args:
+            errors: Those of the model.
+            side_px: Side of the square around the face, from the brows to the chin.
+        """
+        table = errors and errors.for_face(side_px)
+        if table is None or table is errors or self.threshold is None:
+            return self
+        return replace(self, errors=table.at(self.threshold), measured_on=table.measured_on)
 
     @property
     def max_fmr(self) -> float | None:

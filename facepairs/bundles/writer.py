@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -86,6 +87,7 @@ def rewrite_bundle(
     changes: Mapping[str, Any],
     identities: Identities | None = None,
     errors: ErrorTable | None = None,
+    more_files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> Bundle:
     """Write a copy of a bundle with some fields of its manifest changed and a new model card.
 
@@ -95,6 +97,7 @@ def rewrite_bundle(
         changes: Fields of the manifest; a value of None removes the field.
         identities: The people that the copy knows; None for those of `bundle`.
         errors: The errors of the copy; None for those of `bundle`.
+        more_files: Files that the copy has besides, or instead of those of the same name.
 
     Raises:
         BadBundle: As `write_bundle` does.
@@ -104,16 +107,17 @@ def rewrite_bundle(
     values = {name: value for name, value in {**values, **changes}.items() if value is not None}
     files: dict[str, bytes | Path] = {name: bundle.read(name) for name in bundle.files}
     files.pop(CARD, None)
+    files |= more_files
     return write_bundle(out, values, files, identities, errors)
 
 
 def check_replaceable(out: Path) -> None:
-    """Raise BadBundle unless `out` is a bundle, an empty folder, or does not exist."""
+    """Raise BadBundle unless `out` is a bundle and nothing else, empty, or does not exist."""
 
-    def is_bundle(folder: Path) -> bool:
-        return (folder / MANIFEST).is_file()
+    def files_of(folder: Path) -> set[str]:
+        return {MANIFEST, *Bundle.open(folder, verify_files=False).files}
 
-    check_output_folder(out, "a bundle", is_bundle, error=BadBundle)
+    check_output_folder(out, "a bundle", files_of, error=BadBundle)
 
 
 def _complete(values: Mapping[str, Any], data: Mapping[str, bytes]) -> dict[str, Any]:

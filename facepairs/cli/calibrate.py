@@ -32,6 +32,7 @@ def calibrate(
 
     Needs at least 6 people and 20 genuine pairs; from about 20 people on, thresholds fit your
     photos far better than those of another collection. Measure the result on other people.
+    The packages for it: pip install 'facepairs[measure]'
     """
     from facepairs.training.recalibrate import calibrate as run
 
@@ -55,6 +56,9 @@ def _rows(summary: "RecalibrationSummary") -> list[tuple[str, str]]:
         ("probability", f"one half at score {summary.threshold:.4f}"),
         ("calibration error", f"{percent(summary.ece)} (ECE on these pairs)"),
     ]
+    if summary.auc is not None:
+        text = f"adapted: AUC {summary.auc:.4f} on people they were not adapted to"
+        rows.append(("embeddings", f"{text}, {summary.auc_before:.4f} before"))
     if former:
         text = f"score {former.threshold:.4f} ({former.label}); here {former.describe()}"
         rows.append(("before", text))

@@ -20,8 +20,8 @@ def evaluate(
             metavar="[BUNDLE]... [DATA]",
             show_default=False,
             help="What to measure, several to compare: bundles (`default`: the included model), "
-            "`dlib`, TOML files of other embedders, scores files, folders of crossval; then the "
-            "folder of Person_Name/photo.jpg.",
+            "TOML files of other embedders, scores files, folders of crossval; then the folder of "
+            "Person_Name/photo.jpg.",
         ),
     ] = None,
     protocol: Annotated[
@@ -69,20 +69,22 @@ def evaluate(
 
     First the balanced accuracy, the mean of the shares of strangers and of genuine pairs decided
     rightly, then the errors as verify decides. No threshold comes from the pairs it is reported on.
-    Several verifiers are compared on the same pairs.
+    Several verifiers are compared on the same pairs. For photos and reports: pip install
+    'facepairs[measure]'
     """
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.report.write import check_places, write_reports
     from facepairs.evaluation.sources.find import find_sources
+    from facepairs.verification.provenance import check_scores_file
 
     sources, _ = find_sources(bundles or [], scores)
-    extras = ["train"] if any(source.kind == "model" for source in sources) else []
-    extras += ["report"] if report or report_dir else []
-    require_extras(extras, "this measurement")
+    if report or report_dir or any(source.kind == "model" for source in sources):
+        require_extras(["measure"], "this measurement")
     check_places(report, report_dir)
-    for path in (out, report):
+    inputs = [read for read in (scores, pairs, groups) if read is not None]
+    for path, check in ((report, check_output_file), (out, check_scores_file)):
         if path is not None:
-            check_output_file(path, [read for read in (scores, pairs, groups) if read is not None])
+            check(path, inputs)
     progress = progress_display(json)
     result = measure(
         bundles or [],

@@ -50,21 +50,21 @@ def _embedder_rows(model: "ExternalEmbedder") -> list[tuple[str, str]]:
         ("trained on", model.trained_with or "not recorded"),
     ]
     if model.threshold is None:
-        return [*rows, ("threshold", "none: facepairs calibrate measures one on your people")]
+        return [*rows, ("threshold", "none: facepairs[measure] calibrates one on your people")]
     return rows + _point_rows(model)
 
 
 def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
     training, calibration, crop = bundle.training, bundle.calibration, bundle.framing
+    learnt = (
+        f"{training.people or 0:,} people, {training.images or 0:,} images, "
+        f"protocol {training.protocol}, seed {training.seed}"
+    )
     rows = [
         ("model", f"{bundle.model} ({bundle.kind} network), made {bundle.created}"),
         ("photos", PHOTOS[bundle.alignment]),
         ("crop", f"{crop.crop_px} of the {crop.frame_px} pixels of a frame's side"),
-        (
-            "trained on",
-            f"{training.people or 0:,} people, {training.images or 0:,} images, "
-            f"protocol {training.protocol}, seed {training.seed}",
-        ),
+        ("trained on", training.data or learnt),
     ]
     if training.init:
         rows.append(("started from", f"a bundle made {training.init.created}"))
@@ -80,10 +80,9 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
     )
     if bundle.calibrated:
         rows.append(("by", f"facepairs calibrate, on {bundle.calibrated.finished}"))
-    if view2 := bundle.results.view2:
+    if view2 := bundle.view2:
         accuracy, error = 100 * view2.accuracy, 100 * view2.accuracy_standard_error
-        text = f"accuracy {accuracy:.2f} ± {error:.2f} % (standard error)"
-        rows.append(("LFW View 2", f"{text}, by the same recipe on other people"))
+        rows.append(("LFW View 2", f"accuracy {accuracy:.2f} ± {error:.2f} % (standard error)"))
     if calibration.ece is not None:
         rows.append(("calibration error", f"{percent(calibration.ece)} (ECE, cross-fitted)"))
     rows += _point_rows(bundle)

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext, redirect_stdout
 from functools import wraps
 from importlib import import_module
 from itertools import takewhile
@@ -19,6 +20,7 @@ import typer
 from typer import Option
 
 import facepairs
+from facepairs.choices import MAX_MEGAPIXELS
 from facepairs.cli.shared.failures import (
     describe_shortage,
     is_usage_error,
@@ -32,25 +34,27 @@ from facepairs.cli.shared.output import (
     escape_unencodable,
     print_error,
 )
-from facepairs.cli.shared.quiet import QUIET, VERBOSE, silence_libraries
-from facepairs.errors import BadConfig, FacepairsError, TooSmallFace
+from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, quiet, silence_libraries
+from facepairs.errors import BadConfig, FacepairsError, TooSmallFace, one_line
 from facepairs.support.extras import require_extras
-from facepairs.support.places import refuse_url
+from facepairs.support.places import is_stdout, refuse_url
 
 COMMANDS = (
     "train", "evaluate", "crossval", "calibrate", "verify", "serve", "info", "export",
     "bench", "demo",
 )  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
+OUTPUTS = ("out", "report", "show")  # where one is standard output, messages go to stderr
 VERIFICATION = ("verify", "serve", "gallery")  # modules of the package of that name
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
-    **dict.fromkeys(("train", "crossval", "calibrate", "export", "bench", "cache"), ("train",)),
-    "demo": ("train", "report"),
+    **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
+    "calibrate": ("measure",),
     "serve": ("serve",),
 }
 EVERYWHERE = {  # options of every command, before or after its name; and what they set
     "--quiet": (QUIET, "Print nothing on stderr but errors."),
     "--verbose": (VERBOSE, "Show warnings and logs of libraries."),
+    "--max-megapixels": (MAX_MEGAPIXELS, "Read photos of up to this size.  [default: 52]"),
 }
 
 
@@ -87,11 +91,10 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
     if not children:
         extras = NEEDS.get(words[1], ())  # not of `gallery export` by its last word
         command.callback = _checked(command.callback, " ".join(words), extras, paths)
-    for option, (_, text) in EVERYWHERE.items():
+    for option, (variable, text) in EVERYWHERE.items():
+        kind = {"is_flag": True, "default": False} if variable != MAX_MEGAPIXELS else {"type": int}
         command.params.append(
-            typer.core.TyperOption(
-                param_decls=[option], is_flag=True, default=False, expose_value=False, help=text
-            )
+            typer.core.TyperOption(param_decls=[option], expose_value=False, help=text, **kind)
         )
     for name, child in children.items():
         _complete(child, (*words, name))
@@ -106,8 +109,12 @@ def _checked(
         for name in paths:
             if values[name] is not None:
                 refuse_url(values[name])
+        outputs = (value for name, value in values.items() if name in OUTPUTS and value)
+        stdout = None if quiet() else sys.stderr
+        aside = redirect_stdout(stdout) if any(map(is_stdout, outputs)) else nullcontext()
         try:
-            return callback(**values)
+            with aside:
+                return callback(**values)
         except KeyboardInterrupt:  # typer would end without a line
             raise typer.Abort from None
         except BadConfig as error:
@@ -151,21 +158,24 @@ def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    open_streams()
     escape_unencodable()
     ours = list(takewhile(lambda word: word != "--", arguments))  # Beam's options come after it
-    for option, (variable, _) in EVERYWHERE.items():
-        if option in ours:
-            os.environ[variable] = "1"
+    for word, following in zip(ours, [*ours[1:], ""], strict=False):
+        option, _, value = word.partition("=")
+        if option in EVERYWHERE:
+            variable = EVERYWHERE[option][0]
+            os.environ[variable] = value or following if variable == MAX_MEGAPIXELS else "1"
     silence_libraries()
     code = 0
     try:
         code = _run(arguments, "--json" in ours)
         sys.stdout.flush()
-    except (OSError, SystemExit) as error:  # typer exits when the reader of our output is gone
+    except (Exception, SystemExit) as error:  # typer exits when the reader of our output is gone
         if isinstance(error, SystemExit) and not error.code:
             raise  # after a completion
         if code != ERROR and not isinstance(error, (BrokenPipeError, SystemExit)):
-            print_error("system", f"standard output: {error.strerror}; free space", False)
+            print_error("system", f"standard output: {one_line(str(error))}; free space", False)
         # Python would complain again at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ERROR

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.pairs import csv_rows
+from facepairs.data.pairs import csv_rows, plain
 from facepairs.errors import BadData
 from facepairs.support.words import counted
 
@@ -32,7 +32,7 @@ class PeopleGroups:
     def among(self, people: Sequence[str]) -> dict[str, npt.NDArray[np.bool_]]:
         """Return which of some people are in each group: bool[len(people)] by the group's name."""
         return {
-            group: np.fromiter((name in members for name in people), np.bool_, len(people))
+            group: np.fromiter((plain(name) in members for name in people), np.bool_, len(people))
             for group, members in self.members.items()
         }
 
@@ -45,7 +45,7 @@ class PeopleGroups:
 
     def describe_unknown(self, people: Sequence[str], place: object) -> str:
         """Return a warning about people of the file who are not in `place`, or ""."""
-        missing = sorted(frozenset().union(*self.members.values()) - frozenset(people))
+        missing = sorted(frozenset().union(*self.members.values()) - frozenset(map(plain, people)))
         if not missing:
             return ""
         names = ", ".join(missing[:NAMED]) + (", …" if len(missing) > NAMED else "")
@@ -60,7 +60,7 @@ def read_groups(path: Path) -> PeopleGroups:
     """
     members: dict[str, set[str]] = {}
     for line, row in csv_rows(path, ("person", "group")):
-        person, group = row["person"].strip(), row["group"].strip()
+        person, group = plain(row["person"].strip()), row["group"].strip()
         if not person or not group:
             empty = "group" if person else "person"
             raise BadData(f"{path}: line {line}: {empty} is empty; name a person and a group")

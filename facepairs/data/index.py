@@ -14,17 +14,18 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, overload
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadData
-from facepairs.support.places import refuse_url
+from facepairs.support.places import is_leftover, refuse_url
 
 T = TypeVar("T")
 ReadFile = Callable[[str], bytes]
@@ -42,6 +43,7 @@ SORT_CHUNK = 100_000  # names sorted at once, about 10 MB
 SkipReason = Literal[
     "broken_link",
     "empty_person",
+    "leftover",
     "nested_folder",
     "no_permission",
     "not_image",
@@ -117,6 +119,8 @@ class FaceIndex:
         first: int64[people + 1], where each person's images begin, and their total number.
         sizes: int64[images], file sizes in bytes, -1 if unknown.
         skipped: What is in the folder but not in the index.
+        leftovers: What NAS, Windows and macOS have left in the folder, and hidden files.
+        content: int64[images], the first bytes of each file's SHA-256; None before files are read.
     """
 
     root: Path
@@ -126,6 +130,8 @@ class FaceIndex:
     first: npt.NDArray[np.int64]
     sizes: npt.NDArray[np.int64]
     skipped: tuple[Skipped, ...] = ()
+    leftovers: tuple[str, ...] = ()
+    content: npt.NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.files)
@@ -167,13 +173,15 @@ class FaceIndex:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 in hexadecimal digits over every relative path and file size.
+        """SHA-256 in hexadecimal digits over every relative path and its content.
 
-        A photo replaced by another of the same size is not noticed; `data check` reads content.
+        Before the files are read, their sizes stand for the content.
         """
-        digest = hashlib.sha256(b"facepairs-index-1\0")
-        for name, size in zip(self.names(), self.sizes, strict=True):
-            digest.update(os.fsencode(name) + b"\0%d\0" % size)
+        digest = hashlib.sha256(b"facepairs-index-2\0")
+        for name, content in zip(
+            self.names(), self.sizes if self.content is None else self.content, strict=True
+        ):
+            digest.update(os.fsencode(name) + b"\0%d\0" % content)
         return digest.hexdigest()
 
     def find(self, name: str) -> int | None:
@@ -194,7 +202,9 @@ class FaceIndex:
         dropped = set(images)
         sized = enumerate(zip(self.names(), self.sizes.tolist(), strict=True))
         kept = (file for image, file in sized if image not in dropped)
-        return FaceIndex.from_files(kept, self.root, self.skipped)
+        index = FaceIndex.from_files(kept, self.root, self.skipped)
+        content = None if self.content is None else np.delete(self.content, list(dropped))
+        return replace(index, content=content, leftovers=self.leftovers)
 
     @classmethod
     def from_listing(cls, names: Iterable[str], root: Path = Path()) -> "FaceIndex":
@@ -248,9 +258,53 @@ class _Paths(_LazySequence[Path]):
 
 
 def _find(table: StringTable, string: str, start: int, stop: int) -> int | None:
-    """Return the position of a string in a sorted part of a table, or None."""
-    at = bisect_left(table, string, start, stop)
-    return at if at < stop and table[at] == string else None
+    """Return the position of a string, in any Unicode form, in a sorted part of a table."""
+    for text in spellings(string):
+        at = bisect_left(table, text, start, stop)
+        if at < stop and table[at] == text:
+            return at
+    return None
+
+
+def spellings(name: str) -> list[str]:
+    """Return a name as it is, composed and decomposed; macOS and Windows differ in this."""
+    return [name, normalize("NFC", name), normalize("NFD", name)]
+
+
+def find_file(root: Path | str, name: str) -> Path:
+    """Return the file of a name from a list, which may be written as on another system.
+
+    Where there is no file of exactly this name, `\\` is tried as `/`, and each part in any Unicode
+    form, without blanks around the name.
+    """
+    path = Path(root, name)
+    if os.path.lexists(path):
+        return path
+    found = Path()
+    for part in Path(root, name.strip().replace("\\", "/")).parts:
+        ways = (found / spelling for spelling in spellings(part))
+        found = next(filter(os.path.lexists, ways), found / part)
+    return found if os.path.lexists(found) else path
+
+
+def walk(
+    root: Path, on_error: Callable[[OSError], None] | None = None
+) -> Iterator[tuple[Path, list[str]]]:
+    """Yield every folder below a root and its files, without leftovers.
+
+    Links to folders are followed, unless they lead in a circle.
+    """
+    above = {str(root): {os.path.realpath(root)}}
+    for place, folders, files in os.walk(root, onerror=on_error, followlinks=True):
+        within = above.pop(str(Path(place)))
+        for name in list(folders):
+            path = Path(place, name)
+            real = os.path.realpath(path)
+            if real in within or is_leftover(name):
+                folders.remove(name)
+            else:
+                above[str(path)] = within | {real}
+        yield Path(place), [name for name in files if not is_leftover(name)]
 
 
 def _build(
@@ -271,7 +325,9 @@ def _build(
     begins = np.frombuffer(first, np.int64)
     person_of = np.repeat(np.arange(len(people), dtype=np.int32), np.diff(begins))
     sizes_bytes = np.frombuffer(sizes, np.int64)
-    return FaceIndex(root, people, files, person_of, begins, sizes_bytes, tuple(skipped))
+    left = [one for one in skipped if one.reason != "leftover"]
+    leftovers = tuple(one.path for one in skipped if one.reason == "leftover")
+    return FaceIndex(root, people, files, person_of, begins, sizes_bytes, tuple(left), leftovers)
 
 
 def _sorted(rows: Iterable[str]) -> Iterator[str]:
@@ -293,7 +349,7 @@ def _walk(root: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str, int]]:
     """Yield sorted rows (person, file, size) of a folder, and append what is left out."""
     try:
         with os.scandir(root) as entries:  # keeps only the names of the entries
-            people = sorted(e.name for e in entries if not e.name.startswith("."))
+            people = sorted(entry.name for entry in entries)
     except OSError as error:
         raise BadData(
             f"{root}: {error.strerror}; give a folder of Person_Name folders with photos"
@@ -301,14 +357,16 @@ def _walk(root: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str, int]]:
     real_root = Path(os.path.realpath(root))
     enclosing = {str(folder) for folder in (real_root, *real_root.parents)}
     for person in people:
+        if is_leftover(person):
+            skipped.append(Skipped(person, "leftover"))
+            continue
         problem = _folder_problem(root / person, enclosing)
         if problem:
             skipped.append(Skipped(person, problem))
             continue
         try:
             with os.scandir(root / person) as entries:
-                visible = (e for e in entries if not e.name.startswith("."))
-                files = sorted(visible, key=lambda entry: entry.name)
+                files = sorted(entries, key=lambda entry: entry.name)
         except OSError:
             skipped.append(Skipped(person, "no_permission"))
             continue
@@ -338,6 +396,8 @@ def _folder_problem(folder: Path, enclosing: set[str]) -> SkipReason | None:
 
 def _file_problem(entry: os.DirEntry[str]) -> tuple[SkipReason | None, int]:
     """Return why something in a person's folder is not a photo, and its size in bytes."""
+    if is_leftover(entry.name):
+        return "leftover", 0
     try:
         status = entry.stat()
     except OSError as error:

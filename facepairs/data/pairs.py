@@ -1,9 +1,11 @@
 """Pairs of images as a struct of arrays, and the CSV files that list them."""
 
 import csv
+import unicodedata
 from array import array
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +14,14 @@ import numpy.typing as npt
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
 
-TRUE_WORDS = {"1", "true", "yes", "same", "genuine"}
-FALSE_WORDS = {"0", "false", "no", "different", "impostor"}
+TRUE_WORDS = {"1", "1.0", "true", "yes", "same", "genuine"}
+FALSE_WORDS = {"0", "0.0", "false", "no", "different", "impostor"}
 MAX_FOLD = 32767  # int16
+
+
+def plain(name: str) -> str:
+    """Return a name as names are compared: with slashes, in Unicode's composed form."""
+    return unicodedata.normalize("NFC", name.replace("\\", "/"))
 
 
 def person_of(photo: str) -> str:
@@ -115,17 +122,22 @@ def parse_fold(text: str) -> int:
     Raises:
         ValueError: The text is no such number.
     """
-    word = text.strip() or "0"
+    word = text.strip().removesuffix(".0") or "0"  # as pandas writes numbers beside empty cells
     if not (word.isascii() and word.isdigit()) or len(word) > 9 or int(word) > MAX_FOLD:
         raise ValueError(f"fold is {text!r}, not a number from 0 to {MAX_FOLD}")
     return int(word)
 
 
+def separator_of(header: str) -> str:
+    """Return what separates the cells of a CSV file: what its header has most of."""
+    return max(",;\t|", key=header.count)
+
+
 def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Read a CSV file with a header.
+    """Read a CSV file with a header; its cells are separated by commas, semicolons, tabs or bars.
 
     Args:
-        path: The file, UTF-8; names of columns may have capitals.
+        path: The file, UTF-8; names of columns may have capitals, and blanks around them.
         needed: Columns that the header must have.
 
     Yields:
@@ -136,7 +148,9 @@ def csv_rows(path: Path, needed: tuple[str, ...]) -> Iterator[tuple[int, dict[st
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as handle:
-            reader = csv.DictReader(handle, strict=True)
+            first = handle.readline()
+            lines = chain([first], handle)
+            reader = csv.DictReader(lines, delimiter=separator_of(first), strict=True)
             header = [name.strip().lower() for name in reader.fieldnames or []]
             reader.fieldnames = header
             twice = sorted({name for name in header if name and header.count(name) > 1})

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from facepairs.errors import BadTransfer
+from facepairs.support.places import is_leftover
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
 MAX_MEMBERS = 100_000
@@ -39,7 +40,7 @@ Member = tuple[str, int, tarfile.TarInfo | zipfile.ZipInfo]  # with its name and
 def unpack(archive: Path, into: Path, progress: ProgressCallback = ignore_progress) -> None:
     """Unpack the regular files and folders of a zip, or of a tar, compressed or not.
 
-    Hidden files and `__MACOSX` are skipped.
+    Hidden files and what systems leave behind (`places.LEFTOVERS`) are skipped.
 
     Args:
         archive: The archive.
@@ -63,7 +64,7 @@ def unpack(archive: Path, into: Path, progress: ProgressCallback = ignore_progre
                 _check_limits(archive, name, count, size, total)
                 if total > free_bytes:
                     raise DiskFull(into, total)
-                if any(part.startswith(".") or part == "__MACOSX" for part in parts):
+                if any(map(is_leftover, parts)):
                     continue
                 if into.joinpath(*parts).is_file():
                     raise _unsafe(archive, name, "occurs twice")
@@ -108,7 +109,7 @@ def _members(archive: Path, opened: tarfile.TarFile | zipfile.ZipFile) -> Iterat
             raise _unsafe(archive, info.filename, "is a link, a device or a pipe")
         if info.flag_bits & 1 or info.compress_type not in PLAIN_ZIP:
             raise _unsafe(archive, info.filename, "is encrypted or compressed unusually")
-        info.filename = _decode_name(info)
+        info.filename = _decode_name(info).replace("\\", "/")  # as some programs write on Windows
         yield info.filename, info.file_size, info
 
 

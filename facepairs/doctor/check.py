@@ -1,6 +1,7 @@
 """Check a folder of faces: its files, the faces in them, and whether they fit their folders."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,8 +62,10 @@ def check_index(
     aligned = align == "landmarks"
     display = progress("finding faces" if aligned else "checking images")
     records = photo_records(index, align, display, ordered_map, read_file)
+    content = np.zeros(len(index), np.int64)
     for image, record in enumerate(records):
         photos.add(image, record, aligned)
+        content[image] = record.content
     findings = list(photos.findings(sizes=not aligned))
     if aligned and labels:
         usable = np.setdiff1d(np.arange(len(index)), photos.bad_images)
@@ -70,7 +73,7 @@ def check_index(
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
     return DatasetReport(
         str(index.root),
-        index.fingerprint,
+        replace(index, content=content).fingerprint,
         align,
         photos.counts(),
         tuple(findings),

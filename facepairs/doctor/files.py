@@ -64,6 +64,8 @@ class PhotoSurvey:
     def findings(self, sizes: bool) -> Iterator[Finding]:
         """Yield what was found; `sizes` also judges the sizes of images that are used whole."""
         yield from map(_skipped_finding, self._index.skipped)
+        if self._index.leftovers:
+            yield make_finding("leftover", self._index.leftovers)
         yield from self._problems
         yield from self._duplicates()
         yield from _similar_names(self._index)

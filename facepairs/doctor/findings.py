@@ -24,6 +24,7 @@ KINDS: dict[str, tuple[Severity, str]] = {
     ),
     "empty_person": ("warning", "{paths} has no photo that can be used; add some or remove it."),
     "labels_unchecked": ("note", "Faces are not compared: {reason}."),
+    "leftover": ("note", "{count} hidden or left by a system, and passed over: {paths}."),
     "mislabelled": (
         "warning",
         "{paths} probably shows another person than the other photos in its folder; look at it.",

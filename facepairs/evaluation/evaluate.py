@@ -115,7 +115,7 @@ class Evaluation:
         The pairs of one verifier are in `measurements[0].to_frame()`.
 
         Raises:
-            MissingExtra: pandas is not installed.
+            MissingExtra: The extra `measure` is not installed.
         """
         from facepairs.evaluation.notebook import figures_frame
 
@@ -130,7 +130,7 @@ class Evaluation:
 
         Raises:
             BadConfig: There is no such plot of these pairs.
-            MissingExtra: Matplotlib is not installed.
+            MissingExtra: The extra `measure` is not installed.
         """
         from facepairs.evaluation.notebook import draw_plot
 
@@ -187,7 +187,7 @@ def evaluate(
         BadData: A bundle knows people of a protocol's pairs, the pairs of several sources differ,
             or a file cannot be read.
         NotEnough: A class is missing or too rare.
-        MissingExtra: The packages to measure photos are not installed.
+        MissingExtra: `sources` are verifiers, and the extra `measure` is not installed.
     """
     words = [_word(one) for one in ([sources] if isinstance(sources, Source) else sources)]
     words += [] if data is None else [str(data)]
@@ -201,7 +201,7 @@ def evaluate(
     }
     _check_options([source.kind for source in score_sources], threshold, for_models)
     if any(source.kind == "model" for source in score_sources):
-        require_extras(["train"], "facepairs evaluate on photos")
+        require_extras(["measure"], "facepairs.evaluate on photos")
     people_groups = read_groups(Path(groups)) if groups else None
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection, left_out = None, ""

@@ -122,7 +122,7 @@ class Measurement:
     warnings: Sequence[str] = ()
 
     def to_frame(self) -> "pandas.DataFrame":
-        """Return the pairs as a pandas DataFrame; raises MissingExtra without pandas."""
+        """Return the pairs as a pandas DataFrame; raises MissingExtra without `measure`."""
         from facepairs.evaluation.notebook import pairs_frame
 
         return pairs_frame(self)

@@ -19,7 +19,7 @@ from facepairs.evaluation.report.summary_tables import (
     tests_table,
 )
 from facepairs.evaluation.serialize import to_plain
-from facepairs.support.extras import require_extras, require_pandas
+from facepairs.support.extras import require_extras
 from facepairs.support.html import html_table
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def figures_frame(evaluation: Evaluation) -> "pandas.DataFrame":
 
     An interval of 95 % is in two columns: auc_low and auc_high.
     """
-    require_pandas("Evaluation.to_frame")
+    require_extras(["measure"], "Evaluation.to_frame")
     import pandas
 
     rows = []
@@ -54,7 +54,7 @@ def figures_frame(evaluation: Evaluation) -> "pandas.DataFrame":
 
 def pairs_frame(one: Measurement) -> "pandas.DataFrame":
     """Return a row for each pair: left, right, genuine, score, threshold, accepted, …"""
-    require_pandas("Measurement.to_frame")
+    require_extras(["measure"], "Measurement.to_frame")
     import pandas
 
     scores = one.scores
@@ -66,7 +66,7 @@ def pairs_frame(one: Measurement) -> "pandas.DataFrame":
 
 def draw_plot(evaluation: Evaluation, name: str) -> Plot:
     """Draw one plot of a report by its name."""
-    require_extras(["report"], "Evaluation.plot")
+    require_extras(["measure"], "Evaluation.plot")
     report = report_data(replace(evaluation, data=None), "")  # photos are not measured
     plots = {
         plot.key.removesuffix("-1"): plot

@@ -1,7 +1,7 @@
 """Score pairs of an index, and tell which strangers look alike: the one way to measured scores."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -34,18 +34,21 @@ class ScoredPairs:
         score: float64[N].
         cluster: int16[N], the cluster that both photos are in, from 1, and 0 where theirs differ;
             None where clusters are not known.
+        embeddings: float32[photos of the index, D], NaN for those that are in no pair; None for a
+            network that has none.
     """
 
     index: FaceIndex
     pairs: PairList
     score: npt.NDArray[np.float64]
     cluster: Clusters | None
+    embeddings: npt.NDArray[np.float32] | None = None
 
     def without_photos(self, unusable: Collection[int]) -> "ScoredPairs":
         """Return them without the pairs that show some photos, by number."""
         keep = self.pairs.show_none_of(unusable)
         cluster = None if self.cluster is None else self.cluster[keep]
-        return ScoredPairs(self.index, self.pairs.where(keep), self.score[keep], cluster)
+        return replace(self, pairs=self.pairs.where(keep), score=self.score[keep], cluster=cluster)
 
     def table(self) -> ScoreTable:
         """Return them with the names of their photos."""
@@ -113,7 +116,9 @@ def score_pairs(
     score = np.concatenate([np.zeros(0, np.float32), *parts])
     clusters = find_clusters(embeddings, index.person_of[images].astype(np.int64))
     cluster = None if clusters is None else pair_clusters(clusters, left, right)
-    return ScoredPairs(index, pairs.where(usable), score.astype(np.float64), cluster)
+    whole = np.full((len(index), embeddings.shape[1]), np.nan, np.float32)
+    whole[images] = embeddings
+    return ScoredPairs(index, pairs.where(usable), score.astype(np.float64), cluster, whole)
 
 
 def add_impostors(

@@ -105,7 +105,7 @@ def choose_pairs(
 
 def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
     """Return the protocol to follow; a single bundle cannot be measured by View 2's ten folds."""
-    bundles = [model for model in models if isinstance(model, Bundle)]
+    bundles = [model for model in models if isinstance(model, Bundle) and not model.training.data]
     trained_under = {str(bundle.training.protocol) for bundle in bundles}
     protocol = wanted or "heldout"
     if not wanted and len(trained_under) == 1 and trained_under <= set(PROTOCOLS):
@@ -146,6 +146,8 @@ def category_of(model: Model, selection: PairSelection) -> str | None:
         return None
     if not isinstance(model, Bundle):
         return OUTSIDE_LABELS if model.training_data else None
+    if model.training.data:
+        return OUTSIDE_LABELS
     if model.training.init is not None or model.training.protocol != selection.protocol:
         return None
     return CATEGORIES.get(model.alignment)

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.data.index import StringTable
-from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of
+from facepairs.data.pairs import csv_rows, parse_fold, parse_genuine, person_of, plain
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Ints, PairPeople
 from facepairs.support.words import counted
@@ -247,7 +247,7 @@ def _cluster(cell: str) -> int:
 def _decision(cell: str) -> int:
     """Return 1 for an accepted pair, 0 for one that was not, -1 where the cell is empty."""
     try:
-        return DECISIONS[cell.strip().lower()]
+        return DECISIONS[cell.strip().lower().removesuffix(".0")]
     except KeyError:
         raise ValueError(f"same is {cell!r}, not 1 or 0, or empty") from None
 
@@ -270,8 +270,9 @@ def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) ->
     """
     places: defaultdict[frozenset[str], deque[int]] = defaultdict(deque)
     for place, pair in enumerate(zip(other.left, other.right, strict=True)):
-        places[frozenset(pair)].append(place)
-    queues = [places[frozenset(pair)] for pair in zip(first.left, first.right, strict=True)]
+        places[frozenset(map(plain, pair))].append(place)
+    pairs = zip(first.left, first.right, strict=True)
+    queues = [places[frozenset(map(plain, pair))] for pair in pairs]
     found = [queue.popleft() if queue else -1 for queue in queues]
     missing = found.count(-1)
     if missing or len(other) != len(first):

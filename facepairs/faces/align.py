@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from facepairs.errors import BadImage, NoFace, TooSmallFace
-from facepairs.faces.alignment import TemplateSpec, to_crop
+from facepairs.faces.alignment import fit_crop
 from facepairs.faces.detector import Face, search_photo
 from facepairs.faces.face_problem import face_problem, large_enough
-from facepairs.faces.hints import UNALIGNED, Hint, photo_hints
+from facepairs.faces.hints import CUT_OFF, UNALIGNED, Hint, photo_hints
 from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
+from facepairs.images.jpeg import lacks_end
 from facepairs.images.photo import ImageSource, Photo, open_photo
 from facepairs.images.warp import Similarity
 
@@ -185,14 +186,13 @@ def unaligned_face(photo: Photo, spec: CropSpec, hints: bool = True) -> AlignedF
 def _align(
     photo: Photo, spec: CropSpec, face: Face, faces: int, hints: bool, number: int = 1
 ) -> AlignedFace:
-    if isinstance(spec, TemplateSpec):
-        to_square = spec.fit(face.landmarks)
-    else:
-        to_square = to_crop(face.to_frame, spec)
+    to_square = fit_crop(face.landmarks, spec)
     crop = warp_photo(photo, to_square, spec.crop_px)
     found: tuple[Hint, ...] = ()
-    if hints and isinstance(spec, TemplateSpec):  # of a square that enlarges the face no more
+    if hints and spec.points is not None:  # of a square that enlarges the face no more
         found = _align(photo, HINTS_SPEC, face, faces, hints).hints
     elif hints:
         found = photo_hints(crop, spec.crop_px / to_square.scale, face)
+        if isinstance(photo.content, bytes) and lacks_end(photo.content):
+            found += (CUT_OFF,)
     return AlignedFace(crop, face, to_square, faces, found, number)

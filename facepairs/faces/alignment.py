@@ -2,15 +2,14 @@
 
 The frame is 250 x 250 pixels. Its landmarks are the mean ones of Labeled Faces in the Wild,
 deep-funneled: detected in all 13,233 photos, averaged, and made symmetric. A network sees the
-centre of the frame. Networks of others have a template of their own, see `TemplateSpec`.
+centre of the frame, or a square with landmarks of its own, as networks of others do.
 
 References:
     Umeyama: Least-squares estimation of transformation parameters between two point patterns.
     IEEE TPAMI, 1991.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,28 +45,6 @@ class _Target(NamedTuple):
 _FRAME = _Target.of(TEMPLATE, WEIGHTS)
 
 
-@dataclass(frozen=True)
-class TemplateSpec(CropSpec):
-    """A square in which the five landmarks come as close as possible to `points`.
-
-    The map is a similarity by least squares with equal weights, as networks trained on such
-    squares expect.
-
-    Attributes:
-        points: (x, y) in pixels of the square, in the order of `TEMPLATE`.
-    """
-
-    points: tuple[tuple[float, float], ...]
-
-    @cached_property
-    def _target(self) -> _Target:
-        return _Target.of(np.array(self.points), np.ones(len(self.points)))
-
-    def fit(self, landmarks: Points) -> Similarity:
-        """Return the map from an image to the square; `landmarks` as in `fit_similarity`."""
-        return _similarity(landmarks, self._target)
-
-
 def fit_similarity(landmarks: Points) -> Similarity:
     """Return the map from landmarks to the template by weighted least squares.
 
@@ -77,19 +54,43 @@ def fit_similarity(landmarks: Points) -> Similarity:
     return _similarity(landmarks, _FRAME)
 
 
-def fit_similarities(landmarks: npt.NDArray[np.floating]) -> Points:
-    """Return the maps of many faces, as `fit_similarity`; NaN where landmarks are NaN.
+def fit_crop(landmarks: Points, spec: CropSpec) -> Similarity:
+    """Return the map from an image to the crop that a network sees of a face.
+
+    Args:
+        landmarks: As in `fit_similarity`.
+        spec: Where the landmarks belong: as close as possible to `spec.points` by least squares
+            with equal weights, as the networks of others expect; without points in the canonical
+            frame, of which the crop is the centre.
+    """
+    if spec.points is not None:
+        return _similarity(landmarks, _target_of(spec.points))
+    scale = spec.frame_px / FRAME_PX
+    return centred_square(fit_similarity(landmarks), FRAME_PX, scale, spec.crop_px)
+
+
+def fit_crops(landmarks: npt.NDArray[np.floating], spec: CropSpec) -> Points:
+    """Return the maps to the crops of many faces, as `fit_crop`; NaN where landmarks are NaN.
 
     Args:
         landmarks: float[N, 5, 2].
+        spec: As in `fit_crop`.
 
     Returns:
         float64[N, 2, 3]: matrix and offset of each map.
     """
-    xs, ys = landmarks.astype(np.float64).transpose(2, 1, 0)
-    cos, sin, x, y = _fit(xs, ys, _FRAME)
-    maps: Points = np.stack([cos, -sin, x, sin, cos, y], axis=1).reshape(-1, 2, 3)
-    return maps
+    if spec.points is not None:
+        return _similarities(landmarks, _target_of(spec.points))
+    whole = Similarity(np.eye(2), np.zeros(2))
+    square = centred_square(whole, FRAME_PX, spec.frame_px / FRAME_PX, spec.crop_px)
+    crops: Points = _similarities(landmarks, _FRAME) * square.matrix[0, 0]
+    crops[:, :, 2] += square.offset
+    return crops
+
+
+@cache
+def _target_of(points: tuple[tuple[float, float], ...]) -> _Target:
+    return _Target.of(np.array(points), np.ones(len(points)))
 
 
 def _similarity(landmarks: Points, target: _Target) -> Similarity:
@@ -115,20 +116,8 @@ def _fit(xs: Any, ys: Any, target: _Target) -> tuple[Any, Any, Any, Any]:
     return cos, sin, mean[0] - cos * left + sin * top, mean[1] - sin * left - cos * top
 
 
-def to_crop(to_frame: Similarity, spec: CropSpec) -> Similarity:
-    """Return the map from an image to the crop that a network sees of the canonical frame.
-
-    Args:
-        to_frame: The face's map to the frame, from `fit_similarity`.
-        spec: Which centre square of a frame of `spec.frame_px`, to which the canonical one scales.
-    """
-    return centred_square(to_frame, FRAME_PX, spec.frame_px / FRAME_PX, spec.crop_px)
-
-
-def to_crops(to_frame: Points, spec: CropSpec) -> Points:
-    """Return the maps to the crop for many faces, float64[N, 2, 3], as `to_crop`."""
-    frame = Similarity(np.eye(2), np.zeros(2))
-    square = to_crop(frame, spec)
-    crops: Points = to_frame * square.matrix[0, 0]
-    crops[:, :, 2] += square.offset
-    return crops
+def _similarities(landmarks: npt.NDArray[np.floating], target: _Target) -> Points:
+    xs, ys = landmarks.astype(np.float64).transpose(2, 1, 0)
+    cos, sin, x, y = _fit(xs, ys, target)
+    maps: Points = np.stack([cos, -sin, x, sin, cos, y], axis=1).reshape(-1, 2, 3)
+    return maps

@@ -19,6 +19,7 @@ from facepairs.faces.alignment import FRAME_PX, TEMPLATE, fit_similarity
 from facepairs.faces.yunet import MAX_FACES, detect
 from facepairs.images.photo import Photo, hold_budget, load_upright
 from facepairs.images.pixels import Pixels
+from facepairs.images.problem import ImageProblem
 from facepairs.images.warp import Points, Similarity, centred_square, source_window
 
 # Names what the cache holds of a photo: change it with everything that changes what is found here,
@@ -36,6 +37,7 @@ VIEWS: tuple[View, ...] = ((0.8, 136), (1.0, 160))
 MAX_VIEW_ERROR_PX = 25  # mean distance of a view's landmarks from the template, in frame pixels
 TURNS_DEG = range(45, 360, 45)
 MAX_ROUNDS, SETTLED_PX = 4, 2.0  # until landmarks move less than that, in frame pixels
+NEARLY_BLACK = 15  # the high byte of 16 bits that hold a value of 12
 CERTAIN = 0.9  # mean score of the views; below, the photo is also searched turned
 MIN_SCORE = 0.84
 UPRIGHT = 0.91  # upside down, much resembles a face, but not surely
@@ -97,19 +99,21 @@ class Face:
         return Face((self.landmarks + 0.5) * scale - 0.5, self.score)
 
 
-def find_faces(image: Pixels, every: bool = False) -> list[Face]:
+def find_faces(image: Pixels, every: bool = False, name: str = "image") -> list[Face]:
     """Find the faces of an image.
 
     Args:
         image: uint8[H, W, 3] in RGB, upright as far as is known.
         every: Look for small faces in a large image, too, and locate every face as precisely as the
             first. Without it, the others only count: most are a single detection.
+        name: What messages call the image.
 
     Returns:
         The faces, at most MAX_FACES, the most prominent (large and central) first.
 
     Raises:
         BadConfig: The detector's file is missing or not the expected one.
+        ImageProblem: There is no face, and the image is nearly black.
     """
     picture = Image.fromarray(image)
     confirm = cache(partial(_confirm, picture))
@@ -122,6 +126,9 @@ def find_faces(image: Pixels, every: bool = False) -> list[Face]:
             _locate(confirm, faces, picture.size, True) for faces in (upright, turned)
         )
         found = _most_prominent_first(_distinct([*upright, *turned]), picture.size)
+    if not found and 0 < image.max() <= NEARLY_BLACK:
+        reason = "nearly black, perhaps 10 or 12 bits saved as 16; save it brighter, or in 8 bits"
+        raise ImageProblem(name, "unreadable", reason)
     return found
 
 
@@ -138,7 +145,7 @@ def search_photo(photo: Photo, every: bool = False) -> list[Face]:
     """
     with hold_budget(photo):
         image, scale = load_upright(photo, LARGE_PX)
-        return in_full_size(find_faces(image, every), scale)
+        return in_full_size(find_faces(image, every, photo.name), scale)
 
 
 def in_full_size(faces: list[Face], scale: float) -> list[Face]:

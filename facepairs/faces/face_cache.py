@@ -127,9 +127,9 @@ def face_cache() -> FaceCache:
         import platformdirs  # not needed by every command
 
         folder = platformdirs.user_cache_dir("facepairs", appauthor=False)
-    return _cache_at(Path(folder) / f"faces-{DETECTOR}-{FORMAT}.sqlite")
+    return _cache_at(Path(folder) / f"faces-{DETECTOR}-{FORMAT}.sqlite", os.getpid())
 
 
 @lru_cache
-def _cache_at(path: Path) -> FaceCache:
+def _cache_at(path: Path, process: int) -> FaceCache:
     return FaceCache(path)

@@ -35,6 +35,9 @@ UNALIGNED = Hint(
 )
 
 
+CUT_OFF = Hint("cut-off", "the end of the file is missing; copy it again")
+
+
 def gray_of(crop: Crop) -> Gray:
     """Return the luma (ITU-R BT.601) of uint8[H, W, 3] as float64[H, W] in [0, 1]."""
     gray: Gray = crop @ np.array([0.299, 0.587, 0.114]) / 255

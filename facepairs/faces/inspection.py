@@ -77,7 +77,7 @@ class InspectPhotos:
     def _record(self, photo: Photo, digest: bytes) -> PhotoRecord:
         with hold_budget(photo):
             pixels, scale = load_upright(photo, LARGE_PX if self.align else 1)
-            faces = in_full_size(find_faces(pixels), scale) if self.align else None
+            faces = in_full_size(find_faces(pixels, name=photo.name), scale) if self.align else None
         width_px, height_px = upright_size(photo, pixels, scale)
         return PhotoRecord(
             width_px=width_px,

@@ -44,6 +44,11 @@ class PhotoRecord(msgspec.Struct, frozen=True, array_like=True):
     digest: Annotated[bytes, Meta(max_length=32)] = b""
 
     @property
+    def content(self) -> int:
+        """The first 64 bits of the digest, by which a photo is recognised; 0 without one."""
+        return int.from_bytes(self.digest[:8], signed=True)
+
+    @property
     def found(self) -> list[Face]:
         """The faces, the most prominent first; none if they were not looked for."""
         rows = self.faces or ()

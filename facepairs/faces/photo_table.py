@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.choices import Align
-from facepairs.faces.alignment import fit_similarities, to_crops
+from facepairs.faces.alignment import fit_crops
 from facepairs.faces.detector import DETECTOR
 from facepairs.faces.face_problem import face_problem, large_enough
 from facepairs.faces.photo_record import PhotoRecord
@@ -24,12 +24,14 @@ class PhotoTable:
         landmarks: float32[N, 5, 2], of the most prominent face that is large enough, in pixels of
             the upright photo; NaN where there is none; None if faces were not looked for.
         faces: int32[N], how many faces a photo shows.
+        content: int64[N], the first bytes of each file's SHA-256, as `FaceIndex` has them.
         problems: The problem of each photo that cannot be used, and the problem in words.
     """
 
     plain: npt.NDArray[np.bool_]
     landmarks: npt.NDArray[np.float32] | None
     faces: npt.NDArray[np.int32]
+    content: npt.NDArray[np.int64]
     problems: dict[int, tuple[str, str]]
 
     @classmethod
@@ -43,10 +45,11 @@ class PhotoTable:
                 used; without, no faces are reported, even where a record has some.
         """
         plain, faces = np.zeros(photos, np.bool_), np.zeros(photos, np.int32)
+        content = np.zeros(photos, np.int64)
         landmarks = np.full((photos, 5, 2), np.nan, np.float32)
         problems: dict[int, tuple[str, str]] = {}
         for number, record in enumerate(records):
-            plain[number] = record.plain
+            plain[number], content[number] = record.plain, record.content
             if record.problem:
                 problems[number] = record.problem, record.reason
             elif align == "landmarks":
@@ -56,7 +59,7 @@ class PhotoTable:
                 else:
                     faces[number] = len(found)
                     landmarks[number] = large_enough(found)[0].landmarks
-        return cls(plain, landmarks if align == "landmarks" else None, faces, problems)
+        return cls(plain, landmarks if align == "landmarks" else None, faces, content, problems)
 
     def __len__(self) -> int:
         return len(self.plain)
@@ -67,7 +70,8 @@ class PhotoTable:
         landmarks = None if self.landmarks is None else self.landmarks[kept]
         old = enumerate(kept.tolist())
         problems = {new: self.problems[image] for new, image in old if image in self.problems}
-        return PhotoTable(self.plain[kept], landmarks, self.faces[kept], problems)
+        faces, content = self.faces[kept], self.content[kept]
+        return PhotoTable(self.plain[kept], landmarks, faces, content, problems)
 
     def crop_plan(self, spec: CropSpec, align: Align) -> CropPlan:
         """Return how every photo is cropped.
@@ -83,5 +87,5 @@ class PhotoTable:
             return CropPlan(spec, self.plain, None, ALIGNMENTS[align])
         if self.landmarks is None:
             raise ValueError("alignment needs landmarks; inspect the photos with them")
-        to_crop = to_crops(fit_similarities(self.landmarks), spec)
+        to_crop = fit_crops(self.landmarks, spec)
         return CropPlan(spec, self.plain, to_crop, ALIGNMENTS[align], DETECTOR)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -83,7 +83,7 @@ class Photo(NamedTuple):
 
     person: str
     name: str
-    source: Path | bytes
+    source: Path | bytes | IO[bytes]
     position: int | None = None
 
 
@@ -198,14 +198,16 @@ def _put(
 
 
 def _note_known(photo: ReadPhoto, owner: str | None, enrolment: Enrolment) -> None:
-    if owner in (photo.person, None):
+    if owner == photo.person:
         enrolment.known += 1
-    else:
-        error = (
-            f"{photo.photo}: this very photo is enrolled as {owner}; if it does not show them, "
-            f"remove {owner} and enrol their other photos again"
-        )
-        enrolment.refused.append(Refused(photo.person, photo.photo, error))
+        return
+    error = (
+        f"{photo.photo}: this very photo is enrolled as {owner}; if it does not show them, "
+        f"remove {owner} and enrol their other photos again"
+    )
+    if owner is None:
+        error = f"{photo.photo}: its time was over at this moment; enrol it again"
+    enrolment.refused.append(Refused(photo.person, photo.photo, error))
 
 
 def _resembled(gallery: "Gallery", vectors: Vectors, row: NewPhoto) -> tuple[str, float] | None:

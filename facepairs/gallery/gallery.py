@@ -3,10 +3,11 @@
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
+from typing import IO
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from facepairs.gallery.vectors import STORED, Compare, Vectors
 from facepairs.images.photo import ImageSource
 from facepairs.support.atomic import temporary_beside
 from facepairs.support.checksum import file_sha256
+from facepairs.support.places import check_output_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import command_line
 from facepairs.verification.loading import Model, model_name
@@ -139,7 +141,7 @@ class Gallery:
     def add(
         self,
         name: str,
-        photos: Sequence[Path | str | bytes],
+        photos: Iterable[Path | str | bytes | IO[bytes]],
         forget_after: float | None = None,
         any_quality: bool = False,
         position: int | None = None,
@@ -148,7 +150,8 @@ class Gallery:
 
         Args:
             name: Of the person.
-            photos: Image files or their content; of several faces, the most prominent is enrolled.
+            photos: Image files, open or not, or their content; of several faces, the most prominent
+                is enrolled.
             forget_after: Days after which they expire; None for never.
             any_quality: Also take photos that are dark, blurred, or otherwise hard to judge.
             position: Of another face, see `Verifier.align_face`.
@@ -163,12 +166,12 @@ class Gallery:
             BadData: The file cannot be written.
         """
         name = clean_name(name)
-        if isinstance(photos, str | bytes):
+        if isinstance(photos, bytes | str) or not isinstance(photos, Iterable):
             raise BadConfig("photos is a single photo; give a list of photos")
         named = [
-            Photo(name, f"photo {number}", photo, position)
-            if isinstance(photo, bytes)
-            else Photo(name, str(photo), Path(photo), position)
+            Photo(name, str(photo), Path(photo), position)
+            if isinstance(photo, str | os.PathLike)
+            else Photo(name, f"photo {number}", photo, position)
             for number, photo in enumerate(photos, 1)
         ]
         return enrol(self, named, forget_after, any_quality)
@@ -334,8 +337,9 @@ class Gallery:
         may read the file. Open it with `numpy.load(OUT)`.
 
         Raises:
-            BadData: The file cannot be written.
+            BadData: The file cannot be written, or is something else than an export.
         """
+        check_output_file(Path(out), mark=b"sha256.npy")
         rows = sorted(self.store.rows())
         names, digests, blobs, added = zip(*rows, strict=True) if rows else ((),) * 4
         model = self.store.model()

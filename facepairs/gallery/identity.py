@@ -39,7 +39,7 @@ def clean_name(name: str) -> str:
     Raises:
         BadConfig: It is empty, too long, or not printable.
     """
-    clean = unicodedata.normalize("NFC", name).strip()
+    clean = unicodedata.normalize("NFC", name).strip() if isinstance(name, str) else ""
     if not clean or not clean.isprintable() or len(clean) > LONGEST_NAME:
         raise BadConfig(
             f"{name!r} is no name; give 1 to {LONGEST_NAME} printable characters, such as Ann"
@@ -50,7 +50,7 @@ def clean_name(name: str) -> str:
 def identify_model(model: Model, width: int) -> ModelIdentity:
     """Return what tells models with different embeddings apart."""
     if isinstance(model, Bundle):
-        sha256 = model.files[model.network.file].sha256
+        sha256 = model.embedder_sha256
     else:
         parts = f"{file_sha256(model.network_path)} {model.embedding_settings}"
         sha256 = hashlib.sha256(parts.encode()).hexdigest()

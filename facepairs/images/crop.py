@@ -31,17 +31,25 @@ Crop = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class CropSpec:
-    """The centre square that a network sees: `crop_px` of a frame of `frame_px`.
+    """The square that a network sees: the centre `crop_px` of a frame of `frame_px`.
 
     An image of any size counts as one frame: the square's side is round(short side * crop_px /
     frame_px), and it is resized to crop_px x crop_px only where it differs.
 
+    Attributes:
+        frame_px: Side of the frame.
+        crop_px: Side of the square.
+        points: Where an aligned face's five landmarks belong in the square, (x, y) in pixels: the
+            eyes, the nose tip and the mouth corners. None: in the centre of the canonical frame of
+            `faces.alignment`.
+
     Raises:
-        ValueError: Not 1 <= crop_px <= frame_px <= 4096.
+        ValueError: Not 1 <= crop_px <= frame_px <= 4096, or not five points in or near the square.
     """
 
     frame_px: int
     crop_px: int
+    points: tuple[tuple[float, float], ...] | None = None
 
     def __post_init__(self) -> None:
         whole = all(type(value) is int for value in (self.frame_px, self.crop_px))
@@ -50,11 +58,25 @@ class CropSpec:
                 f"framing needs whole numbers 1 <= crop_px <= frame_px <= {MAX_FRAME_PX}, not "
                 f"crop_px {self.crop_px!r} of frame_px {self.frame_px!r}"
             )
+        if self.points is not None and not _is_upright_face(self.points, self.crop_px):
+            raise ValueError(
+                f"points are {[list(point) for point in self.points]}: in pixels of the square, "
+                "the left eye before the right one as the image shows them, and the mouth below "
+                "the eyes"
+            )
 
     def side_px(self, width: int, height: int) -> int:
         """Return the side of the square in an image of that size, at least 1 pixel."""
         # The same float expression as in training: halves must round the same way.
         return max(1, round(min(width, height) * (self.crop_px / self.frame_px)))
+
+
+def _is_upright_face(points: tuple[tuple[float, float], ...], side_px: int) -> bool:
+    if len(points) != 5:
+        return False
+    xs, ys = zip(*points, strict=True)
+    inside = all(-side_px <= value <= 2 * side_px for value in (*xs, *ys))
+    return inside and xs[0] < xs[1] and max(ys[:2]) < min(ys[3:])
 
 
 def load_crop(source: ImageSource, spec: CropSpec, name: str | None = None) -> Crop:
@@ -74,7 +96,7 @@ def load_crop(source: ImageSource, spec: CropSpec, name: str | None = None) -> C
         uint8[crop_px, crop_px, 3], RGB.
 
     Raises:
-        BadImage: The image cannot be read, or is above 50 megapixels (WebP, AVIF and HEIF: 25) or
+        BadImage: The image cannot be read, or is above 52 megapixels (WebP, AVIF and HEIF: 26) or
             256 MB.
     """
     return crop_photo(open_photo(source, name), spec)

@@ -68,11 +68,15 @@ def tags_overclaim(data: bytes) -> bool:
     return claimed > 2 * len(data) + MAX_CLAIMED_BYTES
 
 
-def without_exif_item(data: bytes) -> bytes:
-    """Rename the EXIF item of an AVIF or HEIF, so that it is not parsed; return others as they are.
+def without_metadata(data: bytes) -> bytes:
+    """Return a file without metadata that is of no use here and may take long to parse.
 
-    Such a file says in other boxes how it is turned, and `tags_overclaim` cannot be asked in time.
+    The EXIF item of an AVIF or HEIF is renamed: such a file says in other boxes how it is turned,
+    and `tags_overclaim` cannot be asked in time. The colour profile of a PNG is left out.
     """
+    if data.startswith(PNG):
+        for kind, start, end in reversed(list(png_chunks(data))):
+            data = data[: start - 8] + data[end + 4 :] if kind == b"iCCP" else data
     return EXIF_ITEM.sub(rb"\1skip", data) if data[4:8] == b"ftyp" else data
 
 

@@ -9,6 +9,7 @@ import logging
 import math
 import os
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -16,26 +17,26 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageFile, UnidentifiedImageError
+from PIL import Image, ImageFile, PngImagePlugin, UnidentifiedImageError
 
-from facepairs.errors import BadImage
+from facepairs.errors import LONGEST, BadImage
 from facepairs.images import jpeg
 from facepairs.images.decode_budget import decode_budget, decode_cost_px
 from facepairs.images.formats import pillow_format
-from facepairs.images.hazards import find_hazard, without_exif_item
+from facepairs.images.hazards import find_hazard, without_metadata
 from facepairs.images.orientation import quiet_pillow, turn_of
 from facepairs.images.pixels import (
-    MAX_PIXELS,
     Pixels,
     array_pixels,
     array_size,
     check_size,
     image_pixels,
+    max_pixels,
     too_many_pixels,
 )
 from facepairs.images.problem import ImageProblem
 
-MOST_PIXELS = dict.fromkeys(("WEBP", "AVIF", "HEIF"), 25_000_000)  # decoders hold four copies
+COSTLY = ("WEBP", "AVIF", "HEIF")  # whose decoders hold four copies
 SLOW_CODECS, MAX_SLOW_PIXELS = ("bmp_rle", "ppm"), 1_000_000  # Pillow's decoders in Python
 # Limit of a file's size: 16 bits a channel with alpha, plus profiles, previews or a short film.
 # Training holds the files of a whole batch in memory.
@@ -44,8 +45,10 @@ MAX_TIFF_PIECE_BYTES = 200_000_000  # a strip or tile, which is held beside the 
 MAX_BYTES = 256 * 2**20
 TILE_WIDTH, TILE_HEIGHT, ROWS_PER_STRIP, BITS, SAMPLES = 322, 323, 278, 258, 277  # TIFF 6.0 tags
 
+PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY  # a long text is no damage
 logging.getLogger("PIL").addHandler(logging.NullHandler())  # Pillow would repeat errors on stderr
 
+_loading = threading.Lock()
 T = TypeVar("T")
 ImageSource = str | os.PathLike[str] | bytes | IO[bytes] | Image.Image | npt.NDArray[Any]
 
@@ -158,6 +161,11 @@ def undecoded(content: bytes | Image.Image, photo: Photo) -> Image.Image:
         ImageProblem: The photo is damaged.
     """
     if isinstance(content, Image.Image):
+        with _loading:  # threads may share an image that Pillow has not read yet
+            if getattr(content, "fp", content) is None and getattr(content, "tile", None):
+                raise ImageProblem(photo.name, "unreadable", "was closed; call its load() before")
+            content.load()
+            content.getexif()
         return content
     opened = photo.opened
     return opened if opened and opened.tile else open_header(content, photo.name)
@@ -210,19 +218,22 @@ def open_header(data: bytes, name: str) -> ImageFile.ImageFile:
     with damage_as_bad_image(name):
         try:
             with quiet_pillow():
-                image = Image.open(io.BytesIO(without_exif_item(data)), formats=(kind,))
+                image = Image.open(io.BytesIO(without_metadata(data)), formats=(kind,))
         except Image.DecompressionBombError:
             raise too_many_pixels(name) from None
         except UnidentifiedImageError:
             raise ValueError("its header is invalid") from None
-        check_size(image.size, name, MOST_PIXELS.get(kind, MAX_PIXELS))
-        if len(data) > BYTES_PER_PIXEL * math.prod(image.size) + EXTRA_BYTES:
-            holds = f"{len(data):,} bytes for {image.width} x {image.height} pixels"
+        check_size(image.size, name, max_pixels() // (2 if kind in COSTLY else 1))
+        most = BYTES_PER_PIXEL * math.prod(image.size) + EXTRA_BYTES
+        if len(data) > most:
+            holds = f"{len(data):,} bytes for {image.width} x {image.height} pixels, above {most:,}"
             raise ImageProblem(name, "too_large", f"{holds}; save the image without other data")
         slow = any(tile.codec_name in SLOW_CODECS for tile in image.tile)  # a WebP has no tile
         if slow and math.prod(image.size) > MAX_SLOW_PIXELS:
             hazard = f"a {kind} of over {MAX_SLOW_PIXELS:,} pixels in a slow compression"
             raise _too_slow(name, hazard)
+        if (whole := jpeg.ended(data)) is not data:
+            image = Image.open(io.BytesIO(whole), formats=(kind,))
         if kind == "TIFF":
             _check_tiff_pieces(image, name)
     return image
@@ -273,6 +284,8 @@ def read_checked(file: T, read_file: Callable[[T], bytes], name: str = "image") 
     Raises:
         ImageProblem: The file cannot be read, is empty or has over 256 MB.
     """
+    if len(str(name)) > LONGEST:  # the image itself, such as a data: URL
+        name = f"a text of {len(str(name)):,} characters"
     try:
         data = read_file(file)
         if len(data) > MAX_BYTES:
@@ -296,7 +309,14 @@ def content_of(source: bytes | str | os.PathLike[str] | IO[bytes]) -> bytes:
         return source
     if isinstance(source, str | os.PathLike):
         return read_image_file(source)
-    data = source.read(MAX_BYTES + 1)
+    try:
+        with _loading:
+            data = source.read(MAX_BYTES + 1)
+            if not data and source.seekable():  # it was written or read just before
+                source.seek(0)
+                data = source.read(MAX_BYTES + 1)
+    except Exception as error:  # noqa: BLE001 - no file, or one of any library
+        raise ValueError(f"its read() failed ({type(error).__name__}: {error})") from None
     if not isinstance(data, bytes):
         raise ValueError("opened as text, not in binary mode ('rb')")
     return data

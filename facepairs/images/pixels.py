@@ -3,33 +3,41 @@
 Only colours count: alpha is dropped (the colour below it is kept) and colour profiles are ignored.
 """
 
+import os
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from facepairs.choices import MAX_MEGAPIXELS
 from facepairs.images.problem import ImageProblem
 
-MAX_PIXELS = 50_000_000  # some 700 MB at worst while an image is decoded
+MAX_PIXELS = 52_000_000  # some 730 MB at worst while an image is decoded; phones take 50.3
 STRIP_PIXELS = 2**18
 MAX_16_BIT = 2**16 - 1
 
 Pixels = npt.NDArray[np.uint8]
 
 
-def check_size(size: tuple[int, int], name: str, limit: int = MAX_PIXELS) -> None:
+def max_pixels() -> int:
+    """Return how many pixels an image may have."""
+    millions = os.environ.get(MAX_MEGAPIXELS, "")
+    return 1_000_000 * int(millions) if millions.isdecimal() else MAX_PIXELS
+
+
+def check_size(size: tuple[int, int], name: str, limit: int | None = None) -> None:
     """Check the size of an image.
 
     Args:
         size: Width and height in pixels.
         name: What messages call the image.
-        limit: How many pixels are allowed.
+        limit: How many pixels are allowed; by default `max_pixels`.
 
     Raises:
         ImageProblem: There are no pixels, or more than `limit`.
     """
-    pixels = size[0] * size[1]
+    pixels, limit = size[0] * size[1], limit or max_pixels()
     if pixels > limit:
         raise too_many_pixels(name, f" ({size[0]} x {size[1]})", limit)
     if not pixels:
@@ -37,15 +45,16 @@ def check_size(size: tuple[int, int], name: str, limit: int = MAX_PIXELS) -> Non
         raise ImageProblem(name, "unreadable", reason)
 
 
-def too_many_pixels(name: str, size: str = "", limit: int = MAX_PIXELS) -> ImageProblem:
+def too_many_pixels(name: str, size: str = "", limit: int | None = None) -> ImageProblem:
     """Return the error for an image of more than `limit` pixels.
 
     Args:
         name: What the message calls the image.
         size: The size in words, or "".
-        limit: How many pixels are allowed.
+        limit: How many pixels are allowed; by default `max_pixels`.
     """
-    reason = f"over {limit // 1_000_000} megapixels{size}; use a smaller image"
+    most = (limit or max_pixels()) // 1_000_000
+    reason = f"over {most} megapixels{size}; use a smaller image, or raise --max-megapixels"
     return ImageProblem(name, "too_large", reason)
 
 

@@ -15,11 +15,13 @@ from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.losses.binary import BinaryLogit
 from facepairs.models.losses.build import build_loss
 from facepairs.models.network import EmbeddingNetwork, Network, PairNetwork
+from facepairs.models.resnet import ResidualNetwork, face_resnet
 from facepairs.models.tower import face_tower
 
 SMALLEST_PX, LARGEST_PX = 64, 224
 
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
+    "resnet": (ResidualNetwork, face_resnet),
     "siamese": (FrozenBackboneNetwork, fisher_tower),
     "siamese-small": (FrozenBackboneNetwork, fisher_tower),
     "siamese-conv": (EmbeddingNetwork, face_tower),

@@ -186,7 +186,12 @@ def pair_cosines(embeddings: Any) -> Any:
 
 
 def embedding_loss(
-    objective: keras.Layer, embeddings: Any, genuine: Any, people: Any, random: StepRandom
+    objective: keras.Layer,
+    embeddings: Any,
+    genuine: Any,
+    people: Any,
+    random: StepRandom,
+    centre: bool = False,
 ) -> Any:
     """Return the loss of the whole batch, a float32 scalar.
 
@@ -196,6 +201,10 @@ def embedding_loss(
         genuine: As in `Trainable.loss`.
         people: As in `Trainable.loss`.
         random: The step's random numbers; its shard is that of this replica.
+        centre: Subtract the mean of the batch's embeddings first.
     """
     left, right = gather_sides(embeddings, random.shard)
+    if centre:
+        mean = ops.mean(ops.concatenate([left, right], axis=0), axis=0)
+        left, right = (ops.normalize(side - mean, axis=-1, order=2) for side in (left, right))
     return objective(left, right, genuine, *ops.split(people, 2, axis=0))

@@ -19,6 +19,7 @@ from facepairs.errors import BadData
 from facepairs.pipeline.arrays import ArraySource, aligned_array
 from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import Store, image_batches
+from facepairs.pipeline.files import photos_named
 from facepairs.support.progress import (
     MessageCallback,
     ProgressCallback,
@@ -138,15 +139,10 @@ def _fill(
     for start in range(0, len(vectors), round_images):
         first = start + share.worker * BATCH
         computed = np.zeros((round_images, *vectors.shape[1:]), np.float16)
-        try:
-            if first < len(vectors):
+        if first < len(vectors):
+            with photos_named(store):
                 batch = compute(next(batches), store.arrays).numpy()
-                computed[first - start : first - start + len(batch)] = batch
-        except tf.errors.InvalidArgumentError:
-            raise BadData(
-                f"one of the images {first} to {first + BATCH - 1} cannot be decoded; find it "
-                "with: facepairs data check"
-            ) from None
+            computed[first - start : first - start + len(batch)] = batch
         end = min(start + round_images, len(vectors))
         vectors[start:end] = share.sum(computed)[: end - start]
         progress(end, len(vectors))

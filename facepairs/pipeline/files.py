@@ -1,6 +1,7 @@
 """The `files` store: every image is read and decoded when it is needed."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -88,3 +89,15 @@ class FileStore:
             return np.array(paths, np.object_), cropper.maps(images), is_usual
 
         return look_up
+
+
+@contextlib.contextmanager
+def photos_named(store: object) -> Iterator[None]:
+    """Raise BadImage that names the photo where TensorFlow cannot read one of a FileStore's."""
+    try:
+        yield
+    except tf.errors.OpError:
+        if isinstance(store, FileStore):
+            for image in range(len(store._index)):
+                store.crop(image)
+        raise

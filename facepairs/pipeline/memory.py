@@ -8,15 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from facepairs.data.index import FaceIndex
-from facepairs.errors import BadData, BadImage
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.arrays import ArraySource, aligned_array
 from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import image_batches
-from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.files import FileStore, photos_named
 from facepairs.support.progress import (
     MessageCallback,
     ProgressCallback,
@@ -64,7 +62,8 @@ class MemoryStore(ArraySource):
             log: Receives a line when the file at `path` is damaged and is built again.
 
         Raises:
-            BadData: An image cannot be decoded, or `path` cannot be written.
+            BadImage: An image cannot be decoded.
+            BadData: `path` cannot be written.
         """
         shape = (len(index), plan.spec.crop_px, plan.spec.crop_px, 3)
 
@@ -81,15 +80,8 @@ class MemoryStore(ArraySource):
 def _crop_all(crops: Crops, files: FileStore, progress: ProgressCallback) -> None:
     """Fill the array with the crops of all images."""
     done = 0
-    try:
+    with photos_named(files):
         for batch in image_batches(files, np.arange(len(crops)), BUILD_BATCH):
             crops[done : done + len(batch)] = batch.numpy()
             done += len(batch)
             progress(done, len(crops))
-    except tf.errors.OpError as error:
-        try:
-            for image in range(done, min(done + BUILD_BATCH, len(crops))):
-                files.crop(image)  # raises for the image in question, whose name the batch lacks
-        except BadImage as bad:
-            raise BadData(str(bad)) from None
-        raise BadData(error.message) from None

@@ -7,7 +7,7 @@ import numpy as np
 
 from facepairs.bundles.calibration import check_prior
 from facepairs.bundles.operating_point import OperatingPoint
-from facepairs.errors import BadData, BadGallery, BadImage, NotEnrolled
+from facepairs.errors import BadData, BadImage, NotEnrolled
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.gallery import Gallery
 from facepairs.images.orientation import turn_of
@@ -20,7 +20,6 @@ from facepairs.verification.loading import model_name, source_note
 from facepairs.verification.verdict import Verdict, verdict_rows
 from facepairs.verification.verifier import Verifier
 
-STILL_READ = "removed, but others read the file: its log has the old bytes until the next change"
 UNIT = 1e-3  # how far an embedding's length may be from 1
 
 
@@ -152,10 +151,6 @@ class Service:
             raise RequestProblem(
                 404, "nobody", f"nobody is called {request.name}; GET /v1/people lists all names"
             ) from None
-        except BadGallery:
-            raise
-        except BadData:  # whose message has the gallery's place
-            raise RequestProblem(503, "gallery", STILL_READ) from None
         return schema.ForgetResult(request.name, photos, schema.GALLERY_SCHEMA)
 
     def identify(self, request: schema.IdentifyRequest) -> schema.IdentifyResult:
@@ -176,7 +171,7 @@ class Service:
     def ready(self) -> schema.StatusResult:
         """Check that requests can be answered: that the gallery, if there is one, can be read."""
         if self._gallery is not None:
-            self._gallery.store.version()
+            self._gallery.check_model(self.verifier.bundle)
         return schema.StatusResult("ready")
 
     def _known(self) -> Gallery:

@@ -1,5 +1,8 @@
 """Outputs that appear complete or not at all: a temporary name beside the target, fsync, rename.
 
+A link is followed. What is no regular file, such as standard output, is written to: it cannot be
+replaced.
+
 A temporary name is `.NAME.tmp-PID-…`. The next writer of the same target removes those of processes
 that are gone, so killed processes leave nothing behind.
 """
@@ -10,12 +13,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from facepairs.errors import NO_PLACE, BadConfig, BadData
-from facepairs.support.places import hidden_beside
+from facepairs.support.places import ADVICE, hidden_beside, is_stdout, is_stream
 from facepairs.support.platform import process_is_gone, sync_file, sync_folder
 
 
@@ -45,7 +48,7 @@ def temporary_beside(target: Path) -> Iterator[Path]:
     Raises:
         BadData: The place cannot be written. An old file stays as it was.
     """
-    temporary = _prepare(target)
+    target, temporary = _prepare(target, Path.is_file)
     try:
         with _as_bad_data(f"cannot write {target}", "choose another place or free space"):
             yield temporary
@@ -61,13 +64,20 @@ def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file that appears at `target` when the block ends without error.
 
     Args:
-        target: The file; missing folders are made.
+        target: The file; missing folders are made. `-` is standard output.
         mode: "w" for UTF-8 text, "wb" for bytes.
 
     Raises:
         BadData: The place cannot be written. An old file stays as it was.
     """
     encoding, newline = (None, None) if "b" in mode else ("utf-8", "")
+    if is_stream(target):
+        print(end="", flush=True)  # what was printed comes before
+        place = os.dup(1) if is_stdout(target) else target
+        problem = f"cannot write {target}"
+        with _as_bad_data(problem, ADVICE), open(place, mode, -1, encoding, None, newline) as out:
+            yield out
+        return
     with (
         temporary_beside(target) as temporary,
         open(temporary, mode, encoding=encoding, newline=newline) as handle,
@@ -82,7 +92,7 @@ def atomic_folder(target: Path) -> Iterator[Path]:
     Raises:
         BadData: The place cannot be written. An old folder stays, or is put back.
     """
-    temporary = _prepare(target)
+    target, temporary = _prepare(target, Path.is_dir)
     old = _temporary_name(target, "old")
     try:
         with _as_bad_data(f"cannot write {target}", "choose another place or free space"):
@@ -113,7 +123,7 @@ def scratch_folder(name: str) -> Iterator[Path]:
 
     What killed processes left there under this name is removed first.
     """
-    folder = _prepare(Path(tempfile.gettempdir()) / name)
+    _, folder = _prepare(Path(tempfile.gettempdir()) / name)
     folder.mkdir(0o700)
     try:
         yield folder
@@ -138,18 +148,25 @@ def own_temporaries() -> None:
     with contextlib.suppress(OSError, BadData):
         if place.name.startswith(f".facepairs.tmp-{os.getpid()}-"):
             return
-        folder = _prepare(place / "facepairs")
+        _, folder = _prepare(place / "facepairs")
         folder.mkdir(0o700)
         tempfile.tempdir = str(folder)
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
-def _prepare(target: Path) -> Path:
-    """Make the folder of `target`, remove old temporaries, and return a new temporary name."""
+def _prepare(target: Path, fits: Callable[[Path], bool] = Path.is_dir) -> tuple[Path, Path]:
+    """Return where an output goes, links followed, and a new temporary name beside it.
+
+    The folder of the output is made, and old temporaries are removed.
+    """
+    hidden_beside(target, "tmp")  # refuses what has no name
+    target = Path(os.path.realpath(target))
+    if target.is_symlink() or (target.exists() and not fits(target)):  # a circle of links
+        raise BadData(f"cannot write {target}: is of another kind; {ADVICE}")
     with _as_bad_data(f"cannot create the folder {target.parent}", "choose another place"):
         target.parent.mkdir(parents=True, exist_ok=True)
     sweep(target)
-    return _temporary_name(target)
+    return target, _temporary_name(target)
 
 
 def _temporary_name(target: Path, kind: str = "tmp") -> Path:

@@ -5,18 +5,15 @@ from collections.abc import Sequence
 
 from facepairs.errors import MissingExtra
 
+MEASURE = ("jinja2", "matplotlib", "pandas", "sklearn", "tomli_w")
 EXTRAS = {  # the modules that the packages of an extra bring, as in pyproject.toml
-    "train": (
-        "cv2", "jinja2", "keras", "onnx", "sklearn", "tensorboard", "tensorflow", "tf2onnx",
-        "tomli_w",
-    ),
-    "report": ("jinja2", "matplotlib"),
+    "measure": MEASURE,
+    "train": (*MEASURE, "cv2", "keras", "onnx", "tensorboard", "tensorflow", "tf2onnx"),
     "serve": ("prometheus_client", "python_multipart", "starlette", "uvicorn"),
     "encrypt": ("cryptography",),
     "postgres": ("psycopg",),
     "parquet": ("pyarrow",),
-    "dlib": ("dlib", "face_recognition_models"),
-}  # fmt: skip
+}
 
 
 def require_extras(extras: Sequence[str], what: str) -> None:
@@ -36,9 +33,3 @@ def require_extras(extras: Sequence[str], what: str) -> None:
             f"{what} needs more packages; install them with: "
             f"pip install 'facepairs[{','.join(missing)}]'"
         )
-
-
-def require_pandas(what: str) -> None:
-    """Raise MissingExtra unless pandas is installed, which no extra brings."""
-    if importlib.util.find_spec("pandas") is None:
-        raise MissingExtra(f"{what} needs pandas; install it with: pip install pandas")

@@ -1,13 +1,22 @@
 """Places that a command is given: may they be read or written? Asked before any work is done."""
 
+import contextlib
+import json
+import os
 import re
-from collections.abc import Callable, Iterable
+import stat
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from facepairs.errors import BadData, FacepairsError
 
 ADVICE = "choose another place or remove it"
 HEAD_BYTES = 4096
+STDOUT = "-"
+LEFTOVERS = {  # of Synology, QNAP, Windows, macOS and Linux, in lower case
+    *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@__thumb", "__macosx"),
+    *("$recycle.bin", "system volume information", "thumbs.db", "desktop.ini", "lost+found"),
+}
 # A `Path` has merged the two slashes; one letter before the colon is a drive of Windows.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
 
@@ -15,7 +24,7 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
 def check_output_folder(
     out: Path,
     kind: str = "",
-    is_own: Callable[[Path], bool] | None = None,
+    files_of: Callable[[Path], Collection[str]] | None = None,
     inputs: Path | None = None,
     error: type[FacepairsError] = BadData,
 ) -> None:
@@ -24,8 +33,9 @@ def check_output_folder(
     Args:
         out: The folder to write. It may be missing, empty, or an older output of the same kind.
         kind: The kind of output with its article, such as "a bundle".
-        is_own: Returns whether a folder that holds something is an older output of this kind, which
-            may be replaced; None: nothing may be replaced.
+        files_of: Returns the paths of the files in an older output of this kind, as the folder's
+            own list has them; nothing, or a FacepairsError, for any other folder. A folder that
+            holds no other file may be replaced; None: nothing may be replaced.
         inputs: The folder that is read; an output inside it would be read as input next time.
         error: The exception that is raised.
 
@@ -34,29 +44,69 @@ def check_output_folder(
     """
     try:
         is_inside = inputs is not None and out.resolve().is_relative_to(inputs.resolve())
-        is_allowed = is_free(out) or (is_own is not None and out.is_dir() and is_own(out))
+        own: set[str] = set()
+        with contextlib.suppress(FacepairsError):
+            own.update(files_of(out) if files_of is not None and out.is_dir() else ())
+        others = sorted(set(files_below(out)) - own) if own else []
+        is_allowed = is_free(out) or (bool(own) and not others)
     except (OSError, RuntimeError) as failure:  # RuntimeError: a loop of links, up to Python 3.12
         reason = getattr(failure, "strerror", None) or failure
         raise error(f"{out}: {reason}; choose another place") from None
     if not is_allowed:
         allowed = f"neither {kind} nor an empty folder" if kind else "not an empty folder"
+        allowed += f", {others[0]} is none of its files" if others else ""
         raise error(f"{out}: exists and is {allowed}; {ADVICE}")
     if is_inside:
         raise error(f"{out}: lies within the photos {inputs}; choose another place")
 
 
-def check_output_file(out: Path, inputs: Iterable[Path] = (), text: bool = True) -> None:
+def files_below(folder: Path) -> tuple[str, ...]:
+    """Return the paths of all files below a folder, with slashes; links are not followed."""
+    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return tuple(sorted(path.relative_to(folder).as_posix() for path in found))
+
+
+def listed_files(record: Path) -> set[str]:
+    """Return the files of a folder that its record, a JSON file, lists as `files`; and the record.
+
+    Return nothing where the file is missing, or no such record.
+    """
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        return {record.name, *json.loads(record.read_text("utf-8"))["files"]}
+    return set()
+
+
+def is_stdout(out: Path | str) -> bool:
+    """Return whether an output is what standard output goes to, by whatever name."""
+    try:
+        return str(out) == STDOUT or os.path.samestat(Path(out).stat(), os.fstat(1))
+    except OSError:
+        return False
+
+
+def is_stream(out: Path) -> bool:
+    """Return whether an output is written to, never replaced: standard output, a device, a FIFO."""
+    try:
+        mode = out.stat().st_mode
+    except OSError:
+        return is_stdout(out)
+    return is_stdout(out) or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def check_output_file(out: Path, inputs: Iterable[Path] = (), mark: bytes | None = None) -> None:
     """Refuse an output file that is also read, or that would replace a photo.
 
     Args:
         out: The file to write.
         inputs: The files that are read.
-        text: Whether text is written: then another kind of file is not replaced.
+        mark: What an older output contains; another file is not replaced. None: any text is.
 
     Raises:
         BadData: Names the file, what is wrong, and what to do.
     """
     try:
+        if is_stream(out):
+            return
         if out.is_dir():
             raise BadData(f"{out}: is a folder; give the name of a file to write")
         if not out.is_file():
@@ -64,11 +114,12 @@ def check_output_file(out: Path, inputs: Iterable[Path] = (), text: bool = True)
         if any(path.is_file() and path.samefile(out) for path in inputs):
             raise BadData(f"{out}: is also read by this command; choose another file to write")
         with open(out, "rb") as handle:
-            is_text = b"\0" not in handle.read(HEAD_BYTES)
+            is_own = b"\0" not in handle.read(HEAD_BYTES) if mark is None else mark in handle.read()
     except OSError as error:
         raise BadData(f"{out}: {error.strerror}; choose another place") from None
-    if text and not is_text:
-        raise BadData(f"{out}: exists and is not a text file; {ADVICE}")
+    if not is_own:
+        kind = "earlier output" if mark else "text file"
+        raise BadData(f"{out}: exists, and is no {kind}; {ADVICE}")
 
 
 def hidden_beside(target: Path, ending: str) -> Path:
@@ -76,6 +127,11 @@ def hidden_beside(target: Path, ending: str) -> Path:
     if not target.name:
         raise BadData(f"cannot write {target}: it has no name; give one, such as {target / 'out'}")
     return target.with_name(f".{target.name}.{ending}")
+
+
+def is_leftover(name: str) -> bool:
+    """Return whether a file or folder is hidden, or left by a system: none of a person's photos."""
+    return name.startswith(".") or name.casefold() in LEFTOVERS
 
 
 def is_free(out: Path) -> bool:

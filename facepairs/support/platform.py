@@ -112,3 +112,8 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def keep_for_ever(value: object) -> None:
+    """Never destroy an object, not even when the process ends."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))

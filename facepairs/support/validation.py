@@ -14,6 +14,7 @@ what is allowed.
 import dataclasses
 import types
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -106,6 +107,16 @@ def check_fields(instance: Any, error: type[FacepairsError] = BadConfig) -> None
     for name, kind in get_type_hints(type(instance), include_extras=True).items():
         if problem := find_problem(getattr(instance, name), kind, name):
             raise error(problem)
+
+
+def parse_toml(data: bytes, path: Path, error: type[FacepairsError]) -> dict[str, Any]:
+    """Return the content of a TOML file, which may begin with a byte order mark."""
+    import tomllib  # not needed by every command
+
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise error(f"{path}: not TOML: {problem}") from None
 
 
 def shorten(value: object) -> str:

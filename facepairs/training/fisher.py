@@ -155,6 +155,7 @@ def precompute_features(
     progress: ProgressCallback = ignore_progress,
     log: MessageCallback = ignore_message,
     context: DistributedContext | None = None,
+    content: str = "",
 ) -> FeatureStore:
     """Compute the backbone's features of all images.
 
@@ -170,6 +171,7 @@ def precompute_features(
         progress: Counts the images; with several workers it must raise on all of them or on none.
         log: Receives messages.
         context: The devices that share the work.
+        content: Identifies the images.
     """
     if context and context.workers > 1:
         share = WorkShare(
@@ -179,7 +181,8 @@ def precompute_features(
             path = scratch / FEATURES_FILE.replace("*", "shared")
             return precompute(network, store, count, path, progress, log, share)
     weights = network.head.get_layer(BACKBONE).weights
-    digest = hashlib.sha256(b"".join(np.asarray(w).tobytes() for w in weights)).hexdigest()
+    parts = [content.encode(), *(np.asarray(w).tobytes() for w in weights)]
+    digest = hashlib.sha256(b"".join(parts)).hexdigest()
     path = folder / FEATURES_FILE.replace("*", digest[:16])
     return precompute(network, store, count, path, progress, log)
 

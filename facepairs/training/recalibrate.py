@@ -10,6 +10,7 @@ import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.bundles.error_table import ErrorTable, GroupErrors
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.operating_point import OperatingPoint, operating_point
@@ -35,6 +36,7 @@ from facepairs.evaluation.pair_scores import (
     score_pairs,
 )
 from facepairs.evaluation.sources.known_people import describe_unknown_training
+from facepairs.evaluation.whitening import whiten
 from facepairs.support.extras import require_extras
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.progress import ProgressFactory, ignore_phases
@@ -70,6 +72,9 @@ class RecalibrationSummary:
         threshold: The balanced threshold now.
         ece: Calibration error now on these pairs: of a new calibration cross-fitted, and None where
             they are too few.
+        auc: AUC with the linear map of embeddings that is new, on people that it was not fitted to;
+            None where there is none, because it was no better by more than chance.
+        auc_before: The same without the map.
     """
 
     out: str
@@ -83,6 +88,8 @@ class RecalibrationSummary:
     operating_point: OperatingPoint
     threshold: float
     ece: float | None
+    auc: float | None = None
+    auc_before: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -139,9 +146,9 @@ def calibrate(
         BadRun: Another process writes `out`.
         BadBundle: The verifier cannot be opened, or `out` is something else than such a one.
         BadData: The folder, the pairs or the groups cannot be read, or `out` cannot be written.
-        MissingExtra: The packages for training are not installed.
+        MissingExtra: The extra `measure` is not installed.
     """
-    require_extras(["train"], "facepairs.calibrate")
+    require_extras(["measure"], "facepairs.calibrate")
     old, data, out = open_model(bundle), Path(data), Path(out)
     if out.resolve() == old.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
         raise BadConfig(f"{out} is the bundle itself or lies in the photos; choose another --out")
@@ -180,12 +187,19 @@ def _calibrate(
             "errors of so few are rough; from some 20 people on they fit your photos"
         )
     people = counted(len(scored.names), "person", "people")
-    fitted = scored.calibrate(f"{people} of {data.name}", SOURCE)
+    measured_on = f"{people} of {data.name}"
+    plain = fitted = scored.calibrate(measured_on, SOURCE)
+    whitened = whiten(scored) if isinstance(bundle, Bundle) and bundle.map is None else None
+    if whitened:
+        scored = whitened.scored
+        fitted = scored.calibrate(measured_on, SOURCE)
     is_new = not bundle.knows(scored.names).any()
     former = bundle.calibration
     # A verifier without measured errors gets those of these people in any case.
     can_keep = is_new and bundle.errors is not None
-    kept_former = can_keep and former is not None and not _is_better(former, scored)
+    kept_former = (
+        can_keep and not whitened and former is not None and not _is_better(former, scored)
+    )
     ece = fitted.calibration.ece
     if kept_former:
         assert former is not None
@@ -200,7 +214,7 @@ def _calibrate(
         fitted = replace(fitted, errors=msgspec.structs.replace(fitted.errors, groups=rows))
     new: Model
     if isinstance(bundle, Bundle):
-        new = _write_bundle(bundle, out, fitted, scored, kept_former)
+        new = _write_bundle(bundle, out, fitted, scored, kept_former, whitened and whitened.map)
     else:
         new = _write_embedder(bundle, out, fitted, scored, kept_former)
     assert new.threshold is not None
@@ -212,10 +226,12 @@ def _calibrate(
         people_left_out=int(bundle.trained_on(list(index.people)).sum()),
         photos_left_out=len(errors),
         kept_former=kept_former,
-        former=_former(bundle, fitted) if is_new and former is not None else None,
+        former=_former(bundle, plain) if is_new and former is not None else None,
         operating_point=operating_point(new),
         threshold=new.threshold,
         ece=ece,
+        auc=whitened.auc if whitened else None,
+        auc_before=whitened.auc_before if whitened else None,
     )
     return Recalibration(new, summary, notes)
 
@@ -226,10 +242,12 @@ def _write_bundle(
     fitted: FittedCalibration,
     scored: ScoredPairs,
     kept_former: bool,
+    embedding_map: EmbeddingMap | None,
 ) -> Bundle:
     """Write the bundle with the new calibration, or with the former one."""
     if kept_former:
         return rewrite_bundle(bundle, out, {})
+    files = {MAP: embedding_map.to_bytes()} if embedding_map else {}
     changes = {
         **fitted.manifest_fields(),
         "results": None,
@@ -242,7 +260,7 @@ def _write_bundle(
         },
     }
     identities = Identities.of((), scored.names).union(bundle.identities)
-    return rewrite_bundle(bundle, out, changes, identities, fitted.errors)
+    return rewrite_bundle(bundle, out, changes, identities, fitted.errors, files)
 
 
 def _write_embedder(

@@ -92,10 +92,12 @@ class TrainStep:
         return loss
 
 
-def create_optimizer(model: Trainable, context: DistributedContext) -> keras.Optimizer:
+def create_optimizer(
+    model: Trainable, context: DistributedContext, clip_norm: float | None = None
+) -> keras.Optimizer:
     """Build the optimizer of a model; each step sets its learning rate."""
     with context.scope():
-        optimizer = keras.optimizers.Adam()
+        optimizer = keras.optimizers.Adam(global_clipnorm=clip_norm)
         optimizer.build(model.trainable_variables)
     return optimizer
 

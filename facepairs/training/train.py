@@ -24,6 +24,7 @@ from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.network import Trainable
 from facepairs.pipeline.dataset import InputSource
 from facepairs.pipeline.features import FeatureStore
+from facepairs.pipeline.files import photos_named
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.progress import MessageCallback
 from facepairs.support.words import counted
@@ -98,8 +99,9 @@ def train_people(
         run.begin(config)
         bundle = None
         try:
-            model, source = _prepare(training, should_stop)
-            _train(training, model, source, callbacks, should_stop)
+            with photos_named(data.store):
+                model, source = _prepare(training, should_stop)
+                _train(training, model, source, callbacks, should_stop)
         except TrainingInterrupted:
             interrupted = True
         else:
@@ -179,7 +181,14 @@ def _prepare(training: Training, should_stop: ShouldStop) -> tuple[Trainable, In
             raise TrainingInterrupted
 
     features = precompute_features(
-        network, data.store, len(data.index), training.run.path, progress_or_stop, log, context
+        network,
+        data.store,
+        len(data.index),
+        training.run.path,
+        progress_or_stop,
+        log,
+        context,
+        data.index.fingerprint,
     )
     if training.is_new:
         if context.is_chief:

@@ -146,7 +146,7 @@ class Training:
             network = create_network(data)
         if context.strategy:
             synchronise_batch_norms(network.head)
-        optimizer = create_optimizer(network, context)
+        optimizer = create_optimizer(network, context, config.recipe.clip_norm)
         # With `minutes` the epochs are planned again after each.
         position = Position(data.fingerprint(), config.length, config.first_plan)
         training = cls(data, run, context, options, network, optimizer, position)

@@ -1,4 +1,4 @@
-"""Opening a model: a bundle, dlib's network, or an external embedder that a TOML describes."""
+"""Opening a model: a bundle, or an external embedder that a TOML describes."""
 
 import math
 from pathlib import Path
@@ -16,26 +16,19 @@ if TYPE_CHECKING:
 
 Model: TypeAlias = "Bundle | ExternalEmbedder"
 
-DLIB = "dlib"  # a folder of that name is given as ./dlib, or as a Path
-
 
 def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
-    """Open a bundle's folder, dlib's network, or an external embedder.
+    """Open a bundle's folder, or an external embedder.
 
     Args:
         path: A bundle, the TOML of an external embedder, or a folder that holds it as
             `embedder.toml`. None and the word `default` mean the bundle that comes with the
-            package, the word `dlib` the network of the extra of that name.
+            package.
         verify_files: Check a bundle's network and identities against their SHA-256.
 
     Raises:
         BadBundle: The model is missing, damaged or cannot be used.
-        MissingExtra: The packages of `dlib` are not installed.
     """
-    if path == DLIB:
-        from facepairs.verification.embedders.dlib_model import open_dlib
-
-        return open_dlib()
     if path is not None and is_embedder(path):
         from facepairs.verification.embedders.embedder import ExternalEmbedder
 
@@ -47,18 +40,16 @@ def model_name(model: Model) -> str:
     """Return what a command line calls a model: its path, or the word for the package's own."""
     if isinstance(model, Bundle):
         return DEFAULT if model.folder == FOLDER else str(model.folder)
-    if model.is_packaged:
-        return DLIB
     return str(model.folder if model.path.name == EMBEDDER else model.path)
 
 
 def source_note(model: Model, name: str) -> str:
     """Return how to measure errors on one's own photos; "" where they are."""
-    if model.errors is not None and name not in (DEFAULT, DLIB):
+    if model.errors is not None and name != DEFAULT:
         return ""
     known = "are not known for this model" if model.errors is None else "were measured on LFW"
     calibrate = command_line("calibrate", name, "photos/", "--out", "mine")
-    return f"note: errors {known}; on your photos run: {calibrate}"
+    return f"note: errors {known}; on your photos, with facepairs[measure], run: {calibrate}"
 
 
 def describe_scoring(model: Model) -> str:
@@ -71,13 +62,9 @@ def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -
     """Open a model's network; threads and quick as for `BundleScorer`."""
     if isinstance(model, Bundle):
         return BundleScorer(model, threads, quick)
-    if model.network_path.suffix == ".dat":
-        from facepairs.verification.embedders.dlib_model import DlibScorer
+    from facepairs.verification.embedders.scorers import EmbedderScorer
 
-        return DlibScorer(model)
-    from facepairs.verification.embedders.scorers import OnnxEmbedderScorer
-
-    return OnnxEmbedderScorer(model, threads)
+    return EmbedderScorer(model, threads)
 
 
 def check_threshold(model: Model, threshold: float) -> None:

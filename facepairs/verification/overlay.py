@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import ExifTags, Image, ImageDraw, ImageFont
 
 from facepairs.errors import BadData, BadImage
 from facepairs.faces.align import AlignedFace
@@ -15,6 +15,7 @@ from facepairs.faces.detector import FACE_PX, Face, search_photo
 from facepairs.images.photo import ImageSource, load_upright, open_photo
 from facepairs.images.warp import Points, Similarity
 from facepairs.support.atomic import atomic_file
+from facepairs.support.places import check_output_file
 from facepairs.verification.verdict import NOT_CONFIRMED, Verdict, detail_rows
 
 COLUMN_PX, MOST_PX = 440, 560  # largest width and height of a photo
@@ -28,6 +29,7 @@ BOX, FRAME, LANDMARK = (250, 204, 21), (56, 189, 248), (244, 63, 94)
 COLOURS = {True: (21, 128, 61), False: (185, 28, 28), None: INK}
 UNSURE = (161, 98, 7)  # below the threshold, but more likely one person than two
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
+MARK = b"facepairs verdict"  # in the metadata of every picture, so that only these are replaced
 CORNERS = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)])
 
 
@@ -75,11 +77,13 @@ def write_overlay(
         comparison: The result of `Verifier.verify` for the two photos, or why there is none.
 
     Raises:
-        BadData: `out` cannot be written, or a verdict lacks its faces.
+        BadData: `out` cannot be written or is another picture, or a verdict lacks its faces.
     """
     name = picture_format(out)
-    data = io.BytesIO()
-    draw_overlay(left, right, comparison).save(data, name)
+    check_output_file(out, mark=MARK)
+    data, metadata = io.BytesIO(), Image.Exif()
+    metadata[ExifTags.Base.Software] = MARK.decode()
+    draw_overlay(left, right, comparison).save(data, name, exif=metadata)
     with atomic_file(out, "wb") as handle:
         handle.write(data.getvalue())
 

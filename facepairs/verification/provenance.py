@@ -5,7 +5,7 @@ in the pairs the model was made with.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -20,6 +20,7 @@ from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.support.atomic import atomic_file
 from facepairs.support.checksum import file_sha256
+from facepairs.support.places import check_output_file, is_stream
 from facepairs.support.validation import validate
 from facepairs.verification.loading import Model
 from facepairs.version import __version__
@@ -94,7 +95,7 @@ def provenance_of(
     curve = model.calibration
     return Provenance(
         model=name,
-        network_sha256=model.files[model.network.file].sha256
+        network_sha256=model.embedder_sha256
         if isinstance(model, Bundle)
         else hashlib.sha256(model.read_network()).hexdigest(),
         alignment=model.alignment,
@@ -118,18 +119,28 @@ def provenance_path(scores: Path) -> Path:
     return scores.with_name(f"{scores.name}.json")
 
 
+def check_scores_file(out: Path, inputs: Iterable[Path] = ()) -> None:
+    """Check that scores and their provenance may be written, as `check_output_file` does."""
+    check_output_file(out, inputs)
+    if not is_stream(out):
+        check_output_file(provenance_path(out), inputs, b'"scores_sha256"')
+
+
 @contextmanager
 def scores_file(target: Path, provenance: Provenance | None) -> Iterator[IO[Any]]:
     """Open a scores file to write, as `atomic_file` does, and write its provenance afterwards.
 
     What lay beside an older file is removed first: a kill in between leaves scores of unknown
-    origin, never of a wrong one.
+    origin, never of a wrong one. What is written to standard output has no provenance.
 
     Raises:
         BadData: A file cannot be written or removed.
     """
+    check_scores_file(target)
     with atomic_file(target) as handle:
         yield handle
+        if is_stream(target):
+            return
         handle.flush()
         beside = provenance_path(target)
         try:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from facepairs.bundles.operating_point import OperatingPoint, gallery_point
-from facepairs.data.index import READABLE
+from facepairs.data.index import READABLE, walk
 from facepairs.errors import BadData, BadImage
 from facepairs.support.atomic import atomic_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
@@ -126,7 +126,7 @@ def rank_folder(
 ) -> Ranking:
     """Compare a photo with every other image below a folder.
 
-    Files count by their suffix; hidden ones are skipped and links to folders are not followed.
+    Files count by their suffix; links are followed, and leftovers of systems skipped.
 
     Args:
         verifier: Scores the photos; open it with one thread, as the work is spread over all cores.
@@ -179,11 +179,8 @@ def _find_images(folder: Path, photo: Path) -> Iterator[str]:
             raise BadData(f"{folder}: {error.strerror}; give a folder of photos") from None
 
     own = os.path.realpath(photo)
-    for place, folders, files in os.walk(folder, onerror=refuse):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+    for place, files in walk(folder, refuse):
         for name in files:
-            if name.startswith(".") or not name.lower().endswith(READABLE):
-                continue
-            path = Path(place, name)
-            if os.path.realpath(path) != own:
+            path = place / name
+            if name.lower().endswith(READABLE) and os.path.realpath(path) != own:
                 yield path.relative_to(folder).as_posix()

@@ -4,6 +4,8 @@ Array contract: crops are uint8[N, crop_px, crop_px, 3], RGB; higher scores are 
 size of a batch changes a score by float32 rounding at most (matrix products are cut by it).
 """
 
+import os
+import weakref
 from abc import ABC, abstractmethod
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +16,10 @@ import numpy.typing as npt
 import onnxruntime
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.embedding_map import MAP, EmbeddingMap
 from facepairs.errors import BadBundle, BadData
 from facepairs.images.crop import Crop, CropSpec
+from facepairs.support.platform import keep_for_ever
 
 BATCH_CROPS = 16  # per call: activations stay near the caches; larger batches are slower
 LOG_FATAL_ONLY = 4  # ONNX Runtime's log level; errors are raised as exceptions
@@ -44,6 +48,17 @@ def pair_scores(left: ScoreArray, right: ScoreArray) -> ScoreArray:
     """
     scores: ScoreArray = (left * right).sum(axis=1, dtype=np.float32)
     return np.clip(scores, -1, 1)  # rounding gives 1.0000001 for equal rows
+
+
+def _keep_after_fork() -> None:
+    """Never end the networks of the other process: ONNX Runtime would wait for its threads."""
+    for one in _open:
+        keep_for_ever(one._session)
+
+
+_open: "weakref.WeakSet[OnnxSession]" = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_keep_after_fork)
 
 
 class OnnxSession:
@@ -90,6 +105,8 @@ class OnnxSession:
                 f"{path}: ONNX Runtime {onnxruntime.__version__} refuses it "
                 f"({_first_line(error)}); export it again"
             ) from None
+        self._process = os.getpid()  # last, as threads may open it at the same time
+        _open.add(self)
         self.inputs = {node.name: node for node in self._session.get_inputs()}
         self.outputs = {node.name: node for node in self._session.get_outputs()}
 
@@ -102,6 +119,8 @@ class OnnxSession:
         Raises:
             BadBundle: The network fails, or returns a value that is not finite.
         """
+        if self._process != os.getpid():  # its threads have stayed in the other process
+            self.__init__(*self._arguments)  # type: ignore[misc]
         try:
             (result,) = self._session.run([output], inputs)
         except Exception as error:  # noqa: BLE001 - see above
@@ -247,7 +266,12 @@ class BundleScorer(Scorer):
             raise self._misfit(f"its embeddings have shape {list(rows.shape)}, not [N, D]")
         if not np.allclose(np.sqrt((rows * rows).sum(axis=1)), 1, atol=1e-3):
             raise self._misfit("its embeddings are not L2-normalised")
-        return rows
+        return rows if self._bundle.map is None else self._apply(self._bundle.map, rows)
+
+    def _apply(self, embedding_map: EmbeddingMap, rows: ScoreArray) -> ScoreArray:
+        if len(embedding_map.mean) != rows.shape[1]:
+            raise self._misfit(f"its embeddings have {rows.shape[1]} numbers, unlike {MAP}")
+        return embedding_map(rows)
 
     def _run(self, *crops: Crop) -> ScoreArray:
         inputs = dict(zip(self._bundle.network.inputs, crops, strict=True))

@@ -85,8 +85,7 @@ class Verifier:
         """Open a bundle, or the TOML of an external embedder.
 
         Args:
-            path: None and the word `default` mean the bundle that comes with the package, `dlib`
-                the network of the extra of that name.
+            path: None and the word `default` mean the bundle that comes with the package.
             threads: Threads of one call of the network; None for one per core.
             quick: As for `Verifier`.
 
@@ -261,10 +260,19 @@ class Verifier:
         scores = self._score_all(*(np.stack([f.crop for f in side]) for side in (left, right)))
         count = len(left) * len(right)
         return [
-            replace(self.verdict(score, point, prior, count), left=one, right=other)
+            replace(
+                self.verdict(score, self._point_for(point, one, other), prior, count),
+                left=one,
+                right=other,
+            )
             for one, row in zip(left, scores, strict=True)
             for other, score in zip(right, row.tolist(), strict=True)
         ]
+
+    def _point_for(self, point: OperatingPoint, *faces: AlignedFace) -> OperatingPoint:
+        """Return the threshold with the errors of faces of this size."""
+        sides = [aligned.face.side_px for aligned in faces if aligned.face]
+        return point.for_face(self.bundle.errors, min(sides)) if sides else point
 
     def _score_all(self, left: Crop, right: Crop) -> Iterator[ScoreArray]:
         """Score M crops with each of N others: M times float32[N]; no copy of a crop per pair."""

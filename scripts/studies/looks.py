@@ -24,7 +24,7 @@ from facepairs.cli.shared.output import progress_display
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadImage
 from facepairs.faces.align import AlignedFace
-from facepairs.faces.alignment import FRAME_PX, fit_similarity, to_crop
+from facepairs.faces.alignment import FRAME_PX, fit_crop
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.warp import warp
 from facepairs.support.atomic import atomic_file
@@ -116,7 +116,7 @@ class Study:
         row = self._row(number, kind, picture)
         if "scene" in kind:
             spec = self.verifier.bundle.framing
-            crop = warp(picture.image, to_crop(fit_similarity(truth), spec), spec.crop_px)
+            crop = warp(picture.image, fit_crop(truth, spec), spec.crop_px)
             row.by_truth = self._embed(crop)
         try:
             face = self.verifier.align_faces(buffer.getvalue())[0]

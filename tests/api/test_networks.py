@@ -51,7 +51,7 @@ def test_the_included_model_opens_in_keras_and_embeds_as_the_verifier(faces):
     verifier, photos = facepairs.Verifier.load(), sorted(faces.glob("*/*.jpg"))[:2]
     crops = np.stack([verifier.crop(photo) for photo in photos])
     embedded = np.asarray(facepairs.load_keras()(crops))
-    assert np.allclose(embedded, verifier.embed(photos), atol=1e-4)
+    assert np.allclose(embedded, verifier.embed(photos), atol=0.02)  # in 8 bits there
 
 
 def test_pairs_are_split_by_people_and_drawn_anew_each_epoch(faces):

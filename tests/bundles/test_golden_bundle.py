@@ -7,7 +7,6 @@ schema changes, these stay as they are, and new ones come beside them.
 
 import json
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.manifest import MANIFEST
+from facepairs.images.crop import CropSpec
 from facepairs.verification.verifier import Verifier
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -40,7 +40,7 @@ def test_a_golden_manifest_is_understood():
         "pixels",
         ("left", "right"),
     )
-    assert asdict(bundle.framing) == {"frame_px": 250, "crop_px": 112}
+    assert bundle.framing == CropSpec(250, 112)
     assert [entry.fmr for entry in bundle.thresholds] == [0.1, 0.01, 0.001]
     assert bundle.training.protocol == "heldout"
     assert {len(bundle.identities.training), len(bundle.identities.calibration)} == {8, 10}

@@ -41,6 +41,21 @@ def test_two_folds_by_hand():
     assert found.ece is None
 
 
+def test_lfws_rule_takes_each_folds_threshold_from_the_other_folds():
+    genuine, score, fold = drawn()
+    by_rule = summarise(genuine, score, None, fold)
+    expected = (by_rule.accuracy, by_rule.accuracy_standard_error)
+    for threshold in (dict.fromkeys(range(1, 11), 5.0), 5.0, None):
+        found = summarise(genuine, score, threshold, fold)
+        assert (found.lfw_accuracy, found.lfw_accuracy_standard_error) == expected
+    shifted = score + 100 * (fold == 3)  # no other threshold serves the third fold
+    own = {number: 0.75 + 100 * (number == 3) for number in range(1, 11)}
+    found = summarise(genuine, shifted, own, fold)
+    assert found.lfw_accuracy < found.accuracy - 0.02
+    assert summarise(genuine, score, 5.0).lfw_accuracy is None
+    assert summarise(genuine[:50], score[:50], {1: 5.0}, fold[:50]).lfw_accuracy is None
+
+
 def test_curve_figures_are_those_of_all_scores_together():
     genuine, score, fold = drawn(each=200)
     found = summarise(genuine, score, dict.fromkeys(range(1, 11), 0.7), fold)

@@ -13,16 +13,16 @@ from facepairs.faces.alignment import (
     FRAME_PX,
     TEMPLATE,
     WEIGHTS,
-    fit_similarities,
+    fit_crop,
+    fit_crops,
     fit_similarity,
-    to_crop,
-    to_crops,
 )
 from facepairs.faces.detector import find_faces
 from facepairs.images.crop import CropSpec
 from facepairs.images.warp import Similarity, warp
 
 SPEC = CropSpec(250, 128)
+POINTS = CropSpec(112, 112, ((38.3, 51.7), (73.5, 51.5), (56.0, 71.7), (41.5, 92.4), (70.7, 92.2)))
 SLACK_PX = 4.0  # of the canonical frame, in which the eyes are 44 pixels apart
 GREY_LEVELS = 20  # mean difference of two crops; those of two people differ by 40
 
@@ -63,30 +63,49 @@ def test_the_fit_solves_the_weighted_least_squares(to_photo, noise):
 
 
 @given(st.lists(st.tuples(maps, noise), min_size=1, max_size=5))
-def test_many_faces_are_fitted_like_each_bit_for_bit(cases):
+@pytest.mark.parametrize("spec", [SPEC, POINTS])
+def test_many_faces_are_fitted_like_each_bit_for_bit(spec, cases):
     landmarks = np.stack([to_photo(TEMPLATE + noise) for to_photo, noise in cases])
-    many = fit_similarities(landmarks)
-    crops = to_crops(many, SPEC)
-    for one, fitted, crop in zip(landmarks, many, crops, strict=True):
-        expected = fit_similarity(one)
-        assert np.array_equal(fitted, np.column_stack([expected.matrix, expected.offset]))
-        expected = to_crop(expected, SPEC)
+    for one, crop in zip(landmarks, fit_crops(landmarks, spec), strict=True):
+        expected = fit_crop(one, spec)
         assert np.array_equal(crop, np.column_stack([expected.matrix, expected.offset]))
 
 
-def test_unknown_landmarks_give_an_unknown_map():
+@pytest.mark.parametrize("spec", [SPEC, POINTS])
+def test_unknown_landmarks_give_an_unknown_map(spec):
     landmarks = np.stack([TEMPLATE, np.full((5, 2), np.nan)])
-    known = np.isfinite(fit_similarities(landmarks)).all(axis=(1, 2))
+    known = np.isfinite(fit_crops(landmarks, spec)).all(axis=(1, 2))
     assert known.tolist() == [True, False]
 
 
 def test_the_crop_is_the_centre_of_the_frame():
-    to_frame = Similarity(np.eye(2), np.zeros(2))
     centre = np.full((1, 2), (FRAME_PX - 1) / 2)
     for spec in (SPEC, CropSpec(250, 250), CropSpec(100, 64)):
-        crop = to_crop(to_frame, spec)
+        crop = fit_crop(TEMPLATE, spec)
         assert crop(centre) == pytest.approx(np.full((1, 2), (spec.crop_px - 1) / 2))
         assert crop.scale == pytest.approx(spec.frame_px / FRAME_PX)
+
+
+@given(maps)
+def test_landmarks_come_to_the_points_of_a_crop(to_photo):
+    crop = fit_crop(to_photo(np.array(POINTS.points)), POINTS)
+    assert crop(to_photo(np.array(POINTS.points))) == pytest.approx(
+        np.array(POINTS.points), abs=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        POINTS.points[:4],
+        (POINTS.points[1], POINTS.points[0], *POINTS.points[2:]),
+        ((20, 120), *POINTS.points[1:]),
+        ((500, 30), *POINTS.points[1:]),
+    ],
+)
+def test_points_that_are_no_upright_face_are_refused(points):
+    with pytest.raises(ValueError, match="points"):
+        CropSpec(112, 112, points)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +117,7 @@ def photos(tmp_path_factory):
 def aligned(photo):
     """Return the aligned crop of a photo's face, and the map from the photo to the frame."""
     face = find_faces(photo)[0]
-    return warp(photo, to_crop(face.to_frame, SPEC), SPEC.crop_px).astype(int), face.to_frame
+    return warp(photo, fit_crop(face.landmarks, SPEC), SPEC.crop_px).astype(int), face.to_frame
 
 
 @settings(max_examples=15, phases=[Phase.explicit, Phase.generate])  # shrinking takes minutes

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,73 @@ def gallery(tmp_path, verifier, photos):
     with Gallery(tmp_path / "g", verifier, write=True) as gallery:
         assert gallery.add_folder(photos, any_quality=True).enrolled == 15
         yield gallery
+
+
+def test_a_visitor_whose_time_is_over_is_enrolled_again(tmp_path, verifier, photos):
+    visitor = photos / "P0" / "0.png"
+    with Gallery(tmp_path / "g", verifier, write=True) as gallery:
+        gallery.add("Visitor", [visitor], forget_after=1e-9, any_quality=True)
+        assert (gallery.enrolled_as(visitor), gallery.people()) == (None, [])
+        with pytest.raises(NotEnrolled):
+            gallery.remove("Visitor")
+        gallery.add("Visitor", [visitor], forget_after=1e-9, any_quality=True)
+        again = gallery.add("Other", [visitor], any_quality=True)
+        assert (again.enrolled, again.known, len(again.refused)) == (1, 0, 0)
+        assert [one.name for one in gallery.people()] == ["Other"]
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_file_that_is_gone_acknowledges_nothing(gallery, photos, how):
+    place = Path(gallery.place)
+    if how == "removed":
+        place.unlink()
+    else:
+        shutil.copy(place, place.with_name("copy"))
+        place.with_name("copy").replace(place)
+    for use in (
+        lambda: gallery.add("New", [photos / "P0" / "0.png"], any_quality=True),
+        lambda: gallery.remove("P1"),
+        lambda: gallery.identify(photos / "P0" / "0.png", threshold=0.9),
+        gallery.people,
+    ):
+        with pytest.raises(BadGallery):
+            use()
+
+
+def test_a_copy_that_is_restored_in_place_is_what_counts(gallery, photos, verifier):
+    place = Path(gallery.place)
+    shutil.copy(place, place.with_name("backup"))
+    gallery.remove("P1")
+    new = save(photos.parent / "new.png", 7, 1)
+    assert gallery.add("New", [new], any_quality=True).enrolled == 1
+    place.write_bytes(place.with_name("backup").read_bytes())
+    assert gallery.identify(photos / "P1" / "0.png", threshold=0.9).name == "P1"
+    assert gallery.add("New", [new], any_quality=True).enrolled == 1
+    assert gallery.check() == []
+    with Gallery(place, verifier) as reader:
+        assert [one.name for one in reader.people()] == ["New", *(f"P{k}" for k in range(5))]
+
+
+def test_nothing_lies_beside_a_gallery_that_is_open(gallery):
+    """Else it could not be read where nothing can be written."""
+    place = Path(gallery.place)
+    assert [path.name for path in place.parent.glob(f"{place.name}*")] == [place.name]
+
+
+def test_any_source_of_a_photo_is_enrolled_or_refused_in_one_line(gallery, photos, tmp_path):
+    path = save(tmp_path / "new.png", 8, 1)
+    for photo in (path, str(path)):
+        with pytest.raises(BadConfig):
+            gallery.add("New", photo)
+    assert gallery.add("New", [io.BytesIO(path.read_bytes())], any_quality=True).enrolled == 1
+    assert gallery.add("New", (one for one in [path]), any_quality=True).known == 1
+    for odd in (None, 3, picture(1), Image.fromarray(picture(1)), object()):
+        assert len(gallery.add("New", [odd]).refused) == 1
+        with pytest.raises(BadConfig):
+            gallery.add(odd if odd is not path else None, [path])
+    for none in (None, 3, path.read_bytes()):
+        with pytest.raises(BadConfig):
+            gallery.add("New", none)
 
 
 def test_it_knows_people_and_strangers(gallery):

@@ -63,7 +63,7 @@ def png_header(width: int, height: int) -> bytes:
         (b"", "zero_byte", "0 bytes"),
         (b"<html>404</html>", "not_image", "not a JPEG"),
         (jpeg(0)[:-200], "unreadable", "truncated"),
-        (jpeg(0)[:-2], "unreadable", "truncated"),
+        (jpeg(0)[:-20], "unreadable", "truncated"),
         (jpeg(0)[:300] + bytes(len(jpeg(0)) - 300), "unreadable", "truncated"),
         (encoded(picture(0), "PNG")[:-500], "unreadable", "truncated"),
         (b"BM" + bytes(20), "unreadable", "damaged"),
@@ -72,8 +72,12 @@ def png_header(width: int, height: int) -> bytes:
         (b"\xff\x0a" + bytes(99), "unsupported", "JPEG XL"),
         (encoded(picture(0), "JPEG2000"), "unsupported", "JPEG 2000"),
         (encoded(Image.new("F", (9, 9)), "TIFF"), "unsupported", "32 bits a pixel"),
-        (png_header(8000, 8000), "too_large", "over 50 megapixels .8000 x 8000"),
-        (jpeg(0) + bytes(9_000_000), "too_large", "9,00.* bytes for 80 x 80 pixels; save"),
+        (png_header(8000, 8000), "too_large", "over 52 megapixels .8000 x 8000"),
+        (
+            jpeg(0) + bytes(9_000_000),
+            "too_large",
+            "9,00.* bytes for 80 x 80 pixels, above 8,051,200; save",
+        ),
         (png_header(60_000, 60_000), "too_large", "megapixels"),
     ],
 )

@@ -9,7 +9,7 @@ from drawn.crop_plans import face_plan, turned_plan, whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
-from facepairs.errors import BadData
+from facepairs.errors import BadImage
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.photo import open_photo
 from facepairs.pipeline.dataset import image_batches, make_dataset
@@ -80,7 +80,7 @@ def test_an_undecodable_image_raises_bad_data_with_its_name_and_leaves_no_file(
     index = FaceIndex.scan(root)
     plan = plan_of(index, CROP)
     index.path(20).write_bytes(content)
-    with pytest.raises(BadData, match=re.escape(index.name(20))):
+    with pytest.raises(BadImage, match=re.escape(index.name(20))):
         MemoryStore.build(index, plan, tmp_path / "store.npy")
     assert [p.name for p in tmp_path.iterdir()] == ["faces"]
 

@@ -87,7 +87,7 @@ def test_a_face_can_be_chosen(ask, people, group):
     for face in found["faces"]:
         _, _, data = face["crop"].partition("base64,")
         crop = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
-        assert crop.shape == (128, 128, 3)
+        assert crop.shape == (150, 150, 3)
     verdicts = [
         ask(
             "POST",

@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from facepairs.errors import BadData
-from facepairs.support.atomic import atomic_file, atomic_folder
+from facepairs.support.atomic import atomic_file, atomic_folder, temporary_beside
 
 
 def test_a_file_appears_when_the_block_ends_without_error(tmp_path):
@@ -48,6 +50,71 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     for make in (atomic_file, atomic_folder):
         with pytest.raises(BadData, match="choose another place"), make(tmp_path / "file" / "x"):
             pass
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "old").touch()
+    for name, target in (("file", "a.txt"), ("nowhere", "b.txt"), ("folder", "real")):
+        (tmp_path / name).symlink_to(target)
+    (tmp_path / "a.txt").write_text("old")
+    for name in ("file", "nowhere"):
+        with atomic_file(tmp_path / name) as handle:
+            handle.write("new")
+    with atomic_folder(tmp_path / "folder") as folder:
+        (folder / "new").touch()
+    assert all((tmp_path / name).is_symlink() for name in ("file", "nowhere", "folder"))
+    assert (tmp_path / "a.txt").read_text() == (tmp_path / "b.txt").read_text() == "new"
+    assert [path.name for path in (tmp_path / "real").iterdir()] == ["new"]
+    (tmp_path / "loop").symlink_to("loop")
+    for make in (atomic_file, atomic_folder, temporary_beside):
+        with pytest.raises(BadData), make(tmp_path / "loop"):
+            pass
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe_is_written_to_and_stays(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    for name, mode, text in (("pipe", "w", "größer"), ("link", "wb", b"x")):
+        with ThreadPoolExecutor(1) as pool:
+            read = pool.submit(pipe.read_bytes)
+            with atomic_file(tmp_path / name, mode) as handle:
+                handle.write(text)
+        assert read.result() == (text.encode() if mode == "w" else text)
+    for make in (atomic_folder, temporary_beside):
+        with pytest.raises(BadData), make(pipe):
+            pass
+    assert pipe.is_fifo()
+    assert (tmp_path / "link").is_symlink()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("place", ["-", "/dev/stdout", "/proc/self/fd/1", "out.txt"])
+@pytest.mark.parametrize("stdout", ["pipe", "file"])
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs Linux")
+def test_standard_output_is_written_to(tmp_path, place, stdout):
+    code = (
+        "import pathlib, sys; from facepairs.support.atomic import atomic_file; print('before')\n"
+        "with atomic_file(pathlib.Path(sys.argv[1])) as handle: handle.write('within\\n')\n"
+        "print('after')"
+    )
+    if stdout == "pipe" and place == "out.txt":
+        pytest.skip("is a file")
+    (tmp_path / "link").symlink_to(place)  # a mistake replaces this link, not the system's
+    with open(tmp_path / "out.txt", "w") as out:
+        done = subprocess.run(
+            [sys.executable, "-c", code, place if place == "-" else "link"],
+            stdout=out if stdout == "file" else subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            check=True,
+        )
+    text = done.stdout or (tmp_path / "out.txt").read_text()
+    assert text.split() == ["before", "within", "after"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "out.txt"]
+    assert (tmp_path / "link").is_symlink()
 
 
 KILLED = """

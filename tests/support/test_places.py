@@ -7,11 +7,11 @@ import pytest
 from facepairs.errors import BadConfig, BadData
 from facepairs.support.atomic import atomic_file, atomic_folder
 from facepairs.support.lock import lock_beside
-from facepairs.support.places import check_output_file, check_output_folder, is_free
+from facepairs.support.places import check_output_file, check_output_folder, is_free, listed_files
 
 
-def is_bundle(folder):
-    return (folder / "manifest.json").is_file()
+def files_of(folder):
+    return listed_files(folder / "manifest.json")
 
 
 def test_new_and_empty_folders_are_free(tmp_path):
@@ -22,15 +22,35 @@ def test_new_and_empty_folders_are_free(tmp_path):
 
 
 def test_only_an_older_output_of_the_same_kind_may_be_replaced(tmp_path):
-    (tmp_path / "manifest.json").write_text("{}")
-    check_output_folder(tmp_path, "a bundle", is_bundle)
+    (tmp_path / "manifest.json").write_text('{"files": ["deep/a", "b"]}')
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a").touch()
+    check_output_folder(tmp_path, "a bundle", files_of)
     with pytest.raises(BadData, match=r"exists and is not an empty folder; choose another place"):
         check_output_folder(tmp_path)
     (tmp_path / "manifest.json").rename(tmp_path / "photo.jpg")
-    with pytest.raises(BadConfig, match=r"exists and is neither a bundle nor an empty folder"):
-        check_output_folder(tmp_path, "a bundle", is_bundle, error=BadConfig)
+    with pytest.raises(BadConfig, match=r"exists and is neither a bundle nor an empty"):
+        check_output_folder(tmp_path, "a bundle", files_of, error=BadConfig)
     with pytest.raises(BadData, match="neither a bundle"):
-        check_output_folder(tmp_path / "photo.jpg", "a bundle", lambda folder: True)
+        check_output_folder(tmp_path / "photo.jpg", "a bundle", lambda folder: ["photo.jpg"])
+
+
+@pytest.mark.parametrize(
+    "record", ["{}", "[]", "", '{"files": 3}', '{"manifest_version": 3}', '{"files": [["x"]]}']
+)
+def test_a_file_of_the_right_name_makes_no_folder_ours(tmp_path, record):
+    (tmp_path / "manifest.json").write_text(record)
+    with pytest.raises(BadData):
+        check_output_folder(tmp_path, "a bundle", files_of)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "deep/c", ".hidden"])
+def test_a_file_that_is_not_on_the_list_keeps_a_folder(tmp_path, name):
+    (tmp_path / "manifest.json").write_text('{"files": ["b"]}')
+    (tmp_path / "deep").mkdir()
+    (tmp_path / name).symlink_to("nowhere")
+    with pytest.raises(BadData):
+        check_output_folder(tmp_path, "a bundle", files_of)
 
 
 def test_an_output_among_the_inputs_is_refused(tmp_path):

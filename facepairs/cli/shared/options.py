@@ -35,7 +35,7 @@ VerifierArgument = Annotated[
     str,
     Argument(
         metavar="BUNDLE",
-        help="Bundle of `facepairs train`, TOML file of another embedder, or: default, dlib.",
+        help="Bundle of `facepairs train`, TOML file of another embedder, or `default`.",
     ),
 ]
 Bundle = Annotated[
@@ -43,7 +43,7 @@ Bundle = Annotated[
     Option(
         "--bundle",
         "--model",
-        help="Bundle of `facepairs train`, TOML file of another embedder, or: default, dlib.",
+        help="Bundle of `facepairs train`, TOML file of another embedder, or `default`.",
         envvar="FACEPAIRS_BUNDLE",
     ),
 ]

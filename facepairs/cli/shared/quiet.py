@@ -8,6 +8,7 @@ import io
 import os
 import sys
 import warnings
+from typing import Any
 
 # Environment variables, so that child processes see them.
 VERBOSE, QUIET = "FACEPAIRS_VERBOSE", "FACEPAIRS_QUIET"
@@ -23,10 +24,32 @@ def verbose() -> bool:
     return os.environ.get(VERBOSE, "") not in ("", "0") and not quiet()
 
 
+class _Stderr(io.FileIO):
+    """A stderr that may be full or gone: what cannot be written there changes no exit code."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
+def open_streams() -> None:
+    """Let a standard stream that is closed read and write nothing; no file gets its number."""
+    while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(null)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "rw"[number > 0], closefd=False))  # noqa: SIM115
+
+
 def silence_libraries() -> None:
     """Silence libraries from here on; in verbose mode, show all their warnings and logs."""
     import logging  # `--help` does not need it
 
+    with contextlib.suppress(OSError):
+        _separate_stderr()
     if verbose():
         warnings.simplefilter("default")
         logging.basicConfig(level=logging.INFO)
@@ -34,12 +57,10 @@ def silence_libraries() -> None:
     if not sys.warnoptions:  # neither -W nor PYTHONWARNINGS is set
         warnings.simplefilter("ignore")
     logging.getLogger().addHandler(logging.NullHandler())  # without one, Python prints to stderr
-    with contextlib.suppress(OSError):
-        _separate_stderr()
 
 
 def _separate_stderr() -> None:
-    """Point Python at a stderr of its own and discard what C libraries write to stderr.
+    """Point Python at a stderr of its own; unless verbose, discard what C libraries write to it.
 
     A crash in C is still reported: faulthandler writes its location to Python's stderr.
     """
@@ -48,11 +69,11 @@ def _separate_stderr() -> None:
     stderr = sys.stderr
     if stderr is not sys.__stderr__ or not isinstance(stderr, io.TextIOWrapper):
         return  # closed, or replaced by the caller
-    stderr.flush()
-    own = io.FileIO(os.dup(2), "w")
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    os.close(null)
+    own = _Stderr(os.dup(2), "w")
+    if not verbose():
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 2)
+        os.close(null)
     sys.stderr = io.TextIOWrapper(
         own, stderr.encoding, stderr.errors, line_buffering=True, write_through=True
     )

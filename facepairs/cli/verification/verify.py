@@ -30,7 +30,7 @@ from facepairs.cli.shared.output import (
 )
 from facepairs.cli.verification import output
 from facepairs.errors import BadData, BadImage
-from facepairs.support.places import check_output_file
+from facepairs.support.places import check_output_file, is_stream
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -201,10 +201,10 @@ def _verify_two(
     from facepairs.verification.verdict import verdict_rows
 
     if show is not None:
-        from facepairs.verification.overlay import NoVerdict, picture_format, write_overlay
+        from facepairs.verification.overlay import MARK, NoVerdict, picture_format, write_overlay
 
         picture_format(show)
-        check_output_file(show, (left, right), text=False)
+        check_output_file(show, (left, right), MARK)
     verifier, point = _load(settings, quick=True)
     try:
         verdicts = verifier.compare_faces(left, right, point, settings.prior, every=every)
@@ -271,9 +271,10 @@ def _verify_pairs(
 ) -> None:
     from facepairs.beam.verify_pairs import verify_pairs_at
     from facepairs.bundles.calibration import describe_prior
+    from facepairs.verification.provenance import check_scores_file
 
     if "://" not in out:
-        check_output_file(Path(out), [Path(pairs)])
+        check_scores_file(Path(out), [Path(pairs)])
     verifier, point = _load(settings, threads=1)
     try:
         report = verify_pairs_at(
@@ -311,7 +312,10 @@ def _verify_pairs(
     rows = output.batch_rows(report, point, describe_prior(settings.prior))
     print_result(settings.json, {**values, "model": settings.bundle, "schema": SCHEMA}, rows)
     note_source(verifier, settings.json)
-    log(f"written: {out}, and where the scores come from: {out}.json")
+    log(
+        f"written: {out}"
+        + ("" if is_stream(Path(out)) else f", and where the scores come from: {out}.json")
+    )
     raise typer.Exit(NEGATIVE if report.failed else OK)
 
 

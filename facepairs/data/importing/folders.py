@@ -1,10 +1,9 @@
 """Find the people's folders in an unpacked data set, however deep they lie."""
 
-import os
 from collections import Counter
 from pathlib import Path
 
-from facepairs.data.index import name_problem
+from facepairs.data.index import name_problem, walk
 from facepairs.errors import BadData
 from facepairs.support.words import counted
 
@@ -21,12 +20,9 @@ def find_people(root: Path) -> Path | None:
         BadData: Photos lie in several such folders, for instance `train` and `test`.
     """
     photos: Counter[Path] = Counter()  # by the folder of the people's folders
-    for name, folders, files in os.walk(root):
-        folders[:] = [folder for folder in folders if not _is_hidden(folder)]
-        folder = Path(name)
+    for folder, files in walk(root):
         if folder != root:
-            usable = (not _is_hidden(file) and name_problem(file) is None for file in files)
-            photos[folder.parent] += sum(usable)
+            photos[folder.parent] += sum(name_problem(file) is None for file in files)
     photos = +photos
     if not photos:
         return None
@@ -47,9 +43,5 @@ def find_table(people: Path, root: Path) -> Path | None:
 
 def find_parquet(root: Path) -> list[Path]:
     """Return the parquet files of a folder, sorted."""
-    names = (path.relative_to(root) for path in sorted(root.rglob("*.parquet")))
-    return [root / name for name in names if not any(map(_is_hidden, name.parts))]
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith(".") or name == "__MACOSX"
+    found = (folder / name for folder, files in walk(root) for name in files)
+    return sorted(path for path in found if path.suffix.lower() == ".parquet")

@@ -1,6 +1,5 @@
 """Read tables of photos: CSV files with paths, parquet files with the images themselves."""
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -8,7 +7,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from facepairs.data.importing.photos import LeftOut, NewPhoto, PeopleNames, check_name, in_words
-from facepairs.data.index import READABLE, name_problem
+from facepairs.data.index import READABLE, find_file, name_problem
+from facepairs.data.pairs import csv_rows
 from facepairs.data.unpack import MAX_FILE_BYTES
 from facepairs.errors import BadData
 from facepairs.images.formats import pillow_format
@@ -31,29 +31,22 @@ def read_csv(path: Path, person_column: str | None, progress: ProgressCallback) 
     """Yield the photos of a CSV file with the columns path and person.
 
     Args:
-        path: The file, UTF-8; its paths count from its folder.
+        path: The file, as `csv_rows` reads it; its paths count from its folder.
         person_column: The column that names the person; by default the first of PERSON_COLUMNS.
         progress: Called with the rows done and in all.
 
     Raises:
         BadData: A column is missing, or a row is wrong.
     """
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as handle:
-            table = csv.DictReader(handle, strict=True)
-            columns = table.fieldnames or []
-            rows = [(table.line_num, row) for row in table]
-    except OSError as error:
-        raise BadData(f"{path}: {error.strerror}; give a readable file") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise BadData(f"{path}: not a CSV file in UTF-8 ({error}); save it as one") from None
+    rows = list(csv_rows(path, ()))
+    columns = list(rows[0][1]) if rows else []
     file_column = _choose(path, columns, PATH_COLUMNS)
     person_column = _choose(path, columns, [person_column] if person_column else PERSON_COLUMNS)
     names = PeopleNames()
     for done, (line, row) in enumerate(rows, 1):
         place = f"{path}: line {line}"
-        person = names.check((row[person_column] or "").strip(), place)
-        source = path.parent / (row[file_column] or "")
+        person = names.check(row[person_column].strip(), place)
+        source = find_file(path.parent, row[file_column])
         if not source.is_file():
             raise BadData(f"{place}: no file {source}; paths count from the folder of the table")
         if problem := name_problem(source.name):
@@ -116,13 +109,12 @@ def _rows(file: "parquet.ParquetFile", columns: list[str]) -> Iterator[dict[str,
 
 def _choose(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> str:
     """Return the first of the wanted columns that a table has."""
+    plain = {column.strip().lower(): column for column in columns}
     for column in wanted:
-        if column in columns:
-            return column
+        if column.strip().lower() in plain:
+            return plain[column.strip().lower()]
     advice = "rename one"
-    if len(columns) == 1 and any(mark in columns[0] for mark in ";\t|"):
-        advice = "write commas between the columns"
-    elif wanted is PERSON_COLUMNS:
+    if wanted is PERSON_COLUMNS:
         advice += ", or name it with --person-column"
     raise BadData(
         f"{path}: has no column {' or '.join(wanted)}, only {', '.join(columns) or 'none'}; "

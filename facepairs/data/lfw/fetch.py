@@ -163,6 +163,8 @@ def _fetch(
     """Download a file unless it is there, and check it."""
     if _is_valid(target, remote):
         return
+    if target.is_file() and target.suffix != DOWNLOADED:
+        raise BadTransfer(f"{target}: exists and is not the published file; move it away")
     part = download(remote.url, target, progress, copies)
     if not _is_valid(part, remote):
         sha256 = file_sha256(part)

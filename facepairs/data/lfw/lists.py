@@ -34,7 +34,7 @@ class _ListFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise BadData(
                 f"{path}: {error.strerror}; give the folder of the official LFW lists with --lists"

@@ -18,7 +18,7 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, check_folds
 from facepairs.evaluation.metrics.thresholds import best_threshold
 
 FROM_CALLER = "given by the caller"
-OTHER_FOLDS = "each fold's from the other folds"
+OTHER_FOLDS = "each fold's from the other folds, LFW's standard rule"
 OTHER_HALF = "each half's from the other half of the pairs"
 OWN_NETWORKS = "each fold's from its own network"
 FROM_FILE, FILE = "decided as in the file", "file"

@@ -40,7 +40,7 @@ def measure_errors(
         thresholds: Thresholds that the table must have.
         measured_on: The pairs, in words.
     """
-    grid = _grid(genuine, score, thresholds)
+    grid = threshold_grid(score[genuine], score[~genuine], thresholds)
     place = np.searchsorted(grid, score, side="right")  # accepted at the first `place` thresholds
     alike = np.zeros(len(score), bool) if cluster is None else (cluster > 0) & ~genuine
     kinds = {"fmr": ~genuine, "fnmr": genuine} | ({"alike": alike} if alike.any() else {})
@@ -54,7 +54,7 @@ def measure_errors(
         shares = np.array([_accepted(place[members], None, len(grid)), *draws[name]])
         shares = 1 - shares if name == "fnmr" else shares
         counts = int(members.sum()), independent_pairs(members, people)
-        columns[name] = tuple(_measured(values[0], *counts, values[1:]) for values in shares.T)
+        columns[name] = measured_rates(shares, *counts)
     return ErrorTable(
         measured_on=measured_on,
         people=None if people is None else len(np.unique(np.concatenate(people))),
@@ -68,19 +68,22 @@ def measure_errors(
     )
 
 
-def _grid(genuine: Bools, score: Floats, wanted: Sequence[float]) -> Floats:
-    """Return rising thresholds: quantiles of both kinds, the extremes, and those wanted."""
+def threshold_grid(genuine: Floats, impostor: Floats, wanted: Sequence[float]) -> Floats:
+    """Return rising thresholds: quantiles of both kinds of scores, the extremes, and those wanted.
+
+    At the first everything is accepted, at the last nothing.
+    """
     shares = np.linspace(0, 1, QUANTILES)
-    impostor = np.sort(score[~genuine])
     ranks = np.geomspace(1, max(1, len(impostor) / QUANTILES), EXTREMES).astype(np.int64)
-    top = float(score.max())
+    low = float(min(genuine.min(), impostor.min()))
+    high = float(max(genuine.max(), impostor.max()))
     return np.unique(
         np.concatenate(
             [
-                [float(score.min()), np.nextafter(top, np.inf)],
-                np.quantile(score[genuine], shares),
+                [low, np.nextafter(high, np.inf)],
+                np.quantile(genuine, shares),
                 np.quantile(impostor, shares),
-                np.nextafter(impostor[-ranks], np.inf),
+                np.nextafter(np.sort(impostor)[-ranks], np.inf),
                 np.asarray(wanted, np.float64),
             ]
         )
@@ -92,6 +95,17 @@ def _accepted(place: npt.NDArray[np.integer], weight: Floats | None, thresholds:
     counts = np.bincount(place, weight, thresholds + 1).astype(np.float64)
     shares: Floats = np.cumsum(counts[::-1])[::-1][1:] / counts.sum()
     return shares
+
+
+def measured_rates(shares: Floats, pairs: int, independent: int) -> tuple[MeasuredRate, ...]:
+    """Return the rate at each threshold with its interval.
+
+    Args:
+        shares: float64[1 + draws, thresholds]: the measured shares, then those of bootstrap draws.
+        pairs: Number of pairs.
+        independent: The same, where pairs of the same two people count once.
+    """
+    return tuple(_measured(values[0], pairs, independent, values[1:]) for values in shares.T)
 
 
 def _measured(share: float, pairs: int, independent: int, draws: npt.ArrayLike) -> MeasuredRate:

@@ -3,7 +3,9 @@
 References:
     Huang and Learned-Miller, *Labeled Faces in the Wild: Updates and New Reporting Procedures*,
     UMass Amherst UM-CS-2014-003: the accuracy is the mean of the folds, and the ROC curve is that
-    of the scores of all folds together, although each fold has a network of its own.
+    of the scores of all folds together, although each fold has a network of its own. The threshold
+    of a fold comes from the other folds; of several that are equally accurate there, the one in the
+    middle (`best_threshold`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.calibration import Calibration
+from facepairs.errors import NotEnough
 from facepairs.evaluation.metrics.arrays import (
     Bools,
     Floats,
@@ -87,6 +90,10 @@ class Summary(ErrorRates):
         accuracy_standard_error: Of the mean over folds of the balanced accuracy, None where there
             are not two folds.
         accuracy_standard_error_reason: Why a fold alone has no standard error.
+        lfw_accuracy: The balanced accuracy by LFW's standard rule: the mean over the folds, each
+            decided with the threshold that is best on the other folds, whatever else decides. None
+            where there are not two folds of both classes.
+        lfw_accuracy_standard_error: Of that mean.
         threshold: The one threshold of all pairs, None where each part has its own, or where the
             file's decisions follow none.
         threshold_source: Where thresholds come from, in words.
@@ -107,6 +114,8 @@ class Summary(ErrorRates):
     accuracy_interval: Interval | None
     accuracy_standard_error: float | None
     accuracy_standard_error_reason: str | None
+    lfw_accuracy: float | None
+    lfw_accuracy_standard_error: float | None
     threshold: float | None
     threshold_source: str
     folds: list[FoldSummary]
@@ -204,28 +213,14 @@ def summarise_decisions(
         NotEnough: A class is missing, also in a fold with a threshold of its own network.
     """
     rows, area = measure_points([decided, *points], genuine, score, cluster, people)
-    folds = []
-    if decided.parts is not None:
-        for number in np.unique(decided.parts).tolist():
-            members = decided.parts == number
-            if decided.source == OWN_NETWORKS:
-                check_two_classes(genuine[members], score[members])
-            folds.append(
-                _fold_summary(
-                    number,
-                    genuine[members],
-                    score[members],
-                    decided.accepted[members],
-                    float(decided.by_pair[members][0]),
-                )
-            )
+    folds = _folds(genuine, score, decided)
     over_folds = decided.source in (OTHER_FOLDS, OWN_NETWORKS)
-    by_fold = [fold.balanced_accuracy for fold in folds if fold.balanced_accuracy is not None]
     error = None
     accuracy, interval = rows[0].balanced_accuracy, rows[0].balanced_accuracy_interval
-    if over_folds and len(by_fold) == len(folds) > 1:
-        accuracy, error = mean_and_standard_error(by_fold)
+    if over_folds and (spread := _over_folds(folds)):
+        accuracy, error = spread
         interval = student_interval(accuracy, error, len(folds))
+    by_rule = _by_lfws_rule(genuine, score, decided)
     counts = [(part.genuine_pairs, part.impostor_pairs) for part in folds]
     equal = all(a == b for a, b in [(rows[0].genuine_pairs, rows[0].impostor_pairs), *counts])
     ece = None
@@ -239,6 +234,8 @@ def summarise_decisions(
         accuracy_interval=interval if equal else None,
         accuracy_standard_error=error,
         accuracy_standard_error_reason=ONE_FOLD if over_folds and len(folds) < 2 else None,
+        lfw_accuracy=by_rule[0],
+        lfw_accuracy_standard_error=by_rule[1],
         threshold=decided.threshold,
         threshold_source=decided.source,
         folds=folds,
@@ -249,6 +246,45 @@ def summarise_decisions(
         tar_at_far={str(far): tar_at_far(genuine, score, far) for far in FARS},
         ece=ece,
     )
+
+
+def _folds(genuine: Bools, score: Floats, decided: Decisions) -> list[FoldSummary]:
+    """Return the parts of the decisions, if there are any."""
+    folds = []
+    for number in [] if decided.parts is None else np.unique(decided.parts).tolist():
+        members = decided.parts == number
+        if decided.source == OWN_NETWORKS:
+            check_two_classes(genuine[members], score[members])
+        folds.append(
+            _fold_summary(
+                number,
+                genuine[members],
+                score[members],
+                decided.accepted[members],
+                float(decided.by_pair[members][0]),
+            )
+        )
+    return folds
+
+
+def _over_folds(folds: Sequence[FoldSummary]) -> tuple[float, float] | None:
+    """Return the mean balanced accuracy and its error; None without two folds of both classes."""
+    by_fold = [fold.balanced_accuracy for fold in folds if fold.balanced_accuracy is not None]
+    return mean_and_standard_error(by_fold) if len(by_fold) == len(folds) > 1 else None
+
+
+def _by_lfws_rule(
+    genuine: Bools, score: Floats, decided: Decisions
+) -> tuple[float, float] | tuple[None, None]:
+    """Return the mean and its error with each fold's threshold from the other folds, if any."""
+    parts = None if decided.source == OTHER_HALF else decided.parts
+    if parts is None or len(np.unique(parts)) < 2:
+        return None, None
+    try:
+        again = decide(genuine, score, None, parts)
+    except NotEnough:
+        return None, None
+    return _over_folds(_folds(genuine, score, again)) or (None, None)
 
 
 def _fold_summary(

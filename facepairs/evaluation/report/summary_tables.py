@@ -9,8 +9,9 @@ from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import EvaluationSummary
 from facepairs.evaluation.metrics.arrays import Interval
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
-from facepairs.evaluation.metrics.decisions import FILE, FROM_FILE
+from facepairs.evaluation.metrics.decisions import FILE, FROM_FILE, OTHER_FOLDS
 from facepairs.evaluation.metrics.operating_points import PointErrors
+from facepairs.evaluation.metrics.rates import student_interval
 from facepairs.evaluation.metrics.summary import Summary
 from facepairs.evaluation.report.cells import (
     EMPTY,
@@ -39,6 +40,21 @@ def accuracy_text(summary: Summary) -> str:
     """Return the balanced accuracy in percent, over folds with its standard error."""
     error = summary.accuracy_standard_error
     return percent(summary.balanced_accuracy) + ("" if error is None else f" ± {100 * error:.2f}")
+
+
+def has_other_rule(summary: Summary) -> bool:
+    """Whether the accuracy by LFW's standard rule is another one than the accuracy."""
+    return summary.lfw_accuracy is not None and summary.threshold_source != OTHER_FOLDS
+
+
+def rule_row(summary: Summary) -> tuple[str, Cell, Cell]:
+    """Return label, accuracy by LFW's standard rule and interval; empty without folds."""
+    label = f"{accuracy_label(summary)}, LFW's rule"
+    mean, error = summary.lfw_accuracy, summary.lfw_accuracy_standard_error
+    if mean is None or error is None:
+        return label, EMPTY, EMPTY
+    bounds = student_interval(mean, error, len(summary.folds))
+    return label, Cell(f"{percent(mean)} ± {100 * error:.2f}", mean), interval(bounds)
 
 
 def accuracy_note(summary: Summary) -> str:
@@ -75,6 +91,7 @@ def figure_rows(summary: Summary) -> list[tuple[str, Cell, Cell]]:
     accuracy = Cell(accuracy_text(summary), summary.balanced_accuracy)
     rows = [
         (accuracy_label(summary), accuracy, interval(summary.balanced_accuracy_interval)),
+        *([rule_row(summary)] if has_other_rule(summary) else []),
         ("AUC", number(summary.auc), interval(summary.auc_interval, scale=1)),
         ("Equal error rate (EER)", rate(summary.eer), EMPTY),
     ]
@@ -216,6 +233,7 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
     """
     first = next(iter(summaries.values()))
     stricter = any(one.default_point is not one.operating_points[0] for one in summaries.values())
+    rule = any(map(has_other_rule, summaries.values()))
     rows = []
     for name, summary in summaries.items():
         lacks_error = " (1 fold: no s.e.)" if summary.accuracy_standard_error_reason else ""
@@ -224,6 +242,7 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
                 name,
                 Cell(accuracy_text(summary) + lacks_error, summary.balanced_accuracy),
                 interval(summary.balanced_accuracy_interval),
+                *((rule_row(summary)[1],) if rule else ()),
                 rate(summary.fmr),
                 rate(summary.fnmr),
                 *(_verify_rates(summary) if stricter else ()),
@@ -233,7 +252,8 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
                 number(summary.ece),
             ]
         )
-    columns = [kind, accuracy_label(first).lower(), "95 %", "FMR", "FNMR"]
+    columns = [kind, accuracy_label(first).lower(), "95 %"]
+    columns += [*(["LFW's rule"] if rule else []), "FMR", "FNMR"]
     columns += ["verify's FMR", "verify's FNMR"] if stricter else []
     columns += ["AUC", "EER", "TAR at FAR 0.01", "ECE"]
     return make_table(f"{kind}s", f"{kind.capitalize()}s", note, columns, rows)

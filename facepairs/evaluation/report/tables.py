@@ -32,9 +32,9 @@ STRANGERS, ALIKE = "strangers accepted (FMR)", "look-alikes accepted"
 GENUINE = "genuine pairs missed (FNMR)"
 VERIFIERS_NOTE = (
     "All on the same pairs. FMR: strangers accepted. FNMR: genuine pairs missed, both at the "
-    "threshold of the accuracy; verify's: at the one that decides by default. EER: where both are "
-    "equal. TAR at FAR 0.01: genuine pairs accepted where 1 in 100 strangers is. ECE: error of "
-    "the probabilities."
+    "threshold of the accuracy; verify's: at the one that decides by default. LFW's rule: the "
+    "accuracy with each fold's threshold from the other folds. EER: where both are equal. TAR at "
+    "FAR 0.01: genuine pairs accepted where 1 in 100 strangers is. ECE: error of the probabilities."
 )
 FACTS = ["what", "value"]
 TOO_FEW = Cell("too few pairs", None)

@@ -21,10 +21,10 @@ from facepairs.evaluation.report.plots.shared import shared_plots
 from facepairs.evaluation.report.plots.style import svg
 from facepairs.evaluation.report.tables import all_tables
 from facepairs.evaluation.scores import write_scores
-from facepairs.evaluation.serialize import write_json
+from facepairs.evaluation.serialize import to_plain, write_json
 from facepairs.support.atomic import atomic_file, atomic_folder
 from facepairs.support.extras import require_extras
-from facepairs.support.places import check_output_folder
+from facepairs.support.places import check_output_folder, files_below, listed_files
 from facepairs.support.progress import ProgressFactory, ignore_phases
 
 REPORT = "report.json"
@@ -34,18 +34,16 @@ def check_places(page: Path | None, folder: Path | None) -> None:
     """Check that a report can be written, before anything is measured.
 
     Raises:
-        MissingExtra: Matplotlib or Jinja is not installed.
+        MissingExtra: The extra `measure` is not installed.
         BadConfig: It cannot be written there.
     """
     if page is not None or folder is not None:
-        require_extras(["report"], "a report of facepairs evaluate")
+        require_extras(["measure"], "a report of facepairs evaluate")
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise BadConfig(f"--report {page}: use a name that ends in .html")
-    if page is not None and page.is_dir():
-        raise BadConfig(f"--report {page}: is a folder; use a name that ends in .html")
     if folder is not None:
         check_output_folder(
-            folder, "a report", lambda old: (old / REPORT).is_file(), error=BadConfig
+            folder, "a report", lambda old: listed_files(old / REPORT), error=BadConfig
         )
 
 
@@ -86,7 +84,6 @@ def write_reports(
 
 def _fill_folder(folder: Path, report: ReportData, evaluation: Evaluation) -> None:
     """Write numbers, tables, plots and scores into an empty folder."""
-    write_json(folder / REPORT, report)
     for name in ("tables", "plots", "scores"):
         (folder / name).mkdir()
     for table in all_tables(report):
@@ -99,6 +96,7 @@ def _fill_folder(folder: Path, report: ReportData, evaluation: Evaluation) -> No
     for place, one in enumerate(evaluation.measurements, 1):
         name = re.sub(r"[^\w.-]+", "-", one.name, flags=re.ASCII).strip("-.")[:60]
         write_scores(folder / "scores" / f"{place}-{name}.csv", one.scores, one.provenance)
+    write_json(folder / REPORT, {**to_plain(report), "files": list(files_below(folder))})
 
 
 def _write_csv(path: Path, table: Table) -> None:

@@ -9,7 +9,6 @@ from facepairs.bundles.default import DEFAULT
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.errors import BadConfig
 from facepairs.verification.embedders.place import is_embedder
-from facepairs.verification.loading import DLIB
 
 SCORES, RESULT = "scores.csv", "result.json"  # the files that `crossval` writes for a method
 Kind = Literal["model", "scores", "view2"]
@@ -29,9 +28,8 @@ def find_sources(
     """Split the words of a command into what is to be measured and the folder of photos, if any.
 
     Args:
-        words: `default`, `dlib`, a bundle, an external embedder, a scores file (.csv), or a
-            folder of `crossval`, of one method or of several; the last word may be the folder of
-            photos.
+        words: `default`, a bundle, an external embedder, a scores file (.csv), or a folder of
+            `crossval`, of one method or of several; the last word may be the folder of photos.
         scores: A scores file to measure, where no verifier is named.
 
     Raises:
@@ -65,7 +63,7 @@ def find_sources(
 
 def _kind(word: str) -> Kind | None:
     path = Path(word)
-    if word in (DEFAULT, DLIB) or is_embedder(word) or (path / MANIFEST).is_file():
+    if word == DEFAULT or is_embedder(word) or (path / MANIFEST).is_file():
         return "model"
     if path.is_dir():
         return "view2" if _method_folders(path) else None

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.identities import hashed_in
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
@@ -29,11 +30,15 @@ def known_in_selection(
     Raises:
         BadData: There are such pairs, although the pairs are those of a protocol.
     """
-    known, person = model.knows(list(selection.index.people)), selection.index.person_of
+    names, person = list(selection.index.people), selection.index.person_of
+    mapped = isinstance(model, Bundle) and model.map is not None
+    # View 2 takes its thresholds from its own folds: calibration alone changes nothing there.
+    alone = selection.protocol == "view2" and not mapped
+    known = model.trained_on(names) if alone else model.knows(names)
     pairs = selection.pairs
     count = int((known[person[pairs.left]] | known[person[pairs.right]]).sum())
     if not model.lists_training and (not count or selection.protocol == "view2"):
-        return None, [describe_unknown_training(path)]  # View 2 uses none of its thresholds
+        return None, [describe_unknown_training(path)]
     return _judge(count, len(pairs), path, selection.protocol)
 
 
@@ -58,7 +63,9 @@ def known_in_file(
     if known_by.identities is None:
         one_network = known_by.network_sha256 is not None
         return None, [describe_unknown_training(known_by.model)] if one_network else []
-    hashes = known_by.identities.training | known_by.identities.calibration
+    hashes = known_by.identities.training
+    if known_by.protocol != "view2":  # it was looked at when they were scored
+        hashes |= known_by.identities.calibration
     sides = [[person_name(name) for name in side] for side in (scores.left, scores.right)]
     people, numbers = np.unique(np.array(sides, object).astype(str), return_inverse=True)
     if not people[0]:

@@ -6,6 +6,7 @@ there are can be read.
 
 import abc
 import contextlib
+import os
 import threading
 import zlib
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,7 @@ ROWS_PER_READ = 4096
 DAY_S = 86_400
 NAME, PHOTO = b"name", b"photo"  # contexts of encrypted values
 # In both kinds of SQL; times are whole seconds since 1970.
-OWNER = "SELECT name FROM photos JOIN people ON people.id = person WHERE sha256 = ?"
+OWNER = "SELECT name FROM live WHERE sha256 = ?"
 PEOPLE = (
     "SELECT name, count(*), min(added), max(expires), count(expires) FROM live "
     "GROUP BY person, name"
@@ -76,6 +77,7 @@ class GalleryStore(abc.ABC):
     def __init__(self, place: str, write: bool) -> None:
         self.place = place
         self._write, self._is_closed = write, False
+        self._process = os.getpid()
         self._values = PlainValues()
         self._lock = threading.RLock()
 
@@ -173,6 +175,7 @@ class GalleryStore(abc.ABC):
                     continue
                 whose = self._values.seal(name.encode(), NAME)
                 key = self._values.seal(digest, PHOTO)
+                self._run("DELETE FROM photos WHERE sha256 = ?", key)  # has just expired
                 blob = self._values.seal(vector.astype(STORED).tobytes(), whose, key)
                 self._run(ADD_PERSON, whose)
                 checksum = _checksum(whose, key, blob)
@@ -181,6 +184,7 @@ class GalleryStore(abc.ABC):
 
     def remove(self, name: str) -> int:
         """Remove a person; return the number of photos removed, 0 for somebody unknown."""
+        self._forget_expired()
         whose = self._values.seal(name.encode(), NAME)
         with self._writing():
             removed = int(self._run(REMOVE_PHOTOS, whose).rowcount)
@@ -269,6 +273,8 @@ class GalleryStore(abc.ABC):
     def _check_open(self) -> None:
         if self._is_closed:
             raise BadGallery(f"{self.place}: was closed; open it again")
+        if self._process != os.getpid():  # two processes must not share a connection
+            raise BadGallery(f"{self.place}: was opened before a fork; open it in each process")
 
     def _damaged(self, why: object) -> BadGallery:
         return BadGallery(

@@ -1,7 +1,8 @@
 """A gallery in one file, an SQLite database.
 
-SQLite's write-ahead log lets other processes read while one writes, and a transaction that was
-committed survives a kill. Only its owner may read the file. What is deleted is overwritten.
+A transaction that was committed survives a kill. SQLite's rollback journal, and not its log, keeps
+all in the one file: it can be read where nothing can be written, and a copy that is restored is
+noticed. Only its owner may read the file. What is deleted is overwritten.
 """
 
 import contextlib
@@ -80,6 +81,7 @@ class SqliteStore(GalleryStore):
                 check_same_thread=False,
             )
             try:
+                self._opened = path.stat()
                 self._prepare(write, passphrase)
             except BaseException:
                 self._database.close()
@@ -88,13 +90,14 @@ class SqliteStore(GalleryStore):
     def _prepare(self, write: bool, passphrase: Passphrase) -> None:
         if write and not self._value("SELECT count(*) FROM sqlite_master"):
             new = new_encryption(passphrase) if isinstance(passphrase, str) else None
-            self._run("PRAGMA journal_mode = WAL").fetchall()
             try:
                 self._database.executescript(SCHEMA)
                 if new:
                     self._run("INSERT INTO encryption VALUES (?, ?)", *new[1:])
                 self._run("COMMIT")
-            except sqlite3.OperationalError:  # another process made it at the same time
+            except sqlite3.OperationalError as error:  # another process made it at the same time
+                if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                    raise
                 if self._database.in_transaction:
                     self._run("ROLLBACK")
         if self._value("PRAGMA application_id") != APPLICATION_ID:
@@ -117,6 +120,13 @@ class SqliteStore(GalleryStore):
         with self._errors_named():
             return self._value("PRAGMA data_version")
 
+    def _check_open(self) -> None:
+        super()._check_open()
+        with contextlib.suppress(OSError):
+            if os.path.samestat(self.path.stat(), self._opened):
+                return
+        raise BadGallery(f"{self.path}: was removed or replaced while it was open; open it again")
+
     def _run(self, query: str, *values: object) -> Any:
         self._check_open()
         return self._database.execute(query, values)
@@ -125,15 +135,9 @@ class SqliteStore(GalleryStore):
         return self._database.execute(query)
 
     def _erase(self) -> None:
-        """Leave no trace of deleted rows, neither in the file nor in its log."""
+        """Leave no trace of deleted rows in the file."""
         with self._errors_named():
             self._run("VACUUM")
-            busy = self._value("PRAGMA wal_checkpoint(TRUNCATE)")
-        if busy:
-            raise BadData(
-                f"{self.path}: removed, but another process keeps reading the file; its log has "
-                "the old bytes until the gallery is changed again"
-            )
 
     def _damage(self) -> list[str]:
         with self._errors_named():

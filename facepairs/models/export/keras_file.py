@@ -19,9 +19,9 @@ MAX_CONFIG_BYTES = 2**20
 MAX_WEIGHT_BYTES = 2**30
 LAYERS = frozenset(
     (
-        "AveragePooling2D", "BatchNormalization", "Concatenate", "Conv2D", "Dense", "Flatten",
-        "InputLayer", "MaxPooling2D", "ReLU", "Rescaling", "Resizing", "Subtract",
-        "UnitNormalization", "Functional", "Sequential",
+        "Add", "AveragePooling2D", "BatchNormalization", "Concatenate", "Conv2D", "Dense",
+        "Flatten", "GlobalAveragePooling2D", "InputLayer", "MaxPooling2D", "ReLU",
+        "Rescaling", "Resizing", "Subtract", "UnitNormalization", "Functional", "Sequential",
     )
 )  # fmt: skip
 OPERATIONS = frozenset(("keras.src.ops.numpy", "keras.src.ops.nn"))  # arithmetic

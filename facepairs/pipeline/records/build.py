@@ -25,11 +25,13 @@ from facepairs.pipeline.records.manifest import (
     MAX_SHARDS,
     SHARD_NAME,
     CacheManifest,
+    read_manifest,
     shard_name,
 )
 from facepairs.pipeline.records.shard import ShardPlan, ShardWriter, crop_bytes
 from facepairs.support.atomic import atomic_folder, is_temporary
 from facepairs.support.parallel import OrderedMap, thread_map
+from facepairs.support.places import check_output_folder
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
 ENCODINGS = ("jpeg", "raw")
@@ -193,16 +195,12 @@ def check_request(out: Path, pairs: int, shards: int | None, encoding: str) -> i
 
     Raises:
         BadConfig: As `shard_count` does.
-        BadData: As `check_replaceable` does, or `out` cannot be read.
+        BadData: `out` holds something else than a cache, or cannot be read.
     """
     count = shard_count(pairs, shards, encoding)
-    try:
-        names = {entry.name for entry in out.iterdir()}
-    except FileNotFoundError:
-        return count
-    except OSError as error:
-        raise BadData(f"{out}: {error.strerror}; choose another place") from None
-    check_replaceable(str(out), names)
+    check_output_folder(
+        out, "a pair cache", lambda old: {MANIFEST} | read_manifest(old).shard_names
+    )
     return count
 
 

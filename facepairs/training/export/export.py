@@ -23,7 +23,7 @@ from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.serialize import write_json
 from facepairs.images.crop import load_crop
 from facepairs.support.atomic import atomic_folder
-from facepairs.support.places import check_output_folder
+from facepairs.support.places import check_output_folder, files_below, listed_files
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.export.readme import embedder_toml, readme
 from facepairs.training.export.record import ExportRecord, Parity
@@ -50,7 +50,7 @@ def export(
         out: The folder; an earlier export is replaced.
         format: One of `choices.ExportFormat`.
         tolerance: Largest allowed difference from the outputs of the bundle's own network; by
-            default 0.0001, for int8 0.1.
+            default 0.0001, and 0.1 where one of both computes in 8 bits.
 
     Raises:
         BadBundle: The outputs differ by more than `tolerance`.
@@ -58,13 +58,14 @@ def export(
     """
     if format not in WRITERS:
         raise BadConfig(f"format is {format!r}; use one of {', '.join(WRITERS)}")
+    bundle = Bundle.open(path)
     if tolerance is None:
-        tolerance = INT8_TOLERANCE if format.endswith("-int8") else TOLERANCE
+        in_8_bits = format.endswith("-int8") or (format != "onnx" and bundle.network.bits == 8)
+        tolerance = INT8_TOLERANCE if in_8_bits else TOLERANCE
     if not tolerance >= 0:
         raise BadConfig(f"tolerance is {tolerance}; use a number of at least 0")
-    bundle = Bundle.open(path)
     point = operating_point(bundle)
-    check_output_folder(out, "an export", _is_export, error=BadConfig)
+    check_output_folder(out, "an export", lambda old: listed_files(old / RECORD), error=BadConfig)
     with atomic_folder(out) as folder:
         file, output, run = WRITERS[format](bundle, folder)
         difference = _max_difference(bundle, run)
@@ -89,19 +90,16 @@ def export(
             verify_errors=point.describe(),
             calibration=bundle.calibration,
             parity=Parity(CROPS, difference, tolerance),
+            files=("README.md", *files_below(folder)),
         )
         write_json(folder / RECORD, record)
         (folder / "README.md").write_text(readme(record), encoding="utf-8")
     return record
 
 
-def _is_export(folder: Path) -> bool:
-    return (folder / RECORD).is_file()
-
-
 def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     """Copy the ONNX file; return its name, its output's name and a function that runs it."""
-    network = bundle.read(bundle.network.file)
+    network = _whole_network(bundle)
     (folder / NETWORK).write_bytes(network)
     if bundle.kind == "embedding":
         (folder / "embedder.toml").write_text(embedder_toml(bundle, network), encoding="utf-8")
@@ -112,11 +110,37 @@ def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     return NETWORK, bundle.network.output, _onnx_runner(bundle, network)
 
 
+def _whole_network(bundle: Bundle) -> bytes:
+    """Return the ONNX network, followed by the bundle's map of embeddings if it has one."""
+    network, embedding_map = bundle.read(bundle.network.file), bundle.map
+    if embedding_map is None:
+        return network
+    import onnx
+    from onnx import helper, numpy_helper
+
+    model = onnx.load_from_string(network)
+    graph, output = model.graph, bundle.network.output
+    for node in graph.node:
+        node.output[:] = ["network" if name == output else name for name in node.output]
+    for name in ("mean", "matrix"):
+        values = getattr(embedding_map, name)
+        graph.initializer.append(numpy_helper.from_array(values, f"map/{name}"))
+    graph.node.extend(
+        [
+            helper.make_node("Sub", ["network", "map/mean"], ["map/centred"]),
+            helper.make_node("MatMul", ["map/centred", "map/matrix"], ["map/mapped"]),
+            helper.make_node("LpNormalization", ["map/mapped"], [output], axis=1, p=2),
+        ]
+    )
+    whole: bytes = model.SerializeToString()
+    return whole
+
+
 def _write_litert(bundle: Bundle, folder: Path, int8: bool = False) -> tuple[str, str, RunNetwork]:
     from facepairs.models.export.interchange import OUTPUT, export_litert, run_litert
-    from facepairs.training.export.keras_model import read_keras
+    from facepairs.training.export.keras_model import read_whole
 
-    data = export_litert(read_keras(bundle), int8)
+    data = export_litert(read_whole(bundle), int8)
     (folder / "network.tflite").write_bytes(data)
     return "network.tflite", OUTPUT, lambda crops: run_litert(data, crops)
 
@@ -135,7 +159,12 @@ def _onnx_runner(bundle: Bundle, network: bytes) -> RunNetwork:
 
 def _max_difference(bundle: Bundle, run: RunNetwork) -> float:
     """Return the largest difference from the bundle's network, for a batch and a single crop."""
-    expected = _onnx_runner(bundle, bundle.read(bundle.network.file))
+    run_own = _onnx_runner(bundle, bundle.read(bundle.network.file))
+
+    def expected(crops: Crops) -> npt.NDArray[np.float32]:
+        rows = run_own(crops)
+        return bundle.map(rows) if bundle.map else rows
+
     batch = probe_crops(bundle)
     single = {name: crops[:1] for name, crops in batch.items()}
     return max(

@@ -11,8 +11,22 @@ if TYPE_CHECKING:
     import keras
 
 
+def read_whole(bundle: Bundle) -> "keras.Model":
+    """Load a bundle's Keras model with its map of embeddings, if it has one; see `read_keras`."""
+    import keras
+
+    model, embedding_map = read_keras(bundle), bundle.map
+    if embedding_map is None:
+        return model
+    matrix, mean = embedding_map.matrix, embedding_map.mean
+    dense = keras.layers.Dense(len(mean), name="map")
+    output = keras.layers.UnitNormalization()(dense(model.output))
+    dense.set_weights([matrix, -mean @ matrix])
+    return keras.Model(model.input, output, name=model.name)
+
+
 def read_keras(bundle: Bundle) -> "keras.Model":
-    """Load a bundle's Keras model in Keras's safe mode: nothing in it is executed.
+    """Load the Keras model of a bundle's network in safe mode: nothing in it is executed.
 
     Raises:
         BadBundle: The bundle has no Keras model, or Keras refuses it.

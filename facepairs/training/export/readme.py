@@ -45,15 +45,30 @@ def readme(record: ExportRecord) -> str:
         other=other if record.threshold != record.verify_threshold else "",
         crops=("import numpy\n" if record.kind == "embedding" else "") + CUT + CROPS[record.kind],
         inputs=" and ".join(f"`{name}`" for name in record.inputs),
-        frame=FRAMES[record.alignment],
+        crop=_describe_crop(record),
         output=OUTPUTS[record.kind],
         snippet=_fill_in(runtime, output=record.output, inputs=f"{{{arguments}}}"),
     )
 
 
+def _describe_crop(record: ExportRecord) -> str:
+    spec = record.framing
+    if spec.points:
+        points = ", ".join(f"({x:g}, {y:g})" for x, y in spec.points)
+        return (
+            "A crop is the photo, turned, scaled and\nshifted such that the eyes, the nose tip and "
+            f"the mouth corners come closest to\n{points} in it, by least squares."
+        )
+    return (
+        f"A crop is the centre square, {spec.crop_px}\nof every {spec.frame_px} pixels of the "
+        f"side, of {FRAMES[record.alignment]}; it is resized to\n{spec.crop_px} x {spec.crop_px} "
+        "pixels (bilinear)."
+    )
+
+
 def embedder_toml(bundle: Bundle, network: bytes) -> str:
     """Return the TOML file with which `verification.embedders` reads the network."""
-    align = "landmarks" if bundle.aligned else "none"
+    crop = bundle.framing
     more: dict[str, Any] = {"measured": MEASURED}
     if bundle.errors is None:
         curve = bundle.calibration
@@ -61,10 +76,15 @@ def embedder_toml(bundle: Bundle, network: bytes) -> str:
             "threshold": bundle.threshold,
             "calibration": {"scale": curve.scale, "offset": curve.offset},
         }
+    if crop.points:
+        more |= {"align": "landmarks-5", "points": [list(point) for point in crop.points]}
+    else:
+        align = "landmarks" if bundle.aligned else "none"
+        more |= {"align": align, "crop": [crop.crop_px, crop.frame_px]}
     more["sha256"] = hashlib.sha256(network).hexdigest()
     if bundle.weights_licence:
         more["licence"] = bundle.weights_licence
-    return _fill_in("embedder.toml", bundle=bundle, align=align) + tomli_w.dumps(more)
+    return _fill_in("embedder.toml", bundle=bundle) + tomli_w.dumps(more)
 
 
 def _fill_in(name: str, **values: Any) -> str:

@@ -42,6 +42,7 @@ class ExportRecord:
         verify_errors: What was measured there, in words.
         calibration: From a score to a probability.
         parity: The difference from the bundle's own network.
+        files: All other files of the export, as paths below the folder.
     """
 
     schema: int = 1
@@ -60,3 +61,4 @@ class ExportRecord:
     verify_errors: str
     calibration: BundleCalibration
     parity: Parity
+    files: tuple[str, ...]

@@ -59,6 +59,7 @@ def usable_photos(
     """
     unsupported = [path for path, reason in index.skipped if reason in UNREADABLE and "/" in path]
     table = inspect_photos(index, align, progress, ordered_map, read_file)
+    index = replace(index, content=table.content)
     count = len(unsupported) + len(table.problems)
     if count and not skip_bad:
         raise BadData(_describe_unusable(index, unsupported, table, count))

@@ -21,7 +21,7 @@ import msgspec
 from facepairs.choices import Align, Model
 from facepairs.config import Minutes, TrainConfig, from_table, read_table
 from facepairs.errors import BadConfig, BadRun
-from facepairs.evaluation.protocols import CATEGORIES
+from facepairs.evaluation.protocols import CATEGORIES, OUTSIDE_LABELS
 from facepairs.evaluation.serialize import to_plain
 from facepairs.images.crop_plan import ALIGNMENTS
 from facepairs.support.atomic import atomic_file
@@ -202,13 +202,14 @@ def _shown(value: object) -> str:
 
 
 def category_of(folder: Path) -> str:
-    """Return LFW's category of a method, by the alignment in its `config.toml`.
+    """Return LFW's category of a method, by the weights and alignment in its `config.toml`.
 
     Raises:
         BadRun: The file cannot be read.
         BadConfig: A setting in it cannot be used.
     """
-    return CATEGORIES[ALIGNMENTS[_read_config(folder / CONFIG).align]]
+    config = _read_config(folder / CONFIG)
+    return OUTSIDE_LABELS if config.init else CATEGORIES[ALIGNMENTS[config.align]]
 
 
 def check_data(folder: Path, digests: Mapping[str, str]) -> None:

@@ -1,1 +1,1 @@
-"""Networks of others: ONNX files that a TOML describes, and dlib's."""
+"""Networks of others: ONNX files that a TOML describes."""

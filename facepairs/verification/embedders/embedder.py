@@ -33,8 +33,6 @@ Optional keys:
     training_data = "MS1MV3: 5.2 million photos from the web"
 
 A threshold or calibration holds for one way of cropping only, so `align` is required beside them.
-A file that ends in `.dat` is dlib's network, see `dlib_model`.
-
 Without `people` it is unknown which people the network was trained on. Without a threshold there is
 no verdict, without a calibration no probability.
 """
@@ -61,9 +59,8 @@ from facepairs.bundles.manifest import (
 )
 from facepairs.bundles.thresholds import FmrThreshold
 from facepairs.errors import BadBundle
-from facepairs.faces.alignment import TemplateSpec
 from facepairs.images.crop import CropSpec
-from facepairs.support.validation import validate
+from facepairs.support.validation import parse_toml, validate
 from facepairs.verification.embedders.measured import Measured, read_measured
 from facepairs.verification.embedders.place import EMBEDDER
 
@@ -138,7 +135,7 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ShareCropSpec(CropSpec):
     """A centre square that is `share` of an image's shorter side, resized to crop_px."""
 
-    share: float
+    share: float = 1.0
 
     def side_px(self, width: int, height: int) -> int:
         """Return the side of the square in an image of that size, at least 1 pixel."""
@@ -172,12 +169,11 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     identities: Identities = NOBODY
 
     @classmethod
-    def open(cls, path: Path | str, networks: Path | None = None) -> "ExternalEmbedder":
+    def open(cls, path: Path | str) -> "ExternalEmbedder":
         """Read and check a TOML.
 
         Args:
             path: The TOML, or a folder in which it is called `embedder.toml`.
-            networks: The folder of the network's file; by default that of the TOML.
 
         Raises:
             BadBundle: It cannot be used; the message names the file, the key and its value.
@@ -200,7 +196,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
             _check_threshold(toml.distance, fields["threshold"])
             return cls(
                 path=path,
-                network_path=(networks or path.parent) / toml.file,
+                network_path=path.parent / toml.file,
                 framing=_framing(toml),
                 scaling=_scaling(toml),
                 **fields,
@@ -235,11 +231,6 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
         other |= {"people", "licence", "training_data"}
         fields = [name for name in EmbedderToml.__struct_fields__ if name not in other]
         return json.dumps([getattr(self, name) for name in fields])
-
-    @property
-    def is_packaged(self) -> bool:
-        """Whether the TOML comes with facepairs."""
-        return self.folder.parent == Path(__file__).parent
 
     @property
     def lists_training(self) -> bool:
@@ -283,12 +274,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the keys of a TOML; raise BadBundle if it cannot be read."""
-    import tomllib  # only this function needs it
-
-    try:
-        return tomllib.loads(read_regular_file(path, MAX_TOML_BYTES).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadBundle(f"{path}: not TOML: {error}") from None
+    return parse_toml(read_regular_file(path, MAX_TOML_BYTES), path, BadBundle)
 
 
 def _measured_fields(toml: EmbedderToml, path: Path) -> dict[str, Any]:
@@ -323,30 +309,19 @@ def _framing(toml: EmbedderToml) -> CropSpec:
         if toml.points is not None:
             raise BadBundle('points go with align = "landmarks-5"; leave one of them out')
         share = _crop_share(toml)
-        return ShareCropSpec(max(size, round(size / share)), size, share)
+        return ShareCropSpec(max(size, round(size / share)), size, share=share)
     if toml.crop is not None:
         raise BadBundle(f'crop does not go with align = "{toml.align}"; leave one of them out')
     if toml.align == "landmarks-5":
         if toml.points is None:
             raise BadBundle('points is missing: where align = "landmarks-5" puts the landmarks')
-        return _template(size, tuple((x, y) for x, y in toml.points))
+        return CropSpec(size, size, tuple((x, y) for x, y in toml.points))
     if size != ARCFACE_PX or toml.points is not None:
         raise BadBundle(
             f'align = "arcface-112" is for size_px {ARCFACE_PX} and brings its points; for others '
             'give align = "landmarks-5" and points'
         )
-    return _template(size, ARCFACE_POINTS)
-
-
-def _template(size_px: int, points: tuple[tuple[float, float], ...]) -> TemplateSpec:
-    xs, ys = zip(*points, strict=True)
-    inside = all(-size_px <= value <= 2 * size_px for value in (*xs, *ys))
-    if not inside or not xs[0] < xs[1] or max(ys[:2]) >= min(ys[3:]):
-        raise BadBundle(
-            f"points are {[list(point) for point in points]}: in pixels of the square, the left "
-            "eye before the right one as the image shows them, and the mouth below the eyes"
-        )
-    return TemplateSpec(size_px, size_px, points)
+    return CropSpec(size, size, ARCFACE_POINTS)
 
 
 def _crop_share(toml: EmbedderToml) -> float:

@@ -1,6 +1,5 @@
 """Embeddings and scores of external embedders."""
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -18,15 +17,24 @@ _INPUT_TYPES = {
 
 
 class EmbedderScorer(Scorer):
-    """Brings what a network returns to embeddings, and compares them as the TOML says."""
+    """Runs an ONNX network as its TOML describes it.
 
-    def __init__(self, model: ExternalEmbedder) -> None:
+    Args:
+        model: The embedder.
+        threads: Threads of one call; None for one per core.
+
+    Raises:
+        BadBundle: As `OnnxSession` does, or the network does not fit the TOML.
+    """
+
+    def __init__(self, model: ExternalEmbedder, threads: int | None = None) -> None:
         super().__init__(model.framing)
         self._model = model
-
-    @abstractmethod
-    def _run(self, crops: Crop) -> ScoreArray:
-        """Return what the network makes of a batch, float32[N, …]."""
+        self._session = OnnxSession(model.read_network(), model.network_path, threads)
+        self._check_input()
+        self._output = self._checked_output()
+        if isinstance(self._input.shape[0], int):
+            self._batch = self._input.shape[0]
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row; distances count negatively: float32[N, D] twice → [N]."""
@@ -37,7 +45,8 @@ class EmbedderScorer(Scorer):
         return -(distances**2 if self._model.distance == "squared-euclidean" else distances)
 
     def _embed_batch(self, crops: Crop) -> ScoreArray:
-        rows = self._run(crops)
+        inputs = {self._input.name: self._network_input(crops)}
+        rows: ScoreArray = self._session.run(self._output, inputs)
         if len(rows) != len(crops) or rows.ndim < 2:
             raise self._misfit(f"its output has shape {list(rows.shape)}, not [N, D]")
         rows = rows.reshape(len(rows), -1)
@@ -50,26 +59,6 @@ class EmbedderScorer(Scorer):
 
     def _misfit(self, problem: str) -> BadBundle:
         return BadBundle(f"{self._model.network_path}: {problem} (described by {self._model.path})")
-
-
-class OnnxEmbedderScorer(EmbedderScorer):
-    """Runs an ONNX network as its TOML describes it.
-
-    Args:
-        model: The embedder.
-        threads: Threads of one call; None for one per core.
-
-    Raises:
-        BadBundle: As `OnnxSession` does, or the network does not fit the TOML.
-    """
-
-    def __init__(self, model: ExternalEmbedder, threads: int | None = None) -> None:
-        super().__init__(model)
-        self._session = OnnxSession(model.read_network(), model.network_path, threads)
-        self._check_input()
-        self._output = self._checked_output()
-        if isinstance(self._input.shape[0], int):
-            self._batch = self._input.shape[0]
 
     @property
     def _input(self) -> Any:
@@ -104,9 +93,6 @@ class OnnxEmbedderScorer(EmbedderScorer):
         if len(outputs[wanted].shape) < 2:
             raise self._misfit(f"its output {wanted} is {outputs[wanted].shape}, not [N, D]")
         return wanted
-
-    def _run(self, crops: Crop) -> ScoreArray:
-        return self._session.run(self._output, {self._input.name: self._network_input(crops)})
 
     def _network_input(self, crops: Crop) -> Any:
         """Bring crops to the colour order, scale and layout that the network takes."""

@@ -9,7 +9,7 @@ from facepairs.support.checksum import file_sha256
 from facepairs.support.places import check_output_folder
 from facepairs.verification.embedders.embedder import ExternalEmbedder, read_toml
 from facepairs.verification.embedders.measured import MEASURED, Measured
-from facepairs.verification.embedders.place import EMBEDDER, is_embedder
+from facepairs.verification.embedders.place import EMBEDDER
 
 
 def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> ExternalEmbedder:
@@ -37,5 +37,11 @@ def write_embedder(model: ExternalEmbedder, out: Path, measured: Measured) -> Ex
 
 
 def check_replaceable(out: Path) -> None:
-    """Raise BadBundle unless `out` is an external embedder, an empty folder, or does not exist."""
-    check_output_folder(out, "an embedder", is_embedder, error=BadBundle)
+    """Raise BadBundle unless `out` is what `write_embedder` wrote, empty, or does not exist."""
+
+    def files_of(folder: Path) -> set[str]:
+        model = ExternalEmbedder.open(folder)
+        names = {EMBEDDER, MEASURED, model.file, str(model.people)}
+        return names if (folder / MEASURED).is_file() else set()
+
+    check_output_folder(out, "an embedder", files_of, error=BadBundle)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.index import ReadFile
+from facepairs.data.index import ReadFile, find_file
 from facepairs.errors import BadImage
 from facepairs.faces.align import AlignedFace, FaceCells, align_and_keep, unaligned_face
 from facepairs.images.crop import Crop
@@ -67,8 +67,8 @@ class CropReader:
     def __call__(self, name: str) -> AlignedFace:
         """Return the image's most prominent face, or the whole image; raises BadImage."""
         model = self.verifier.bundle
-        source: Path | bytes = Path(self.root, name)
-        place = str(source)
+        source: Path | bytes = find_file(self.root, name)
+        place = str(Path(self.root, name))
         if self.read_file is not None:
             place = f"{self.root}/{name}"
             source = read_checked(name, self.read_file, place)

@@ -1,9 +1,9 @@
 """The pairs that a user lists: CSV `left,right[,genuine][,fold]`, one pair per line.
 
-Names of columns may have capitals, and `genuine` may be empty where it is not known. The file is
-read line by line, so that one malformed line does not spoil the others; a quoted cell may hold
-commas, and begin with blanks, but holds no line break. Bytes that are not UTF-8 are kept, as file
-names have them.
+Names of columns may have capitals, and `genuine` may be empty where it is not known. Semicolons,
+tabs or bars may stand for the commas. The file is read line by line, so that one malformed line
+does not spoil the others; a quoted cell may hold commas, and begin with blanks, but holds no line
+break. Bytes that are not UTF-8 are kept, as file names have them.
 """
 
 import csv
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from facepairs.data.pairs import parse_fold, parse_genuine
+from facepairs.data.pairs import parse_fold, parse_genuine, separator_of
 from facepairs.errors import BadData
 
 SIDES = ("left", "right")
@@ -52,13 +52,14 @@ class PairsFile:
         self.path = path
         header = next(self._lines(), "")
         try:
-            columns = [name.strip().lower() for name in _split_cells(header)]
+            self._separator = separator_of(header)
+            columns = [name.strip().lower() for name in self._cells(header)]
         except csv.Error:
             columns = []
         if not set(SIDES) <= set(columns) or len(set(columns)) != len(columns):
             raise BadData(
                 f"{path}: line 1: the header must be left,right or left,right,genuine, and is "
-                f"{_shown(header)}; give a CSV file of pairs, separated by commas"
+                f"{header.rstrip()[:200]!r}; give a CSV file of pairs, separated by commas"
             )
         self._columns = columns
         self.kept = tuple(name for name in KEPT if name in columns)
@@ -86,31 +87,25 @@ class PairsFile:
 
     def _parse(self, number: int, line: str) -> ListedPair:
         try:
-            cells = _split_cells(line)
+            cells = self._cells(line)
             if len(cells) != len(self._columns):
                 width = len(self._columns)
                 raise csv.Error(f"{len(cells)} cells, where the header has {width}")
             row = dict(zip(self._columns, cells, strict=True))
             problem = _problem(row)
         except csv.Error as error:
-            row = dict(zip(SIDES, line.strip().split(","), strict=False))
+            row = dict(zip(SIDES, line.strip().split(self._separator), strict=False))
             problem = str(error)
         left, right = (row.get(side, "")[:MAX_NAME] for side in SIDES)
         kept = tuple(row.get(name, "") for name in self.kept)
         return ListedPair(left, right, kept, f"line {number}: {problem}" if problem else "")
 
-
-def _shown(header: str) -> str:
-    text = header.rstrip()[:200]
-    return repr(text) if text.isprintable() else "not text"
-
-
-def _split_cells(line: str) -> list[str]:
-    """Return the cells of a line; blanks around a cell count only within quotes."""
-    text = line.rstrip("\r\n")
-    if '"' in text:
-        return next(csv.reader([text], strict=True, skipinitialspace=True))
-    return [cell.strip(" \t") for cell in text.split(",")]
+    def _cells(self, line: str) -> list[str]:
+        """Return the cells of a line; blanks around a cell count only within quotes."""
+        text, mark = line.rstrip("\r\n"), self._separator
+        if '"' in text:
+            return next(csv.reader([text], delimiter=mark, strict=True, skipinitialspace=True))
+        return [cell.strip(" \t") for cell in text.split(mark)]
 
 
 def _problem(row: dict[str, str]) -> str:

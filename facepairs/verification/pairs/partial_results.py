@@ -25,9 +25,17 @@ from facepairs.faces.align import FaceCells
 from facepairs.support.lock import held
 
 CACHE_MB = 32
+FORGET_CHANGED = """
+DELETE FROM results WHERE EXISTS
+(SELECT * FROM images WHERE name = ? AND stamp != ? AND (row = number - 1 OR NOT ?))
+"""
+ADD = """
+INSERT INTO images (name, stamp) VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET stamp = excluded.stamp
+"""
 TABLES = """
 CREATE TABLE IF NOT EXISTS work (fingerprint TEXT);
-CREATE TABLE IF NOT EXISTS images (number INTEGER PRIMARY KEY, name BLOB UNIQUE);
+CREATE TABLE IF NOT EXISTS images (number INTEGER PRIMARY KEY, name BLOB UNIQUE, stamp TEXT);
 CREATE TABLE IF NOT EXISTS errors (number INTEGER PRIMARY KEY, error BLOB);
 CREATE TABLE IF NOT EXISTS faces (number INTEGER PRIMARY KEY, box TEXT, faces TEXT, hints TEXT);
 CREATE TABLE IF NOT EXISTS results (row INTEGER PRIMARY KEY, vector BLOB);
@@ -156,10 +164,17 @@ class PartialResults(RowResults):
             self._database.commit()  # does nothing after an interrupt between these two lines
             self._database.execute("BEGIN")
 
-    def add_images(self, names: Iterable[str]) -> None:
-        """Number those names that are new."""
-        rows = ((os.fsencode(name),) for name in names)
-        self._write("INSERT OR IGNORE INTO images (name) VALUES (?)", rows)
+    def add_images(self, stamps: Mapping[str, str], embeds: bool) -> None:
+        """Number those names that are new, and forget the values of photos that have changed.
+
+        Args:
+            stamps: What changes with the content of each image, by its name.
+            embeds: Whether rows are images; of pairs, all rows are forgotten.
+        """
+        rows = [(os.fsencode(name), stamp) for name, stamp in stamps.items()]
+        if self._has_results:
+            self._write(FORGET_CHANGED, ((*row, embeds) for row in rows))
+        self._write(ADD, rows)
 
     @property
     def image_count(self) -> int:

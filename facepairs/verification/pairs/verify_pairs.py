@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,13 +20,15 @@ import numpy as np
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
 from facepairs.bundles.operating_point import OperatingPoint
-from facepairs.data.index import ReadFile
+from facepairs.data.index import ReadFile, find_file
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
 from facepairs.faces.align import FaceCells
 from facepairs.faces.detector import DETECTOR
-from facepairs.support.checksum import file_sha256
+from facepairs.support.atomic import scratch_folder
+from facepairs.support.checksum import file_sha256, file_stamp
 from facepairs.support.parallel import OrderedMap, batches, thread_map
+from facepairs.support.places import is_stream
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
 from facepairs.verification.loading import Model, model_name
 from facepairs.verification.pairs.bulk import BulkScorer, CropReader, PairRows, same_content
@@ -97,7 +100,7 @@ def verify_pairs(
         out: CSV file to write: the pairs in their order with score, probability, same (1 or 0),
             box, number of faces and hints of each side, and error, which is empty or what is wrong
             with the line or its images. OUT.json has the provenance. Interrupted work stays in
-            OUT.partial.
+            OUT.partial, unless it is standard output or a device.
         point: The threshold.
         root: Folder that the paths count from, None for the folder of `pairs`; with `read_file`,
             the text that names it in messages.
@@ -123,11 +126,13 @@ def verify_pairs(
     root = pairs.parent if root is None else root
     if read_file is None and not Path(root).is_dir():
         raise BadData(f"{root}: not a folder; give the one that the paths in {pairs} count from")
-    place = str(Path(root).resolve() if read_file is None else root)
-    fingerprint = _fingerprint(verifier, file, place)
+    folder = str(Path(root).resolve() if read_file is None else root)
+    fingerprint = _fingerprint(verifier, file, folder)
     embeds = model.kind == "embedding"
-    with PartialResults(out, fingerprint, resume) as results:
-        rows = _number_images(file, results)
+    # Beside standard output or a device nothing can be kept.
+    scratch = scratch_folder("facepairs-pairs") if is_stream(out) else nullcontext(out.parent)
+    with scratch as place, PartialResults(place / out.name, fingerprint, resume) as results:
+        rows = _number_images(file, results, None if read_file else Path(root), embeds)
         results.set_row_count(results.image_count if embeds else rows)
         reader = CropReader(verifier, root, read_file, details=True)
         scorer = BulkScorer(
@@ -164,11 +169,15 @@ def verify_pairs(
         )
 
 
-def _number_images(file: PairsFile, results: PartialResults) -> int:
+def _number_images(
+    file: PairsFile, results: PartialResults, root: Path | None, embeds: bool
+) -> int:
     """Number the distinct images in their order; return the number of rows."""
     count = 0
     for rows in batches(file.rows(), CHUNK_ROWS):
-        results.add_images(name for row in rows if not row.error for name in (row.left, row.right))
+        names = (name for row in rows if not row.error for name in (row.left, row.right))
+        stamps = {name: "" if root is None else file_stamp(find_file(root, name)) for name in names}
+        results.add_images(stamps, embeds)
         count += len(rows)
     if not count:
         raise BadData(f"{file.path}: no pairs below the header")
@@ -204,11 +213,10 @@ def _fingerprint(verifier: Verifier, file: PairsFile, place: str) -> str:
     if isinstance(model, Bundle):
         identity = json.dumps(model.raw, sort_keys=True)
     else:
-        status = model.network_path.stat()
-        own = model.embedding_settings, model.threshold, model.calibration, model.network_path
-        identity = f"{own} {status.st_size} {status.st_mtime_ns}"
+        own = model.embedding_settings, model.threshold, model.calibration
+        identity = f"{own} {hashlib.sha256(model.read_network()).hexdigest()}"
     detector = DETECTOR if model.aligned else ""
-    parts = ["pairs-2", file_sha256(file.path), place, identity, detector]
+    parts = ["pairs-3", file_sha256(file.path), place, identity, detector]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -274,7 +282,9 @@ class _ScoreWriter:
             return True
         if self.folder is None:
             return False
-        return same_content(*(self.folder / self.results.image_name(k) for k in (left, right)))
+        return same_content(
+            *(find_file(self.folder, self.results.image_name(k)) for k in (left, right))
+        )
 
     def _result_cells(self, scores: ScoreArray) -> Iterator[tuple[object, object, object]]:
         """Return score, probability and same of each row; unknown ones are empty."""

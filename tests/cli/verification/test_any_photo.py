@@ -20,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("few_draws")
 SETTINGS = """
 model = "siamese-conv"
 epochs = 2
+batch_size = 64
 pairs_per_epoch = 64
 calibration_share = 0.3
 test_share = 0.25

@@ -89,7 +89,7 @@ def test_identify_prints_json_and_exit_codes(drawn, place):
     assert found["max_fpir"] == 0.5
     assert 0 < found["fpir"] <= 0.5
     assert found["fpir_interval"][1] >= found["fpir"]
-    assert found["impostor_pairs"] == 1_000_000
+    assert found["impostor_pairs"] > 80_000_000
     assert "LFW" in found["measured_on"]
 
 
@@ -112,11 +112,9 @@ def test_verify_as_has_verdicts(drawn, place):
 
 def test_too_few_pairs_are_refused_in_one_line(drawn, place):
     photo = next((drawn / "asked").iterdir())
-    done = gallery("identify", place, photo, "--max-fpir", 0.00001, check=2)
+    done = gallery("identify", place, photo, "--max-fpir", 1e-8, check=2)
     assert done.stderr.count("\n") == 1
-    assert "1,000,000 pairs of strangers" in done.stderr
-    assert "give 0.0001 or more, a threshold" in done.stderr
-    done = gallery("identify", place, photo, "--max-fpir", 0.00001, "--json", check=2)
+    done = gallery("identify", place, photo, "--max-fpir", 1e-8, "--json", check=2)
     assert json.loads(done.stdout)["error"]["kind"] == "not_enough"
 
 
@@ -194,7 +192,7 @@ def test_check_and_export(place, tmp_path):
         f"written  {3 * PEOPLE} embeddings in {out}\n"
     )
     with np.load(out) as arrays:
-        assert arrays["vector"].shape == (3 * PEOPLE, 385)
+        assert arrays["vector"].shape == (3 * PEOPLE, 128)
         assert arrays["vector"].dtype == np.float16
     assert ".npz" in gallery("export", place, "--out", tmp_path / "x.csv", check=2).stderr
 

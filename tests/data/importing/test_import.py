@@ -2,6 +2,7 @@
 
 import json
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -146,9 +147,9 @@ def test_a_table_of_paths(tmp_path: Path) -> None:
     for text, says in {
         "path,person\na/1.jpg,../Bo\n": r"line 2: '../Bo' cannot name a folder",
         "path,person\na/1.jpg,Ann\na/3.jpg,Ann\n": r"line 3: no file .*3\.jpg",
-        "path,person\na/1.jpg\n": r"line 2: '' cannot name",
+        "path,person\na/1.jpg\n": "line 2: ",
+        "path,person\na/1.jpg,\n": r"line 2: '' cannot name",
         "photo,person\na/1.jpg,Ann\n": r"has no column path or .*, only photo, person; rename one$",
-        "path;person\na/1.jpg;Ann\n": "only path;person; write commas between the columns",
         "path,who\na/1.jpg,Ann\n": "rename one, or name it with --person-column",
         "path,person\na/1.jpg,nul.x\n": "'nul.x' names a device on Windows",
         "path,person\na/1.jpg,Ann.\n": r"'Ann\.' cannot name a folder or file on every system",
@@ -160,6 +161,58 @@ def test_a_table_of_paths(tmp_path: Path) -> None:
         with pytest.raises(BadData, match=says):
             import_photos(table, tmp_path / "no")
         assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "path;person\na/1.jpg;Ann\n",
+        "path\tperson\r\na\\1.jpg\tAnn\r\n",
+        "\ufeff Path , Person \na/1.jpg, Ann\n",
+        'PATH,PERSON\n"a/1.jpg","Ann"\n',
+        "path,person\ra/1.jpg,Ann\r",
+    ],
+)
+def test_tables_of_all_systems_are_read(tmp_path: Path, text: str) -> None:
+    put(tmp_path, "a/1.jpg", JPEG)
+    (tmp_path / "table.csv").write_bytes(text.encode())
+    import_photos(tmp_path / "table.csv", tmp_path / "out")
+    assert set(tree(tmp_path / "out")) == {"Ann/1.jpg"}
+
+
+def test_a_zip_of_windows_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "w.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("Ann/1.jpg", "Bo/1.jpg", "Bo/Thumbs.db", "$RECYCLE.BIN/2.jpg"):
+            info = zipfile.ZipInfo(name)
+            info.filename = name.replace("/", "\\")  # which the class turns at once
+            archive.writestr(info, JPEG + name.encode())
+    assert b"Ann\\1.jpg" in path.read_bytes()
+    import_photos(path, tmp_path / "out")
+    assert set(tree(tmp_path / "out")) == {"Ann/1.jpg", "Bo/1.jpg"}
+    with zipfile.ZipFile(path, "w") as archive:
+        info = zipfile.ZipInfo("x")
+        info.filename = "..\\out.jpg"
+        archive.writestr(info, JPEG)
+    with pytest.raises(BadTransfer):
+        import_photos(path, tmp_path / "no")
+
+
+def test_people_that_are_links_are_imported(tmp_path: Path) -> None:
+    put(tmp_path, "store/Ann/1.jpg", JPEG)
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "Ann").symlink_to(tmp_path / "store" / "Ann")
+    (tmp_path / "source" / "loop").symlink_to(tmp_path / "source")
+    import_photos(tmp_path / "source", tmp_path / "out")
+    assert set(tree(tmp_path / "out")) == {"Ann/1.jpg"}
+
+
+def test_the_places_of_many_people_are_told_in_short(tmp_path: Path) -> None:
+    for person in range(200):
+        put(tmp_path, f"source/person_{person:03}/session/1.jpg", JPEG)
+    with pytest.raises(BadData) as caught:
+        import_photos(tmp_path / "source", tmp_path / "out")
+    assert len(str(caught.value)) < 700
 
 
 def test_hostile_and_useless_sources_leave_nothing_behind(tmp_path: Path) -> None:

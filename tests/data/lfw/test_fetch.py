@@ -104,6 +104,10 @@ def test_lists_alone_complete_those_that_are_there(remote: Remote, tmp_path: Pat
     lists = [RemoteFile(name, f"{remote.url}/{name}", sha256(text)) for name, text in WORDS.items()]
     (tmp_path / "pairs.txt").write_bytes(WORDS["pairs.txt"])
     (tmp_path / "people.txt").write_bytes(b"of another data set")
+    with pytest.raises(BadTransfer):
+        fetch_lists(tmp_path, lists)
+    assert (tmp_path / "people.txt").read_bytes() == b"of another data set"
+    (tmp_path / "people.txt").unlink()
     fetch_lists(tmp_path, lists)
     assert tree(tmp_path) == WORDS
     assert len(remote.asked) == 5

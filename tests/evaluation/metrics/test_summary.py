@@ -27,6 +27,7 @@ from facepairs.evaluation.serialize import to_plain
 KEYS = {
     *("schema", "accuracy", "accuracy_interval", "threshold", "threshold_source", "folds"),
     *("accuracy_standard_error", "accuracy_standard_error_reason"),
+    *("lfw_accuracy", "lfw_accuracy_standard_error"),
     *("fmr", "fmr_interval", "fnmr", "fnmr_interval", "auc", "auc_interval", "eer"),
     *("balanced_accuracy", "balanced_accuracy_interval", "operating_points"),
     *("tar_at_far", "genuine_pairs", "impostor_pairs", "false_accepts", "false_rejects", "ece"),

@@ -319,6 +319,3 @@ def test_a_report_does_not_replace_other_files(tmp_path):
         check_places(None, tmp_path)
     with pytest.raises(BadConfig, match="--report"):
         check_places(tmp_path / "r.pdf", None)
-    (tmp_path / "is.html").mkdir()
-    with pytest.raises(BadConfig, match="folder"):
-        check_places(tmp_path / "is.html", None)

@@ -1,4 +1,4 @@
-"""An environment that holds what `pip install facepairs` installs, and nothing more."""
+"""An environment with what `pip install facepairs` installs, or with an extra, and nothing more."""
 
 import os
 import subprocess
@@ -24,9 +24,21 @@ def requirements(texts: list[str]) -> list[str]:
     ]
 
 
-def core_packages() -> set[str]:
-    """Return the names of all packages that the core needs, with those that they need."""
+def extra_packages(extra: str) -> set[str]:
+    """Return the names of the packages that an extra adds, and those of the extras in it."""
+    found = set()
+    for text in PROJECT["optional-dependencies"][extra]:
+        one = Requirement(text)
+        others = one.extras if one.name == PROJECT["name"] else ()
+        found |= set().union(*map(extra_packages, others)) if others else set(requirements([text]))
+    return found
+
+
+def all_packages(extras: tuple[str, ...]) -> set[str]:
+    """Return the names of all packages of the core and of extras, with those that they need."""
     todo, found = requirements(PROJECT["dependencies"]), set()
+    for extra in extras:
+        todo += extra_packages(extra)
     while todo:
         name = todo.pop()
         if name not in found:
@@ -35,11 +47,11 @@ def core_packages() -> set[str]:
     return found
 
 
-def link_core(folder: Path) -> Path:
-    """Link the core's packages, and this one, from the present environment into a folder."""
+def link_core(folder: Path, *extras: str) -> Path:
+    """Link the packages of the core and of extras, and this one, from here into a folder."""
     folder.mkdir()
     (folder / "facepairs").symlink_to(ROOT / "facepairs")
-    for name in core_packages():
+    for name in all_packages(extras):
         package = distribution(name)
         for top in {file.parts[0] for file in package.files or [] if ".." not in file.parts}:
             link = folder / top

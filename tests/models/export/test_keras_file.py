@@ -11,11 +11,11 @@ import pytest
 
 from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.writer import write_bundle
-from facepairs.config import FISHER
 from facepairs.errors import BadBundle
 from facepairs.models.build import MODELS, build_network
 from facepairs.models.export.keras_file import MAX_WEIGHT_BYTES, check_keras_file
 from facepairs.models.export.onnx import keras_bytes
+from facepairs.recipes import RECIPES
 from facepairs.training.export.keras_model import read_keras
 from facepairs.verification.scorer import BundleScorer
 
@@ -41,7 +41,7 @@ def changed(data, **members):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_all_our_models_pass(model):
-    px = 96 if model in FISHER else 64
+    px = 96 if RECIPES[model].precomputes else RECIPES[model].image_size
     network = build_network(model, 112, px, augment=1.0)
     check_keras_file(keras_bytes(network.inference_model()))
 

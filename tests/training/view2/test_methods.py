@@ -4,6 +4,7 @@ import pytest
 
 from facepairs.config import TrainConfig
 from facepairs.errors import BadConfig, BadRun
+from facepairs.evaluation.protocols import OUTSIDE_LABELS
 from facepairs.training.run_folder.folder import check_place
 from facepairs.training.view2.methods import (
     MARKS,
@@ -67,7 +68,7 @@ batch_size = 16
     ("text", "message"),
     [
         ("epochs = 3", r"view2\.toml: epochs belongs below a method, such as \["),
-        ("[resnet]\nepochs = 3", "unknown method or setting 'resnet'"),
+        ("[lenet]\nepochs = 3", "unknown method or setting 'lenet'"),
         ("[differenc]\nseed = 3", "did you mean 'difference'"),
         ("method = 'difference'", "did you mean 'methods'"),
         ("[difference]\nepoch = 3", r"view2\.toml \[difference\]: unknown setting 'epoch'"),
@@ -83,7 +84,7 @@ batch_size = 16
         ),
         ("[difference]\ncache = 'c'", "cache is decided by the method"),
         ("methods = 3", "methods is 3; use a list"),
-        ("methods = ['resnet']", "'resnet'"),
+        ("methods = ['lenet']", "'lenet'"),
         ("folds = 'x'", "folds is 'x'; use numbers"),
         ("seed = 'x'", "seed is 'x'; use a whole number"),
         ("seed = = 3", "not TOML"),
@@ -120,7 +121,7 @@ def test_a_run_is_continued_with_its_methods_and_their_settings(tmp_path):
 
 
 def test_changed_settings_or_data_are_refused(tmp_path):
-    config = TrainConfig(test_share=0.0)
+    config = TrainConfig(model="difference", test_share=0.0)
     keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
     keep_settings(tmp_path / "difference", "difference", config, DIGESTS)
     with pytest.raises(BadRun, match="epochs was not given and is 9: all folds are trained alike"):
@@ -141,15 +142,20 @@ def test_changed_settings_or_data_are_refused(tmp_path):
 
 
 def test_folds_of_a_method_share_an_alignment(tmp_path):
-    config = TrainConfig(test_share=0.0, align="none")
+    config = TrainConfig(model="difference", test_share=0.0, align="none")
     keep_settings(tmp_path, "difference", config, DIGESTS)
     with pytest.raises(BadRun, match="align was 'none' and is 'landmarks'"):
         keep_settings(tmp_path, "difference", config.replace(align="landmarks"), DIGESTS)
     assert category_of(tmp_path).startswith("no outside data")
 
 
+def test_a_method_that_starts_from_the_included_network_has_seen_outside_labels(tmp_path):
+    keep_settings(tmp_path, "resnet", TrainConfig(model="resnet", test_share=0.0), DIGESTS)
+    assert category_of(tmp_path) == OUTSIDE_LABELS
+
+
 def test_an_unknown_alignment_has_no_category(tmp_path):
-    keep_settings(tmp_path, "difference", TrainConfig(test_share=0.0), DIGESTS)
+    keep_settings(tmp_path, "difference", TrainConfig(model="difference", test_share=0.0), DIGESTS)
     assert category_of(tmp_path) == "label-free outside data"
     path = tmp_path / "config.toml"
     for value in ('"sideways"', "[1]"):

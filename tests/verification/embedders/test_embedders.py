@@ -14,7 +14,10 @@ from processes.command_line import in_process
 from tiny.bundles import NETWORK, embedding_network, onnx_model, tiny_bundle
 from tiny.embedders import MATRIX, SIZE, TOML, embedder, network
 
+from facepairs.data.index import FaceIndex
+from facepairs.data.pairs import PairList
 from facepairs.errors import BadBundle, BadData
+from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.faces.align import align_faces
 from facepairs.faces.detector import find_faces
 from facepairs.images.crop import CropSpec, load_crop
@@ -328,6 +331,9 @@ def test_the_ready_files_can_be_used_beside_their_networks(tmp_path, name):
     assert model.sha256
     assert model.licence
     assert model.training_data
+    index = FaceIndex.from_listing(["Ann/a.jpg", "Bob/b.jpg"])
+    view2 = PairSelection(index, PairList.of([0], [1], [False]), "View 2", "view2")
+    assert category_of(model, view2) == "labelled outside data"
     with pytest.raises(BadBundle, match="missing; put the network there"):
         model.read_network()
     text = ready.read_text(encoding="utf-8").replace(model.sha256, "0" * 64)

@@ -28,7 +28,7 @@ def test_images_are_numbered_in_the_order_of_adding(results):
     @given(st.lists(st.lists(NAMES)))
     def check(parts):
         for names in parts:
-            results.add_images(names)
+            results.add_images(dict.fromkeys(names, ""), True)
             for name in names:
                 expected.setdefault(name, len(expected))
         assert results.image_count == len(expected)
@@ -41,7 +41,7 @@ def test_images_are_numbered_in_the_order_of_adding(results):
 
 
 def test_errors_are_stored_by_number(results):
-    results.add_images(["a", "b", "c"])
+    results.add_images({"a": "", "b": "", "c": ""}, True)
     results.add_errors({1: "b: no face", 2: "c: \udcff"})
     results.add_errors({})
     results.add_errors({1: "b: gone"})
@@ -85,12 +85,13 @@ def test_an_interrupted_resume_keeps_saved_rows(tmp_path):
         results.put([1], np.full((1, 2), 0.5, np.float32))
         raise ZeroDivisionError
 
-    def interrupted():
-        yield "a"
-        raise KeyboardInterrupt
+    class Interrupted(dict):
+        def items(self):
+            yield "a", ""
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), PartialResults(out, "same", resume=True) as results:
-        results.add_images(interrupted())
+        results.add_images(Interrupted(), True)
     with PartialResults(out, "same", resume=True) as results:
         results.set_row_count(3)
         assert results.done.tolist() == [False, True, False]
@@ -125,7 +126,7 @@ def test_an_interrupt_between_two_transactions_loses_nothing(tmp_path, monkeypat
 def test_a_damaged_page_is_reported_wherever_it_is_read(tmp_path):
     out, rows = tmp_path / "out.csv", 300
     with pytest.raises(ZeroDivisionError), PartialResults(out, "same", resume=False) as results:
-        results.add_images(f"person/{row:0100}.jpg" for row in range(rows))
+        results.add_images({f"person/{row:0100}.jpg": "" for row in range(rows)}, True)
         results.set_row_count(rows)
         results.put(list(range(rows)), np.ones((rows, 100), np.float32))
         results.add_faces({row: FaceCells("1 2 30", "1", "small") for row in range(rows)})
@@ -178,4 +179,4 @@ def test_a_full_disk_is_reported(tmp_path, monkeypatch):
         pytest.raises(BadRun, match=r"cannot write .*full; free space or choose another --out"),
         PartialResults(tmp_path / "out.csv", "fingerprint", resume=False) as results,
     ):
-        results.add_images(f"{number:0999}.jpg" for number in range(100))
+        results.add_images({f"{number:0999}.jpg": "" for number in range(100)}, True)

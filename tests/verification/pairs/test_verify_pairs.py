@@ -277,6 +277,30 @@ def test_resuming_reads_only_what_is_left(stopped, verifier, photos, tmp_path, m
     assert not (tmp_path / "out.csv.partial").exists()
 
 
+@pytest.mark.parametrize("how", ["written", "renamed", "gone"])
+def test_a_photo_that_was_replaced_is_scored_anew(stopped, verifier, photos, tmp_path, how):
+    out, photo = tmp_path / "out.csv", photos / "0.png"
+    before, status = photo.read_bytes(), photo.stat()
+    try:
+        if how == "gone":
+            photo.unlink()
+        else:
+            turned = Image.open(photo).rotate(180)
+            place = photo if how == "written" else photos / "new"
+            turned.save(place, "png")
+            os.utime(place, ns=(status.st_atime_ns, status.st_mtime_ns))
+            place.replace(photo)
+        report = run(verifier, stopped, out, photos, resume=True)
+        whole = run(verifier, stopped, tmp_path / "whole.csv", photos)
+    finally:
+        photo.write_bytes(before)
+    assert report.failed == whole.failed == (how == "gone")
+    rows, anew = rows_of(out), rows_of(tmp_path / "whole.csv")
+    assert [row["error"] for row in rows] == [row["error"] for row in anew]
+    scores = [[float(row["score"] or 9) for row in part] for part in (rows, anew)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+
+
 def test_partial_results_of_other_work_are_refused(stopped, verifier, photos, tmp_path):
     out, partial = tmp_path / "out.csv", tmp_path / "out.csv.partial"
     with pytest.raises(BadRun, match="continue with --resume or remove it"):

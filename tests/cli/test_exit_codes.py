@@ -1,0 +1,73 @@
+"""Whatever is closed, full or gone: a failure never ends with the exit code of a verdict."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes.command_line import command, facepairs
+
+FULL = Path("/dev/full")
+
+
+@pytest.fixture(scope="module")
+def photos(few_faces: Path) -> dict[str, Path]:
+    first, other = sorted(few_faces.glob("*/*.jpg"))[0:2]
+    last = max(few_faces.glob("*/*.jpg"))
+    return {"A": first, "B": other, "C": last}
+
+
+def run(photos: dict[str, Path], redirections: str, *words: str) -> int:
+    """Run a command in a shell, with redirections such as `2>&-`; return its exit code."""
+    line = " ".join(command("verify", *(photos.get(word, word) for word in words)))
+    done = subprocess.run(
+        ["bash", "-c", f"{line} {redirections}"], stdout=subprocess.DEVNULL, check=False
+    )
+    return done.returncode
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&- >&- 2>&-", "2>/dev/full"])
+def test_closed_streams_change_no_verdict(photos, closed):
+    if "full" in closed and not FULL.exists():
+        pytest.skip("needs /dev/full")
+    assert run(photos, closed, "A", "A") == 0
+    assert run(photos, closed, "A", "C", "--threshold", "0.99") == 1
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [("A", "A"), ("A", "A", "--json"), ("A", "no.jpg", "--json")])
+@pytest.mark.parametrize("where", [">/dev/full", ">/dev/full 2>&1", ">/dev/full 2>&-"])
+def test_a_verdict_that_cannot_be_written_is_an_error(photos, words, where):
+    assert run(photos, where, *words) == 2
+
+
+@pytest.mark.parametrize("both", ["", "2>&1"])
+def test_a_reader_that_is_gone_is_an_error(photos, both):
+    line = " ".join(command("verify", photos["A"], photos["A"]))
+    script = f"(sleep 0.01; {line} {both}; echo $? >&3) 3>&2 | true"
+    done = subprocess.run(["bash", "-c", script], stderr=subprocess.PIPE, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "2"
+
+
+def test_no_arguments_show_the_help():
+    done = facepairs(check=2)
+    assert "verify" in done.stdout
+
+
+def test_the_size_of_photos_is_an_option_of_every_command(photos):
+    for words in (("--max-megapixels", "1"), ("--max-megapixels=1",)):
+        facepairs("verify", photos["A"], photos["B"], *words, check=0)
+        facepairs(*words, "verify", photos["A"], photos["B"], check=0)
+    facepairs("verify", photos["A"], photos["B"], "--max-megapixels", "few", check=2)
+    facepairs("verify", photos["A"], photos["B"], "--max-megapixels", check=2)
+    facepairs("verify", photos["A"], photos["B"], "--max-megapixels", "0", check=2)
+
+
+def test_an_installation_that_is_damaged_is_an_error(tmp_path):
+    (tmp_path / "typer.py").write_text("raise ImportError('damaged')")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    words = [sys.executable, "-m", "facepairs", "info"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1

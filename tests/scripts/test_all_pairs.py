@@ -1,0 +1,61 @@
+"""Errors on every pair of photos are those that counting one by one gives."""
+
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2] / "scripts" / "release"))
+
+from all_pairs import AllPairs
+
+PEOPLE, CLUSTERS = 40, 4
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    rng = np.random.default_rng(0)
+    person = np.sort(rng.integers(0, PEOPLE, 150)).astype(np.int64)
+    rows = rng.normal(size=(PEOPLE, 8))[person] + rng.normal(0, 0.7, (150, 8))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return AllPairs(rows.astype(np.float32), person, person % CLUSTERS + 1)
+
+
+def counted(pairs):
+    """Return the scores of genuine pairs by person, of impostor pairs, and of look-alikes."""
+    genuine, impostor, alike = {}, [], []
+    for left, right in combinations(range(len(pairs.person)), 2):
+        score = float(pairs.embeddings[left] @ pairs.embeddings[right])
+        if pairs.person[left] == pairs.person[right]:
+            genuine.setdefault(int(pairs.person[left]), []).append(score)
+        else:
+            impostor.append(score)
+            if pairs.cluster[left] == pairs.cluster[right]:
+                alike.append(score)
+    return genuine, np.array(impostor), np.array(alike)
+
+
+def test_rates_are_those_of_all_pairs_and_nobody_has_more_than_ten(pairs):
+    genuine, impostor, alike = counted(pairs)
+    table = pairs.errors([0.2, 0.5], "here", lambda *_: None)
+    assert table.genuine_pairs == sum(map(len, genuine.values()))
+    assert (table.impostor_pairs, table.lookalike_pairs) == (len(impostor), len(alike))
+    limit = {person: min(1, 10 / len(scores)) for person, scores in genuine.items()}
+    for threshold in (0.2, 0.5):
+        rates = table.at(threshold)
+        assert rates.fmr.rate == pytest.approx((impostor >= threshold).mean(), abs=1e-6)
+        assert rates.lookalike_fmr.rate == pytest.approx((alike >= threshold).mean(), abs=1e-6)
+        missed = sum(limit[p] * sum(s < threshold for s in genuine[p]) for p in genuine)
+        given = sum(limit[p] * len(genuine[p]) for p in genuine)
+        assert rates.fnmr.rate == pytest.approx(missed / given, abs=1e-6)
+        for rate in (rates.fmr, rates.lookalike_fmr, rates.fnmr):
+            assert rate.low <= rate.rate <= rate.high
+
+
+def test_thresholds_keep_their_promise_among_look_alikes(pairs):
+    alike = counted(pairs)[2]
+    for row in pairs.thresholds():
+        if row.threshold is not None:
+            assert (alike >= row.threshold + 1e-6).mean() <= row.fmr
