@@ -143,7 +143,7 @@ class TrainConfig:
         default=0.04,
         metadata=_means(
             "Share of the people set aside to choose the best epoch, where enough people are "
-            "there; 0: the last epoch is kept."
+            "there; 0: the last epoch is kept, or with `init` the start where it is no worse."
         ),
     )
     skip_bad: bool = field(

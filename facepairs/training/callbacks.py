@@ -35,7 +35,10 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
             f"validation AUC {row['val_auc']:.4f}  {row['pairs_per_s']:,.0f} pairs/s  "
             f"input wait {row['input_wait']:.1%}  {format_duration(left_s)} left"
         )
-        training.run.log(" ".join(f"{k}={v:.6g}" for k, v in training.history[-1].row().items()))
+        figures = training.history[-1].logs() | {"seconds": training.seconds}
+        training.run.log(
+            " ".join(f"{k}={v:.6g}" for k, v in {"epoch": epoch + 1, **figures}.items())
+        )
 
 
 class CollapseAlarm(keras.callbacks.Callback):  # type: ignore[misc]

@@ -38,15 +38,18 @@ def train_epochs(
         training: What is trained, from its last finished epoch on; saved after every epoch.
         step: Its training step.
         batches: The batches of the epochs that are left.
-        validate: Called after each epoch.
+        validate: Called after each epoch, and before the first where a bundle is the start.
         callbacks: Keras's callbacks, the user's included.
         should_stop: Returns whether to stop.
 
     Raises:
         TrainingInterrupted: Training was asked to stop.
     """
+    if training.position.initial and not training.history:
+        training.record_start(validate())
+        training.save()
     callbacks.on_train_begin()
-    while training.epochs_done < training.epochs and not training.stop_training:
+    while training.goes_on():
         epoch = training.epochs_done
         callbacks.on_epoch_begin(epoch)
         started = running_s()
@@ -55,7 +58,6 @@ def train_epochs(
         training.end_epoch(figures, validation, running_s() - started)
         training.save()
         callbacks.on_epoch_end(epoch, training.history[-1].logs())
-        training.stop_training = training.context.any(training.stop_training)
         if training.context.any(should_stop()):
             raise TrainingInterrupted
     callbacks.on_train_end()

@@ -217,8 +217,7 @@ def _train(
         chosen += [*tensorboard_callbacks(training, validator), *callbacks]
         if config.patience and training.chooses_epoch:
             chosen.append(_early_stopping(training, config.patience))
-    training.stop_training = context.any(training.stop_training)
-    if training.epochs_done < training.epochs and not training.stop_training:
+    if training.epochs_done < training.epochs:
         driven = keras.callbacks.CallbackList(chosen, model=training)
         train_epochs(training, step, batches, validator, driven, should_stop)
     _describe_end(training)
@@ -229,14 +228,11 @@ def _early_stopping(training: Training, patience: int) -> keras.callbacks.Callba
 
     class EarlyStopping(keras.callbacks.EarlyStopping):  # type: ignore[misc]
         def on_train_begin(self, logs: Any = None) -> None:
-            """Keep what was seen."""
+            super().on_train_begin(logs)
+            for done in training.history:
+                self.on_epoch_end(done.epoch - 1, done.logs())
 
-    stopping = EarlyStopping("val_auc", mode="max", patience=patience)
-    stopping.set_model(training)
-    keras.callbacks.EarlyStopping.on_train_begin(stopping)
-    for done in training.history:
-        stopping.on_epoch_end(done.epoch - 1, done.logs())
-    return stopping
+    return EarlyStopping("val_auc", mode="max", patience=patience)
 
 
 def _describe_plan(training: Training) -> None:
@@ -248,10 +244,11 @@ def _describe_plan(training: Training) -> None:
         people = counted(len(split.validation), "person", "people")
         training.report(f"{people} set aside to choose the epoch")
     elif config.validation_share and split.calibration.size:
+        or_start = ", or the start where it is no worse," if config.init else ""
         patience = "; --patience has no effect" if config.patience else ""
         training.report(
-            "too few people to choose the best epoch: the last one is kept, and the validation AUC "
-            f"is of the calibration people{patience}"
+            f"too few people to choose the best epoch: the last one{or_start} is kept, and the "
+            f"validation AUC is of the calibration people{patience}"
         )
     if config.minutes and training.wall_s + training.ending_s >= config.minutes * 60:
         training.warn(
@@ -264,10 +261,9 @@ def _describe_plan(training: Training) -> None:
 def _describe_end(training: Training) -> None:
     """Say why a training ended before the epochs that were asked for."""
     config, done, kept = training.data.config, training.epochs_done, training.kept
-    if training.stop_training and kept:
+    if training.stop_training and kept and done < training.epochs:
         training.report(
-            f"stopping early after epoch {done} of {training.epochs}: the best was epoch "
-            f"{kept.epoch}"
+            f"stopping early after epoch {done} of {training.epochs}: the best was {kept.name}"
         )
     elif config.minutes and config.epochs and done < config.epochs:
         training.report(
@@ -346,7 +342,7 @@ def _describe_kept(training: Training, kept: Epoch) -> str:
     if kept is last:
         return ""
     return (
-        f" epoch {kept.epoch}: validation AUC {kept.validation.val_auc:.4f}, after the last epoch "
+        f" {kept.name}: validation AUC {kept.validation.val_auc:.4f}, after the last epoch "
         f"{last.validation.val_auc:.4f}"
     )
 

@@ -45,20 +45,30 @@ class Validation(msgspec.Struct, frozen=True):
 
 
 class Epoch(msgspec.Struct, frozen=True):
-    """A finished epoch, numbered from 1; `seconds` of training when it ended."""
+    """A finished epoch, numbered from 1; `seconds` of training when it ended.
+
+    Epoch 0 is the start from a bundle's weights, before the first step: it has no figures.
+    """
 
     epoch: int
     seconds: float
-    figures: EpochFigures
+    figures: EpochFigures | None
     validation: Validation
 
-    def row(self) -> dict[str, float]:
-        """Return a flat row for `history.json` and for callbacks."""
-        return {"epoch": self.epoch, **self.logs(), "seconds": self.seconds}
+    @property
+    def name(self) -> str:
+        """The epoch in words."""
+        return f"epoch {self.epoch}" if self.epoch else "the start"
+
+    def row(self) -> dict[str, float | None]:
+        """Return a flat row for `history.json`; epoch 0 has no loss and no speed."""
+        no_figures = dict.fromkeys(EpochFigures.__struct_fields__)
+        return {"epoch": self.epoch, **no_figures, **self.logs(), "seconds": self.seconds}
 
     def logs(self) -> dict[str, float]:
         """Return the figures as callbacks get them."""
-        return msgspec.structs.asdict(self.figures) | msgspec.structs.asdict(self.validation)
+        figures = msgspec.structs.asdict(self.figures) if self.figures else {}
+        return figures | msgspec.structs.asdict(self.validation)
 
 
 class Position(msgspec.Struct):
@@ -68,7 +78,7 @@ class Position(msgspec.Struct):
         sources: Fingerprint of the people and images.
         length: The settings that decided `epochs`.
         epochs: Number of epochs that are planned.
-        history: The finished epochs.
+        history: The finished epochs, with epoch 0 where training starts from a bundle.
         wall_s: Wall time of the commands that worked on this run.
         initial: The bundle that training started from.
     """
@@ -110,7 +120,7 @@ class Training:
     earlier_s: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.chooses_epoch:
+        if self.chooses_epoch or self.data.config.init:
             self.best = [tf.Variable(np.asarray(v)) for v in self.network.variables]
         self._checkpoint = tf.train.Checkpoint(
             head=self.network.head,
@@ -155,13 +165,13 @@ class Training:
 
     @property
     def history(self) -> list[Epoch]:
-        """The finished epochs."""
+        """The finished epochs, with epoch 0 where training starts from a bundle."""
         return self.position.history
 
     @property
     def epochs_done(self) -> int:
         """Number of finished epochs."""
-        return len(self.history)
+        return self.history[-1].epoch if self.history else 0
 
     @property
     def epochs(self) -> int:
@@ -195,10 +205,14 @@ class Training:
 
     @property
     def kept(self) -> Epoch | None:
-        """The epoch whose weights the bundle gets: the best or the last one."""
-        if not self.history or not self.chooses_epoch:
-            return self.history[-1] if self.history else None
-        return max(self.history, key=lambda one: (one.validation.val_auc, -one.epoch))
+        """The epoch whose weights the bundle gets: the best one.
+
+        Where nobody is set aside to choose it, that is the better one of the start and the last.
+        """
+        chosen_from = self.history
+        if not self.chooses_epoch:
+            chosen_from = [one for one in self.history if one.epoch in (0, self.epochs_done)]
+        return max(chosen_from, key=lambda one: (one.validation.val_auc, -one.epoch), default=None)
 
     @property
     def ending_s(self) -> float:
@@ -206,17 +220,24 @@ class Training:
         images = len(self.data.calibration_pairs().images())
         return EXPORT_S + CALIBRATION_S_PER_IMAGE * images
 
+    def goes_on(self) -> bool:
+        """Return whether there is an epoch left to train, on all workers alike."""
+        self.stop_training = self.context.any(self.stop_training)
+        return self.epochs_done < self.epochs and not self.stop_training
+
+    def record_start(self, validation: Validation) -> None:
+        """Record the weights of the bundle that training starts from as epoch 0."""
+        self._record(Epoch(0, 0.0, None, validation))
+        self.report(f"epoch 0/{self.epochs}  validation AUC {validation.val_auc:.4f}  at the start")
+
     def end_epoch(self, figures: EpochFigures, validation: Validation, took_s: float) -> None:
         """Record an epoch, keep its weights if they are the best, and plan those that are left."""
-        ended = Epoch(self.epochs_done + 1, self.seconds + took_s, figures, validation)
-        self.history.append(ended)
-        if self.kept is ended:
-            for kept, variable in zip(self.best, self.network.variables, strict=False):
-                kept.assign(np.asarray(variable))
+        self._record(Epoch(self.epochs_done + 1, self.seconds + took_s, figures, validation))
         config = self.data.config
         if config.minutes:
             left_s = config.minutes * 60 - self.wall_s - self.ending_s
-            planned = plan_epochs([one.seconds for one in self.history], left_s, config.max_epochs)
+            ends_s = [one.seconds for one in self.history if one.epoch]
+            planned = plan_epochs(ends_s, left_s, config.max_epochs)
             self.position.epochs = int(self.context.broadcast(planned))  # the chief decides
 
     def save(self) -> None:
@@ -231,7 +252,7 @@ class Training:
     def network_for_export(self) -> Network:
         """Return the network with the weights of the epoch that is kept, on a single device."""
         network = create_network(self.data) if self.context.strategy else self.network
-        kept = self.best or self.network.variables
+        kept = self.network.variables if self.kept is self.history[-1] else self.best
         for variable, value in zip(network.variables, list(map(np.asarray, kept)), strict=True):
             variable.assign(value)
         return network
@@ -245,6 +266,13 @@ class Training:
         """Show a warning and write it to the run's log."""
         self.options.log(f"warning: {line}")
         self.run.log(line)
+
+    def _record(self, epoch: Epoch) -> None:
+        """Add an epoch; keep its weights if they may be better than those of the last one."""
+        self.history.append(epoch)
+        if epoch.epoch == 0 or (self.chooses_epoch and self.kept is epoch):
+            for best, variable in zip(self.best, self.network.variables, strict=True):
+                best.assign(np.asarray(variable))
 
     def _restore(self) -> None:
         """Continue from the checkpoint if there is one, else from the bundle of `init`."""

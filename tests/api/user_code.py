@@ -16,7 +16,7 @@ def train_and_evaluate() -> float:
     options = facepairs.TrainOptions(log=print, devices="auto")
     run = facepairs.train("photos", "run", config, options=options)
     assert_type(run, facepairs.Run)
-    losses = [row["loss"] for row in run.history]
+    losses = [loss for row in run.history if (loss := row["loss"]) is not None]
     evaluation = facepairs.evaluate([run.bundle, run.verifier(), "default"], "photos")
     assert_type(evaluation, facepairs.Evaluation)
     evaluation.plot("det").figure.savefig("det.png")

@@ -41,51 +41,6 @@ def test_training_leaves_a_whole_run_folder(run):
     assert {p.name for p in (out / "bundle").iterdir()} == set(names.split())
 
 
-def logged(folder: Path):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    events = EventAccumulator(str(folder), size_guidance={"tensors": 0})
-    events.Reload()
-    return events
-
-
-def test_tensorboard_has_scalars_curves_pairs_and_embeddings(run, faces):
-    folder = run.folder / "tensorboard"
-    events = logged(folder)
-    shown = {
-        tag: events.summary_metadata[tag].plugin_data.plugin_name
-        for tag in events.Tags()["tensors"]
-    }
-    scalars = {"loss", "val_auc", "learning_rate", "pairs_per_s", "input_wait"}
-    assert {tag for tag, plugin in shown.items() if plugin == "scalars"} > scalars
-    assert {tag for tag, plugin in shown.items() if plugin == "images"} == {
-        "training pairs", "hardest pairs",
-    }  # fmt: skip
-    assert {"pr_curves", "hparams"} <= set(shown.values())
-    assert len(events.Tensors("loss")) == 2
-    from tensorboard.util.tensor_util import make_ndarray
-
-    tp, fp, tn, fn, precision, recall = make_ndarray(
-        events.Tensors("validation PR/pr_curves")[-1].tensor_proto
-    )
-    history = json.loads((run.folder / "history.json").read_text())
-    assert (tp[0], fp[0]) == (tp[0] + fn[0], fp[0] + tn[0])  # all accepted at the lowest score
-    assert recall[0] == 1
-    assert precision[0] == pytest.approx(tp[0] / (tp[0] + fp[0]))
-    rates = (fp / (fp + tn))[::-1]
-    area = np.trapezoid(recall[::-1], rates)
-    assert area == pytest.approx(history[-1]["val_auc"], abs=0.02)
-    vectors = np.loadtxt(folder / "vectors.tsv")
-    names = (folder / "names.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    assert len(vectors) == len(names) == 4 * run.report["people"]["calibration"]
-    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-3)
-    assert all((faces / name.split("\t")[1]).is_file() for name in names)
-    with Image.open(folder / "thumbnails.png") as sprite:
-        assert sprite.width == 40 * int(np.ceil(len(names) ** 0.5))
-    assert list(folder.glob("plugins/profile/*/*.xplane.pb"))
-    assert sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) < 4e6
-
-
 def test_evaluation_is_on_people_the_bundle_does_not_know(run, faces, tmp_path):
     scores = tmp_path / "scores.csv"
     done = in_process("evaluate", run.bundle, faces, "--out", scores, "--json", check=0)
@@ -284,7 +239,7 @@ def test_data_check_lists_every_problem_and_training_refuses(spoiled, settings, 
     ("arguments", "why"),
     [
         (["train", "{tmp}/nowhere"], "No such file"),
-        (["train", "{faces}", "--model", "resnet"], "'resnet' is not one of 'siamese'"),
+        (["train", "{faces}", "--model", "lenet"], "'lenet' is not one of 'resnet'"),
         (["train", "{faces}", "--epochs", "x"], "--epochs"),
         (["train", "{faces}", "--resume", "--out", "{tmp}/none"], "nothing to resume"),
         (["train", "{faces}", "--config", "{tmp}/none.toml"], "No such file"),
@@ -351,7 +306,7 @@ def test_every_command_has_help_with_an_example():
             yield from commands(one, [*path, name])
 
     every = list(commands(build_command(), []))
-    assert ["data", "frame"] in every
+    assert ["data", "check"] in every
     for path in every:
         text = " ".join(in_process(*path, "--help", check=0).stdout.split())
         assert re.search(f"Examples?: {' '.join(['facepairs', *path])}", text), path

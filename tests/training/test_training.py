@@ -1,12 +1,15 @@
 """A training is saved after every epoch, and goes on from there bit for bit."""
 
+import json
 import shutil
 from dataclasses import replace
 
 import keras
 import numpy as np
 import pytest
+from tiny.bundles import write_bundle_of
 
+from facepairs.bundles.identities import Identities
 from facepairs.config import TrainConfig
 from facepairs.errors import BadRun
 from facepairs.pipeline.memory import MemoryStore
@@ -52,13 +55,13 @@ def build(data, folder, **changes):
     return Training.build(changed, run, SINGLE_DEVICE, TrainOptions(started_s=0.0))
 
 
-def train(training, should_stop=never, *callbacks):
+def train(training, should_stop=never, *callbacks, validate=None):
     data = training.data
     step = TrainStep(training.network, data.store, 0, training.optimizer)
     batches = data.batches(data.store, training.epochs_done, None)
-    validator = Validator(training.network, data.store, data.validation_pairs(), 64)
+    validate = validate or Validator(training.network, data.store, data.validation_pairs(), 64)
     driven = keras.callbacks.CallbackList([ProgressReport(training), *callbacks], model=training)
-    train_epochs(training, step, batches, validator, driven, should_stop)
+    train_epochs(training, step, batches, validate, driven, should_stop)
 
 
 def values(training):
@@ -144,6 +147,37 @@ def test_the_weights_of_the_best_epoch_are_kept_and_saved(data, tmp_path):
     assert resumed.kept.epoch == 2
     assert float(np.asarray(resumed.network.variables[0]).max()) == 3
     assert float(np.asarray(resumed.network_for_export().variables[0]).max()) == 2
+
+
+@pytest.mark.parametrize(
+    ("aucs", "chosen", "kept"),
+    [
+        ((0.8, 0.7, 0.6), True, 0),
+        ((0.8, 0.9, 0.7), True, 1),
+        ((0.8, 0.9, 0.7), False, 0),  # nobody chooses: the last epoch or the start
+        ((0.8, 0.7, 0.9), False, 2),
+    ],
+)
+def test_the_start_from_a_bundle_is_among_the_epochs(data, tmp_path, aucs, chosen, kept):
+    other = build(data, tmp_path / "other", seed=5).network
+    write_bundle_of(tmp_path / "bundle", other, Identities.of((), ()))
+    start = [np.asarray(v).copy() for v in other.head.variables]
+    if chosen:
+        data = replace(data, split=replace(data.split, validation=data.split.test))
+    training = build(data, tmp_path / "run", init=str(tmp_path / "bundle"))
+    scores = iter(aucs)
+    train(training, validate=lambda: Validation(next(scores), 0.1))
+    rows = json.loads((tmp_path / "run" / "history.json").read_text())
+    assert [row["epoch"] for row in rows] == [0, 1, 2]
+    assert [row["val_auc"] for row in rows] == list(aucs)
+    assert [row["loss"] is None for row in rows] == [True, False, False]
+    resumed = build(data, tmp_path / "run", init=str(tmp_path / "bundle"))
+    assert resumed.epochs_done == EPOCHS
+    for one in (training, resumed):
+        assert one.kept.epoch == kept
+        exported = one.network_for_export().head.variables
+        same = [np.array_equal(np.asarray(v), w) for v, w in zip(exported, start, strict=True)]
+        assert all(same) == (kept == 0)
 
 
 def test_damaged_checkpoints_and_those_of_other_trainings_are_refused(data, whole, tmp_path):

@@ -199,7 +199,7 @@ class RunFolder:
         with atomic_file(self.config_path) as handle:
             handle.write(config.to_toml())
 
-    def write_history(self, rows: list[dict[str, float]]) -> None:
+    def write_history(self, rows: list[dict[str, float | None]]) -> None:
         """Replace the history, one JSON object per epoch."""
         if self.read_only:
             return

@@ -27,13 +27,14 @@ class Run:
         out: The run folder.
         interrupted: Whether training was stopped; `resume` continues from the checkpoint.
         epochs: Epochs done.
-        epoch: The epoch whose weights the bundle has, from 1; 0 before the first.
+        epoch: The epoch whose weights the bundle has, from 1; 0: the start.
         seconds: Time spent on training steps and validation.
         wall_seconds: Time from the start of the command to its end, preparation and export
             included; of all commands, if the run was resumed.
         val_auc: AUC of the validation after `epoch`, None before the first.
-        val_people: Number of people who chose the epoch; 0: nobody did, the last epoch was kept,
-            and `val_auc` was measured on the calibration people.
+        val_people: Number of people who chose the epoch; 0: nobody did, the last epoch (or the
+            start from a bundle, where it is no worse) was kept, and `val_auc` was measured on the
+            calibration people.
         people: Number of people in each part of the split.
         threshold: The bundle's threshold; None if interrupted, and on workers other than the chief.
         warning: How the scores had collapsed, "" when they had not.
@@ -73,9 +74,14 @@ class Run:
         return load_config(self.out / CONFIG)
 
     @property
-    def history(self) -> list[dict[str, float]]:
-        """A row for each epoch: epoch, loss, val_auc, learning_rate, pairs_per_s, seconds, …"""
-        rows: list[dict[str, float]] = json.loads((self.out / HISTORY).read_text(encoding="utf-8"))
+    def history(self) -> list[dict[str, float | None]]:
+        """A row for each epoch: epoch, loss, val_auc, learning_rate, pairs_per_s, seconds, …
+
+        A training that starts from a bundle also has epoch 0, the start: its `loss` is None.
+        """
+        rows: list[dict[str, float | None]] = json.loads(
+            (self.out / HISTORY).read_text(encoding="utf-8")
+        )
         return rows
 
     def verifier(self) -> "Verifier":
@@ -92,8 +98,11 @@ class Run:
     def describe_time(self) -> str:
         """Say how long training took, alone and in all, and which epoch was kept."""
         wall = _duration(self.wall_seconds)
-        chosen = self.val_people and self.epochs > 1
-        kept = f"; the best, epoch {self.epoch}, was kept" if chosen else ""
+        kept = ""
+        if self.epoch == 0:
+            kept = "; no epoch was better than the start, which was kept"
+        elif self.val_people and self.epochs > 1:
+            kept = f"; the best, epoch {self.epoch}, was kept"
         return (
             f"{counted(self.epochs, 'epoch')} in {_duration(self.seconds)}, {wall} with "
             f"preparation and export{kept}"

@@ -34,7 +34,7 @@ class FoldRecord(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         people: Number of people trained on and calibrated on.
         images: Number of their images.
-        epoch: The epoch whose weights were kept, from 1.
+        epoch: The epoch whose weights were kept, from 1; 0: the start from a bundle.
     """
 
     schema: Literal[1] = 1

@@ -49,12 +49,17 @@ def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished):
     report = json.loads((out / "result.json").read_text())
     assert report["wall_seconds"] > report["seconds"] > 0
     assert report["people"]["validation"] == report["val_people"] == 0
-    assert (report["epochs"], report["epoch"]) == (2, 2)
+    start, *_, last = json.loads((out / "history.json").read_text())
+    assert (start["epoch"], last["epoch"]) == (0, 2)
+    kept = max(start, last, key=lambda row: row["val_auc"])
+    assert (report["epochs"], report["epoch"], report["val_auc"]) == (
+        2, kept["epoch"], kept["val_auc"],
+    )  # fmt: skip
     assert "with preparation and export" in done.stdout
-    assert (out / "log.txt").read_text().endswith("with preparation and export\n")
+    assert "with preparation and export" in (out / "log.txt").read_text().splitlines()[-1]
     calibrating = report["people"]["calibration"]
     assert f"measured on the {calibrating} people who set the threshold" in done.stdout
-    assert "too few people to choose the best epoch: the last one is kept" in done.stderr
+    assert "too few people to choose the best epoch: the last one, or the start " in done.stderr
     assert (
         "warning: few people, so figures mean little: where nobody was judged wrongly, the true "
         f"error rate may still be as high as this: {calibrating} calibration people 41%, "
@@ -174,6 +179,8 @@ def test_tensorboard_shows_scalars_pictures_and_settings(finished):
     shown = data_provider.MultiplexerDataProvider(runs, folder)  # what its plugins read
     scalars = shown.list_scalars(RequestContext(), experiment_id="", plugin_name="scalars")
     images = shown.list_blob_sequences(RequestContext(), experiment_id="", plugin_name="images")
-    assert {"loss", "val_auc", "learning_rate"} <= set(scalars["."])
+    figures = {"loss", "learning_rate", "pairs_per_s", "input_wait"}
+    assert {f"epoch_{name}" for name in figures} <= set(scalars["train"])
+    assert {"epoch_auc", "epoch_score_spread"} <= set(scalars["validation"])
     assert set(images["."]) == {"training pairs", "hardest pairs"}
     assert list(runs.PluginRunToTagToContent("hparams")) == ["."]

@@ -158,3 +158,16 @@ def tiny_bundle(
         CARD: b"# Card\n",
     }
     return write_bundle(out, manifest_of(kind, **changes), files, identities, errors)
+
+
+def write_bundle_of(out: Path, network: Any, identities: Identities) -> Bundle:
+    """Write a bundle with a network's weights, and a tiny ONNX file of another."""
+    from facepairs.models.export.onnx import keras_bytes, round_weights
+
+    round_weights(network.head)
+    files = {NETWORK: embedding_network(), MODEL: keras_bytes(network.inference_model())}
+    framing = {"frame_px": 250, "crop_px": network.crop_px}
+    changes = {"model": network.name, "framing": framing, "licence": "research"}
+    manifest = manifest_of("embedding", **changes)
+    manifest["network"] |= {"image_px": network.image_px}
+    return write_bundle(out, manifest, files, identities)

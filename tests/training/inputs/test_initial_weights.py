@@ -5,16 +5,16 @@ import tomllib
 
 import numpy as np
 import pytest
-from tiny.bundles import embedding_network, manifest_of
+from tiny.bundles import write_bundle_of
 
-from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
+from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.config import TrainConfig, from_table
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough
 from facepairs.models.build import build_network
-from facepairs.models.export.onnx import keras_bytes, round_weights
+from facepairs.models.export.onnx import keras_bytes
 from facepairs.recipes import RECIPES
 from facepairs.training.inputs.initial_weights import load_initial_weights, settings_from_bundle
 from facepairs.training.inputs.people import choose_people
@@ -28,17 +28,6 @@ KNOWN = [3, 5, 10]  # the split alone would hold out some of them
 
 def names_of(index, people):
     return [index.people[int(person)] for person in people]
-
-
-def write_bundle_of(out, network, identities):
-    """Write a bundle with a network's weights, and a tiny ONNX file, which nothing here reads."""
-    round_weights(network.head)
-    files = {NETWORK: embedding_network(), MODEL: keras_bytes(network.inference_model())}
-    framing = {"frame_px": 250, "crop_px": network.crop_px}
-    changes = {"model": network.name, "framing": framing, "licence": "research"}
-    manifest = manifest_of("embedding", **changes)
-    manifest["network"] |= {"image_px": network.image_px}
-    return write_bundle(out, manifest, files, identities)
 
 
 @pytest.fixture(scope="module")
