@@ -85,6 +85,7 @@ def run_demo(
         ("data", "check", faces),
         ("train", faces, "--out", run, *settings),
         ("evaluate", bundle, faces, "--out", scores, "--report", page),
+        ("evaluate", bundle, "default", faces),
     ]
     if not faces.exists():
         steps.insert(
@@ -103,7 +104,10 @@ def run_demo(
             return report
     report.auc = _auc(scores)
     report.print(f"\nAUC on people it has never met: {report.auc:.4f}")
-    report.print(f"Its errors, with the photos that it got most wrong: {page}\n\nTry next:")
+    report.print(f"Its errors, with the photos that it got most wrong: {page}\n")
+    report.print("The included model, `default`, knows photos and not drawings: of yours it tells")
+    report.print("people apart from the start, and `facepairs train` begins with it.\n\nTry next:")
+    report.print("  facepairs verify A.jpg B.jpg")
     report.print("  facepairs train PHOTOS --out runs/mine    (PHOTOS/Person_Name/photo.jpg)")
     report.print("  " + command_line("verify", "A.jpg", "B.jpg", "--bundle", bundle))
     if not as_json:

@@ -122,8 +122,7 @@ def calibrate(
     People on whom the bundle was trained are left out. The new bundle has the old network and Keras
     model. Its calibration, thresholds and errors come from these pairs alone. Where a calibration
     fitted to half of the people is no better on the other half than the former one, the former one
-    is kept. Results of protocols are removed, because they were measured at the old threshold.
-    People that the old bundle knew stay known.
+    is kept. People that the old bundle knew stay known.
 
     Examples:
         >>> calibrated = facepairs.calibrate("default", "photos", "mine")
@@ -250,7 +249,7 @@ def _write_bundle(
     files = {MAP: embedding_map.to_bytes()} if embedding_map else {}
     changes = {
         **fitted.manifest_fields(),
-        "results": None,
+        "view2": None if embedding_map else bundle.raw.get("view2"),  # of other embeddings
         "failures": None,
         "calibrated": {
             "people": len(scored.names),

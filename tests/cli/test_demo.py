@@ -50,7 +50,7 @@ def test_the_demo_draws_trains_measures_and_verifies(tmp_path):
     out = tmp_path / "demo"
     done = facepairs("demo", "--out", out, "--people", 60, "--epochs", 1, check=0)
     commands = re.findall(r"^\$ facepairs (\w+)", done.stdout, re.MULTILINE)
-    assert commands == ["data", "data", "train", "evaluate", "verify", "verify"]
+    assert commands == ["data", "data", "train", "evaluate", "evaluate", "verify", "verify"]
     assert done.stdout.count("\nverdict ") == 2
     assert re.search(r"^AUC on people it has never met: [01]\.\d{4}$", done.stdout, re.MULTILINE)
     assert len(list((out / "faces").iterdir())) == 60
@@ -61,7 +61,7 @@ def test_the_demo_draws_trains_measures_and_verifies(tmp_path):
     again = facepairs("demo", "--out", out, "--json", check=0)  # the run is finished: resumes
     report = json.loads(again.stdout)
     names = [step["command"].split()[1] for step in report["steps"]]
-    assert names == ["data", "train", "evaluate", "verify", "verify"]
+    assert names == ["data", "train", "evaluate", "evaluate", "verify", "verify"]
     assert "--resume" in report["steps"][1]["command"]
     assert [step["result"]["same"] for step in report["steps"][-2:]] != [None, None]
     assert 0 <= report["auc"] <= 1

@@ -66,7 +66,6 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     assert new.threshold == pytest.approx(new.calibration.threshold)
     assert new.threshold != bundle.threshold
     assert new.calibration.probability(new.threshold) == pytest.approx(0.5)
-    assert "results" not in new.raw  # they were of the old threshold
     assert [entry.fmr for entry in new.thresholds] == [0.1, 0.01, 0.001]
     assert new.raw["calibrated"]["people"] == 24
     assert result.notes == []

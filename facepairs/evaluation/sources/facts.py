@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.default import FOLDER
 from facepairs.verification.loading import Model
 from facepairs.verification.verifier import Verifier
 
@@ -63,7 +62,5 @@ def _described(model: Model) -> tuple[str | None, str | None]:
     if not isinstance(model, Bundle):
         return model.licence, model.trained_with
     trained = model.training
-    data = f"{trained.images or 0:,} photos of {trained.people or 0:,} people"
-    if model.folder == FOLDER:
-        data = f"LFW: {data}"
-    return model.weights_licence, data if trained.images else None
+    counted = f"{trained.images or 0:,} photos of {trained.people or 0:,} people"
+    return model.weights_licence, trained.data or (counted if trained.images else None)
