@@ -280,7 +280,8 @@ class TrainConfig:
         Raises:
             BadConfig: A name is unknown or a value is not allowed.
         """
-        return from_table({**self.changes(), "model": self.model, "init": self.init, **changes})
+        init = "" if self.init == self.recipe.starts_from else self.init  # another model's differs
+        return from_table({**self.changes(), "model": self.model, "init": init, **changes})
 
     def changes(self) -> dict[str, Any]:
         """Return the settings that differ from the defaults of their model and `init`."""

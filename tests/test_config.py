@@ -94,6 +94,7 @@ def test_a_model_brings_its_recipe_for_settings_not_given():
     assert from_table({"model": "difference"}, "t").batch_size == 128
     base = from_table({"batch_size": 32, "model": "difference"}, "t")
     assert base.replace(model="siamese").batch_size == 32
+    assert TrainConfig().replace(model="difference") == TrainConfig(model="difference")
     siamese = from_table({"model": "difference"}, "t").replace(model="siamese")
     assert siamese == TrainConfig(model="siamese")
 

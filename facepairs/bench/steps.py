@@ -30,7 +30,7 @@ def measure_steps(job: Job) -> StepMeasurement:
     and end before the last, so that neither part prefetches for the other.
     """
     keras.utils.set_random_seed(SEED)
-    config = TrainConfig().replace(model=job.spec.settings.model)
+    config = TrainConfig(model=job.spec.settings.model)
     network = build_network(
         job.spec.settings.model, job.crop_px, config.image_size, config.recipe.augment
     )
