@@ -101,7 +101,7 @@ def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConf
     """
     base = load_config(config_file) if config_file else TrainConfig(model="difference")
     config = base.replace(**options)
-    if config.recipe.precomputes:
+    if config.recipe.precomputes or config.recipe.points:
         raise BadConfig(
             f"{config.model} does not train from a cache of pairs; "
             "give --model difference or siamese-conv"
