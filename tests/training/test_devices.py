@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from processes import workers
 
-SCRIPT = Path(__file__).parents[2] / "helpers" / "processes" / "shared_training.py"
+SCRIPT = Path(__file__).parents[1] / "helpers" / "processes" / "shared_training.py"
 LOSSES = ("in-batch", "supervised", "margin", "triplet", "cross-entropy", "cosface")
 CONV = "siamese-conv:in-batch"
 ALL = (*(f"siamese-conv:{loss}" for loss in LOSSES), "difference:in-batch")
