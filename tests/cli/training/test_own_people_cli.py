@@ -20,7 +20,7 @@ def gentle(short_settings, tmp_path_factory):
     """The same settings, with everybody trained on or calibrated with."""
     path = tmp_path_factory.mktemp("settings") / "gentle.toml"
     text = short_settings.read_text()
-    path.write_text(text.replace("test_share = 0.25", "test_share = 0.0\naugment = 0"))
+    path.write_text(text.replace("test_share = 0.25", "test_share = 0.0"))
     return path
 
 
