@@ -34,7 +34,6 @@ MAX_S, MAX_MB = 5.0, 1024
 SHOWN_LINES = 60  # the last ones of a command that fails
 DRAWN_PEOPLE, DRAWN_PHOTOS = 30, 4
 TRAIN = """model = "difference"
-store = "files"
 epochs = 1
 pairs_per_epoch = 640
 batch_size = 32
