@@ -70,7 +70,7 @@ def test_the_page_on_pypi_has_no_relative_links(built):
     links = [part.split(")")[0] for part in page.split("](")[1:]]
     assert links
     assert [link for link in links if not link.startswith(("https://", "http://", "#"))] == []
-    assert metadata["License-Expression"] == "Apache-2.0 AND MIT"
+    assert metadata["License-Expression"] == "Apache-2.0 AND MIT AND CC0-1.0"
     urls = dict(line.split(", ") for line in metadata.get_all("Project-URL"))
     assert urls == PROJECT["project"]["urls"]
 

@@ -21,12 +21,15 @@ BATCH = 8
 FIRST, LAST = "Conv", "GlobalAveragePool"  # what comes before and after stays in float32
 
 
-def to_eight_bits(network: bytes, crops: npt.NDArray[np.uint8]) -> bytes:
+def to_eight_bits(
+    network: bytes, crops: npt.NDArray[np.uint8], seven_bit_weights: bool = True
+) -> bytes:
     """Quantise the convolutions of a network; the same bytes for the same crops.
 
     Args:
         network: Content of an ONNX file with the input `image`.
         crops: uint8[N, H, W, 3], typical inputs, which set the range of every activation.
+        seven_bit_weights: False for weights of 8 bits, for comparison.
     """
     import onnx
     from onnxruntime.quantization import (
@@ -57,7 +60,7 @@ def to_eight_bits(network: bytes, crops: npt.NDArray[np.uint8]) -> bytes:
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
             per_channel=True,
-            reduce_range=True,
+            reduce_range=seven_bit_weights,
             nodes_to_exclude=_float_nodes(onnx.load(str(ready)).graph.node),
         )
         return small.read_bytes()
