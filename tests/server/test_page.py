@@ -191,7 +191,7 @@ def test_two_photos_get_the_verdict_of_the_command_line(page, photos):
     assert drawn == [left, top, side, side]
     assert len(page.slot(0).find_elements("css selector", "svg circle")) == 5
     crop = page.slot(0).find_element("css selector", ".seen img")
-    assert crop.get_property("naturalWidth") == 128
+    assert crop.get_property("naturalWidth") == 150
     words = shlex.split(page.text("#curl"))
     files = [f"left=@{photos.ann.name}", f"right=@{photos.ann_again.name}"]
     assert [word for word in words if "=" in word] == files
