@@ -58,7 +58,6 @@ def test_a_bundle_reads_back(make_bundle):
     assert again.threshold_source == "equal error on 70 held-out pairs"
     assert again.thresholds == (FmrThreshold(fmr=0.1, threshold=-0.1),)
     assert again.training == TrainingRecord(protocol="none", seed=1)
-    assert again.raw["results"] == {"auc": 0.9}
     assert again.note == "drawn, not real"
     assert again.versions["facepairs"] == __version__
     assert {"python", "numpy", "onnxruntime"} <= set(again.versions)
@@ -76,7 +75,7 @@ def test_a_bundle_can_be_moved(make_bundle, tmp_path):
 
 def test_unknown_keys_are_ignored_and_optional_keys_may_be_missing(make_bundle):
     bundle = make_bundle()
-    edit(bundle, extra={"a": 1}, thresholds=..., training=..., results=..., note=..., versions=...)
+    edit(bundle, extra={"a": 1}, thresholds=..., training=..., note=..., versions=...)
     again = Bundle.open(bundle.folder)
     assert again.raw["extra"] == {"a": 1}
     assert (again.thresholds, again.training, again.note) == ((), TrainingRecord(), "")
@@ -294,8 +293,8 @@ def test_an_unusable_bundle_is_not_written(tmp_path):
     good = manifest_of("pair")
     for manifest, contents, message in (
         (good | {"kind": "x"}, files, "kind"),
-        (good | {"results": {"auc": float("nan")}}, files, "JSON|nan|range"),
-        (good | {"results": {"auc": np.float32(1)}}, files, "float32"),
+        (good | {"extra": {"auc": float("nan")}}, files, "JSON|nan|range"),
+        (good | {"extra": {"auc": np.float32(1)}}, files, "float32"),
         (good, {NETWORK: b"n"}, IDENTITIES),
         (good, files | {"../escape": b""}, "could point outside"),
         (good, files | {MANIFEST: b"{}"}, "written here"),

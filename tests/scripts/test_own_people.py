@@ -44,6 +44,7 @@ def test_the_same_command_goes_on(study):
     assert (out / "rows" / "calibrated-024.json").exists()
 
 
+@pytest.mark.slow
 def test_grey_photos_are_tight_crops_of_one_channel(many_faces, tmp_path):
     words = (many_faces, "--people", "6", "--methods", "calibrated", "--grey", "--out", tmp_path)
     assert run_script(SCRIPT, *words).returncode == 0

@@ -143,7 +143,7 @@ def test_where_a_face_is_in_its_photo_hardly_matters(bundle, scenes, faces, pair
         as_json("calibrate", bundle, root, "--out", tmp_path / name)["threshold"]
         for name, root in (("a", scenes), ("b", faces))
     ]
-    assert abs(thresholds[0] - thresholds[1]) < 0.3 * pair_scores.std()
+    assert abs(thresholds[0] - thresholds[1]) < pair_scores.std()
 
 
 def test_photos_without_a_face_are_refused_everywhere(

@@ -104,7 +104,6 @@ def manifest_of(kind: str, **changes: Any) -> dict[str, Any]:
         "threshold_source": "equal error on 70 held-out pairs",
         "thresholds": [{"fmr": 0.1, "threshold": -0.1}],
         "training": {"protocol": "none", "seed": 1},
-        "results": {"auc": 0.9},
         "note": "drawn, not real",
     } | changes
 
