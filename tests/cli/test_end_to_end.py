@@ -222,16 +222,12 @@ def test_data_check_lists_every_problem_and_training_refuses(spoiled, settings, 
     assert str(photos[0][0]) in done.stderr
     assert "facepairs data check" in done.stderr
     assert not (out / "config.toml").exists()
-    done = in_process(
-        "train",
-        root,
-        "--out",
-        out,
-        "--config",
-        settings,
-        "--skip-bad",
-        check=0,
-    )
+
+
+@pytest.mark.slow
+def test_training_leaves_bad_photos_out_on_request(spoiled, settings, tmp_path):
+    words = ("--out", tmp_path / "run", "--config", settings, "--skip-bad")
+    done = in_process("train", spoiled[0], *words, check=0)
     assert "3 unusable files skipped" in done.stderr
 
 

@@ -18,6 +18,7 @@ def study(many_faces, tmp_path_factory):
     return words, out
 
 
+@pytest.mark.slow
 def test_every_row_is_measured_on_the_same_other_people(study):
     _, out = study
     rows = json.loads((out / "result.json").read_text())
@@ -34,6 +35,7 @@ def test_every_row_is_measured_on_the_same_other_people(study):
     assert not test & more
 
 
+@pytest.mark.slow
 def test_the_same_command_goes_on(study):
     words, out = study
     (out / "rows" / "calibrated-024.json").unlink()

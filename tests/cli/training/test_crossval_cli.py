@@ -69,6 +69,14 @@ def test_a_table_for_people_and_json_for_scripts(given, tmp_path):
         "crossval", *given, "--out", out, "--methods", "siamese-conv", "--folds", "2", check=2
     )
     assert "--resume" in done.stderr
+
+
+@pytest.mark.slow
+def test_resume_adds_a_fold_and_keeps_the_one_that_is_done(given, tmp_path):
+    out = tmp_path / "run"
+    in_process(
+        "crossval", *given, "--out", out, "--methods", "siamese-conv", "--folds", "2", check=0
+    )
     more = ("--out", out, "--methods", "siamese-conv", "--folds", "1-2", "--resume")
     done = in_process("crossval", *given, *more, "--json", check=0)
     report = json.loads(done.stdout)
