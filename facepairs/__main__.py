@@ -1,6 +1,8 @@
 """The console script, and `python -m facepairs`."""
 
+import os
 import sys
+from contextlib import suppress
 
 
 def main() -> None:
@@ -10,8 +12,9 @@ def main() -> None:
 
         run()
     except Exception as error:  # noqa: BLE001 - of memory, of a file that is damaged or missing
-        print(f"facepairs: error: cannot start ({error}); install it again", file=sys.stderr)
-        sys.exit(2)
+        with suppress(OSError):
+            print(f"facepairs: error: cannot start ({error}); install it again", file=sys.stderr)
+        os._exit(2)  # Python would complain again of a stderr that is full
 
 
 if __name__ == "__main__":

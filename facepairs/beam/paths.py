@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 from facepairs.errors import BadConfig
 from facepairs.support.parallel import thread_map
-from facepairs.support.places import refuse_url
+from facepairs.support.places import STDOUT, refuse_url
 
 INSTALL = "pip install 'facepairs[beam]'"
 LISTING_THREADS = 16  # for file systems that list one folder per call
@@ -82,7 +82,8 @@ def parse_place(text: str) -> Place:
     """
     scheme = _SCHEME.match(text)
     if not scheme or scheme[1].lower() in WEB:
-        refuse_url(text)
+        if text != STDOUT:
+            refuse_url(text)
         return Path(text)
     path = BeamPath(text.rstrip("/"))
     try:

@@ -1,4 +1,4 @@
-"""`facepairs data check | import | frame | synth | fetch`."""
+"""`facepairs data check | import | synth | fetch`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from facepairs.doctor.findings import DatasetReport
 
 app = typer.Typer(
-    help="Check, import, frame, draw or fetch folders of faces.",
+    help="Check, import, draw or fetch folders of faces.",
     epilog="Example: facepairs data check photos/",
     no_args_is_help=True,
 )

@@ -81,10 +81,9 @@ def evaluate(
     if report or report_dir or any(source.kind == "model" for source in sources):
         require_extras(["measure"], "this measurement")
     check_places(report, report_dir)
-    inputs = [read for read in (scores, pairs, groups) if read is not None]
     for path, check in ((report, check_output_file), (out, check_scores_file)):
         if path is not None:
-            check(path, inputs)
+            check(path)
     progress = progress_display(json)
     result = measure(
         bundles or [],

@@ -9,11 +9,12 @@ interrupted; 138 another worker of a distributed training was lost.
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, redirect_stdout
 from functools import wraps
 from importlib import import_module
 from itertools import takewhile
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -37,7 +38,7 @@ from facepairs.cli.shared.output import (
 from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, quiet, silence_libraries
 from facepairs.errors import BadConfig, FacepairsError, TooSmallFace, one_line
 from facepairs.support.extras import require_extras
-from facepairs.support.places import is_stdout, refuse_url
+from facepairs.support.places import is_stdout, refuse_input, refuse_url
 
 COMMANDS = (
     "train", "evaluate", "crossval", "calibrate", "verify", "serve", "info", "export",
@@ -45,6 +46,7 @@ COMMANDS = (
 )  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
 OUTPUTS = ("out", "report", "show")  # where one is standard output, messages go to stderr
+STREAMED = ("facepairs evaluate", "facepairs bench")  # whose Path of an output may be `-`
 VERIFICATION = ("verify", "serve", "gallery")  # modules of the package of that name
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
@@ -107,9 +109,11 @@ def _checked(
     def checked(**values: Any) -> Any:
         require_extras(extras, words)
         for name in paths:
-            if values[name] is not None:
+            if values[name] is not None and not (name in OUTPUTS and words in STREAMED):
                 refuse_url(values[name])
-        outputs = (value for name, value in values.items() if name in OUTPUTS and value)
+        outputs = [values[name] for name in OUTPUTS if values.get(name)]
+        for out in outputs:
+            refuse_input(out, _inputs(values))
         stdout = None if quiet() else sys.stderr
         aside = redirect_stdout(stdout) if any(map(is_stdout, outputs)) else nullcontext()
         try:
@@ -121,6 +125,15 @@ def _checked(
             raise BadConfig(_as_typed(str(error), values)) from None
 
     return checked
+
+
+def _inputs(values: dict[str, Any]) -> Iterator[str | Path]:
+    """Yield what may be files that a command reads, among the values of its options."""
+    for name, value in values.items():
+        several = value if isinstance(value, list) else [value]
+        if name == "lists" and value:
+            several = list(Path(value).glob("*.txt"))
+        yield from (one for one in several if name not in OUTPUTS and isinstance(one, str | Path))
 
 
 def _as_typed(message: str, values: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from facepairs.errors import NO_PLACE, BadConfig, BadData
-from facepairs.support.places import ADVICE, hidden_beside, is_stdout, is_stream
+from facepairs.support.places import ADVICE, hidden_beside, is_protected, is_stdout, is_stream
 from facepairs.support.platform import process_is_gone, sync_file, sync_folder
 
 
@@ -82,6 +82,7 @@ def atomic_file(target: Path, mode: str = "w") -> Iterator[IO[Any]]:
         temporary_beside(target) as temporary,
         open(temporary, mode, encoding=encoding, newline=newline) as handle,
     ):
+        _keep_mode(target, temporary)
         yield handle
 
 
@@ -97,6 +98,7 @@ def atomic_folder(target: Path) -> Iterator[Path]:
     try:
         with _as_bad_data(f"cannot write {target}", "choose another place or free space"):
             temporary.mkdir()
+            _keep_mode(target, temporary)
             yield temporary
             for path in sorted(temporary.rglob("*")):
                 if path.is_file() and path.stat().st_nlink == 1:  # a linked file is on disk already
@@ -163,10 +165,18 @@ def _prepare(target: Path, fits: Callable[[Path], bool] = Path.is_dir) -> tuple[
     target = Path(os.path.realpath(target))
     if target.is_symlink() or (target.exists() and not fits(target)):  # a circle of links
         raise BadData(f"cannot write {target}: is of another kind; {ADVICE}")
+    if is_protected(target):
+        raise BadData(f"cannot write {target}: may not be written; {ADVICE}")
     with _as_bad_data(f"cannot create the folder {target.parent}", "choose another place"):
         target.parent.mkdir(parents=True, exist_ok=True)
     sweep(target)
     return target, _temporary_name(target)
+
+
+def _keep_mode(target: Path, temporary: Path) -> None:
+    """Let those alone read an output who may read what it replaces."""
+    if target.exists():
+        shutil.copymode(target, temporary)
 
 
 def _temporary_name(target: Path, kind: str = "tmp") -> Path:

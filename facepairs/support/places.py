@@ -13,6 +13,7 @@ from facepairs.errors import BadData, FacepairsError
 ADVICE = "choose another place or remove it"
 HEAD_BYTES = 4096
 STDOUT = "-"
+WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 LEFTOVERS = {  # of Synology, QNAP, Windows, macOS and Linux, in lower case
     *("@eadir", "#recycle", "#snapshot", "@recycle", "@recently-snapshot", "@__thumb", "__macosx"),
     *("$recycle.bin", "system volume information", "thumbs.db", "desktop.ini", "lost+found"),
@@ -93,12 +94,23 @@ def is_stream(out: Path) -> bool:
     return is_stdout(out) or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def check_output_file(out: Path, inputs: Iterable[Path] = (), mark: bytes | None = None) -> None:
-    """Refuse an output file that is also read, or that would replace a photo.
+def refuse_input(out: Path | str, inputs: Iterable[Path | str]) -> None:
+    """Refuse an output file that is one of the files which a command reads, by whatever name.
+
+    Raises:
+        BadData: It is.
+    """
+    for path in map(Path, inputs):
+        with contextlib.suppress(OSError, ValueError):  # what is no path, but a text
+            if path.is_file() and path.samefile(out):
+                raise BadData(f"{out}: is also read by this command; choose another file to write")
+
+
+def check_output_file(out: Path, mark: bytes | None = None) -> None:
+    """Refuse an output file that would replace a photo, or what may not be written.
 
     Args:
         out: The file to write.
-        inputs: The files that are read.
         mark: What an older output contains; another file is not replaced. None: any text is.
 
     Raises:
@@ -111,8 +123,8 @@ def check_output_file(out: Path, inputs: Iterable[Path] = (), mark: bytes | None
             raise BadData(f"{out}: is a folder; give the name of a file to write")
         if not out.is_file():
             return
-        if any(path.is_file() and path.samefile(out) for path in inputs):
-            raise BadData(f"{out}: is also read by this command; choose another file to write")
+        if is_protected(out):
+            raise BadData(f"{out}: may not be written; {ADVICE}")
         with open(out, "rb") as handle:
             is_own = b"\0" not in handle.read(HEAD_BYTES) if mark is None else mark in handle.read()
     except OSError as error:
@@ -120,6 +132,11 @@ def check_output_file(out: Path, inputs: Iterable[Path] = (), mark: bytes | None
     if not is_own:
         kind = "earlier output" if mark else "text file"
         raise BadData(f"{out}: exists, and is no {kind}; {ADVICE}")
+
+
+def is_protected(out: Path) -> bool:
+    """Return whether a file that exists may not be written; its folder might let us replace it."""
+    return out.is_file() and not (out.stat().st_mode & WRITABLE and os.access(out, os.W_OK))
 
 
 def hidden_beside(target: Path, ending: str) -> Path:
@@ -142,11 +159,13 @@ def is_free(out: Path) -> bool:
 
 
 def refuse_url(place: Path | str) -> None:
-    """Refuse the URL of what would have to be a file or folder of this machine.
+    """Refuse a URL, or `-`, in place of a file or folder of this machine.
 
     Raises:
-        BadData: It is a URL, and no path that exists.
+        BadData: It is a URL, and no path that exists; or it is `-`.
     """
+    if str(place) == STDOUT:
+        raise BadData(f"{place}: stands for no file or folder here; give the path of one")
     url = _URL.fullmatch(str(place))
     if url and not Path(place).exists():
         raise BadData(

@@ -5,7 +5,7 @@ in the pairs the model was made with.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -119,11 +119,11 @@ def provenance_path(scores: Path) -> Path:
     return scores.with_name(f"{scores.name}.json")
 
 
-def check_scores_file(out: Path, inputs: Iterable[Path] = ()) -> None:
+def check_scores_file(out: Path) -> None:
     """Check that scores and their provenance may be written, as `check_output_file` does."""
-    check_output_file(out, inputs)
+    check_output_file(out)
     if not is_stream(out):
-        check_output_file(provenance_path(out), inputs, b'"scores_sha256"')
+        check_output_file(provenance_path(out), b'"scores_sha256"')
 
 
 @contextmanager

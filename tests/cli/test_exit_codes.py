@@ -64,10 +64,13 @@ def test_the_size_of_photos_is_an_option_of_every_command(photos):
     facepairs("verify", photos["A"], photos["B"], "--max-megapixels", "0", check=2)
 
 
-def test_an_installation_that_is_damaged_is_an_error(tmp_path):
+@pytest.mark.parametrize("where", ["", "2>&-", ">&- 2>&-", "2>/dev/full", ">/dev/full 2>&1"])
+def test_an_installation_that_is_damaged_is_an_error(tmp_path, where):
+    if "full" in where and not FULL.exists():
+        pytest.skip("needs /dev/full")
     (tmp_path / "typer.py").write_text("raise ImportError('damaged')")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    words = [sys.executable, "-m", "facepairs", "info"]
+    words = ["bash", "-c", f"{sys.executable} -m facepairs info {where}"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
+    assert where or done.stderr.count("\n") == 1

@@ -73,6 +73,73 @@ def test_standard_output_holds_the_rows_alone(photos, person, pairs, mode, tmp_p
     assert facepairs(*words, "--quiet", cwd=tmp_path, check=0).stderr == ""
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("data", "synth", "--people", 2, "--photos", 2, "--out"),
+        ("data", "import", "PHOTOS"),
+        ("data", "fetch", "lfw", "--lists-only", "--out"),
+        ("calibrate", "default", "PHOTOS", "--out"),
+        ("export", "default", "--format", "onnx", "--out"),
+        ("train", "PHOTOS", "--out"),
+        ("crossval", "PHOTOS", "--lists", "PHOTOS", "--out"),
+        ("cache", "build", "PHOTOS", "--pair-count", "10", "--out"),
+        ("evaluate", "default", "PHOTOS", "--report-dir"),
+        ("demo", "--out"),
+        ("gallery", "list"),
+    ],
+)
+def test_standard_output_is_no_folder(few_faces, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    in_process(*(few_faces if word == "PHOTOS" else word for word in words), "-", check=2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_read_is_not_replaced(few_faces, person, pairs, photos, tmp_path):
+    lists, table = tmp_path / "lists", tmp_path / "pairs.csv"
+    lists.mkdir()
+    (lists / "pairs.txt").write_text("10\t300\n")
+    table.write_bytes(pairs.read_bytes())
+    (tmp_path / "linked").symlink_to(table)
+    (tmp_path / "second").hardlink_to(table)
+    (tmp_path / "page.html").write_text("person,group\n")
+    (tmp_path / "embedder.toml").write_text("x = 1\n")
+    before = {path: path.read_text() for path in tmp_path.rglob("*.*")}
+    score = ("verify", "--root", few_faces, "--pairs")
+    embedder, page = tmp_path / "embedder.toml", tmp_path / "page.html"
+    for words in (
+        (*score, table, "--out", tmp_path / "linked"),
+        (*score, table, "--out", tmp_path / "second"),
+        (*score, tmp_path / "second", "--out", table),
+        (*score, pairs, "--bundle", embedder, "--out", embedder),
+        ("verify", photos[0], photos[1], "--show", photos[1]),
+        ("evaluate", "default", few_faces, "--lists", lists, "--out", lists / "pairs.txt"),
+        ("evaluate", "default", few_faces, "--pairs", table, "--out", tmp_path / "second"),
+        ("evaluate", embedder, few_faces, "--out", embedder),
+        ("evaluate", "default", few_faces, "--groups", page, "--report", page),
+    ):
+        in_process(*words, check=2)
+    assert {path: path.read_text() for path in tmp_path.rglob("*.*")} == before
+
+
+def test_what_may_not_be_written_is_not_replaced(photos, person, tmp_path):
+    scores = tmp_path / "scores.csv"
+    scores.write_text("mine")
+    scores.chmod(0o444)
+    in_process("verify", photos[0], "--against", person, "--out", scores, check=2)
+    assert scores.read_text() == "mine"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs modes of files")
+def test_an_output_is_as_private_as_what_it_replaces(photos, person, tmp_path):
+    scores, folder = tmp_path / "scores.csv", tmp_path / "faces"
+    scores.touch(0o600)
+    folder.mkdir(0o700)
+    in_process("verify", photos[0], "--against", person, "--out", scores, check=0)
+    in_process("data", "synth", "--people", 2, "--photos", 2, "--out", folder, check=0)
+    assert [oct(path.stat().st_mode & 0o777) for path in (scores, folder)] == ["0o600", "0o700"]
+
+
 def test_a_link_is_followed(photos, person, tmp_path):
     (tmp_path / "link").symlink_to("scores.csv")
     in_process("verify", photos[0], "--against", person, "--out", tmp_path / "link", check=0)
@@ -137,9 +204,8 @@ def foreign_folder(tmp_path: Path, name: str, text: str) -> Path:
         (("calibrate", "default", "PHOTOS", "--out"), "manifest.json"),
         (("export", "default", "--format", "onnx", "--out"), "export.json"),
         (("evaluate", "--scores", "SCORES", "--report-dir"), "report.json"),
-        (("cache", "build", "PHOTOS", "--pairs", "10", "--out"), "manifest.json"),
+        (("cache", "build", "PHOTOS", "--pair-count", "10", "--out"), "manifest.json"),
         (("data", "synth", "--out"), "manifest.json"),
-        (("data", "frame", "PHOTOS", "--out"), "manifest.json"),
         (("data", "import", "PHOTOS"), "manifest.json"),
         (("train", "PHOTOS", "--out"), "config.toml"),
         (("crossval", "PHOTOS", "--lists", "PHOTOS", "--out"), "config.toml"),

@@ -139,7 +139,7 @@ def verify(
             raise typer.BadParameter("--against needs the photo to compare: verify A --against DIR")
         target = None if out is None else Path(out)
         if target is not None:
-            check_output_file(target, [Path(left)])
+            check_output_file(target)
         _verify_against(settings, photo_path(left), against, target, top or DEFAULT_TOP)
     else:
         if left is None or right is None:
@@ -204,7 +204,7 @@ def _verify_two(
         from facepairs.verification.overlay import MARK, NoVerdict, picture_format, write_overlay
 
         picture_format(show)
-        check_output_file(show, (left, right), MARK)
+        check_output_file(show, MARK)
     verifier, point = _load(settings, quick=True)
     try:
         verdicts = verifier.compare_faces(left, right, point, settings.prior, every=every)
@@ -274,7 +274,7 @@ def _verify_pairs(
     from facepairs.verification.provenance import check_scores_file
 
     if "://" not in out:
-        check_scores_file(Path(out), [Path(pairs)])
+        check_scores_file(Path(out))
     verifier, point = _load(settings, threads=1)
     try:
         report = verify_pairs_at(
