@@ -109,7 +109,8 @@ def _checked(
     def checked(**values: Any) -> Any:
         require_extras(extras, words)
         for name in paths:
-            if values[name] is not None and not (name in OUTPUTS and words in STREAMED):
+            streamed = name in OUTPUTS and words in STREAMED
+            if values[name] is not None and not (streamed and is_stdout(values[name])):
                 refuse_url(values[name])
         outputs = [values[name] for name in OUTPUTS if values.get(name)]
         for out in outputs:
