@@ -113,7 +113,7 @@ def find_faces(image: Pixels, every: bool = False, name: str = "image") -> list[
 
     Raises:
         BadConfig: The detector's file is missing or not the expected one.
-        ImageProblem: There is no face, and the image is (nearly) black.
+        ImageProblem: There is no face, and the image is nearly black.
     """
     picture = Image.fromarray(image)
     confirm = cache(partial(_confirm, picture))
@@ -126,8 +126,8 @@ def find_faces(image: Pixels, every: bool = False, name: str = "image") -> list[
             _locate(confirm, faces, picture.size, True) for faces in (upright, turned)
         )
         found = _most_prominent_first(_distinct([*upright, *turned]), picture.size)
-    if not found and image.max() <= NEARLY_BLACK:
-        reason = "black or nearly so, perhaps 8 to 12 bits saved as 16; save it brighter, in 8 bits"
+    if not found and 0 < image.max() <= NEARLY_BLACK:
+        reason = "nearly black, perhaps 10 or 12 bits saved as 16; save it brighter, or in 8 bits"
         raise ImageProblem(name, "unreadable", reason)
     return found
 

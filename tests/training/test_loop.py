@@ -30,6 +30,7 @@ EPOCHS, STEPS, BATCH = 2, 4, 8
 CONFIG = TrainConfig(
     model="siamese-conv",
     align="none",
+    image_size=64,
     epochs=EPOCHS,
     batch_size=BATCH,
     pairs_per_epoch=STEPS * BATCH,
@@ -152,10 +153,10 @@ def test_the_weights_of_the_best_epoch_are_kept_and_saved(data, tmp_path):
 @pytest.mark.parametrize(
     ("aucs", "chosen", "kept"),
     [
-        ((0.8, 0.7, 0.6), True, 0),
+        pytest.param((0.8, 0.7, 0.6), True, 0, marks=pytest.mark.slow),
         ((0.8, 0.9, 0.7), True, 1),
         ((0.8, 0.9, 0.7), False, 0),  # nobody chooses: the last epoch or the start
-        ((0.8, 0.7, 0.9), False, 2),
+        pytest.param((0.8, 0.7, 0.9), False, 2, marks=pytest.mark.slow),
     ],
 )
 def test_the_start_from_a_bundle_is_among_the_epochs(data, tmp_path, aucs, chosen, kept):

@@ -21,6 +21,7 @@ pairs_per_epoch = 128
 batch_size = 32
 calibration_share = 0.4
 [siamese-conv]
+image_size = 64
 epochs = 1
 pairs_per_epoch = 64
 batch_size = 16
@@ -56,6 +57,7 @@ def remaining_messages(process):
         return process.stderr.read()
 
 
+@pytest.mark.slow
 def test_a_table_for_people_and_json_for_scripts(given, tmp_path):
     out = tmp_path / "run"
     messages = in_process(

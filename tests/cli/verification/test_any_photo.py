@@ -19,6 +19,7 @@ pytestmark = pytest.mark.usefixtures("few_draws")
 
 SETTINGS = """
 model = "siamese-conv"
+image_size = 64
 epochs = 2
 batch_size = 64
 pairs_per_epoch = 64
@@ -173,7 +174,7 @@ def test_photos_without_a_face_are_refused_everywhere(
 
 
 def test_photos_without_a_face_are_left_out_and_counted_on_request(
-    bundle, scenes, spoilt, pairs, spoilt_pairs, settings, tmp_path
+    bundle, scenes, spoilt, pairs, spoilt_pairs, tmp_path
 ):
     results = []
     for root, listed, skip in ((scenes, pairs, ()), (spoilt, spoilt_pairs, ("--skip-bad",))):
@@ -184,6 +185,10 @@ def test_photos_without_a_face_are_left_out_and_counted_on_request(
         assert summary["pairs_left_out"] == 2 * len(skip)
         results.append((scores_of(out.with_suffix(".csv")), calibrated["threshold"]))
     assert results[0] == results[1]
+
+
+@pytest.mark.slow
+def test_a_training_leaves_photos_without_a_face_out_on_request(bundle, spoilt, settings, tmp_path):
     run = tmp_path / "run"
     words = ("train", spoilt, "--out", run, "--config", settings, "--skip-bad")
     assert "2 unusable files skipped" in in_process(*words, check=0).stderr

@@ -230,6 +230,7 @@ def test_a_checkpoint_from_another_fold_is_refused(view, done, tmp_path):
         crossval(view, plan(tmp_path, METHOD, "2"), out, resume=True)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_other_crops_is_refused(view, done, tmp_path):
     folder, photos = tmp_path / "fold-01", inspect_photos(view.index, "none")
     shutil.copytree(done[1] / METHOD / "fold-01", folder)
