@@ -139,7 +139,6 @@ MISSING = {
     ("bench", FACES): ("facepairs bench", "train"),
     ("serve",): ("facepairs serve", "serve"),
     ("gallery", "list", "postgresql://host/name"): ("a gallery in PostgreSQL", "postgres"),
-    ("demo",): ("facepairs demo", "train"),
     ("cache", "check", "cache"): ("facepairs cache check", "train"),
     ("cache", "build", FACES, "--out", "cache", "--pair-count", "9"): (
         "facepairs cache build",

@@ -3,6 +3,7 @@
 Importing this module loads no TensorFlow, so mistakes are reported before it is.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +15,6 @@ from facepairs.errors import BadConfig
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train
 from facepairs.support.words import counted
-from facepairs.training.clock import running_s
 from facepairs.training.cluster import Cluster, read_cluster
 from facepairs.training.inputs.people import describe_few_people, prepare
 from facepairs.training.options import TrainOptions
@@ -70,7 +70,7 @@ def train(
         MissingExtra: The packages for training are not installed.
         LostWorker: Another worker of the training stopped or cannot be reached.
     """
-    options = replace(options, started_s=running_s())
+    options = replace(options, started_s=time.perf_counter())
     require_extras(["train"], "facepairs.train")
     log, folder = options.log, Path(data)
     cluster = Cluster() if options.devices == "one" else read_cluster()

@@ -4,12 +4,12 @@ It is a loop of ours, because Keras's `fit` does not run under `MultiWorkerMirro
 drives a `keras.callbacks.CallbackList`, so Keras's callbacks work as they do with `fit`.
 """
 
+import time
 from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 from keras.callbacks import CallbackList
 
-from facepairs.training.clock import running_s
 from facepairs.training.schedule import Schedule
 from facepairs.training.step import Batch, TrainStep
 from facepairs.training.training import EpochFigures, Training
@@ -52,10 +52,10 @@ def train_epochs(
     while training.goes_on():
         epoch = training.epochs_done
         callbacks.on_epoch_begin(epoch)
-        started = running_s()
+        started = time.perf_counter()
         figures = run_epoch(step, batches, training.schedule, epoch, callbacks, should_stop)
         validation = validate()
-        training.end_epoch(figures, validation, running_s() - started)
+        training.end_epoch(figures, validation, time.perf_counter() - started)
         training.save()
         callbacks.on_epoch_end(epoch, training.history[-1].logs())
         if training.context.any(should_stop()):
@@ -78,20 +78,20 @@ def run_epoch(
     """
     steps, pairs, waited = schedule.steps_per_epoch, 0, 0.0
     losses = tf.zeros((), tf.float64)
-    started = running_s()
+    started = time.perf_counter()
     for done in range(steps):
-        before = running_s()
+        before = time.perf_counter()
         batch = next(batches)
-        waited += running_s() - before
+        waited += time.perf_counter() - before
         number = epoch * steps + done
         rate = schedule.learning_rate(number)
         loss = step(batch, number, rate)
         losses += tf.cast(loss, tf.float64)  # reading it here would wait for the step
         pairs += int(batch["genuine"].shape[0])
         callbacks.on_train_batch_end(done, {"loss": loss})
-        left_s = (running_s() - started) / (done + 1) * (steps - done - 1)
+        left_s = (time.perf_counter() - started) / (done + 1) * (steps - done - 1)
         if step.context.any_at(number, should_stop() and left_s > FINISH_WITHIN_S):
             raise TrainingInterrupted
     loss = float(losses) / steps
-    took = running_s() - started
+    took = time.perf_counter() - started
     return EpochFigures(loss, rate, pairs / took, waited / took)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from facepairs.choices import Devices, Store
-from facepairs.evaluation.metrics.calibration import FittedCalibration
 from facepairs.support.progress import (
     MessageCallback,
     ProgressFactory,
@@ -28,9 +27,7 @@ class TrainOptions:
             (`memory`), or `auto`: `memory` if they fit.
         deterministic: Refuse TensorFlow operations whose results may vary (on GPUs).
         store_folder: Where the memory store's array is kept; by default beside the run folder.
-        calibration: Replaces the calibration on people set aside; nobody need then be set aside.
-        started_s: When the command began, by `loop.clock.running_s`; by default when `train` is
-            called.
+        started_s: When the command began, by `time.perf_counter`; by default when `train` begins.
         starting: Returns a context in which TensorFlow is imported, which takes seconds.
     """
 
@@ -40,6 +37,5 @@ class TrainOptions:
     store: Store = "auto"
     deterministic: bool = False
     store_folder: Path | None = None
-    calibration: FittedCalibration | None = None
     started_s: float | None = None
     starting: Callable[[], AbstractContextManager[None]] = nullcontext

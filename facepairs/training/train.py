@@ -29,7 +29,6 @@ from facepairs.support.platform import keep_freed_memory
 from facepairs.support.progress import MessageCallback
 from facepairs.support.words import counted
 from facepairs.training.callbacks import CollapseAlarm, ProgressReport
-from facepairs.training.clock import running_s
 from facepairs.training.distributed import (
     DistributedContext,
     connect_devices,
@@ -86,7 +85,7 @@ def train_people(
     """
     keep_freed_memory()
     if options.started_s is None:
-        options = replace(options, started_s=running_s())
+        options = replace(options, started_s=time.perf_counter())
     context = connect_devices(options.devices, options.log)
     _check_devices(context, config, options.log)
     with (
@@ -320,7 +319,6 @@ def _write_bundle(training: Training, source: InputSource) -> Path:
         entry["init"] = {
             name: value for name, value in to_plain(initial).items() if name != "known"
         }
-    calibration = options.calibration
     fit_calibration = calibrate_on_pairs(
         data.index, data.calibration_pairs(), options.progress("calibrating")
     )
@@ -330,7 +328,7 @@ def _write_bundle(training: Training, source: InputSource) -> Path:
         data.plan,
         _identities(training),
         entry,
-        (lambda draft: calibration) if calibration else fit_calibration,
+        fit_calibration,
     )
     delete_features(training.run.path)
     return training.run.bundle_path
