@@ -26,7 +26,7 @@ from facepairs.gallery.stores.sqlite import SqliteStore
 from facepairs.gallery.vectors import Vectors
 
 PEOPLE, PHOTOS_EACH, MILLION = 10_000, 3, 1_000_000
-WIDTHS = (128, 385)  # of one member, and of the included model
+WIDTH = 128  # of the included model
 PART = 10_000
 ROUNDS = 15
 
@@ -38,10 +38,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         enrol(Path(work) / "enrolled.gallery", folder)
         identify(Path(work) / "random.gallery", next(folder.glob("*/*.jpg")))
-    for width in WIDTHS:
-        process = multiprocessing.get_context("spawn").Process(target=search, args=(width,))
-        process.start()
-        process.join()
+    process = multiprocessing.get_context("spawn").Process(target=search)
+    process.start()
+    process.join()
 
 
 def enrol(place: Path, folder: Path) -> None:
@@ -79,14 +78,14 @@ def identify(place: Path, photo: Path) -> None:
     )
 
 
-def search(width: int) -> None:
+def search() -> None:
     """Search a million random embeddings."""
-    vectors = Vectors(width, MILLION)
+    vectors = Vectors(WIDTH, MILLION)
     for begin in range(0, MILLION, PART):
-        rows = unit_rows(begin, PART, width)
+        rows = unit_rows(begin, PART, WIDTH)
         vectors.append([f"P{(begin + k) // 4}" for k in range(PART)], rows.astype(np.float16))
-    probe = unit_rows(0, 1, width)[0]
-    report(f"search of {MILLION:,} x {width}", lambda: vectors.best(probe))
+    probe = unit_rows(0, 1, WIDTH)[0]
+    report(f"search of {MILLION:,} x {WIDTH}", lambda: vectors.best(probe))
     print(f"  memory at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB")
 
 
