@@ -5,7 +5,7 @@ their landmarks are found, and the crop is cut where the canonical frame of `ali
 model of alignment `lfw-frame` takes the centre square of the whole image instead, of any image.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
@@ -45,7 +45,7 @@ class AlignedFace:
         number: Which of the photo's faces it is, from 1 for the most prominent.
     """
 
-    crop: Crop
+    crop: Crop = field(repr=False)  # an image of a person belongs in no log
     face: Face | None = None
     to_crop: Similarity | None = None
     faces: int | None = None

@@ -80,6 +80,8 @@ def open_photo(source: ImageSource, name: str | None = None) -> Photo:
     if isinstance(source, str | os.PathLike):
         name = name or os.fspath(source)
     name = name or "image"
+    if isinstance(source, bytearray | memoryview):
+        source = bytes(source)
     if isinstance(source, np.ndarray):
         return Photo(source, name, *array_size(source, name))
     if isinstance(source, Image.Image):
@@ -311,12 +313,20 @@ def content_of(source: bytes | str | os.PathLike[str] | IO[bytes]) -> bytes:
         return read_image_file(source)
     try:
         with _loading:
-            data = source.read(MAX_BYTES + 1)
+            data = _read_all(source)
             if not data and source.seekable():  # it was written or read just before
                 source.seek(0)
-                data = source.read(MAX_BYTES + 1)
+                data = _read_all(source)
     except Exception as error:  # noqa: BLE001 - no file, or one of any library
         raise ValueError(f"its read() failed ({type(error).__name__}: {error})") from None
     if not isinstance(data, bytes):
         raise ValueError("opened as text, not in binary mode ('rb')")
+    return data
+
+
+def _read_all(source: IO[bytes]) -> bytes:
+    """Read a file to its end, or just beyond MAX_BYTES; that of a socket gives a part a call."""
+    data = source.read(MAX_BYTES + 1)
+    while len(data) <= MAX_BYTES and (more := source.read(MAX_BYTES + 1 - len(data))):
+        data += more
     return data

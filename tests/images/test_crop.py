@@ -11,6 +11,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,11 +70,29 @@ def test_every_source_gives_the_same_crop(tmp_path):
             str(path),
             handle,
             io.BytesIO(data),
+            bytearray(data),
+            memoryview(data),
+            InParts(data),
             lazy,
             Image.fromarray(frame),
             frame,
         ):
             assert np.array_equal(load_crop(source, LFW), expected), type(source)
+
+
+class InParts(io.RawIOBase):
+    """A file that returns less than is asked for and cannot be rewound, such as a socket's."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._data.read(min(100, len(buffer)))
+        buffer[: len(part)] = part
+        return len(part)
 
 
 def modes() -> dict[str, tuple[Image.Image, np.ndarray]]:
