@@ -5,7 +5,6 @@ Look-alikes are pairs of different people whose photos lie in the same cluster o
 `evaluation.lookalikes`.
 """
 
-import math
 from bisect import bisect_left, bisect_right
 from typing import Annotated
 
@@ -119,13 +118,13 @@ class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
                 "calibrate again"
             )
 
-    def for_face(self, side_px: float | None) -> "ErrorTable":
-        """Return the errors of pairs whose smaller face has that side; None: of faces of any size.
+    def for_face(self, side_px: float) -> "ErrorTable":
+        """Return the errors of pairs whose smaller face has that side.
 
         Args:
             side_px: Side of the square around the face, from the brows to the chin.
         """
-        tables = (row.errors for row in self.small_faces if (side_px or math.inf) < row.below_px)
+        tables = (row.errors for row in self.small_faces if side_px < row.below_px)
         return next(tables, self)
 
     def at(self, threshold: float) -> ExpectedErrors:

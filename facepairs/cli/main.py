@@ -53,10 +53,12 @@ NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     "calibrate": ("measure",),
     "serve": ("serve",),
 }
-EVERYWHERE = {  # options of every command, before or after its name; and what they set
-    "--quiet": (QUIET, "Print nothing on stderr but errors."),
-    "--verbose": (VERBOSE, "Show warnings and logs of libraries."),
-    "--max-megapixels": (MAX_MEGAPIXELS, "Read photos of up to this size.  [default: 52]"),
+FLAG: dict[str, Any] = {"is_flag": True, "default": False}
+WHOLE: dict[str, Any] = {"type": int}
+EVERYWHERE = {  # options of every command, before or after its name: what they set, and their kind
+    "--quiet": (QUIET, FLAG, "Print nothing on stderr but errors."),
+    "--verbose": (VERBOSE, FLAG, "Show warnings and logs of libraries."),
+    "--max-megapixels": (MAX_MEGAPIXELS, WHOLE, "Read photos of up to this size.  [default: 52]"),
 }
 
 
@@ -93,8 +95,7 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
     if not children:
         extras = NEEDS.get(words[1], ())  # not of `gallery export` by its last word
         command.callback = _checked(command.callback, " ".join(words), extras, paths)
-    for option, (variable, text) in EVERYWHERE.items():
-        kind = {"is_flag": True, "default": False} if variable != MAX_MEGAPIXELS else {"type": int}
+    for option, (_, kind, text) in EVERYWHERE.items():
         command.params.append(
             typer.core.TyperOption(param_decls=[option], expose_value=False, help=text, **kind)
         )
@@ -178,8 +179,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     for word, following in zip(ours, [*ours[1:], ""], strict=False):
         option, _, value = word.partition("=")
         if option in EVERYWHERE:
-            variable = EVERYWHERE[option][0]
-            os.environ[variable] = value or following if variable == MAX_MEGAPIXELS else "1"
+            variable, kind, _ = EVERYWHERE[option]
+            os.environ[variable] = "1" if kind is FLAG else value or following
     silence_libraries()
     code = 0
     try:

@@ -292,18 +292,15 @@ def walk(
 ) -> Iterator[tuple[Path, list[str]]]:
     """Yield every folder below a root and its files, without leftovers.
 
-    Links to folders are followed, unless they lead in a circle.
+    Links to folders are followed; each folder is visited once, whatever leads there.
     """
-    above = {str(root): {os.path.realpath(root)}}
+    visited = {os.path.realpath(root)}
     for place, folders, files in os.walk(root, onerror=on_error, followlinks=True):
-        within = above.pop(str(Path(place)))
         for name in list(folders):
-            path = Path(place, name)
-            real = os.path.realpath(path)
-            if real in within or is_leftover(name):
+            real = os.path.realpath(Path(place, name))
+            if real in visited or is_leftover(name):
                 folders.remove(name)
-            else:
-                above[str(path)] = within | {real}
+            visited.add(real)
         yield Path(place), [name for name in files if not is_leftover(name)]
 
 

@@ -27,7 +27,7 @@ from facepairs.evaluation.pair_scores import ScoredPairs
 # the map), with 140 people .941, .943, .941 and .931.
 SHRINKAGE = 0.3
 PARTS = 5  # of the people; pairs of two parts are scored by a map of the others
-MIN_PEOPLE = 10  # with two photos or more
+MIN_PEOPLE = 10  # with genuine pairs
 STANDARD_ERRORS = 2.0  # that the gain of the mean person must exceed
 
 
@@ -60,14 +60,13 @@ def whiten(scored: ScoredPairs) -> Whitened | None:
         return None
     rows, person = scored.embeddings, scored.index.person_of.astype(np.int64)
     usable: Bools = np.asarray(np.isfinite(rows).all(axis=1))
-    if (np.bincount(person[usable]) > 1).sum() < MIN_PEOPLE:
+    genuine, owner = scored.pairs.genuine, scored.people[0]
+    _, number, pairs = np.unique(owner[genuine], return_inverse=True, return_counts=True)
+    if len(pairs) < MIN_PEOPLE:
         return None
     score = _cross_fitted(rows, person, usable, scored)
-    genuine, owner = scored.pairs.genuine, scored.people[0]
     before, after = (_ranks(genuine, value) for value in (scored.score, score))
-    _, number = np.unique(owner[genuine], return_inverse=True)
-    people = np.bincount(number)
-    gain = np.bincount(number, after - before) / people
+    gain = np.bincount(number, after - before) / pairs
     if gain.mean() <= STANDARD_ERRORS * gain.std(ddof=1) / np.sqrt(len(gain)):
         return None
     fitted = fit_map(rows[usable], person[usable])

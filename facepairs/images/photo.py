@@ -26,6 +26,7 @@ from facepairs.images.formats import pillow_format
 from facepairs.images.hazards import find_hazard, without_metadata
 from facepairs.images.orientation import quiet_pillow, turn_of
 from facepairs.images.pixels import (
+    MAX_PIXELS,
     Pixels,
     array_pixels,
     array_size,
@@ -225,7 +226,7 @@ def open_header(data: bytes, name: str) -> ImageFile.ImageFile:
             raise too_many_pixels(name) from None
         except UnidentifiedImageError:
             raise ValueError("its header is invalid") from None
-        check_size(image.size, name, max_pixels() // (2 if kind in COSTLY else 1))
+        check_size(image.size, name, max_pixels(MAX_PIXELS // 2 if kind in COSTLY else MAX_PIXELS))
         most = BYTES_PER_PIXEL * math.prod(image.size) + EXTRA_BYTES
         if len(data) > most:
             holds = f"{len(data):,} bytes for {image.width} x {image.height} pixels, above {most:,}"

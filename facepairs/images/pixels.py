@@ -20,10 +20,10 @@ MAX_16_BIT = 2**16 - 1
 Pixels = npt.NDArray[np.uint8]
 
 
-def max_pixels() -> int:
-    """Return how many pixels an image may have."""
+def max_pixels(default: int = MAX_PIXELS) -> int:
+    """Return how many pixels an image may have: what the user allows, else `default`."""
     millions = os.environ.get(MAX_MEGAPIXELS, "")
-    return 1_000_000 * int(millions) if millions.isdecimal() else MAX_PIXELS
+    return 1_000_000 * int(millions) if millions.isdecimal() else default
 
 
 def check_size(size: tuple[int, int], name: str, limit: int | None = None) -> None:

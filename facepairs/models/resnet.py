@@ -24,7 +24,7 @@ DIMENSIONS = 128
 MEAN = (122.782, 117.001, 104.298)  # of the colours, in grey levels, as dlib subtracts it
 RANGE = 256  # and divides by this
 STEM = 32  # filters of the first convolution
-# Filters of the residual blocks; a block with a star halves the image.
+# Residual blocks: their filters, how many they are, and whether the first halves the image.
 BLOCKS = ((32, 3, False), (64, 4, True), (128, 3, True), (256, 3, True), (256, 1, True))
 
 Weights = list[npt.NDArray[np.float32]]

@@ -15,6 +15,14 @@ from facepairs.images.crop_plan import CropPlan
 from facepairs.images.photo import read_image_file
 from facepairs.pipeline.decode import MAX_BATCH_BYTES, ImageCropper, Maps, crop_each, read_files
 
+READING_ERRORS = (  # of a photo that is damaged, gone or locked; not of memory or workers
+    tf.errors.InvalidArgumentError,
+    tf.errors.NotFoundError,
+    tf.errors.PermissionDeniedError,
+    tf.errors.FailedPreconditionError,
+    tf.errors.UnknownError,
+)
+
 
 class FileStore:
     """A `Store` that decodes the images of an index in the dataset; it holds only the index.
@@ -96,7 +104,7 @@ def photos_named(store: object) -> Iterator[None]:
     """Raise BadImage that names the photo where TensorFlow cannot read one of a FileStore's."""
     try:
         yield
-    except tf.errors.OpError:
+    except READING_ERRORS:
         if isinstance(store, FileStore):
             for image in range(len(store._index)):
                 store.crop(image)

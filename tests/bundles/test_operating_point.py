@@ -189,3 +189,18 @@ def test_the_packaged_model_promises_one_in_a_hundred_look_alikes():
     assert point.errors.fmr.rate < 0.003
     assert point.errors.fnmr.rate < 0.5
     assert point.measured_on.startswith("LFW")
+
+
+def test_errors_are_those_of_faces_as_small_as_the_smaller_one():
+    model = Bundle.open(None, verify_files=False)
+    point = operating_point(model)
+    below = [row.below_px for row in model.errors.small_faces]
+    assert below == [36, 60]
+    sides = (120.0, 60.0, 59.9, 36.0, 35.9)
+    large, same, small, still, smallest = (point.for_face(model.errors, px) for px in sides)
+    assert large == same == point
+    assert small == still
+    missed = [one.errors.fnmr.rate for one in (large, small, smallest)]
+    assert missed == sorted(set(missed))
+    assert {one.threshold for one in (large, small, smallest)} == {point.threshold}
+    assert point.for_face(None, 20.0) == point

@@ -138,6 +138,18 @@ def test_a_search_follows_the_links_that_a_check_follows(photos, verifier, tmp_p
     assert set(FaceIndex.scan(tmp_path).names()) == found
 
 
+def test_a_folder_that_several_links_lead_to_is_searched_once(photos, verifier, tmp_path):
+    place = tmp_path / "photos"
+    for level in range(12):
+        for link in ("a", "b"):
+            (place / link).parent.mkdir(parents=True, exist_ok=True)
+            (place / link).symlink_to(tmp_path / f"level {level}")
+        place = tmp_path / f"level {level}"
+    save(place / "one.png")
+    ranking = rank_folder(verifier, save(tmp_path / "probe.png"), tmp_path / "photos")
+    assert len(ranking.compared) == 1
+
+
 LEFTOVERS = (
     *("#recycle", "@eaDir", ".Trash-1000", "$RECYCLE.BIN", "System Volume Information"),
     *("lost+found", "#snapshot", "@Recycle", "__MACOSX"),

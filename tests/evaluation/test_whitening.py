@@ -73,6 +73,16 @@ def test_without_a_gain_or_people_there_is_no_map(make, people, nuisance):
     assert whiten(make(people, nuisance)) is None
 
 
+def test_genuine_pairs_of_few_people_are_too_few_for_a_map(make):
+    scored = make(20, nuisance=2.0)
+    few = ~scored.pairs.genuine | (scored.people[0] < 5)
+    left, right = scored.pairs.left[few], scored.pairs.right[few]
+    pairs = PairList.of(left, right, scored.pairs.genuine[few])
+    assert (
+        whiten(ScoredPairs(scored.index, pairs, scored.score[few], None, scored.embeddings)) is None
+    )
+
+
 def test_scores_without_embeddings_have_no_map(make):
     pairs = make(6, 0.0)
     assert whiten(ScoredPairs(pairs.index, pairs.pairs, pairs.score, None)) is None

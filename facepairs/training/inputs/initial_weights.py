@@ -1,7 +1,7 @@
 """`--init`: start a training from the weights of a bundle.
 
 The bundle decides the model, the crop and the image size. The new bundle also counts as trained on
-the people whom the old one knows: their photos influenced its weights or its calibration.
+the people whom the old one was trained on: their photos influenced its weights.
 """
 
 from pathlib import Path
@@ -42,6 +42,11 @@ def settings_from_bundle(settings: dict[str, Any]) -> dict[str, Any]:
             f"{bundle.folder}: has no {MODEL} with an image size, so training cannot start "
             "from it; give a bundle made by facepairs train"
         )
+    if bundle.map is not None:
+        raise BadBundle(
+            f"{bundle.folder}: facepairs calibrate has fitted its embeddings to people, from which "
+            "training cannot go on; start from the bundle that was calibrated"
+        )
     recipe = next((recipe for recipe in RECIPES.values() if recipe.network == bundle.model), None)
     if recipe is None or recipe.crop_spec != bundle.framing:
         raise BadBundle(
@@ -67,7 +72,7 @@ class InitialBundle(msgspec.Struct, frozen=True):
     """The bundle whose weights a training started from.
 
     Attributes:
-        known: Sorted hashes of the people whom it knows.
+        known: Sorted hashes of the people it was trained on.
         model, created, network_sha256, licence: As in its manifest; the new bundle records them.
     """
 
@@ -104,7 +109,7 @@ def load_initial_weights(init: str, network: "Network") -> InitialBundle:
         )
     network.head.set_weights(weights)
     return InitialBundle(
-        known=sorted(bundle.identities.training | bundle.identities.calibration),
+        known=sorted(bundle.identities.training),
         model=bundle.model,
         created=bundle.created,
         network_sha256=bundle.files[bundle.network.file].sha256,

@@ -143,8 +143,8 @@ def _upper_bound(people: int) -> float:
 def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
     """Split the people; where `config.lists` asks for View 1, the test people are LFW's own.
 
-    People whom the bundle of `config.init` knows are only trained on: its weights depend on their
-    photos, so neither a threshold nor a figure may come from them.
+    People on whom the bundle of `config.init` was trained are only trained on again: its weights
+    depend on their photos, so neither a threshold nor a figure may come from them.
 
     Raises:
         NotEnough: There are too few people to train on and to calibrate with.
@@ -155,7 +155,7 @@ def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
         test_share = 0.0
     known = np.zeros(len(people), bool)
     if config.init:
-        known = Bundle.open(config.init).knows([index.people[int(p)] for p in people])
+        known = Bundle.open(config.init).trained_on([index.people[int(p)] for p in people])
     try:
         split = split_people(
             index,
@@ -169,7 +169,7 @@ def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
         if not known.any():
             raise
         raise NotEnough(
-            f"{error}; {int(known.sum())} more are known to the bundle {config.init} and can only "
-            "be trained on"
+            f"{error}; {int(known.sum())} more are those that the bundle {config.init} was trained "
+            "on, and can only be trained on again"
         ) from None
     return replace(split, training=np.union1d(split.training, people[known]))

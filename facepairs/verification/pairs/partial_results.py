@@ -10,7 +10,6 @@ Memory holds some megabytes of it, so that neither many images nor many errors t
 
 import contextlib
 import os
-import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,12 +22,10 @@ import numpy.typing as npt
 from facepairs.errors import BadRun
 from facepairs.faces.align import FaceCells
 from facepairs.support.lock import held
+from facepairs.support.places import check_output_folder
 
 CACHE_MB = 32
-FORGET_CHANGED = """
-DELETE FROM results WHERE EXISTS
-(SELECT * FROM images WHERE name = ? AND stamp != ? AND (row = number - 1 OR NOT ?))
-"""
+FILES = ("lock", "work.sqlite", "work.sqlite-journal")
 ADD = """
 INSERT INTO images (name, stamp) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET stamp = excluded.stamp
@@ -99,6 +96,7 @@ class PartialResults(RowResults):
         self._exit_stack = contextlib.ExitStack()
 
     def __enter__(self) -> "PartialResults":
+        check_output_folder(self.folder, "interrupted work", lambda _: FILES, error=BadRun)
         with contextlib.ExitStack() as stack:
             stack.enter_context(held(self.folder / "lock", self.folder))
             with self._sqlite_errors_as_bad_run():
@@ -114,7 +112,10 @@ class PartialResults(RowResults):
             if keep:
                 self.save()
         if not keep:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                for name in FILES:
+                    (self.folder / name).unlink(missing_ok=True)
+                self.folder.rmdir()
 
     def _open(self) -> None:
         """Continue with the results in the folder, or begin with none."""
@@ -173,8 +174,21 @@ class PartialResults(RowResults):
         """
         rows = [(os.fsencode(name), stamp) for name, stamp in stamps.items()]
         if self._has_results:
-            self._write(FORGET_CHANGED, ((*row, embeds) for row in rows))
+            self._forget(self._changed(rows), embeds)
         self._write(ADD, rows)
+
+    def _changed(self, rows: list[tuple[bytes, str]]) -> list[tuple[int]]:
+        """Return the numbers of those images whose stamp is another one than before."""
+        query = "SELECT number - 1 FROM images WHERE name = ? AND stamp != ?"
+        found = (self._query(query, *row) for row in rows)
+        return [(number,) for number in found if number is not None]
+
+    def _forget(self, images: list[tuple[int]], embeds: bool) -> None:
+        self._write("DELETE FROM faces WHERE number = ?", images)
+        if embeds:
+            self._write("DELETE FROM results WHERE row = ?", images)
+        elif images:
+            self._write("DELETE FROM results", [()])
 
     @property
     def image_count(self) -> int:

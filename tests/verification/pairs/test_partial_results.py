@@ -78,6 +78,34 @@ def test_saved_rows_survive_and_failed_images_are_tried_again(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("embeds", [True, False])
+def test_what_is_known_of_a_changed_photo_is_forgotten(tmp_path, embeds):
+    with (
+        pytest.raises(ZeroDivisionError),
+        PartialResults(tmp_path / "out.csv", "same", resume=False) as results,
+    ):
+        results.add_images({"a": "1", "b": "1", "c": "1"}, embeds)
+        results.set_row_count(3)
+        results.put([0, 1, 2], np.ones((3, 2), np.float32))
+        results.add_faces({number: FaceCells("1 2 30", "3", "dark") for number in range(3)})
+        raise ZeroDivisionError
+    with PartialResults(tmp_path / "out.csv", "same", resume=True) as results:
+        results.add_images({"a": "1", "b": "2", "c": "1"}, embeds)
+        results.set_row_count(3)
+        assert results.done.tolist() == ([True, False, True] if embeds else 3 * [False])
+        assert results.image_face(1) == ("", "", "")
+        assert results.several_faces == 2
+
+
+def test_a_folder_of_somebody_else_stays(tmp_path):
+    folder = tmp_path / "out.csv.partial"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(BadRun), PartialResults(tmp_path / "out.csv", "same", resume=False):
+        pass
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
 def test_an_interrupted_resume_keeps_saved_rows(tmp_path):
     out = tmp_path / "out.csv"
     with pytest.raises(ZeroDivisionError), PartialResults(out, "same", resume=False) as results:
