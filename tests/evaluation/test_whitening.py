@@ -78,9 +78,8 @@ def test_genuine_pairs_of_few_people_are_too_few_for_a_map(make):
     few = ~scored.pairs.genuine | (scored.people[0] < 5)
     left, right = scored.pairs.left[few], scored.pairs.right[few]
     pairs = PairList.of(left, right, scored.pairs.genuine[few])
-    assert (
-        whiten(ScoredPairs(scored.index, pairs, scored.score[few], None, scored.embeddings)) is None
-    )
+    scored = ScoredPairs(scored.index, pairs, scored.score[few], None, scored.embeddings)
+    assert whiten(scored) is None
 
 
 def test_scores_without_embeddings_have_no_map(make):

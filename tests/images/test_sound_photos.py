@@ -80,11 +80,11 @@ def test_a_limit_is_named_with_the_way_to_raise_it(monkeypatch):
 
 
 def test_a_limit_of_the_users_own_holds_for_every_format(monkeypatch):
-    photo = saved(Image.new("L", (6000, 5000)), "WEBP")
+    photo = saved(Image.new("L", (5400, 5000)), "WEBP", method=0)
     with pytest.raises(BadImage):
         open_photo(photo)  # whose decoder holds four copies: 26 megapixels
     monkeypatch.setenv("FACEPAIRS_MAX_MEGAPIXELS", "30")
-    assert open_photo(photo).width_px == 6000
+    assert open_photo(photo).width_px == 5400
 
 
 @pytest.mark.parametrize("bits", [10, 12])
