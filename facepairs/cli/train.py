@@ -41,7 +41,7 @@ def train(
     out: Annotated[Path | None, Option(help="Run folder. [default: runs/…]")] = None,
     model: Model = None,
     init: Annotated[str | None, Option(help="Bundle to start from, or: default.")] = None,
-    loss: Annotated[Loss | None, Option(help="Siamese models only. [default: in-batch]")] = None,
+    loss: Annotated[Loss | None, Option(help="Not for difference. [default: in-batch]")] = None,
     lists: Annotated[
         Path | None, Option(help="Folder of LFW's lists: train on View 1's people.")
     ] = None,

@@ -248,8 +248,8 @@ def _warn_of_known(verifier: "Verifier", bundle: str, photos: "Iterable[Path]") 
     if known:
         people = " and ".join(known) if len(known) < 3 else f"{len(known):,} of these people"
         log(
-            f"warning: {bundle} was trained or calibrated on {people}: with others it makes more "
-            "errors"
+            f"warning: {bundle} was trained or calibrated on {people}: with others it may make "
+            "more errors"
         )
 
 
@@ -306,7 +306,7 @@ def _verify_pairs(
     if report.pairs_with_known_people:
         log(
             f"warning: {counted(report.pairs_with_known_people, 'pair')} with people that "
-            f"{settings.bundle} was trained or calibrated on: with others it makes more errors"
+            f"{settings.bundle} was trained or calibrated on: with others it may make more errors"
         )
     values = {**vars(report), **point.to_json(), "prior": settings.prior, "out": out}
     rows = output.batch_rows(report, point, describe_prior(settings.prior))
