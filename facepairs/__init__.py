@@ -32,11 +32,11 @@ if TYPE_CHECKING:
         NotEnrolled,
         TooSmallFace,
     )
+    from facepairs.evaluation.calibrate import calibrate
     from facepairs.evaluation.evaluate import Evaluation, evaluate
     from facepairs.gallery.gallery import Gallery
     from facepairs.models.losses.compiled import EmbeddingLoss
     from facepairs.training.options import TrainOptions
-    from facepairs.training.recalibrate import calibrate
     from facepairs.training.run_folder.result import Run
     from facepairs.training.view2.methods import make_plan
     from facepairs.verification.verdict import Verdict
@@ -87,7 +87,7 @@ _MODULES = {
     "Verdict": "facepairs.verification.verdict",
     "Verifier": "facepairs.verification.verifier",
     "build_keras": "facepairs.api.networks",
-    "calibrate": "facepairs.training.recalibrate",
+    "calibrate": "facepairs.evaluation.calibrate",
     "crossval": "facepairs.api.crossval",
     "evaluate": "facepairs.evaluation.evaluate",
     "load_keras": "facepairs.api.networks",

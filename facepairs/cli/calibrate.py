@@ -10,7 +10,7 @@ from facepairs.cli.shared.output import log, percent, print_result, progress_dis
 from facepairs.support.words import command_line
 
 if TYPE_CHECKING:
-    from facepairs.training.recalibrate import RecalibrationSummary
+    from facepairs.evaluation.calibrate import RecalibrationSummary
 
 EXAMPLE = "Example: facepairs calibrate default photos/ --out mine"
 KEPT = (
@@ -34,7 +34,7 @@ def calibrate(
     photos far better than those of another collection. Measure the result on other people.
     The packages for it: pip install 'facepairs[measure]'
     """
-    from facepairs.training.recalibrate import calibrate as run
+    from facepairs.evaluation.calibrate import calibrate as run
 
     progress = progress_display(json)
     result = run(bundle, data, out, pairs, skip_bad=skip_bad, groups=groups, progress=progress)

@@ -51,9 +51,9 @@ def warm_up() -> None:
 
     import facepairs.cli.main
     import facepairs.data.lfw.fetch
+    import facepairs.evaluation.calibrate
     import facepairs.training.export.export
     import facepairs.training.inputs.pair_cache
-    import facepairs.training.recalibrate
     import facepairs.training.train
     import facepairs.verification.pairs.verify_pairs  # noqa: F401
 

@@ -20,6 +20,7 @@ from facepairs.bundles.manifest import IDENTITIES
 from facepairs.bundles.operating_point import operating_point
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
+from facepairs.evaluation.calibrate import measured_of
 from facepairs.evaluation.serialize import write_json
 from facepairs.images.crop import load_crop
 from facepairs.support.atomic import atomic_folder
@@ -27,7 +28,6 @@ from facepairs.support.places import check_output_folder, files_below, listed_fi
 from facepairs.support.random_streams import Stream, raw_words
 from facepairs.training.export.readme import embedder_toml, readme
 from facepairs.training.export.record import ExportRecord, Parity
-from facepairs.training.recalibrate import measured_of
 from facepairs.verification.embedders.measured import MEASURED
 from facepairs.verification.scorer import OnnxSession
 

@@ -13,10 +13,10 @@ from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
+from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.images.crop import load_crop
 from facepairs.training.export.export import export, probe_crops
-from facepairs.training.recalibrate import calibrate
 from facepairs.verification.verifier import Verifier
 
 

@@ -26,10 +26,10 @@ from facepairs.data.minimums import (
 )
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadBundle, BadConfig, BadImage, NotEnough
+from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.metrics.calibration import calibrate as fit_calibration
 from facepairs.evaluation.metrics.decisions import halves
 from facepairs.evaluation.metrics.rates import clopper_pearson
-from facepairs.training.recalibrate import calibrate
 from facepairs.verification.verifier import Verifier
 
 pytestmark = pytest.mark.usefixtures("few_draws")
