@@ -12,11 +12,9 @@ for _name in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"):
     os.environ.setdefault(_name, "1")
 
 if TYPE_CHECKING:
-    from facepairs.api.crossval import crossval
     from facepairs.api.embedder import FaceEmbedder
     from facepairs.api.networks import build_keras, load_keras
     from facepairs.api.pairs import PairMetrics, pairs_dataset
-    from facepairs.api.training import train
     from facepairs.config import TrainConfig
     from facepairs.errors import (
         BadBundle,
@@ -37,8 +35,10 @@ if TYPE_CHECKING:
     from facepairs.gallery.gallery import Gallery
     from facepairs.models.losses.compiled import EmbeddingLoss
     from facepairs.training.options import TrainOptions
-    from facepairs.training.run_folder.result import Run
-    from facepairs.training.view2.methods import make_plan
+    from facepairs.training.run_folder import Run
+    from facepairs.training.train import train
+    from facepairs.training.view2.crossval import crossval
+    from facepairs.training.view2.plan import make_plan
     from facepairs.verification.verdict import Verdict
     from facepairs.verification.verifier import Verifier
 
@@ -81,19 +81,19 @@ _MODULES = {
     "FaceEmbedder": "facepairs.api.embedder",
     "Gallery": "facepairs.gallery.gallery",
     "PairMetrics": "facepairs.api.pairs",
-    "Run": "facepairs.training.run_folder.result",
+    "Run": "facepairs.training.run_folder",
     "TrainConfig": "facepairs.config",
     "TrainOptions": "facepairs.training.options",
     "Verdict": "facepairs.verification.verdict",
     "Verifier": "facepairs.verification.verifier",
     "build_keras": "facepairs.api.networks",
     "calibrate": "facepairs.evaluation.calibrate",
-    "crossval": "facepairs.api.crossval",
+    "crossval": "facepairs.training.view2.crossval",
     "evaluate": "facepairs.evaluation.evaluate",
     "load_keras": "facepairs.api.networks",
-    "make_plan": "facepairs.training.view2.methods",
+    "make_plan": "facepairs.training.view2.plan",
     "pairs_dataset": "facepairs.api.pairs",
-    "train": "facepairs.api.training",
+    "train": "facepairs.training.train",
 }
 
 

@@ -266,7 +266,8 @@ class TrainConfig:
 
     def to_table(self) -> dict[str, Any]:
         """Return the settings that have a value, by name."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+        values = dataclasses.asdict(self)  # `vars` lacks defaults where msgspec built the object
+        return {name: value for name, value in values.items() if value is not None}
 
     def portable(self) -> dict[str, Any]:
         """Return the settings without paths of this machine, for bundles and logs."""

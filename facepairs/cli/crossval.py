@@ -54,12 +54,12 @@ def crossval(
     only; choose models and settings on View 1. --config has a table of settings per method. Ctrl-C
     saves, and --resume continues.
     """
-    from facepairs.api.crossval import crossval as run
     from facepairs.evaluation.report.cells import lines_of
     from facepairs.evaluation.report.summary_tables import summaries_table
     from facepairs.evaluation.serialize import to_plain
     from facepairs.training.options import TrainOptions
-    from facepairs.training.view2.methods import make_plan, plan_of_run
+    from facepairs.training.view2.crossval import crossval as run
+    from facepairs.training.view2.plan import make_plan, plan_of_run
 
     if resume and (methods, minutes_per_fold, config, align) == (None, None, None, None):
         plan = plan_of_run(out, folds)
@@ -70,9 +70,9 @@ def crossval(
     )
     report = run(data, lists, out, plan, resume=resume, options=options)
     if json:
-        print_json({**to_plain(report.results), "out": str(out), "interrupted": report.interrupted})
-    elif report.results.methods:
-        print("\n".join(lines_of(summaries_table("method", report.results.methods))))
+        print_json({**vars(report), "out": str(out), "methods": to_plain(report.methods)})
+    elif report.methods:
+        print("\n".join(lines_of(summaries_table("method", report.methods))))
     if report.interrupted:
         words = [word for word in sys.argv[1:] if word != "--resume"]
         log(f"stopped and saved; continue with: {command_line(*words, '--resume')}")

@@ -30,7 +30,7 @@ from facepairs.errors import LostWorker
 from facepairs.support.words import command_line, counted
 
 if TYPE_CHECKING:
-    from facepairs.training.run_folder.result import Run
+    from facepairs.training.run_folder import Run
 
 EXAMPLE = "Example: facepairs train photos/ --out run --minutes 10"
 
@@ -77,9 +77,9 @@ def train(
     measure errors. A run is saved after every epoch: stop it with Ctrl-C, and --resume goes on from
     the last one, with more or fewer devices. If a worker is lost, the others exit with 138.
     """
-    from facepairs.api.training import train as run
     from facepairs.training.options import TrainOptions
-    from facepairs.training.run_folder.folder import resolve_config
+    from facepairs.training.run_folder import resolve_config
+    from facepairs.training.train import train as run
 
     settings = resolve_config(training_settings(context), config, out, resume)
     if print_config:

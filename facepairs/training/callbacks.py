@@ -1,15 +1,35 @@
-"""Callbacks of the training loop: the progress display, and an alarm for collapsed scores."""
+"""What a training reports between its steps and epochs, as `keras.callbacks`.
+
+The progress of each epoch, an alarm for collapsed scores, TensorBoard, and Keras's early stopping.
+"""
 
 from typing import Any
 
 import keras
+import numpy as np
+import tensorflow as tf
 
+from facepairs.models.step_random import StepRandom
+from facepairs.pipeline.dataset import image_batches
 from facepairs.support.progress import ProgressCallback, format_duration, ignore_progress
 from facepairs.training.training import Training, Validation
 
 COLLAPSED_SPREAD = 1e-3
 COLLAPSED_AUC = 0.52
 PATIENCE_EPOCHS = 3
+PICTURED_PAIRS = 16
+
+Logs = dict[str, Any] | None
+
+
+def training_callbacks(training: Training) -> list[keras.callbacks.Callback]:
+    """Return the callbacks of a training; only the chief calls them."""
+    config, folder = training.data.config, str(training.run.tensorboard_path)
+    chosen = [ProgressReport(training), CollapseAlarm(training), TrainingPairs(training, folder)]
+    chosen.append(keras.callbacks.TensorBoard(folder, write_graph=False))
+    if config.patience and training.chooses_epoch:
+        chosen.append(EarlyStopping(training, config.patience))
+    return chosen
 
 
 class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
@@ -20,14 +40,14 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
         self._training = training
         self._show_step: ProgressCallback = ignore_progress
 
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         training = self._training
         self._show_step = training.options.progress(f"epoch {epoch + 1}/{training.epochs}")
 
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         self._show_step(batch + 1, self._training.data.steps_per_epoch)
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         training, row = self._training, logs or {}
         left_s = training.seconds * (training.epochs / (epoch + 1) - 1)
         training.options.log(
@@ -35,10 +55,8 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
             f"validation AUC {row['val_auc']:.4f}  {row['pairs_per_s']:,.0f} pairs/s  "
             f"input wait {row['input_wait']:.1%}  {format_duration(left_s)} left"
         )
-        figures = training.history[-1].logs() | {"seconds": training.seconds}
-        training.run.log(
-            " ".join(f"{k}={v:.6g}" for k, v in {"epoch": epoch + 1, **figures}.items())
-        )
+        figures = {"epoch": epoch + 1, **training.history[-1].logs(), "seconds": training.seconds}
+        training.run.log(" ".join(f"{name}={value:.6g}" for name, value in figures.items()))
 
 
 class CollapseAlarm(keras.callbacks.Callback):  # type: ignore[misc]
@@ -49,7 +67,7 @@ class CollapseAlarm(keras.callbacks.Callback):  # type: ignore[misc]
         self._training = training
         self._collapsed_epochs = 0
 
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         training = self._training
         training.warning = describe_collapse(training.history[-1].validation)
         self._collapsed_epochs = self._collapsed_epochs + 1 if training.warning else 0
@@ -67,3 +85,39 @@ def describe_collapse(validation: Validation) -> str:
     if validation.val_auc <= COLLAPSED_AUC:
         return f"validation AUC is {validation.val_auc:.3f}, no better than chance"
     return ""
+
+
+class EarlyStopping(keras.callbacks.EarlyStopping):  # type: ignore[misc]
+    """Keras's callback, which has seen the epochs of a resumed training."""
+
+    def __init__(self, training: Training, patience: int) -> None:
+        super().__init__("val_auc", mode="max", patience=patience)
+        self._history = training.history
+
+    def on_train_begin(self, logs: Logs = None) -> None:
+        super().on_train_begin(logs)
+        for done in self._history:
+            self.on_epoch_end(done.epoch - 1, done.logs())
+
+
+class TrainingPairs(keras.callbacks.Callback):  # type: ignore[misc]
+    """Shows in TensorBoard the settings, and the first pairs as the network sees them."""
+
+    def __init__(self, training: Training, folder: str) -> None:
+        super().__init__()
+        self._training, self._folder = training, folder
+
+    def on_train_begin(self, logs: Logs = None) -> None:
+        from tensorboard.plugins.hparams import api
+
+        data = self._training.data
+        pairs = data.sampler().block(0, 0, min(PICTURED_PAIRS, data.config.batch_size))
+        numbers = np.concatenate([pairs.left, pairs.right])
+        (pixels,) = (data.store.gather(b) for b in image_batches(data.store, numbers, len(numbers)))
+        seen = self._training.network.preprocess(pixels, StepRandom(data.config.seed, 0))
+        stacked = np.concatenate(np.split(np.asarray(seen), 2), axis=1)  # left above right
+        with tf.summary.create_file_writer(self._folder).as_default():
+            api.hparams(data.config.portable())
+            for name, kind in (("genuine", pairs.genuine), ("impostor", ~pairs.genuine)):
+                if kind.any():
+                    tf.summary.image(f"{name} pairs", stacked[kind], 0, PICTURED_PAIRS)

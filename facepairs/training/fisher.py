@@ -1,10 +1,12 @@
-"""Fit the frozen backbone of the Fisher network, compute its features, and start its projection.
+"""The Fisher network's own training: `prepare_features` before the epochs, `fit_cohort` after them.
+
+Fits the frozen backbone, computes its features of all images, and starts the projection.
 
 References:
     Simonyan, Parkhi, Vedaldi and Zisserman, *Fisher Vector Faces in the Wild*, BMVC 2013.
 """
 
-import hashlib
+import contextlib
 import warnings
 from pathlib import Path
 from typing import Any
@@ -27,21 +29,16 @@ from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.pipeline.features import FeatureStore, WorkShare, precompute
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.progress import (
-    Counter,
-    MessageCallback,
-    ProgressCallback,
-    ignore_message,
-    ignore_progress,
-)
+from facepairs.support.progress import Counter, ProgressCallback, ignore_progress
 from facepairs.support.random_streams import Stream, raw_words
-from facepairs.training.distributed import DistributedContext
+from facepairs.training.loop import ShouldStop, TrainingInterrupted
+from facepairs.training.training import Training
 
 SAMPLE_IMAGES, DESCRIPTORS_PER_IMAGE = 2_000, 25  # 50,000 descriptors determine the mixture
 PROJECTION_IMAGES = 12_000  # whose features the projection starts from
 ITERATIONS, MIN_VARIANCE = 12, 1e-2
 COHORT_PEOPLE = 4  # training people for each member of the cohort, at least
-FEATURES_FILE = "vectors-*.npy"  # in the run folder, during training
+FEATURES_FILE = "features.npy"  # in the run folder, during training
 BATCH_SIZE = 64
 
 Floats = npt.NDArray[np.float32]
@@ -147,50 +144,55 @@ def _mirrored_mixture(
     return mixture.means_[:half], mixture.covariances_[:half], priors
 
 
-def precompute_features(
-    network: FrozenBackboneNetwork,
-    store: Store,
-    count: int,
-    folder: Path,
-    progress: ProgressCallback = ignore_progress,
-    log: MessageCallback = ignore_message,
-    context: DistributedContext | None = None,
-    content: str = "",
+def prepare_features(
+    training: Training, network: FrozenBackboneNetwork, should_stop: ShouldStop
 ) -> FeatureStore:
-    """Compute the backbone's features of all images.
+    """Compute the backbone's features of all images; a new training first fits the backbone.
 
-    Features that do not fit in memory are kept in a file that is named after the weights, so an
-    interrupted training finds them. Several workers compute a share each and exchange the results:
-    all must call this, all get the same features bit for bit, and none keeps a file for later.
+    It then also starts the projection from the features. The chief fits; all workers compute a
+    share of the features, and all get the same bit for bit. Features that do not fit in memory are
+    in a file, which a training that is interrupted after its first epoch finds again.
 
-    Args:
-        network: The network with its fitted backbone.
-        store: The images' pixels.
-        count: Number of images.
-        folder: Where the file is kept.
-        progress: Counts the images; with several workers it must raise on all of them or on none.
-        log: Receives messages.
-        context: The devices that share the work.
-        content: Identifies the images.
+    Raises:
+        TrainingInterrupted: Nothing is saved: a resumed training begins here again.
     """
-    if context and context.workers > 1:
-        share = WorkShare(
-            context.worker, context.workers, lambda batch: context.sum(batch, np.float16)
-        )
-        with scratch_folder("facepairs-vectors") as scratch:  # an open mapping outlives its file
-            path = scratch / FEATURES_FILE.replace("*", "shared")
-            return precompute(network, store, count, path, progress, log, share)
-    weights = network.head.get_layer(BACKBONE).weights
-    parts = [content.encode(), *(np.asarray(w).tobytes() for w in weights)]
-    digest = hashlib.sha256(b"".join(parts)).hexdigest()
-    path = folder / FEATURES_FILE.replace("*", digest[:16])
-    return precompute(network, store, count, path, progress, log)
+    data, context, options = training.data, training.context, training.options
+    images, seed = data.images, data.config.seed
+    if training.is_new:
+        options.log("fitting local descriptors")
+        if context.is_chief:
+            display = options.progress("fitting local descriptors")
+            fit_mixture(network, data.store, images, seed, display)
+        context.broadcast_variables(network.head.variables)
+    options.log(f"computing the features of {len(data.index):,} images")
+    progress = options.progress("computing features")
+
+    def progress_or_stop(done: int, total: int) -> None:
+        progress(done, total)
+        if context.any(should_stop()):  # every worker needs the others' features
+            raise TrainingInterrupted
+
+    share = WorkShare(context.worker, context.workers, lambda part: context.sum(part, np.float16))
+    with contextlib.ExitStack() as stack:
+        folder = training.run.path
+        if context.workers > 1:  # an open mapping outlives its file
+            folder = stack.enter_context(scratch_folder("facepairs-features"))
+        elif not training.history:
+            delete_features(folder)  # they may be of other images
+        path, count = folder / FEATURES_FILE, len(data.index)
+        log = options.log
+        features = precompute(network, data.store, count, path, progress_or_stop, log, share)
+    if training.is_new:
+        if context.is_chief:
+            options.log("starting the projection at principal components")
+            start_projection(network, features, images, seed)
+        context.broadcast_variables(network.head.variables)
+    return features
 
 
 def delete_features(folder: Path) -> None:
-    """Delete the features that `precompute_features` kept in a folder."""
-    for path in folder.glob(FEATURES_FILE):
-        path.unlink()
+    """Delete the features that `prepare_features` kept in a run folder."""
+    (folder / FEATURES_FILE).unlink(missing_ok=True)
 
 
 def start_projection(

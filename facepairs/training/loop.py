@@ -6,14 +6,19 @@ drives a `keras.callbacks.CallbackList`, so Keras's callbacks work as they do wi
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from keras.callbacks import CallbackList
 
+from facepairs.data.pairs import PairList
+from facepairs.evaluation.metrics.curves import auc
+from facepairs.models.network import Trainable
+from facepairs.pipeline.dataset import InputSource, make_dataset
 from facepairs.training.schedule import Schedule
 from facepairs.training.step import Batch, TrainStep
-from facepairs.training.training import EpochFigures, Training
-from facepairs.training.validation import Validator
+from facepairs.training.training import EpochFigures, Training, Validation
 
 FINISH_WITHIN_S = 10.0  # an epoch that ends sooner is finished before a training stops
 
@@ -28,7 +33,7 @@ def train_epochs(
     training: Training,
     step: TrainStep,
     batches: Iterator[Batch],
-    validate: Validator,
+    validate: Callable[[], Validation],
     callbacks: CallbackList,
     should_stop: ShouldStop,
 ) -> None:
@@ -95,3 +100,34 @@ def run_epoch(
     loss = float(losses) / steps
     took = time.perf_counter() - started
     return EpochFigures(loss, rate, pairs / took, waited / took)
+
+
+class Validator:
+    """Scores the same pairs, of people who are not trained on, after each epoch.
+
+    Args:
+        model: Scores the pairs with its current weights.
+        source: Where the model's inputs come from.
+        pairs: The validation pairs.
+        batch_size: Pairs scored at a time.
+    """
+
+    def __init__(
+        self, model: Trainable, source: InputSource, pairs: PairList, batch_size: int
+    ) -> None:
+        self._pairs, self._source = pairs, source
+        # One dataset for all epochs: TensorFlow would trace each new one again. TensorFlow keeps
+        # the generator, so the generator must not refer to the model.
+        self._batches = make_dataset(source, lambda: iter([pairs]), batch_size)
+
+        def score(images: tf.Tensor, arrays: tuple[tf.Tensor, ...]) -> tf.Tensor:
+            return model.scores(source.gather(images, *arrays))
+
+        self._score: Any = tf.function(score, autograph=False, reduce_retracing=True)
+
+    def __call__(self) -> Validation:
+        """Score all pairs."""
+        arrays = self._source.arrays
+        parts = [self._score(batch["images"], arrays).numpy() for batch in self._batches]
+        scores = np.concatenate(parts).astype(np.float64)
+        return Validation(auc(self._pairs.genuine, scores), float(np.std(scores)))

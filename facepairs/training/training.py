@@ -21,7 +21,7 @@ from facepairs.training.distributed import DistributedContext
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.inputs.initial_weights import InitialBundle, load_initial_weights
 from facepairs.training.options import TrainOptions
-from facepairs.training.run_folder.folder import RunFolder
+from facepairs.training.run_folder import RunFolder
 from facepairs.training.schedule import Schedule, plan_epochs
 from facepairs.training.step import create_optimizer
 

@@ -53,7 +53,7 @@ from facepairs.models.build import build_network
 from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
 from facepairs.models.resnet import dlib_weights
 from facepairs.recipes import RECIPES
-from facepairs.training.export.trained_bundle import UNCALIBRATED
+from facepairs.training.trained_bundle import UNCALIBRATED
 from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 

@@ -56,7 +56,7 @@ def fit_with_keras() -> dict[str, float]:
 def measure_by_view2() -> str:
     plan = facepairs.make_plan("difference,siamese-small", folds="1-3")
     report = facepairs.crossval("lfw/lfw-deepfunneled", "lfw", "view2", plan, resume=True)
-    return ", ".join(report.results.methods)
+    return ", ".join(report.methods)
 
 
 def embed(photos: Sequence[str]) -> npt.NDArray[np.float32]:

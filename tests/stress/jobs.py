@@ -33,7 +33,7 @@ batch_size = 16
 calibration_share = 0.4
 """
 MANIFEST_KEYS = ("threshold", "calibration", "identities", "thresholds")
-FOLD_KEYS = ("method", "fold", "threshold", "calibration", "accuracy", "scores_sha256")
+FOLD_KEYS = ("balanced_threshold", "calibration", "scores_sha256")
 
 
 class Broken(Exception):
@@ -241,20 +241,20 @@ def crossval_job(base: Path) -> Job:
                             *(["--resume"] if started else []))  # fmt: skip
 
     def is_complete(place: Path) -> bool:
-        from facepairs.training.view2.fold_record import read_fold
+        from facepairs.training.view2.crossval import read_fold
 
-        for record in place.glob("view2/*/fold-*/fold.json"):
-            fold = record.parent
-            if read_fold(fold, fold.parent.name, int(fold.name[-2:])) is None:
-                raise Broken(f"{record} does not fit its scores")
+        for scores in place.glob("view2/*/fold-*/scores.csv.json"):
+            if read_fold(scores.parent, int(scores.parent.name[-2:])) is None:
+                raise Broken(f"{scores} does not fit its scores")
         for bundle in place.glob("view2/*/fold-*/bundle"):
             bundle_is_complete(bundle)
-        result = place / "view2/result.json"
-        methods = json.loads(result.read_text())["methods"] if result.exists() else {}
-        return bool(methods) and methods["difference"]["folds_done"] == 2
+        result = place / "view2/difference/result.json"
+        return result.exists() and json.loads(result.read_text())["folds_done"] == 2
 
     def content(place: Path) -> object:
-        records = [json.loads(path.read_text()) for path in sorted(place.rglob("fold.json"))]
+        records = [
+            json.loads(path.read_text()) for path in sorted(place.rglob("fold-*/*.csv.json"))
+        ]
         return [[record[name] for name in FOLD_KEYS] for record in records]
 
     return Job("crossval", ("view2", "store-*.npy"), work, is_complete, content)

@@ -54,7 +54,7 @@ def warm_up() -> None:
     import facepairs.evaluation.calibrate
     import facepairs.training.export.export
     import facepairs.training.inputs.pair_cache
-    import facepairs.training.train
+    import facepairs.training.train_people
     import facepairs.verification.pairs.verify_pairs  # noqa: F401
 
 

@@ -100,33 +100,35 @@ LOOP = (
     _step(1, "the first"),
     _step(STEPS - 2, "in mid-epoch"),
     _step(STEPS, "an epoch's last"),
-    StopPoint("validating", "facepairs.training.validation:auc"),
+    StopPoint("validating", "facepairs.training.loop:auc"),
     StopPoint("writing a checkpoint", "facepairs.training.training:Training.save"),
     StopPoint("a checkpoint is written", "facepairs.training.training:Training.save", after=True),
     _step(STEPS + 3, "in mid-epoch"),
     _step(STEPS * EPOCHS, "the last of all"),
     StopPoint("writing the last checkpoint", "facepairs.training.training:Training.save", EPOCHS),
-    StopPoint("exporting", "facepairs.training.export.trained_bundle:export_onnx"),
-    StopPoint("calibrating", "facepairs.training.export.trained_bundle:score_pairs"),
-    StopPoint("writing the bundle", "facepairs.training.export.trained_bundle:write_bundle", 2),
-    StopPoint("the bundle is written", "facepairs.training.train:write_trained_bundle", after=True),
+    StopPoint("exporting", "facepairs.training.trained_bundle:export_onnx"),
+    StopPoint("calibrating", "facepairs.training.trained_bundle:score_pairs"),
+    StopPoint("writing the bundle", "facepairs.training.trained_bundle:write_bundle", 2),
+    StopPoint(
+        "the bundle is written", "facepairs.training.train_people:write_trained_bundle", after=True
+    ),
 )
 FITTING = (
-    StopPoint("fitting descriptors", "facepairs.training.train:fit_mixture"),
-    StopPoint("describing images", "facepairs.training.train:precompute_features"),
-    StopPoint("images are described", "facepairs.training.train:precompute_features", after=True),
-    StopPoint("starting the projection", "facepairs.training.train:start_projection", after=True),
+    StopPoint("fitting descriptors", "facepairs.training.fisher:fit_mixture"),
+    StopPoint("describing images", "facepairs.training.fisher:precompute"),
+    StopPoint("images are described", "facepairs.training.fisher:precompute", after=True),
+    StopPoint("starting the projection", "facepairs.training.fisher:start_projection", after=True),
 )
 FOLDS = (
     LOOP[1],
     LOOP[5],
     LOOP[9],
-    StopPoint("recording fold 1", "facepairs.training.view2.crossval:write_fold"),
-    StopPoint("between folds", "facepairs.training.view2.crossval:write_fold", after=True),
+    StopPoint("recording fold 1", "facepairs.training.view2.crossval:write_scores"),
+    StopPoint("between folds", "facepairs.training.view2.crossval:write_scores", after=True),
     _step(STEPS * EPOCHS + 3, "in fold 2"),
-    StopPoint("exporting fold 2", "facepairs.training.export.trained_bundle:export_onnx", 2),
-    StopPoint("after fold 2", "facepairs.training.view2.crossval:write_fold", 2, after=True),
-    StopPoint("summing up", "facepairs.training.view2.crossval:write_results"),
+    StopPoint("exporting fold 2", "facepairs.training.trained_bundle:export_onnx", 2),
+    StopPoint("after fold 2", "facepairs.training.view2.crossval:write_scores", 2, after=True),
+    StopPoint("summing up", "facepairs.training.view2.crossval:summarise"),
 )
 
 

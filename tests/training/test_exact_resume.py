@@ -16,7 +16,7 @@ from facepairs.training.inputs import data as training_data
 from facepairs.training.inputs.pair_cache import build_training_cache
 from facepairs.training.inputs.people import prepare
 from facepairs.training.options import TrainOptions
-from facepairs.training.train import train_people
+from facepairs.training.train_people import train_people
 
 STEPS = 4
 SMALL = {

@@ -7,13 +7,13 @@ from drawn.crop_plans import whole_plan
 from facepairs.data.index import FaceIndex
 from facepairs.models.build import build_network
 from facepairs.models.fisher.tower import BACKBONE, COHORT, MIRROR, PROJECTOR, fisher_layers
+from facepairs.pipeline.features import precompute
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support.progress import Counter, ignore_progress
 from facepairs.training import fisher
 from facepairs.training.fisher import (
     fit_cohort,
     fit_mixture,
-    precompute_features,
     start_projection,
 )
 
@@ -78,7 +78,7 @@ def test_the_mixture_fit_recovers_gaussians_and_their_mirror_images():
 
 @pytest.fixture(scope="module")
 def vectors(store, network, tmp_path_factory):
-    return precompute_features(network, store, 48, tmp_path_factory.mktemp("vectors"))
+    return precompute(network, store, 48, tmp_path_factory.mktemp("features") / "f.npy")
 
 
 def test_features_of_every_image_and_of_its_mirror_image(store, network, vectors):
@@ -108,7 +108,7 @@ def several(store, tmp_path_factory):
     """A network of two members with a cohort of five, and the features of all images."""
     network = build_network("siamese", 96, 96, augment=1.0, members=("face", "centre"), cohort=5)
     fit_mixture(network, store, np.arange(36), seed=0)
-    features = precompute_features(network, store, 48, tmp_path_factory.mktemp("vectors"))
+    features = precompute(network, store, 48, tmp_path_factory.mktemp("features") / "f.npy")
     start_projection(network, features, np.arange(36), seed=0)
     return network, features
 

@@ -19,12 +19,11 @@ from facepairs.training.callbacks import ProgressReport
 from facepairs.training.distributed import SINGLE_DEVICE
 from facepairs.training.inputs.data import TrainingData
 from facepairs.training.inputs.people import prepare
-from facepairs.training.loop import TrainingInterrupted, train_epochs
+from facepairs.training.loop import TrainingInterrupted, Validator, train_epochs
 from facepairs.training.options import TrainOptions
-from facepairs.training.run_folder.folder import RunFolder
+from facepairs.training.run_folder import RunFolder
 from facepairs.training.step import TrainStep
 from facepairs.training.training import EpochFigures, Training, Validation
-from facepairs.training.validation import Validator
 
 EPOCHS, STEPS, BATCH = 2, 4, 8
 CONFIG = TrainConfig(

@@ -20,20 +20,17 @@ if TYPE_CHECKING:  # importing it loads TensorFlow
 
 
 def settings_from_bundle(settings: dict[str, Any]) -> dict[str, Any]:
-    """Add the settings that the bundle named by `init` decides.
+    """Add what the bundle named by `init`, if any, decides: model, image size and alignment.
 
     Args:
-        settings: Fields of TrainConfig that were given, `init` among them.
-
-    Returns:
-        The settings with model, image size and alignment of the bundle.
+        settings: Fields of TrainConfig that were given.
 
     Raises:
         BadBundle: Training cannot start from the bundle.
         BadConfig: A given setting contradicts the bundle.
     """
-    init = settings["init"]
-    if not isinstance(init, str):
+    init = settings.get("init")
+    if not init or not isinstance(init, str):
         return settings  # TrainConfig reports wrong types
     bundle = Bundle.open(init)
     image_size = bundle.network.image_px

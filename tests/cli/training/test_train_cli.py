@@ -112,8 +112,8 @@ def test_resuming_a_finished_run_with_more_epochs_trains_them(finished, many_fac
 
 REFUSALS = [
     (["--out", "{run}"], "{run} holds a run already; continue it with --resume (in Python"),
-    (["--out", "{photos}"], "{photos} is a folder of photos, no run; choose a new folder"),
-    (["--out", "{faces}"], "{faces} is the folder of faces itself; choose another --out"),
+    (["--out", "{photos}"], "{photos} holds no run, but other files (Ann)"),
+    (["--out", "{faces}"], "{faces} lies in the folder of faces; choose another --out"),
     (["--out", "{faces}/run"], "{faces}/run lies in the folder of faces; choose another --out"),
     (["--out", "{tmp}/used"], "is in use by process"),
     (["--epochs", "0"], "--epochs is 0; use a whole number from 1 to 100000"),
@@ -184,5 +184,5 @@ def test_tensorboard_shows_scalars_pictures_and_settings(finished):
     figures = {"loss", "learning_rate", "pairs_per_s", "input_wait"}
     assert {f"epoch_{name}" for name in figures} <= set(scalars["train"])
     assert {"epoch_auc", "epoch_score_spread"} <= set(scalars["validation"])
-    assert set(images["."]) == {"training pairs", "hardest pairs"}
+    assert set(images["."]) == {"genuine pairs", "impostor pairs"}
     assert list(runs.PluginRunToTagToContent("hparams")) == ["."]

@@ -19,7 +19,7 @@ from facepairs.models.export.onnx import keras_bytes
 from facepairs.recipes import RECIPES
 from facepairs.training.inputs.initial_weights import load_initial_weights, settings_from_bundle
 from facepairs.training.inputs.people import choose_people
-from facepairs.training.run_folder.folder import resolve_config
+from facepairs.training.run_folder import resolve_config
 
 pytestmark = pytest.mark.usefixtures("few_draws")
 

@@ -5,6 +5,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from drawn.view2 import FOLDS, write_lists
@@ -18,14 +19,14 @@ from facepairs.evaluation.scores import read_scores, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.faces.inspection import inspect_photos
-from facepairs.support.checksum import file_sha256
+from facepairs.training.options import TrainOptions
+from facepairs.training.run_folder import Run
 from facepairs.training.training import Training
 from facepairs.training.view2 import crossval as view2
-from facepairs.training.view2.fold_record import RECORD, SCORES, read_fold
-from facepairs.training.view2.folds import check_unknown, read_view2
-from facepairs.training.view2.methods import make_plan
-from facepairs.training.view2.results import write_results
-from facepairs.verification.provenance import read_provenance
+from facepairs.training.view2.crossval import SCORES, read_fold
+from facepairs.training.view2.plan import make_plan
+from facepairs.training.view2.protocol import check_unknown, read_view2
+from facepairs.verification.provenance import provenance_path, read_provenance
 from facepairs.verification.verifier import Verifier
 
 pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
@@ -42,8 +43,7 @@ validation_share = 0.3
 """
 
 
-def silent(label):
-    return lambda done, total: None
+SILENT = TrainOptions()
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def view(many_faces, tmp_path_factory):
 
 
 def crossval(view, made, out, **options):
-    return view2.crossval(view, inspect_photos(view.index, "landmarks"), made, out, **options)
+    return view2.run_folds(view, inspect_photos(view.index, "landmarks"), made, out, **options)
 
 
 def plan(tmp_path, methods=METHOD, folds="1-2", text=SETTINGS):
@@ -71,29 +71,19 @@ def done(view, tmp_path_factory):
     return crossval(view, plan(folder, METHOD), out), out
 
 
-def test_a_finished_fold_has_a_run_folder_scores_and_a_record(view, done):
+def test_a_finished_fold_has_a_run_folder_and_scores(view, done):
     _, out = done
     for fold in (1, 2):
         folder = out / METHOD / f"fold-0{fold}"
-        assert {"bundle", "config.toml", "checkpoints", "scores.csv", "fold.json"} <= {
+        assert {"bundle", "config.toml", "checkpoints", "result.json", "scores.csv"} <= {
             path.name for path in folder.iterdir()
         }
-        record = json.loads((folder / "fold.json").read_text())
-        bundle = Bundle.open(folder / "bundle")
-        assert record["threshold"] == bundle.threshold
-        assert record["identities_digest"] == bundle.identity_counts.digest
+        finished, bundle = read_fold(folder, fold), Bundle.open(folder / "bundle")
+        assert finished.threshold == bundle.threshold
+        assert finished.calibration.scale == bundle.calibration.scale
         split = view.split(fold, plan(folder.parent.parent.parent).configs[METHOD])
-        assert record["people"] == {
-            "training": len(split.training),
-            "calibration": len(split.calibration),
-            "validation": len(split.validation),
-        }
-        assert record["images"]["training"] == 3 * len(split.training)
-        assert {"accuracy", "auc", "minutes", "epochs", "seed", "versions", "machine"} <= set(
-            record
-        )
-        scores = read_scores(folder / "scores.csv")
-        pairs = view.pairs_of(fold)
+        assert finished.run.people == {name: len(part) for name, part in vars(split).items()}
+        scores, pairs = finished.scores, view.pairs_of(fold)
         assert set(scores.fold.tolist()) == {fold}
         assert np.array_equal(scores.genuine, pairs.genuine)
         assert list(scores.left) == [view.index.name(int(i)) for i in pairs.left]
@@ -131,30 +121,30 @@ def test_no_bundle_knows_people_of_its_fold(view, done):
         assert known == set(range(len(everyone))) - set(view.people_of(fold).tolist())
 
 
-def test_the_calibration_error_is_that_of_evaluate_where_look_alikes_are_known(done, tmp_path):
+def test_the_calibration_error_is_that_of_evaluate_where_look_alikes_are_known(
+    view, done, tmp_path
+):
     out = tmp_path / "run"
     shutil.copytree(done[1], out)
     for fold in (1, 2):
-        scores, record = (out / METHOD / f"fold-0{fold}" / name for name in (SCORES, RECORD))
-        table = read_scores(scores)
+        scores = out / METHOD / f"fold-0{fold}" / SCORES
+        table, origin = read_scores(scores), read_provenance(scores)
         cluster = (np.arange(len(table)) % 5 == 1).astype(np.int16)
-        write_scores(scores, replace(table, cluster=cluster), read_provenance(scores))
-        values = json.loads(record.read_text())
-        values["calibration"]["lookalikes"] = True
-        record.write_text(json.dumps({**values, "scores_sha256": file_sha256(scores)}))
-    before = json.loads((out / "result.json").read_text())
-    result = write_results(out, FOLDS, before["data"]).methods[METHOD]
+        seen = msgspec.structs.replace(origin.calibration, lookalikes=True)
+        origin = msgspec.structs.replace(origin, calibration=seen)
+        write_scores(scores, replace(table, cluster=cluster), origin)
+    before = done[0].methods[METHOD].ece
+    result = crossval(view, plan(tmp_path), out, resume=True).methods[METHOD]
     measured = measure_view2(ScoreSource("view2", str(out / METHOD), METHOD)).summary
-    assert result.ece == measured.ece != before["methods"][METHOD]["ece"]
+    assert result.ece == measured.ece != before
 
 
 def test_the_result_can_be_computed_from_scores_and_thresholds(done):
     report, out = done
-    results = json.loads((out / "result.json").read_text())
-    assert results == to_plain(report.results)
-    assert list(results["methods"]) == [METHOD]
-    for method, result in results["methods"].items():
-        assert json.loads((out / method / "result.json").read_text()) == result
+    assert list(report.methods) == [METHOD]
+    for method, figures in report.methods.items():
+        result = json.loads((out / method / "result.json").read_text())
+        assert result == to_plain(figures)
         scores = read_scores(out / method / "scores.csv")
         thresholds = {row["fold"]: row["threshold"] for row in result["folds"]}
         again = to_plain(summarise(scores.genuine, scores.score, thresholds, scores.fold))
@@ -162,7 +152,8 @@ def test_the_result_can_be_computed_from_scores_and_thresholds(done):
             assert result[key] == again[key]
         assert 0 <= result["ece"] <= 1
         assert (result["folds_done"], result["folds_in_all"]) == (2, FOLDS)
-        assert result["machines"][0]["cores"] >= 1
+        assert result["category"] == "label-free outside data"
+        assert [row["people"]["training"] > 0 for row in result["folds"]] == [True, True]
 
 
 def test_finished_folds_are_not_trained_again(view, done, tmp_path, monkeypatch):
@@ -173,30 +164,34 @@ def test_finished_folds_are_not_trained_again(view, done, tmp_path, monkeypatch)
         raise AssertionError("trained again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("facepairs.training.view2.crossval.train_people", never)
+        patch.setattr("facepairs.training.train_people.train_people", never)
         report = crossval(view, plan(tmp_path, METHOD), out, resume=True)
-    assert report.results == done[0].results
-    (out / METHOD / "fold-01" / "fold.json").write_text('{"schema": 1')
-    (out / METHOD / "fold-02" / "scores.csv").write_text("genuine,score\n1,2\n")
-    assert read_fold(out / METHOD / "fold-01", METHOD, 1) is None
-    assert read_fold(out / METHOD / "fold-02", METHOD, 2) is None
-    shutil.copy(done[1] / METHOD / "fold-02" / "scores.csv", out / METHOD / "fold-02")
-    again = crossval(view, plan(tmp_path), out, resume=True).results.methods[METHOD]
-    before = done[0].results.methods[METHOD]
+    assert report.methods == done[0].methods
+    first, second = (out / METHOD / f"fold-0{fold}" for fold in (1, 2))
+    provenance_path(first / "scores.csv").unlink()
+    (second / "scores.csv").write_text("genuine,score\n1,2\n")
+    assert read_fold(first, 1) is None
+    assert read_fold(second, 2) is None
+    shutil.copy(done[1] / METHOD / "fold-02" / "scores.csv", second)
+    again = crossval(view, plan(tmp_path), out, resume=True).methods[METHOD]
+    before = done[0].methods[METHOD]
     assert again.accuracy == before.accuracy
     assert again.auc == before.auc
 
 
-def test_a_record_of_another_fold_or_method_is_ignored(done, tmp_path):
+def test_scores_of_another_fold_or_without_their_origin_are_ignored(done, tmp_path):
     folder = tmp_path / "fold-01"
     shutil.copytree(done[1] / METHOD / "fold-01", folder)
-    assert read_fold(folder, METHOD, 1) is not None
-    assert read_fold(folder, METHOD, 2) is None
-    assert read_fold(folder, "difference", 1) is None
-    record = json.loads((folder / "fold.json").read_text())
-    for change in ({"threshold": "x"}, {"threshold": None}, {"calibration": {}}, {"schema": 2}):
-        (folder / "fold.json").write_text(json.dumps(record | change))
-        assert read_fold(folder, METHOD, 1) is None
+    assert read_fold(folder, 1) is not None
+    assert read_fold(folder, 2) is None
+    beside = provenance_path(folder / "scores.csv")
+    origin = json.loads(beside.read_text())
+    for change in ({"balanced_threshold": None}, {"calibration": {}}, {"schema": 2}):
+        beside.write_text(json.dumps(origin | change))
+        assert read_fold(folder, 1) is None
+    beside.write_text(json.dumps(origin))
+    (folder / "result.json").unlink()
+    assert read_fold(folder, 1) is None
 
 
 def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path):
@@ -209,9 +204,8 @@ def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path):
     )
     folder, photos = tmp_path / METHOD / "fold-01", inspect_photos(view.index, "landmarks")
     with pytest.raises(BadRun, match=r"on 2 of the 12 people of fold 1 \("):
-        view2.run_fold(view, photos, 1, leaking, METHOD, config, folder, print, silent)
+        view2.run_fold(view, photos, 1, leaking, config, folder, SILENT)
     assert not (folder / "scores.csv").exists()
-    assert not (folder / "fold.json").exists()
 
 
 def test_people_who_are_only_in_the_pairs_are_checked_too(view, done):
@@ -237,9 +231,9 @@ def test_a_checkpoint_of_other_crops_is_refused(view, done, tmp_path):
     config = plan(tmp_path, METHOD).configs[METHOD]
     unaligned, split = config.replace(align="none"), view.split(1, config)
     with pytest.raises(BadRun, match="made for other people or images"):
-        view2.run_fold(view, photos, 1, split, METHOD, unaligned, folder, print, silent)
+        view2.run_fold(view, photos, 1, split, unaligned, folder, SILENT)
     aligned = inspect_photos(view.index, "landmarks")
-    view2.run_fold(view, aligned, 1, split, METHOD, config, folder, print, silent)
+    view2.run_fold(view, aligned, 1, split, config, folder, SILENT)
 
 
 @pytest.mark.slow
@@ -257,24 +251,22 @@ def test_an_interrupted_fold_ends_at_the_same_weights(view, done, tmp_path, monk
         crossval(view, made, cut)
     assert not (cut / METHOD / "fold-01" / "bundle").exists()
     report = crossval(view, made, cut, resume=True)
-    records = [
-        json.loads((out / METHOD / "fold-01" / "fold.json").read_text()) for out in (done[1], cut)
-    ]
-    for key in ("threshold", "accuracy", "auc", "scores_sha256", "epochs", "identities_digest"):
-        assert records[0][key] == records[1][key]
-    assert report.results.methods[METHOD].accuracy_standard_error is None
+    whole, resumed = (read_fold(o / METHOD / "fold-01", 1) for o in (done[1], cut))
+    assert whole.scores.score.tolist() == resumed.scores.score.tolist()
+    assert (whole.threshold, whole.run.epochs) == (resumed.threshold, resumed.run.epochs)
+    assert report.methods[METHOD].accuracy_standard_error is None
 
 
 def test_the_best_epoch_of_a_fold_is_chosen_by_people_who_neither_calibrate_nor_test(
     view, done, tmp_path
 ):
     fold = done[1] / METHOD / "fold-01"
-    record = json.loads((fold / "fold.json").read_text())
+    run = Run.read(fold)
     rows = json.loads((fold / "history.json").read_text())
-    assert record["epoch"] == max(rows, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
+    assert run.epoch == max(rows, key=lambda row: (row["val_auc"], -row["epoch"]))["epoch"]
     config = plan(tmp_path, METHOD, "1").configs[METHOD]
     without = view.split(1, config.replace(validation_share=0.0))
-    people, bundle = record["people"], Bundle.open(fold / "bundle")
+    people, bundle = run.people, Bundle.open(fold / "bundle")
     assert people["calibration"] == len(without.calibration)
     assert people["training"] + people["validation"] == len(without.training)
     assert people["validation"] > 0
@@ -288,13 +280,13 @@ def test_the_best_epoch_of_a_fold_is_chosen_by_people_who_neither_calibrate_nor_
 
 @pytest.mark.slow
 def test_the_article_sampler_trains_another_network(view, tmp_path):
-    folds = {}
+    bundles = []
     for method in ("difference", "difference-article"):
         text, out = SETTINGS.replace(METHOD, method), tmp_path / method
-        report = crossval(view, plan(tmp_path, method, "1", text), out)
-        (folds[method],) = report.results.methods[method].folds
-    ours, theirs = folds.values()
-    assert theirs.identities_digest == ours.identities_digest  # the same people …
+        crossval(view, plan(tmp_path, method, "1", text), out)
+        bundles.append(Bundle.open(out / method / "fold-01" / "bundle"))
+    ours, theirs = bundles
+    assert theirs.identities == ours.identities  # the same people …
     assert theirs.threshold != ours.threshold  # … in other pairs
 
 
@@ -303,7 +295,7 @@ def test_changed_settings_images_and_unusable_folders_are_refused(view, done, ma
     shutil.copytree(done[1], out)
     with pytest.raises(BadRun, match="--resume"):
         crossval(view, plan(tmp_path), out)
-    with pytest.raises(BadRun, match=r"calibration_share was 0\.4 and is 0\.3"):
+    with pytest.raises(BadRun, match="calibration_share"):
         other = plan(
             tmp_path, text=SETTINGS.replace("calibration_share = 0.4", "calibration_share = 0.3")
         )
@@ -320,5 +312,5 @@ def test_changed_settings_images_and_unusable_folders_are_refused(view, done, ma
     lines[1], lines[2] = lines[2], lines[1]
     pairs.write_text("\n".join(lines) + "\n", encoding="utf-8")
     changed = read_view2(view.index, tmp_path / "lists")
-    with pytest.raises(BadRun, match=r"pairs\.txt have changed"):
+    with pytest.raises(BadRun, match=r"pairs\.txt"):
         crossval(changed, plan(tmp_path, METHOD), out, resume=True)

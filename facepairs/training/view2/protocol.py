@@ -17,7 +17,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.choices import Align
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
-from facepairs.data.lfw.lists import MAX_FOLDS, list_path, read_pairs, read_people
+from facepairs.data.lfw.lists import list_path, read_pairs, read_people
 from facepairs.data.pairs import PairList
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadConfig, BadData, BadRun
@@ -171,19 +171,3 @@ def check_unknown(bundle: Bundle, index: FaceIndex, people: People, fold: int) -
             f"people of fold {fold} ({', '.join(known[:NAMED_PEOPLE])}{more}), so its figures "
             f"would be too good; remove {bundle.folder.parent} and run that fold again"
         )
-
-
-def parse_folds(text: str) -> tuple[int, ...]:
-    """Parse fold numbers such as `3`, `1-10` or `2,5,7-8`; return each once, rising.
-
-    Raises:
-        BadConfig: The text is no list of numbers and ranges.
-    """
-    numbers: set[int] = set()
-    for part in text.split(","):
-        ends = [end.strip() for end in part.split("-")]
-        valid = all(end.isascii() and end.isdigit() and len(end) < 5 for end in ends)
-        if len(ends) > 2 or not valid or not 1 <= int(ends[0]) <= int(ends[-1]) <= MAX_FOLDS:
-            raise BadConfig(f"folds is {text!r}; use numbers and ranges such as 3, 1-10 or 2,5,7-8")
-        numbers |= set(range(int(ends[0]), int(ends[-1]) + 1))
-    return tuple(sorted(numbers))

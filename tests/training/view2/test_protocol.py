@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from facepairs.config import TrainConfig
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadData
-from facepairs.training.view2.folds import parse_folds, prepare_view2, read_view2
+from facepairs.training.view2.plan import parse_folds
+from facepairs.training.view2.protocol import prepare_view2, read_view2
 
 NUMBERS = st.sets(st.integers(1, 1000), min_size=1, max_size=30).map(lambda s: tuple(sorted(s)))
 

@@ -1,0 +1,325 @@
+"""A run folder, everything that one training keeps, and `Run`, its result.
+
+RUN/config.toml       all settings, defaults included
+RUN/history.json      one row per epoch
+RUN/checkpoints/      weights, optimizer and position: what `--resume` continues from
+RUN/log.txt           messages with their times
+RUN/tensorboard/      for `tensorboard --logdir RUN/tensorboard`
+RUN/bundle/           the verifier
+RUN/result.json       the result, once the training is finished
+"""
+
+import contextlib
+import json
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from facepairs.bundles.manifest import MANIFEST
+from facepairs.config import TrainConfig, from_table, load_config, read_table
+from facepairs.errors import BadConfig, BadRun
+from facepairs.evaluation.serialize import write_json
+from facepairs.support.atomic import atomic_file, is_temporary
+from facepairs.support.lock import held
+from facepairs.support.words import counted
+from facepairs.training.inputs.initial_weights import settings_from_bundle
+
+if TYPE_CHECKING:
+    from facepairs.verification.verifier import Verifier
+
+CONFIG, BUNDLE, RESULT, HISTORY = "config.toml", "bundle", "result.json", "history.json"
+MARKS = (CONFIG, RESULT)  # what makes a folder a run
+LOCK = "run.lock"
+WRITTEN_FIRST = (LOCK, "log.txt")  # before config.toml
+CHANGEABLE = {"epochs", "minutes", "patience"}  # settings that `--resume` may change
+SCHEMA = 2
+MINUTES_FROM_S = 120
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training, finished or stopped.
+
+    Attributes:
+        out: The run folder.
+        interrupted: Whether training was stopped; `resume` continues from the checkpoint.
+        epochs: Epochs done.
+        epoch: The epoch whose weights the bundle has, from 1; 0: the start.
+        seconds: Time spent on training steps and validation.
+        wall_seconds: Time from the start of the command to its end, preparation and export
+            included; of all commands, if the run was resumed.
+        val_auc: AUC of the validation after `epoch`, None before the first.
+        val_people: Number of people who chose the epoch; 0: nobody did, the last epoch (or the
+            start from a bundle, where it is no worse) was kept, and `val_auc` was measured on the
+            calibration people.
+        people: Number of people in each part of the split.
+        threshold: The bundle's threshold; None if interrupted, and on workers other than the chief.
+        warning: How the scores had collapsed, "" when they had not.
+        worker: Number of this worker, from 0.
+        workers: Number of workers.
+    """
+
+    out: Path
+    interrupted: bool
+    epochs: int
+    epoch: int
+    seconds: float
+    wall_seconds: float
+    val_auc: float | None
+    val_people: int
+    people: dict[str, int]
+    threshold: float | None
+    warning: str
+    worker: int
+    workers: int
+
+    @classmethod
+    def read(cls, out: Path) -> "Run | None":
+        """Return the finished run in a folder; None where there is none."""
+        try:
+            table = json.loads((out / RESULT).read_text(encoding="utf-8"))
+            values = {field.name: table[field.name] for field in fields(cls)}
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return cls(**{**values, "out": out}) if (out / BUNDLE / MANIFEST).is_file() else None
+
+    @property
+    def has_bundle(self) -> bool:
+        """Whether there is a bundle: not if interrupted, or on workers other than the chief."""
+        return self.threshold is not None
+
+    @property
+    def bundle(self) -> Path:
+        """The bundle's folder; raises BadRun where there is none."""
+        if not self.has_bundle:
+            raise BadRun(f"{self.out}: stopped before its bundle was written; resume it")
+        return self.out / BUNDLE
+
+    @property
+    def config(self) -> TrainConfig:
+        """The settings, defaults included."""
+        return load_config(self.out / CONFIG)
+
+    @property
+    def history(self) -> list[dict[str, float | None]]:
+        """A row for each epoch: epoch, loss, val_auc, learning_rate, pairs_per_s, seconds, …
+
+        A training that starts from a bundle also has epoch 0, the start: its `loss` is None.
+        """
+        text = (self.out / HISTORY).read_text(encoding="utf-8")
+        rows: list[dict[str, float | None]] = json.loads(text)
+        return rows
+
+    def verifier(self) -> "Verifier":
+        """Open the bundle; raises BadRun where there is none."""
+        from facepairs.verification.verifier import Verifier
+
+        return Verifier.load(self.bundle)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        paths = {"out": str(self.out), "bundle": str(self.bundle) if self.has_bundle else None}
+        return {**asdict(self), **paths, "schema": SCHEMA}
+
+    def describe_time(self) -> str:
+        """Say how long training took, alone and in all, and which epoch was kept."""
+        wall = _duration(self.wall_seconds)
+        kept = ""
+        if self.epoch == 0:
+            kept = "; no epoch was better than the start, which was kept"
+        elif self.val_people and self.epochs > 1:
+            kept = f"; the best, epoch {self.epoch}, was kept"
+        return (
+            f"{counted(self.epochs, 'epoch')} in {_duration(self.seconds)}, {wall} with "
+            f"preparation and export{kept}"
+        )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes" if seconds >= MINUTES_FROM_S else f"{seconds:.0f} s"
+
+
+def finished_run(out: Path, config: TrainConfig) -> Run | None:
+    """Return the run in a folder, or None when these settings leave something to do in it."""
+    run = Run.read(out)
+    if run is None:
+        return None
+    no_time = config.minutes is not None and config.minutes * 60 <= run.wall_seconds
+    done = run.config.length == config.length or no_time or config.max_epochs <= run.epochs
+    return run if done else None
+
+
+def resolve_config(
+    options: Mapping[str, Any], file: Path | None, out: Path | None, resume: bool
+) -> TrainConfig:
+    """Return the settings of a run: the options override the TOML file, the file the defaults.
+
+    Args:
+        options: Fields of TrainConfig.
+        file: TOML file, or None.
+        out: The run folder.
+        resume: Read the settings of the run in `out`; what is given may then only change how long
+            it trains.
+
+    Raises:
+        BadConfig: A setting cannot be used, or cannot be changed by resuming.
+        BadRun: There is no run to resume in `out`.
+    """
+    table = {**(read_table(file) if file else {}), **options}
+    if resume:
+        return _with_length(config_to_resume(out), table)
+    try:
+        return from_table(settings_from_bundle(table))
+    except BadConfig as error:
+        setting = str(error).partition(" ")[0]
+        if file is None or setting in options:
+            raise
+        raise BadConfig(f"{file}: {error}") from None
+
+
+def settings_of_run(config: TrainConfig | None, out: Path, resume: bool) -> TrainConfig:
+    """Return the settings of a run, as `resolve_config` does, for settings that are an object.
+
+    Args:
+        config: The settings; None for the defaults. With `init` they may be incomplete.
+        out: The run folder.
+        resume: Read the settings of the run in `out`; `config` may only differ in those that
+            resuming may change, and None changes nothing.
+
+    Raises:
+        BadConfig: As in `resolve_config`.
+        BadRun: As in `resolve_config`.
+    """
+    wanted = from_table(settings_from_bundle(config.changes())) if config else TrainConfig()
+    if not resume:
+        return wanted
+    before = config_to_resume(out)
+    differ = {k: v for k, v in asdict(wanted).items() if config and v != getattr(before, k)}
+    return _with_length(before, differ)
+
+
+def _with_length(before: TrainConfig, changes: Mapping[str, Any]) -> TrainConfig:
+    """Return settings with changes of how long to train; raise BadConfig for other changes."""
+    fixed = sorted(set(changes) - CHANGEABLE)
+    if fixed:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
+        raise BadConfig(f"--resume keeps the run's own settings; leave out {names}")
+    if "epochs" in changes:  # a number of epochs replaces a limit of time
+        changes = {"minutes": None, **changes}
+    return before.replace(**changes)
+
+
+def config_to_resume(out: Path | None) -> TrainConfig:
+    """Return the settings of the run in a folder; raise BadRun where there is none."""
+    if out is None:
+        raise BadConfig("--resume needs the run folder: --out RUN")
+    path = out / CONFIG
+    if not path.is_file():
+        raise BadRun(f"{out}: nothing to resume (no {CONFIG}); leave out --resume")
+    return load_config(path)
+
+
+def check_place(out: Path, data: Path, resume: bool, marks: Collection[str] = MARKS) -> None:
+    """Check the output folder of a run before any work is done.
+
+    Args:
+        out: The run folder.
+        data: The folder of faces.
+        resume: Whether to continue what is in `out`.
+        marks: Names that make a folder a run.
+
+    Raises:
+        BadConfig: `out` is the folder of faces or inside it.
+        BadRun: `out` holds something and `resume` is false, or nothing and `resume` is true.
+    """
+    if out.resolve().is_relative_to(data.resolve()):
+        raise BadConfig(f"{out} lies in the folder of faces; choose another --out")
+    names = _contents(out)
+    if resume and not names:
+        raise BadRun(f"{out}: nothing to resume; leave out --resume")
+    if not resume:
+        _check_empty(out, names, marks)
+
+
+def check_unlocked(out: Path) -> None:
+    """Raise BadRun if another process works on a run."""
+    if (out / LOCK).exists():
+        with held(out / LOCK, out):
+            pass
+
+
+def _contents(out: Path) -> list[str]:
+    """Return the names in a folder, without what a run leaves there before its settings."""
+    if not out.exists() and not out.is_symlink():
+        return []
+    try:
+        names = [entry.name for entry in out.iterdir()]
+    except OSError as error:
+        raise BadRun(f"{out}: {error.strerror}; choose another --out") from None
+    return sorted(name for name in names if name not in WRITTEN_FIRST and not is_temporary(name))
+
+
+def _check_empty(out: Path, names: list[str], marks: Collection[str] = MARKS) -> None:
+    """Raise BadRun where a folder holds something, a run or anything else."""
+    if not set(names).isdisjoint(marks):
+        raise BadRun(
+            f"{out} holds a run already; continue it with --resume (in Python: resume=True) or "
+            "choose another --out"
+        )
+    if names:
+        raise BadRun(f"{out} holds no run, but other files ({names[0]}); choose a new --out")
+
+
+class RunFolder:
+    """A run folder that this process has locked; use it as a context manager.
+
+    Args:
+        path: The folder.
+        resume: Whether the folder may hold a run already.
+        read_only: Neither lock nor write: for workers other than the chief.
+    """
+
+    def __init__(self, path: Path, resume: bool, read_only: bool = False) -> None:
+        self.path, self.resume, self.read_only = path, resume, read_only
+        self.checkpoints_path = path / "checkpoints"
+        self.tensorboard_path = path / "tensorboard"
+        self.bundle_path = path / BUNDLE
+        self._lock = contextlib.ExitStack()
+
+    def __enter__(self) -> "RunFolder":
+        if not self.read_only:
+            if not self.resume:
+                _check_empty(self.path, _contents(self.path))
+            self._lock.enter_context(held(self.path / LOCK, self.path))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
+
+    def begin(self, config: TrainConfig) -> None:
+        """Write the settings; the run is not finished any more."""
+        if not self.read_only:
+            (self.path / RESULT).unlink(missing_ok=True)
+            self._write(CONFIG, config.to_toml())
+
+    def finish(self, run: Run) -> None:
+        """Write `result.json`, which marks the run as finished."""
+        write_json(self.path / RESULT, run.to_json())
+        self.log(f"trained {run.describe_time()}")
+
+    def write_history(self, rows: list[dict[str, float | None]]) -> None:
+        """Replace the history, one JSON object per epoch."""
+        self._write(HISTORY, json.dumps(rows, indent=1))
+
+    def log(self, line: str) -> None:
+        """Append a line with the UTC time to the log."""
+        if not self.read_only:
+            with open(self.path / "log.txt", "a", encoding="utf-8") as handle:
+                handle.write(time.strftime("%Y-%m-%dT%H:%M:%SZ ", time.gmtime()) + line + "\n")
+
+    def _write(self, name: str, text: str) -> None:
+        if not self.read_only:
+            with atomic_file(self.path / name) as handle:
+                handle.write(text)

@@ -1,1 +1,0 @@
-"""The folder of one training run and the checkpoint in it."""

@@ -1,0 +1,206 @@
+"""`train_people`: from people and their photos to a run folder with a bundle.
+
+Read it from top to bottom: open the data, build the training, train, and write the bundle.
+`facepairs.training.loop` has the loop itself. Importing this module loads TensorFlow.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import keras
+
+from facepairs.bundles.bundle import Bundle
+from facepairs.config import TrainConfig
+from facepairs.data.index import FaceIndex
+from facepairs.data.split import PeopleSplit
+from facepairs.errors import BadConfig
+from facepairs.images.crop_plan import CropPlan
+from facepairs.models.frozen_backbone import FrozenBackboneNetwork
+from facepairs.models.network import Trainable
+from facepairs.pipeline.dataset import InputSource
+from facepairs.pipeline.files import photos_named
+from facepairs.support.platform import keep_freed_memory
+from facepairs.support.words import counted
+from facepairs.training.callbacks import training_callbacks
+from facepairs.training.distributed import (
+    DistributedContext,
+    connect_devices,
+    translate_lost_worker,
+)
+from facepairs.training.fisher import delete_features, prepare_features
+from facepairs.training.inputs.data import TrainingData, limit_batch_size, open_store
+from facepairs.training.inputs.pair_cache import open_training_cache
+from facepairs.training.interrupt import stop_on_signal
+from facepairs.training.loop import ShouldStop, TrainingInterrupted, Validator, train_epochs
+from facepairs.training.options import TrainOptions
+from facepairs.training.run_folder import Run, RunFolder
+from facepairs.training.step import TrainStep
+from facepairs.training.trained_bundle import write_trained_bundle
+from facepairs.training.training import Training
+
+
+def train_people(
+    index: FaceIndex,
+    plan: CropPlan,
+    split: PeopleSplit,
+    config: TrainConfig,
+    out: Path,
+    options: TrainOptions = TrainOptions(),  # noqa: B008 - frozen
+    resume: bool = False,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+) -> Run:
+    """Train a model, calibrate it and write `out/bundle`.
+
+    When there are several workers, all of them call this; only the chief writes to `out`.
+
+    Args:
+        index: The images, from `prepare`.
+        plan: How they are cropped, from `prepare`.
+        split: The people, from `prepare`.
+        config: The settings, from `resolve_config`.
+        out: The run folder.
+        options: How the training runs.
+        resume: Continue the run in the folder, if there is one.
+        callbacks: Called beside the training's own, on the chief alone.
+
+    Raises:
+        LostWorker: Another worker stopped or cannot be reached.
+        FacepairsError: Anything that the user can correct.
+    """
+    keep_freed_memory()
+    if options.started_s is None:
+        options = replace(options, started_s=time.perf_counter())
+    context = connect_devices(options.devices, options.log)
+    _check_devices(context, config, options)
+    bundle, interrupted = None, False
+    with (
+        translate_lost_worker(context.workers),
+        RunFolder(out, resume, read_only=not context.is_chief) as run,
+        stop_on_signal(options.log) as should_stop,
+    ):
+        data = _open_data(index, plan, split, config, run, options, context)
+        training = Training.build(data, run, context, options)
+        run.begin(config)
+        try:
+            with photos_named(data.store):
+                model, source = _model_and_source(training, should_stop)
+                _train(training, model, source, callbacks, should_stop)
+        except TrainingInterrupted:
+            interrupted = True
+        else:
+            if context.is_chief:
+                bundle = write_trained_bundle(training, source)
+                delete_features(run.path)
+        context.shutdown()
+        result = _result(training, interrupted, bundle)
+        if bundle:
+            run.finish(result)
+        return result
+
+
+def _check_devices(context: DistributedContext, config: TrainConfig, options: TrainOptions) -> None:
+    """Log which devices train; raise BadConfig when a batch is too small for them."""
+    if not context.strategy:
+        return
+    if config.batch_size < 2 * context.replicas:
+        raise BadConfig(
+            f"batch_size {config.batch_size} is too small for {context.replicas} devices; use "
+            f"--batch-size {2 * context.replicas} or more, or fewer devices"
+        )
+    worker = f"worker {context.worker} of {context.workers}"
+    options.log(f"{worker}; {context.replicas} devices share every batch")
+
+
+def _open_data(
+    index: FaceIndex,
+    plan: CropPlan,
+    split: PeopleSplit,
+    config: TrainConfig,
+    run: RunFolder,
+    options: TrainOptions,
+    context: DistributedContext,
+) -> TrainingData:
+    """Open the cache that the settings name, and the store."""
+    cache, kind = None, options.store
+    if config.cache:
+        cache = open_training_cache(Path(config.cache), index, plan, split, config)
+        kind = "files"
+    run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
+    folder = options.store_folder or run.path.parent
+    with context.chief_first():  # the others find what the chief has decoded
+        decoding = options.progress("decoding images")
+        store = open_store(index, plan, kind, folder, options.log, decoding)
+    return TrainingData(limit_batch_size(config, split), index, plan, split, store, cache)
+
+
+def _model_and_source(training: Training, should_stop: ShouldStop) -> tuple[Trainable, InputSource]:
+    """Return what is trained and the source of its inputs: images, or features computed once."""
+    network = training.network
+    if not isinstance(network, FrozenBackboneNetwork):
+        return network, training.data.store
+    features = prepare_features(training, network, should_stop)
+    return network.feature_head(), features
+
+
+def _train(
+    training: Training,
+    model: Trainable,
+    source: InputSource,
+    callbacks: Sequence[keras.callbacks.Callback],
+    should_stop: ShouldStop,
+) -> None:
+    """Train the epochs that are left, if any."""
+    if training.epochs_done >= training.epochs:
+        return
+    _describe_plan(training)
+    data, context, config = training.data, training.context, training.data.config
+    validator = Validator(model, source, data.validation_pairs(), config.batch_size)
+    step = TrainStep(model, source, config.seed, training.optimizer, context)
+    batches = data.batches(source, training.epochs_done, context.local_range(config.batch_size))
+    chosen = [*training_callbacks(training), *callbacks] if context.is_chief else []
+    driven = keras.callbacks.CallbackList(chosen, model=training)
+    train_epochs(training, step, batches, validator, driven, should_stop)
+    done, asked = training.epochs_done, config.epochs or training.epochs
+    if done < asked:
+        training.report(f"stopping early after epoch {done} of {asked}")
+
+
+def _describe_plan(training: Training) -> None:
+    """Say who chooses the epoch, and whether there is any time left for training."""
+    config, split = training.data.config, training.data.split
+    if training.chooses_epoch:
+        people = counted(len(split.validation), "person", "people")
+        training.report(f"{people} set aside to choose the epoch")
+    elif config.validation_share and split.calibration.size:
+        or_start = ", or the start where it is no worse," if config.init else ""
+        patience = "; --patience has no effect" if config.patience else ""
+        training.report(
+            f"too few people to choose the best epoch: the last one{or_start} is kept, and the "
+            f"validation AUC is of the calibration people{patience}"
+        )
+    if config.minutes and training.wall_s + training.ending_s >= config.minutes * 60:
+        training.warn(
+            f"preparation and export take more than --minutes {config.minutes:g}; no more than "
+            "one epoch is trained"
+        )
+
+
+def _result(training: Training, interrupted: bool, bundle: Bundle | None) -> Run:
+    split, kept = training.data.split, training.kept
+    return Run(
+        out=training.run.path,
+        interrupted=interrupted,
+        epochs=training.epochs_done,
+        epoch=kept.epoch if kept else 0,
+        seconds=round(training.seconds, 1),
+        wall_seconds=round(training.wall_s, 1),
+        val_auc=kept.validation.val_auc if kept else None,
+        val_people=len(split.validation),
+        people={name: len(part) for name, part in vars(split).items()},
+        threshold=bundle.threshold if bundle else None,
+        warning=training.warning,
+        worker=training.context.worker,
+        workers=training.context.workers,
+    )

@@ -1,0 +1,118 @@
+"""Write the bundle of a training: export its best weights, then calibrate on people held out.
+
+Calibration scores come from the exported network and Pillow's decoding, as `verify` computes them,
+so threshold and probability fit what a user runs. Large weights are first rounded to half
+precision: the files shrink to half, and Keras, ONNX and calibration use the same weights.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
+from facepairs.bundles.identities import Identities
+from facepairs.bundles.writer import write_bundle
+from facepairs.evaluation.metrics.calibration import FittedCalibration
+from facepairs.evaluation.pair_scores import add_impostors, score_pairs
+from facepairs.evaluation.serialize import to_plain
+from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
+from facepairs.models.frozen_backbone import FrozenBackboneNetwork
+from facepairs.pipeline.dataset import InputSource
+from facepairs.pipeline.features import FeatureStore
+from facepairs.support.platform import return_freed_memory
+from facepairs.training.fisher import fit_cohort
+from facepairs.training.training import Training
+from facepairs.verification.verifier import Verifier
+
+UNCALIBRATED = {"calibration": {"scale": 1.0, "offset": 0.0}, "threshold": 0.0, "thresholds": []}
+
+
+def write_trained_bundle(training: Training, source: InputSource) -> Bundle:
+    """Export the weights of the kept epoch, calibrate the network and write RUN/bundle.
+
+    Args:
+        training: The finished training.
+        source: What it was fed from: images, or the features of a frozen backbone.
+
+    Raises:
+        NotEnough: The calibration pairs do not suffice.
+        BadBundle: There is something else than a bundle.
+        BadData: The bundle cannot be written.
+    """
+    assert training.kept is not None
+    training.report(f"exporting {training.kept.name}")
+    return_freed_memory()  # what training held
+    data, network = training.data, training.network_for_export()
+    if isinstance(network, FrozenBackboneNetwork) and isinstance(source, FeatureStore):
+        fit_cohort(network, source, data.index.first[data.split.training], data.config.seed)
+    round_weights(network.head)
+    model = network.inference_model()
+    onnx, parity = export_onnx(model, network.output)
+    manifest: dict[str, Any] = {
+        "kind": network.kind,
+        "model": network.name,
+        "framing": to_plain(data.plan.spec),
+        "alignment": data.plan.alignment,
+        "network": {
+            "file": NETWORK,
+            "inputs": list(network.inputs),
+            "output": network.output,
+            "image_px": network.image_px,
+            "parity_with_keras": parity,
+        },
+        "training": _record(training),
+    }
+    return_freed_memory()  # what the export held
+    with tempfile.TemporaryDirectory() as folder:
+        path, nobody = Path(folder) / "draft", Identities.of((), ())
+        draft = write_bundle(path, manifest | UNCALIBRATED, {NETWORK: onnx}, nobody)
+        fitted = _calibrate(draft, training)
+    manifest |= fitted.manifest_fields()
+    files: dict[str, bytes | Path] = {NETWORK: onnx, MODEL: keras_bytes(model)}
+    out = training.run.bundle_path
+    return write_bundle(out, manifest, files, _identities(training), fitted.errors)
+
+
+def _calibrate(bundle: Bundle, training: Training) -> FittedCalibration:
+    """Fit calibration and thresholds to pairs of people who are not trained on."""
+    index, pairs = training.data.index, training.data.calibration_pairs()
+    if bundle.kind == "embedding":
+        pairs = add_impostors(index, pairs)
+    progress = training.options.progress("calibrating")
+    scored = score_pairs(Verifier(bundle), index, pairs, progress)
+    return scored.calibrate(f"{len(scored.names):,} people held out of training")
+
+
+def _record(training: Training) -> dict[str, Any]:
+    """Return what the manifest tells of the training."""
+    data, kept, initial = training.data, training.kept, training.position.initial
+    assert kept is not None
+    record = {
+        "protocol": data.config.protocol,
+        "seed": data.config.seed,
+        "people": len(data.split.training),
+        "images": len(data.images),
+        "pairs": training.epochs_done * data.steps_per_epoch * data.config.batch_size,
+        "epochs": training.epochs_done,
+        "epoch": kept.epoch,
+        "seconds": round(training.seconds, 1),
+        "val_auc": kept.validation.val_auc,
+        "val_people": len(data.split.validation),
+        "config": data.config.portable(),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    if initial:
+        record["init"] = {k: v for k, v in to_plain(initial).items() if k != "known"}
+    return record
+
+
+def _identities(training: Training) -> Identities:
+    """Return the people who influenced the weights or the calibration."""
+    data, initial = training.data, training.position.initial
+    trained, calibrating = (
+        [data.index.people[int(person)] for person in part]
+        for part in (data.split.fitted, data.split.calibration)
+    )
+    known = Identities(frozenset(initial.known if initial else ()), frozenset())
+    return Identities.of(trained, calibrating).union(known)
