@@ -1,13 +1,13 @@
 """`TrainConfig`: every setting that decides what a training run learns, as one frozen dataclass.
 
 It is loaded from TOML, checked as a whole, and written as TOML into the run folder, from which
-`--resume` reads it. What nobody sets is in `facepairs.recipes`.
+`--resume` reads it. `settings.toml.template` says what each means; what nobody sets is in
+`facepairs.recipes`.
 """
 
 import dataclasses
-import textwrap
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,11 +24,8 @@ IDENTITY_LOSSES: tuple[Loss, ...] = ("cosface", "arcface")  # they need the pers
 
 Epochs = Annotated[int, Meta(ge=1, le=MAX_EPOCHS)]
 Minutes = Annotated[float, Meta(ge=0.01, le=100_000)]
+TEMPLATE = Path(__file__).with_name("settings.toml.template")  # each setting with its meaning
 BY_MODEL = 0  # stands for the value of the model's recipe
-
-
-def _means(text: str) -> dict[str, str]:
-    return {"meaning": text}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,180 +43,72 @@ class TrainConfig:
             each other.
     """
 
-    model: Model = field(
-        default="resnet",
-        metadata=_means(
-            "`resnet` (the included network, trained further), `siamese` (local descriptors, "
-            "Fisher vectors and a trained projection, several times in one network; learns from "
-            "your photos alone), `siamese-small` (once: smaller and faster, not as accurate), "
-            "`siamese-conv` (a convolutional network trained from pixels), `difference` (the "
-            "tutorials' network) or `difference-article` (the same, with the pairs of an article, "
-            "for comparison)."
-        ),
-    )
-    init: str = field(
-        default="",
-        metadata=_means(
-            "Bundle whose weights training starts from, or `default` for the included one, which "
-            "`resnet` starts from anyway."
-        ),
-    )
-    loss: Loss = field(
-        default="in-batch",
-        metadata=_means("What a siamese model minimises."),
-    )
-    lists: str = field(
-        default="",
-        metadata=_means(
-            "Folder of LFW's official lists: train on the people of View 1 instead of splitting "
-            "all people."
-        ),
-    )
-    epochs: Epochs | None = field(
-        default=None,
-        metadata=_means(
-            "Epochs to train, with `minutes` at most; if not given, as many as `minutes` allow, "
-            "or those of the model."
-        ),
-    )
-    minutes: Minutes | None = field(
-        default=None,
-        metadata=_means(
-            "Wall time in minutes of the whole command, preparation and export included, that the "
-            "epochs are planned to fit into; if not given, there is no limit."
-        ),
-    )
-    patience: Epochs | None = field(
-        default=None,
-        metadata=_means(
-            "Stop when this many epochs brought no better validation AUC; if not given, never."
-        ),
-    )
-    batch_size: Annotated[int, Meta(ge=2, le=4096)] = field(
-        default=BY_MODEL, metadata=_means("Pairs per step.")
-    )
-    pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] = field(
-        default=BY_MODEL,
-        metadata=_means(
-            "Pairs between two validations. Where a batch would need more people than there are, "
-            "it is smaller; `siamese` then keeps the number of steps if this is not given."
-        ),
-    )
-    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = field(
-        default=BY_MODEL,
-        metadata=_means(
-            "Adam's peak rate; half an epoch of warm-up, cosine decay from epoch 2 on."
-        ),
-    )
-    image_size: Annotated[int, Meta(ge=64, le=224)] = field(
-        default=BY_MODEL, metadata=_means("Side of the network's input in pixels.")
-    )
-    align: Align = field(
-        default="landmarks",
-        metadata=_means(
-            "`landmarks` finds the face in every photo and aligns it; `none` takes photos as they "
-            "are, already framed as LFW's are."
-        ),
-    )
-    cache: str = field(
-        default="",
-        metadata=_means(
-            "Folder made by `facepairs cache build`: train on its pairs instead of drawing them."
-        ),
-    )
-    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = field(
-        default=0,
-        metadata=_means("Seed of the split, the pairs, the weights and the augmentation."),
-    )
-    calibration_share: Annotated[float, Meta(ge=0.01, le=0.9)] = field(
-        default=0.15,
-        metadata=_means("Share of the people held out to set threshold and calibration."),
-    )
-    test_share: Annotated[float, Meta(ge=0, le=0.9)] = field(
-        default=0.15,
-        metadata=_means("Share of the people held out for `evaluate`; View 1 needs none."),
-    )
-    validation_share: Annotated[float, Meta(ge=0, le=0.5)] = field(
-        default=0.04,
-        metadata=_means(
-            "Share of the people set aside to choose the best epoch, where enough people are "
-            "there; 0: the last epoch is kept, or with `init` the start where it is no worse."
-        ),
-    )
-    skip_bad: bool = field(
-        default=False,
-        metadata=_means(
-            "Leave out photos that cannot be read or show no face, instead of refusing the folder."
-        ),
-    )
+    model: Model = "resnet"
+    init: str = ""
+    loss: Loss = "in-batch"
+    lists: str = ""
+    epochs: Epochs | None = None
+    minutes: Minutes | None = None
+    patience: Epochs | None = None
+    batch_size: Annotated[int, Meta(ge=2, le=4096)] = BY_MODEL
+    pairs_per_epoch: Annotated[int, Meta(ge=2, le=10**9)] = BY_MODEL
+    learning_rate: Annotated[float, Meta(ge=1e-8, le=10)] = BY_MODEL
+    image_size: Annotated[int, Meta(ge=64, le=224)] = BY_MODEL
+    align: Align = "landmarks"
+    cache: str = ""
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+    calibration_share: Annotated[float, Meta(ge=0.01, le=0.9)] = 0.15
+    test_share: Annotated[float, Meta(ge=0, le=0.9)] = 0.15
+    validation_share: Annotated[float, Meta(ge=0, le=0.5)] = 0.04
+    skip_bad: bool = False
 
     def __post_init__(self) -> None:
         if self.model in RECIPES:  # else `check_fields` refuses it
             if not self.init:
                 object.__setattr__(self, "init", self.recipe.starts_from)
-            self._fill_in(self.recipe, self._pace())
+            self._fill_in(self._pace())
         for name, value in vars(self).items():
             if isinstance(value, np.generic):  # of a notebook's calculation
                 object.__setattr__(self, name, value.item())
         check_fields(self)
+        if contradiction := next(self._contradictions(), ""):
+            raise BadConfig(contradiction)
+
+    def _contradictions(self) -> Iterator[str]:
+        """Say which settings do not go together."""
+        recipe, model, px = self.recipe, self.model, self.image_size
         if self.pairs_per_epoch < self.batch_size:
-            raise BadConfig(
+            yield (
                 f"pairs_per_epoch is {self.pairs_per_epoch}; use at least batch_size, "
                 f"{self.batch_size}"
             )
-        if self.recipe.precomputes and (self.image_size < 96 or self.image_size % 16):
-            raise BadConfig(
-                f"image_size is {self.image_size}; {self.model} needs a multiple of 16 from 96 on"
-            )
-        if self.recipe.points and self.image_size != self.recipe.image_size:
-            raise BadConfig(
-                f"image_size is {self.image_size}; {self.model} needs {self.recipe.image_size}"
-            )
-        if self.recipe.points and self.align == "none":
-            raise BadConfig(
-                f"align is none, but {self.model} needs aligned faces; use landmarks, or model "
-                "siamese"
-            )
+        if recipe.precomputes and (px < 96 or px % 16):
+            yield f"image_size is {px}; {model} needs a multiple of 16 from 96 on"
+        if recipe.points and px != recipe.image_size:
+            yield f"image_size is {px}; {model} needs {recipe.image_size}"
+        if recipe.points and self.align == "none":
+            yield f"align is none; {model} needs aligned faces, siamese does not"
         if self.calibration_share + self.test_share + self.validation_share > 0.95:
-            raise BadConfig(
-                "calibration_share, test_share and validation_share leave nobody to train on; "
-                "lower one"
+            yield "calibration_share, test_share and validation_share leave nobody to train on"
+        if not recipe.embeds and self.loss != "in-batch":
+            yield f"loss {self.loss} is for siamese models, not {model}"
+        if self.cache and (not recipe.takes_pairs or self.loss in IDENTITY_LOSSES):
+            yield (
+                f"{model} with loss {self.loss} does not train from a cache of pairs; leave the "
+                "cache out, or use model difference or siamese-conv and another loss"
             )
-        if not self.recipe.embeds and self.loss != "in-batch":
-            raise BadConfig(f"loss {self.loss} is for siamese models, not {self.model}")
-        if self.cache:
-            self._check_cache()
 
     def _pace(self) -> Pace:
         return self.recipe.fine_tuning if self.init else self.recipe.from_scratch
 
-    def _fill_in(self, recipe: Recipe, pace: Pace) -> None:
+    def _fill_in(self, pace: Pace) -> None:
         """Set what the model decides and was not given."""
-        decided = {
-            "batch_size": recipe.batch_size,
-            "image_size": recipe.image_size,
-            "pairs_per_epoch": pace.pairs_per_epoch,
-            "learning_rate": pace.learning_rate,
-        }
-        for name, value in decided.items():
+        decided = vars(self.recipe) | vars(pace)
+        for name in ("batch_size", "image_size", "pairs_per_epoch", "learning_rate"):
             if getattr(self, name) == BY_MODEL:
-                object.__setattr__(self, name, value)
+                object.__setattr__(self, name, decided[name])
         if self.init and self.epochs is None:
             object.__setattr__(self, "epochs", pace.epochs)
-
-    def _check_cache(self) -> None:
-        if self.recipe.precomputes:
-            raise BadConfig(
-                f"{self.model} needs each image by itself, and a cache holds pairs only; leave the "
-                "cache out or use model siamese-conv"
-            )
-        if self.recipe.article:
-            raise BadConfig(f"{self.model} draws its own pairs; leave the cache out")
-        if self.loss in IDENTITY_LOSSES:
-            raise BadConfig(
-                f"loss {self.loss} needs the person of each image, and a cache of pairs does not "
-                "hold it; leave the cache out or use another loss"
-            )
 
     @property
     def recipe(self) -> Recipe:
@@ -254,15 +143,9 @@ class TrainConfig:
 
     def to_commented_toml(self) -> str:
         """Return all settings as TOML with their meanings; one without a value is commented out."""
-        import tomli_w
-
-        table, blocks = self.to_table(), []
-        for setting in dataclasses.fields(self):
-            name = setting.name
-            lines = textwrap.wrap(setting.metadata["meaning"], 96, break_on_hyphens=False)
-            value = tomli_w.dumps({name: table[name]}) if name in table else f"# {name} =\n"
-            blocks.append("".join(f"# {line}\n" for line in lines) + value)
-        return "\n".join(blocks)
+        lines = {name: f"# {name} =" for name in dataclasses.asdict(self)}
+        lines |= {line.partition(" ")[0]: line for line in self.to_toml().splitlines()}
+        return TEMPLATE.read_text(encoding="utf-8").format(**lines)
 
     def to_table(self) -> dict[str, Any]:
         """Return the settings that have a value, by name."""
@@ -301,10 +184,6 @@ def from_table(table: Mapping[str, Any], source: str = "") -> TrainConfig:
     Raises:
         BadConfig: Names the source, the field, its value and what is allowed.
     """
-    for name, value in table.items():
-        if isinstance(value, Mapping) and name not in TrainConfig.__dataclass_fields__:
-            where = f"{source}: " if source else ""
-            raise BadConfig(f"{where}write its settings without the table [{name}]")
     return validate(table, TrainConfig, source)
 
 

@@ -81,6 +81,11 @@ class Recipe:
     calibration_pairs: int = 4_000
 
     @property
+    def takes_pairs(self) -> bool:
+        """Whether it can train from a cache of pairs."""
+        return not (self.precomputes or self.points or self.article)
+
+    @property
     def crop_spec(self) -> CropSpec:
         """The square of a frame that the network sees."""
         frame_px = self.crop_px if self.points else self.frame_px

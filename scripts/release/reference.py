@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from facepairs.cli.main import EVERYWHERE, build_command
-from facepairs.config import TrainConfig
+from facepairs.config import TEMPLATE, TrainConfig
 from facepairs.server.openapi import ERRORS, meaning, openapi, type_in_words
 from facepairs.server.routes import ROUTES
 from facepairs.support.validation import find_problem
@@ -39,14 +39,20 @@ def settings() -> str:
     """Return a table of the fields of TrainConfig: default, what is allowed, and meaning."""
     kinds = get_type_hints(TrainConfig, include_extras=True)
     rows = ["| setting | default | allowed | meaning |", "| --- | --- | --- | --- |"]
-    defaults = TrainConfig()
+    defaults, meanings = TrainConfig(), _meanings()
     for field in dataclasses.fields(TrainConfig):
         value = getattr(defaults, field.name)
         default = "" if value in (None, "") else f"`{json.dumps(value)}`"
         # The words of the message that refuses a value.
         allowed = find_problem(object(), kinds[field.name], "").partition("; use ")[2]
-        rows.append(f"| `{field.name}` | {default} | {allowed} | {field.metadata['meaning']} |")
+        rows.append(f"| `{field.name}` | {default} | {allowed} | {meanings[field.name]} |")
     return "\n".join(rows) + "\n"
+
+
+def _meanings() -> dict[str, str]:
+    """Return what each setting means: the comment above its place in the template."""
+    blocks = (block.splitlines() for block in TEMPLATE.read_text("utf-8").strip().split("\n\n"))
+    return {name.strip("{}"): " ".join(line[2:] for line in lines) for *lines, name in blocks}
 
 
 def routes() -> str:
