@@ -13,7 +13,6 @@ for _name in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"):
 
 if TYPE_CHECKING:
     from facepairs.api.embedder import FaceEmbedder
-    from facepairs.api.networks import build_keras, load_keras
     from facepairs.api.pairs import PairMetrics, pairs_dataset
     from facepairs.config import TrainConfig
     from facepairs.errors import (
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from facepairs.evaluation.evaluate import Evaluation, evaluate
     from facepairs.gallery.gallery import Gallery
     from facepairs.models.losses.compiled import EmbeddingLoss
+    from facepairs.training.keras_models import build_keras, load_keras
     from facepairs.training.options import TrainOptions
     from facepairs.training.run_folder import Run
     from facepairs.training.train import train
@@ -86,11 +86,11 @@ _MODULES = {
     "TrainOptions": "facepairs.training.options",
     "Verdict": "facepairs.verification.verdict",
     "Verifier": "facepairs.verification.verifier",
-    "build_keras": "facepairs.api.networks",
+    "build_keras": "facepairs.training.keras_models",
     "calibrate": "facepairs.evaluation.calibrate",
     "crossval": "facepairs.training.view2.crossval",
     "evaluate": "facepairs.evaluation.evaluate",
-    "load_keras": "facepairs.api.networks",
+    "load_keras": "facepairs.training.keras_models",
     "make_plan": "facepairs.training.view2.plan",
     "pairs_dataset": "facepairs.api.pairs",
     "train": "facepairs.training.train",

@@ -34,7 +34,7 @@ def export(
         quiet_tensorflow()
     with waiting(f"writing {format} and comparing it with the bundle", json):
         from facepairs.evaluation.serialize import to_plain
-        from facepairs.training.export.export import export as run
+        from facepairs.training.export import export as run
 
         result = run(bundle, out, format, tolerance)
     parity = result.parity

@@ -22,7 +22,7 @@ from facepairs.bundles.default import FOLDER
 from facepairs.bundles.operating_point import operating_point
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_pairs
-from facepairs.training.export.export import export
+from facepairs.training.export import export
 from facepairs.verification.verifier import Verifier
 
 FORMATS = ("onnx", "litert", "litert-int8")

@@ -21,7 +21,7 @@ import onnxruntime as ort
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.models.export.onnx import export_onnx
-from facepairs.training.export.keras_model import read_keras
+from facepairs.training.keras_models import read_keras
 
 BATCH, ROUNDS = 16, 15
 WEIGHTS = "dlib_face_recognition_resnet_model_v1.dat"

@@ -27,7 +27,7 @@ from facepairs.faces.align import align_faces
 from facepairs.models.export.onnx import export_onnx
 from facepairs.recipes import RECIPES
 from facepairs.support.words import align_columns
-from facepairs.training.export.keras_model import read_keras
+from facepairs.training.keras_models import read_keras
 from facepairs.verification.verifier import Verifier
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "release"))

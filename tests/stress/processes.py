@@ -52,7 +52,7 @@ def warm_up() -> None:
     import facepairs.cli.main
     import facepairs.data.lfw.fetch
     import facepairs.evaluation.calibrate
-    import facepairs.training.export.export
+    import facepairs.training.export
     import facepairs.training.inputs.pair_cache
     import facepairs.training.train_people
     import facepairs.verification.pairs.verify_pairs  # noqa: F401

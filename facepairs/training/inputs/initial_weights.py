@@ -13,7 +13,6 @@ from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.default import DEFAULT
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.recipes import RECIPES
-from facepairs.training.export.keras_model import read_keras
 
 if TYPE_CHECKING:  # importing it loads TensorFlow
     from facepairs.models.network import Network
@@ -90,6 +89,8 @@ def load_initial_weights(init: str, network: "Network") -> InitialBundle:
     Raises:
         BadBundle: Keras refuses the file, or its weights do not fit the network.
     """
+    from facepairs.training.keras_models import read_keras
+
     bundle = Bundle.open(init)
     head = network.head.name
     try:

@@ -16,7 +16,7 @@ from facepairs.models.build import MODELS, build_network
 from facepairs.models.export.keras_file import MAX_WEIGHT_BYTES, check_keras_file
 from facepairs.models.export.onnx import keras_bytes
 from facepairs.recipes import RECIPES
-from facepairs.training.export.keras_model import read_keras
+from facepairs.training.keras_models import read_keras
 from facepairs.verification.scorer import BundleScorer
 
 GOLDEN = Path(__file__).parents[2] / "bundles" / "golden" / "pair"

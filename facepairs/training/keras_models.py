@@ -1,13 +1,15 @@
 """Plain Keras models: those of bundles, and untrained ones to compile and fit."""
 
+import tempfile
 from pathlib import Path
 
 import keras
 from keras import layers, ops
 
-from facepairs.bundles.bundle import Bundle
-from facepairs.errors import BadConfig
+from facepairs.bundles.bundle import MODEL, Bundle
+from facepairs.errors import BadBundle, BadConfig
 from facepairs.models.difference import difference_head
+from facepairs.models.export.keras_file import check_keras_file
 from facepairs.models.tower import face_tower
 
 TRAINABLE = ("difference", "siamese-conv")
@@ -31,8 +33,6 @@ def load_keras(bundle: Path | str | None = None) -> keras.Model:
     Raises:
         BadBundle: The bundle has no Keras model, or one with foreign parts. Nothing is executed.
     """
-    from facepairs.training.export.keras_model import read_whole
-
     return read_whole(Bundle.open(bundle))
 
 
@@ -64,3 +64,38 @@ def build_keras(name: str = "difference", image_size: int = 64) -> keras.Model:
         return keras.Model(sides, difference_head(image_size)(images), name=name)
     embeddings = face_tower(image_size)(ops.concatenate(images, axis=0))
     return keras.Model(sides, ops.stack(ops.split(embeddings, 2, axis=0), axis=1), name=name)
+
+
+def read_whole(bundle: Bundle) -> keras.Model:
+    """Load a bundle's Keras model with its map of embeddings, if it has one; see `read_keras`."""
+    model, embedding_map = read_keras(bundle), bundle.map
+    if embedding_map is None:
+        return model
+    matrix, mean = embedding_map.matrix, embedding_map.mean
+    dense = layers.Dense(len(mean), name="map")
+    output = layers.UnitNormalization()(dense(model.output))
+    dense.set_weights([matrix, -mean @ matrix])
+    return keras.Model(model.input, output, name=model.name)
+
+
+def read_keras(bundle: Bundle) -> keras.Model:
+    """Load the Keras model of a bundle's network in safe mode: nothing in it is executed.
+
+    Raises:
+        BadBundle: The bundle has no Keras model, or Keras refuses it.
+    """
+    import facepairs.models.build  # noqa: F401 - registers its layers; some need TensorFlow
+
+    data = bundle.read(MODEL)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / MODEL
+        path.write_bytes(data)
+        try:
+            check_keras_file(data)
+            return keras.saving.load_model(path, compile=False, safe_mode=True)
+        except Exception as error:  # noqa: BLE001 - a damaged file can make Keras raise anything
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise BadBundle(
+                f"{bundle.folder / MODEL}: cannot be read ({lines[0]}); it is damaged or of "
+                "another version: copy the bundle again, or give another one"
+            ) from None

@@ -16,7 +16,7 @@ from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.images.crop import load_crop
-from facepairs.training.export.export import export, probe_crops
+from facepairs.training.export import export, probe_crops
 from facepairs.verification.verifier import Verifier
 
 
@@ -85,7 +85,7 @@ def test_the_export_of_an_aligned_bundle_names_the_alignment(tmp_path):
     record = export(bundle.folder, out, "onnx")
     assert (record.alignment, record.template) == ("landmarks-5", bundle.template)
     assert json.loads((out / "export.json").read_text())["template"][0] == [102.6, 112.1]
-    assert "come closest to `template` in\nexport.json" in (out / "README.md").read_text()
+    assert "`template` in export.json" in (out / "README.md").read_text()
     photos = drawn_faces(tmp_path / "drawn", people=1)
     own, same = (
         Verifier.load(path).verify(*photos) for path in (bundle.folder, out / "embedder.toml")

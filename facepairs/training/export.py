@@ -8,26 +8,29 @@ OUT/README.md                     inputs, crop, score, threshold and probability
 OUT/export.json                   the same for programs, and the difference of the two networks
 """
 
+import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import tomli_w
 
 from facepairs.bundles.bundle import NETWORK, Bundle
-from facepairs.bundles.manifest import IDENTITIES
+from facepairs.bundles.calibration import BundleCalibration
+from facepairs.bundles.manifest import IDENTITIES, Alignment
 from facepairs.bundles.operating_point import operating_point
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.calibrate import measured_of
 from facepairs.evaluation.serialize import write_json
-from facepairs.images.crop import load_crop
+from facepairs.images.crop import CropSpec, load_crop
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder, files_below, listed_files
 from facepairs.support.random_streams import Stream, raw_words
-from facepairs.training.export.readme import embedder_toml, readme
-from facepairs.training.export.record import ExportRecord, Parity
 from facepairs.verification.embedders.measured import MEASURED
 from facepairs.verification.scorer import OnnxSession
 
@@ -35,9 +38,62 @@ TOLERANCE = 1e-4  # float32 rounding in another order gives about 1e-6
 INT8_TOLERANCE = 0.1  # 8-bit integers give up to .04 for the numbers of an embedding
 RECORD = "export.json"
 CROPS = 8  # half random, half drawn faces
+TEMPLATES = Path(__file__).with_name("templates")
+CROP_VARIABLES = {"image": "crops", "left": "left_crops", "right": "right_crops"}  # by input
 
 Crops = dict[str, npt.NDArray[np.uint8]]
 RunNetwork = Callable[[Crops], npt.NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Parity:
+    """How far an exported network differs from the bundle's own, on `crops` crops, and may."""
+
+    crops: int
+    max_difference: float
+    tolerance: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportRecord:
+    """What an export wrote; the content of `export.json`.
+
+    Attributes:
+        format: One of `choices.ExportFormat`.
+        file: The network's file in the folder.
+        inputs: Names of the inputs.
+        output: Name of the output.
+        kind: `embedding` or `pair`.
+        model: The architecture.
+        framing: The crop that the network expects.
+        alignment: Of what it is cut out, see `bundles.manifest.Manifest`.
+        template: Landmarks of the frame, as in the manifest.
+        threshold: The score at which the probability is one half, or the bundle's equal error.
+        threshold_source: Where it comes from, in words.
+        verify_threshold: The score from which on `facepairs verify` accepts.
+        verify_errors: What was measured there, in words.
+        calibration: From a score to a probability.
+        parity: The difference from the bundle's own network.
+        files: All other files of the export, as paths below the folder.
+    """
+
+    schema: int = 1
+    format: str
+    file: str
+    inputs: tuple[str, ...]
+    output: str
+    kind: str
+    model: str
+    framing: CropSpec
+    alignment: Alignment
+    template: tuple[tuple[float, ...], ...] | None
+    threshold: float
+    threshold_source: str
+    verify_threshold: float
+    verify_errors: str
+    calibration: BundleCalibration
+    parity: Parity
+    files: tuple[str, ...]
 
 
 def export(
@@ -93,7 +149,7 @@ def export(
             files=("README.md", *files_below(folder)),
         )
         write_json(folder / RECORD, record)
-        (folder / "README.md").write_text(readme(record), encoding="utf-8")
+        (folder / "README.md").write_text(_readme(record), encoding="utf-8")
     return record
 
 
@@ -102,7 +158,7 @@ def _write_onnx(bundle: Bundle, folder: Path) -> tuple[str, str, RunNetwork]:
     network = _whole_network(bundle)
     (folder / NETWORK).write_bytes(network)
     if bundle.kind == "embedding":
-        (folder / "embedder.toml").write_text(embedder_toml(bundle, network), encoding="utf-8")
+        (folder / "embedder.toml").write_text(_embedder_toml(bundle, network), encoding="utf-8")
         (folder / IDENTITIES).write_bytes(bundle.read(IDENTITIES))
         if bundle.errors is not None:
             measured = measured_of(bundle, bundle.errors, bundle.identities.calibration)
@@ -138,7 +194,7 @@ def _whole_network(bundle: Bundle) -> bytes:
 
 def _write_litert(bundle: Bundle, folder: Path, int8: bool = False) -> tuple[str, str, RunNetwork]:
     from facepairs.models.export.interchange import OUTPUT, export_litert, run_litert
-    from facepairs.training.export.keras_model import read_whole
+    from facepairs.training.keras_models import read_whole
 
     data = export_litert(read_whole(bundle), int8)
     (folder / "network.tflite").write_bytes(data)
@@ -184,3 +240,42 @@ def probe_crops(bundle: Bundle) -> Crops:
     drawn = [load_crop(draw_face(0, person, 0), bundle.framing) for person in range(CROPS // 2)]
     crops = np.concatenate([noise, drawn])
     return {name: np.roll(crops, shift, axis=0) for shift, name in enumerate(bundle.network.inputs)}
+
+
+def _readme(record: ExportRecord) -> str:
+    """Return the README of an export as Markdown."""
+    arguments = ", ".join(f'"{name}": {CROP_VARIABLES[name]}' for name in record.inputs)
+    runtime = record.format.removesuffix("-int8")
+    return _fill_in(
+        "README.md",
+        record=record,
+        inputs=" and ".join(f"`{name}`" for name in record.inputs),
+        use=_fill_in(record.kind),
+        snippet=_fill_in(runtime, output=record.output, inputs=f"{{{arguments}}}"),
+    )
+
+
+def _embedder_toml(bundle: Bundle, network: bytes) -> str:
+    """Return the TOML file with which `verification.embedders` reads the network."""
+    crop = bundle.framing
+    more: dict[str, Any] = {"measured": MEASURED}
+    if bundle.errors is None:
+        curve = bundle.calibration
+        more = {
+            "threshold": bundle.threshold,
+            "calibration": {"scale": curve.scale, "offset": curve.offset},
+        }
+    if crop.points:
+        more |= {"align": "landmarks-5", "points": [list(point) for point in crop.points]}
+    else:
+        align = "landmarks" if bundle.aligned else "none"
+        more |= {"align": align, "crop": [crop.crop_px, crop.frame_px]}
+    more["sha256"] = hashlib.sha256(network).hexdigest()
+    if bundle.weights_licence:
+        more["licence"] = bundle.weights_licence
+    return _fill_in("embedder.toml", bundle=bundle) + tomli_w.dumps(more)
+
+
+def _fill_in(name: str, **values: Any) -> str:
+    """Return a template with its placeholders replaced."""
+    return (TEMPLATES / f"{name}.template").read_text(encoding="utf-8").format(**values)

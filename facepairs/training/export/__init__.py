@@ -1,1 +1,0 @@
-"""Exporting a bundle's network for other runtimes, with a parity check."""
