@@ -12,8 +12,6 @@ for _name in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"):
     os.environ.setdefault(_name, "1")
 
 if TYPE_CHECKING:
-    from facepairs.api.embedder import FaceEmbedder
-    from facepairs.api.pairs import PairMetrics, pairs_dataset
     from facepairs.config import TrainConfig
     from facepairs.errors import (
         BadBundle,
@@ -35,10 +33,12 @@ if TYPE_CHECKING:
     from facepairs.models.losses.compiled import EmbeddingLoss
     from facepairs.training.keras_models import build_keras, load_keras
     from facepairs.training.options import TrainOptions
+    from facepairs.training.pairs_dataset import PairMetrics, pairs_dataset
     from facepairs.training.run_folder import Run
     from facepairs.training.train import train
     from facepairs.training.view2.crossval import crossval
     from facepairs.training.view2.plan import make_plan
+    from facepairs.verification.face_embedder import FaceEmbedder
     from facepairs.verification.verdict import Verdict
     from facepairs.verification.verifier import Verifier
 
@@ -78,9 +78,9 @@ __all__ = [
 _MODULES = {
     "EmbeddingLoss": "facepairs.models.losses.compiled",
     "Evaluation": "facepairs.evaluation.evaluate",
-    "FaceEmbedder": "facepairs.api.embedder",
+    "FaceEmbedder": "facepairs.verification.face_embedder",
     "Gallery": "facepairs.gallery.gallery",
-    "PairMetrics": "facepairs.api.pairs",
+    "PairMetrics": "facepairs.training.pairs_dataset",
     "Run": "facepairs.training.run_folder",
     "TrainConfig": "facepairs.config",
     "TrainOptions": "facepairs.training.options",
@@ -92,7 +92,7 @@ _MODULES = {
     "evaluate": "facepairs.evaluation.evaluate",
     "load_keras": "facepairs.training.keras_models",
     "make_plan": "facepairs.training.view2.plan",
-    "pairs_dataset": "facepairs.api.pairs",
+    "pairs_dataset": "facepairs.training.pairs_dataset",
     "train": "facepairs.training.train",
 }
 

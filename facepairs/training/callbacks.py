@@ -1,6 +1,6 @@
 """What a training reports between its steps and epochs, as `keras.callbacks`.
 
-The progress of each epoch, an alarm for collapsed scores, TensorBoard, and Keras's early stopping.
+The progress and figures of each epoch, TensorBoard, and Keras's early stopping.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from facepairs.training.training import Training, Validation
 
 COLLAPSED_SPREAD = 1e-3
 COLLAPSED_AUC = 0.52
-PATIENCE_EPOCHS = 3
+PATIENCE_EPOCHS = 3  # the first ones may tell little
 PICTURED_PAIRS = 16
 
 Logs = dict[str, Any] | None
@@ -25,7 +25,7 @@ Logs = dict[str, Any] | None
 def training_callbacks(training: Training) -> list[keras.callbacks.Callback]:
     """Return the callbacks of a training; only the chief calls them."""
     config, folder = training.data.config, str(training.run.tensorboard_path)
-    chosen = [ProgressReport(training), CollapseAlarm(training), TrainingPairs(training, folder)]
+    chosen = [ProgressReport(training), TrainingPairs(training, folder)]
     chosen.append(keras.callbacks.TensorBoard(folder, write_graph=False))
     if config.patience and training.chooses_epoch:
         chosen.append(EarlyStopping(training, config.patience))
@@ -33,7 +33,7 @@ def training_callbacks(training: Training) -> list[keras.callbacks.Callback]:
 
 
 class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
-    """Shows the progress of each epoch, and reports its figures at the end."""
+    """Shows the progress of each epoch, reports its figures, and warns of collapsed scores."""
 
     def __init__(self, training: Training) -> None:
         super().__init__()
@@ -57,24 +57,11 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
         )
         figures = {"epoch": epoch + 1, **training.history[-1].logs(), "seconds": training.seconds}
         training.run.log(" ".join(f"{name}={value:.6g}" for name, value in figures.items()))
-
-
-class CollapseAlarm(keras.callbacks.Callback):  # type: ignore[misc]
-    """Warns of scores that have collapsed, every third epoch."""
-
-    def __init__(self, training: Training) -> None:
-        super().__init__()
-        self._training = training
-        self._collapsed_epochs = 0
-
-    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        training = self._training
         training.warning = describe_collapse(training.history[-1].validation)
-        self._collapsed_epochs = self._collapsed_epochs + 1 if training.warning else 0
-        if self._collapsed_epochs and self._collapsed_epochs % PATIENCE_EPOCHS == 0:
+        if training.warning and epoch + 1 >= PATIENCE_EPOCHS:
             training.warn(
-                f"collapse: {training.warning} for {self._collapsed_epochs} epochs; try a lower "
-                "learning_rate, another --seed, or look at the training pairs in TensorBoard"
+                f"collapse: {training.warning}; try a lower learning_rate, another --seed, or look "
+                "at the training pairs in TensorBoard"
             )
 
 

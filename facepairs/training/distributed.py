@@ -16,7 +16,7 @@ import tensorflow as tf
 from facepairs.errors import BadConfig, LostWorker
 from facepairs.models.step_random import BatchShard, split_batch
 from facepairs.support.progress import MessageCallback, ignore_message
-from facepairs.training.cluster import Cluster, read_cluster
+from facepairs.training.options import Cluster, read_cluster
 
 STARTUP_TIMEOUT_S = 600  # a cluster's machines start one by one
 HEARTBEAT_TIMEOUT_S = 10  # a silent worker is lost: killed, stopped or cut off
@@ -93,8 +93,6 @@ class DistributedContext:
         """
         shards = self._local_shards(pairs)
         begin, end = shards[0].begin, shards[-1].end
-        if len(shards) == 1:
-            return [(shards[0], images)]
         local = [BatchShard(s.begin - begin, s.end - begin, end - begin, 1) for s in shards]
         return [(shard, part.take(images)) for shard, part in zip(shards, local, strict=True)]
 
@@ -230,7 +228,12 @@ def connect_devices(
                 _limit_startup_time()
                 return DistributedContext(tf.distribute.MultiWorkerMirroredStrategy(), cluster)
         except WORKER_LOST_ERRORS as error:
-            raise LostWorker(_startup_failure(cluster, error)) from None
+            reason = (error.message or type(error).__name__).splitlines()[0]
+            raise LostWorker(
+                f"worker {cluster.worker} did not meet the others ({reason}); start all "
+                f"{cluster.workers} with the same TF_CONFIG except for its index, on ports that "
+                "the others can reach and no other program uses"
+            ) from None
     found = tf.config.list_logical_devices("GPU")
     if devices == "all" and not found:
         found = tf.config.list_logical_devices("CPU")
@@ -255,21 +258,6 @@ def _limit_startup_time() -> None:
             heartbeat_timeout_in_ms=HEARTBEAT_TIMEOUT_S * 1000,
         )
         context().coordination_service.cluster_register_with_barrier = True
-
-
-def _startup_failure(cluster: Cluster, error: tf.errors.OpError) -> str:
-    """Return the message for a cluster that did not form."""
-    if isinstance(error, tf.errors.DeadlineExceededError):
-        return (
-            f"not all of the {cluster.workers} workers came within {STARTUP_TIMEOUT_S / 60:g} "
-            "minutes; start all of them with the same TF_CONFIG except for its index, and check "
-            "that each can reach the others' ports"
-        )
-    reason = (error.message or type(error).__name__).splitlines()[0]
-    return (
-        f"worker {cluster.worker} cannot join the others ({reason}); check that no other program "
-        "uses its port in TF_CONFIG, and start all workers again"
-    )
 
 
 @contextlib.contextmanager

@@ -1,11 +1,26 @@
-"""`TrainOptions`: how a training runs, as opposed to what it learns (`TrainConfig`)."""
+"""How a training runs, as opposed to what it learns: `TrainOptions`, and the cluster it is part of.
 
-from collections.abc import Callable
+Which of several workers a process is, `TF_CONFIG` says:
+
+    TF_CONFIG='{"cluster": {"worker": ["host0:2222", "host1:2222"]},
+                "task": {"type": "worker", "index": 0}}'
+
+Kubeflow's TFJob and Vertex AI set the variable; under Slurm and elsewhere a line of shell does.
+Does not import TensorFlow.
+"""
+
+import os
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
 
 from facepairs.choices import Devices, Store
+from facepairs.errors import BadConfig
 from facepairs.support.progress import (
     MessageCallback,
     ProgressFactory,
@@ -39,3 +54,49 @@ class TrainOptions:
     store_folder: Path | None = None
     started_s: float | None = None
     starting: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """This process is number `worker` of `workers`; number 0 is the chief."""
+
+    worker: int = 0
+    workers: int = 1
+
+
+class _Hosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The chief comes before the workers; there are no parameter servers."""
+
+    chief: list[str] = []
+    worker: list[str] = []
+    ps: Annotated[list[str], Meta(max_length=0)] | None = None
+
+
+class _Task(msgspec.Struct, frozen=True):
+    type: Literal["chief", "worker"] | None = None
+    index: int | Annotated[str, Meta(pattern="^[0-9]{1,6}$")] = -1
+
+
+class _Description(msgspec.Struct, frozen=True):
+    cluster: _Hosts = _Hosts()
+    task: _Task = _Task()
+
+
+def read_cluster(environment: Mapping[str, str] = os.environ) -> Cluster:
+    """Read `TF_CONFIG`; without it, or when it names one worker, this process is the only one.
+
+    Raises:
+        BadConfig: The text does not describe a chief and workers, this process among them.
+    """
+    text = environment.get("TF_CONFIG", "")
+    try:
+        table = msgspec.json.decode(text, type=_Description) if text.strip() else _Description()
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        raise BadConfig(f"TF_CONFIG is not a description of chief and workers: {error}") from None
+    hosts, role, index = table.cluster, table.task.type, int(table.task.index)
+    workers = len(hosts.chief) + len(hosts.worker)
+    if not workers or (workers == 1 and role is None):
+        return Cluster()
+    if not 0 <= index < len(getattr(hosts, role or "", [])):
+        raise BadConfig("TF_CONFIG: its task is not in its cluster")
+    return Cluster(index + (len(hosts.chief) if role == "worker" else 0), workers)

@@ -154,24 +154,15 @@ def finished_run(out: Path, config: TrainConfig) -> Run | None:
 def resolve_config(
     options: Mapping[str, Any], file: Path | None, out: Path | None, resume: bool
 ) -> TrainConfig:
-    """Return the settings of a run: the options override the TOML file, the file the defaults.
-
-    Args:
-        options: Fields of TrainConfig.
-        file: TOML file, or None.
-        out: The run folder.
-        resume: Read the settings of the run in `out`; what is given may then only change how long
-            it trains.
+    """Return the settings of a run: the options override the TOML file; see `settings_of_run`.
 
     Raises:
-        BadConfig: A setting cannot be used, or cannot be changed by resuming.
+        BadConfig: A setting cannot be used; one of the file is named with it.
         BadRun: There is no run to resume in `out`.
     """
     table = {**(read_table(file) if file else {}), **options}
-    if resume:
-        return _with_length(config_to_resume(out), table)
     try:
-        return from_table(settings_from_bundle(table))
+        return settings_of_run(table, out, resume)
     except BadConfig as error:
         setting = str(error).partition(" ")[0]
         if file is None or setting in options:
@@ -179,31 +170,24 @@ def resolve_config(
         raise BadConfig(f"{file}: {error}") from None
 
 
-def settings_of_run(config: TrainConfig | None, out: Path, resume: bool) -> TrainConfig:
-    """Return the settings of a run, as `resolve_config` does, for settings that are an object.
+def settings_of_run(given: Mapping[str, Any], out: Path | None, resume: bool) -> TrainConfig:
+    """Return the settings of a run.
 
     Args:
-        config: The settings; None for the defaults. With `init` they may be incomplete.
+        given: Fields of TrainConfig; with `init` its bundle decides some others.
         out: The run folder.
-        resume: Read the settings of the run in `out`; `config` may only differ in those that
-            resuming may change, and None changes nothing.
+        resume: Take the settings of the run in `out`; what is given may then only change how long
+            it trains.
 
     Raises:
-        BadConfig: As in `resolve_config`.
-        BadRun: As in `resolve_config`.
+        BadConfig: A setting cannot be used, or cannot be changed by resuming.
+        BadRun: There is no run to resume in `out`.
     """
-    wanted = from_table(settings_from_bundle(config.changes())) if config else TrainConfig()
     if not resume:
-        return wanted
+        return from_table(settings_from_bundle(given))
     before = config_to_resume(out)
-    differ = {k: v for k, v in asdict(wanted).items() if config and v != getattr(before, k)}
-    return _with_length(before, differ)
-
-
-def _with_length(before: TrainConfig, changes: Mapping[str, Any]) -> TrainConfig:
-    """Return settings with changes of how long to train; raise BadConfig for other changes."""
-    fixed = sorted(set(changes) - CHANGEABLE)
-    if fixed:
+    changes = {name: value for name, value in given.items() if value != getattr(before, name, None)}
+    if fixed := sorted(set(changes) - CHANGEABLE):
         names = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
         raise BadConfig(f"--resume keeps the run's own settings; leave out {names}")
     if "epochs" in changes:  # a number of epochs replaces a limit of time

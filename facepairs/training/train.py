@@ -15,9 +15,8 @@ from facepairs.errors import BadConfig
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train
 from facepairs.support.words import counted
-from facepairs.training.cluster import Cluster, read_cluster
 from facepairs.training.inputs.people import describe_few_people, prepare
-from facepairs.training.options import TrainOptions
+from facepairs.training.options import Cluster, TrainOptions, read_cluster
 from facepairs.training.run_folder import (
     Run,
     check_place,
@@ -78,7 +77,7 @@ def train(
     log, folder = options.log, Path(data)
     cluster = Cluster() if options.devices == "one" else read_cluster()
     place = Path(out) if out is not None else _new_run_folder(cluster.workers, resume)
-    settings = settings_of_run(config, place, resume)
+    settings = settings_of_run(config.changes() if config else {}, place, resume)
     check_place(place, folder, resume)
     if cluster.workers == 1:  # several would disturb each other; the chief checks it later
         check_unlocked(place)

@@ -4,6 +4,7 @@ The bundle decides the model, the crop and the image size. The new bundle also c
 the people whom the old one was trained on: their photos influenced its weights.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:  # importing it loads TensorFlow
     from facepairs.models.network import Network
 
 
-def settings_from_bundle(settings: dict[str, Any]) -> dict[str, Any]:
+def settings_from_bundle(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Add what the bundle named by `init`, if any, decides: model, image size and alignment.
 
     Args:

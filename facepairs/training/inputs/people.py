@@ -119,25 +119,15 @@ def prepare(
 
 
 def describe_few_people(split: PeopleSplit) -> str:
-    """Say how little figures of a few people mean; "" where they are enough."""
+    """Say that figures of a few people mean little; "" where they are enough."""
     parts = {"calibration": len(split.calibration), "test": len(split.test)}
-    few = [
-        f"{counted(count, f'{name} person', f'{name} people')} {_upper_bound(count):.0%}"
-        for name, count in parts.items()
-        if 0 < count < FEW_PEOPLE
-    ]
+    few = [f"{count} {name} people" for name, count in parts.items() if 0 < count < FEW_PEOPLE]
     if not few:
         return ""
     return (
-        "few people, so figures mean little: where nobody was judged wrongly, the true error rate "
-        f"may still be as high as this: {', '.join(few)}; add people, or calibrate the included "
-        "model with facepairs calibrate"
+        f"few people ({', '.join(few)}), so figures mean little; add people, or calibrate the "
+        "included model with facepairs calibrate"
     )
-
-
-def _upper_bound(people: int) -> float:
-    """Return the upper 95 % limit of an error rate when none of some people is an error."""
-    return float(1 - 0.025 ** (1 / people))  # Clopper-Pearson
 
 
 def choose_people(index: FaceIndex, config: TrainConfig) -> PeopleSplit:
