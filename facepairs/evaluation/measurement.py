@@ -27,7 +27,7 @@ from facepairs.evaluation.metrics.decisions import (
 )
 from facepairs.evaluation.metrics.summary import Summary, summarise_decisions
 from facepairs.evaluation.pair_scores import ScoredPairs
-from facepairs.evaluation.protocols import CATEGORIES, PairSelection, category_of
+from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.evaluation.scores import ScoreTable, read_scores
 from facepairs.evaluation.sources.facts import ModelFacts
 from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
@@ -314,10 +314,10 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
     if total not in (None, done):
         missing = f"{folder}: {done} of {total} folds are done; View 2's figures need all"
         warnings = [missing, *warnings]
-    crop, alignment = read_crop(folder)
+    crop, alignment, category = read_crop(folder)
     summary = replace(measured.summary, scored_by=str(folder))
     if alignment is not None:
-        summary = replace(summary, alignment=alignment, category=CATEGORIES[alignment])
+        summary = replace(summary, alignment=alignment, category=category)
     known_by = read_provenance(folder / SCORES)
     if known_by is None:  # of an older version, which wrote none
         known_by = Provenance(model=str(folder), pairs="View 2", protocol="view2", facepairs="")

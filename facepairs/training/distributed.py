@@ -150,6 +150,23 @@ class DistributedContext:
         if self.is_chief:
             self.barrier()
 
+    @contextlib.contextmanager
+    def translate_lost_worker(self) -> Iterator[None]:
+        """Translate TensorFlow's errors into LostWorker when one of several workers is lost.
+
+        Raises:
+            LostWorker: Another worker stopped or cannot be reached.
+        """
+        try:
+            yield
+        except WORKER_LOST_ERRORS:
+            if self.workers == 1:
+                raise
+            raise LostWorker(
+                "another worker stopped or cannot be reached; start all workers again with "
+                "--resume, and training continues from its last checkpoint"
+            ) from None
+
     def any(self, value: bool) -> bool:
         """Return whether `value` is true on any worker."""
         return bool(self.sum(value) > 0)
@@ -271,21 +288,3 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, previous)
-
-
-@contextlib.contextmanager
-def translate_lost_worker(workers: int) -> Iterator[None]:
-    """Translate TensorFlow's errors into LostWorker when one of several workers is lost.
-
-    Raises:
-        LostWorker: Another worker stopped or cannot be reached.
-    """
-    try:
-        yield
-    except WORKER_LOST_ERRORS:
-        if workers == 1:
-            raise
-        raise LostWorker(
-            "another worker stopped or cannot be reached; start all workers again with --resume, "
-            "and training continues from its last checkpoint"
-        ) from None

@@ -3,11 +3,12 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import keras
 import numpy as np
 import tensorflow as tf
+from msgspec import Meta
 
 from facepairs.choices import Align
 from facepairs.config import TrainConfig
@@ -26,10 +27,12 @@ from facepairs.pipeline.dataset import Blocks, Store, load_ahead, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support.progress import MessageCallback, ignore_message
+from facepairs.support.validation import find_problem
 from facepairs.training.inputs.people import prepare
 
 Split = Literal["training", "validation", "test"]
 PhotoStore = Literal["files", "memory"]
+Pairs = Annotated[int, Meta(ge=2)]
 TRAINING_PAIRS, HELD_OUT_PAIRS = 12_800, 2_000
 
 
@@ -94,10 +97,13 @@ def pairs_dataset(
         BadData: A photo cannot be used, and `skip_bad` is false.
         NotEnough: There are too few people or photos.
     """
-    _check_one_of("split", split, get_args(Split))
-    _check_one_of("store", store, get_args(PhotoStore))
-    if pairs is not None and pairs < 2:
-        raise BadConfig(f"pairs is {pairs}; use a whole number from 2")
+    for problem in (
+        find_problem(split, Split, "split"),
+        find_problem(store, PhotoStore, "store"),
+        find_problem(pairs, Pairs | None, "pairs"),
+    ):
+        if problem:
+            raise BadConfig(problem)
     model: Any = "siamese-conv" if distinct_people else "difference"
     config = TrainConfig(
         model=model, batch_size=batch_size, seed=seed, align=align, skip_bad=skip_bad
@@ -122,11 +128,6 @@ def pairs_dataset(
         blocks = lambda: iter([fixed])  # noqa: E731
     dataset = _images(make_dataset(images, blocks, batch_size), images, image_size)
     return dataset.apply(tf.data.experimental.assert_cardinality(batches))
-
-
-def _check_one_of(name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise BadConfig(f"{name} is {value!r}; use one of {', '.join(known)}")
 
 
 def _epoch_blocks(sampler: Sampler, batch_size: int, batches: int) -> Blocks:

@@ -12,12 +12,13 @@ RUN/result.json       the result, once the training is finished
 import contextlib
 import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from facepairs.bundles.manifest import MANIFEST
+from facepairs.choices import Model
 from facepairs.config import TrainConfig, from_table, load_config, read_table
 from facepairs.errors import BadConfig, BadRun
 from facepairs.evaluation.serialize import write_json
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from facepairs.verification.verifier import Verifier
 
 CONFIG, BUNDLE, RESULT, HISTORY = "config.toml", "bundle", "result.json", "history.json"
-MARKS = (CONFIG, RESULT)  # what makes a folder a run
+MARKS = {CONFIG, RESULT, *get_args(Model)}  # what makes a folder a run, here or of `crossval`
 LOCK = "run.lock"
 WRITTEN_FIRST = (LOCK, "log.txt")  # before config.toml
 CHANGEABLE = {"epochs", "minutes", "patience"}  # settings that `--resume` may change
@@ -205,14 +206,13 @@ def config_to_resume(out: Path | None) -> TrainConfig:
     return load_config(path)
 
 
-def check_place(out: Path, data: Path, resume: bool, marks: Collection[str] = MARKS) -> None:
+def check_place(out: Path, data: Path, resume: bool) -> None:
     """Check the output folder of a run before any work is done.
 
     Args:
         out: The run folder.
         data: The folder of faces.
         resume: Whether to continue what is in `out`.
-        marks: Names that make a folder a run.
 
     Raises:
         BadConfig: `out` is the folder of faces or inside it.
@@ -224,7 +224,7 @@ def check_place(out: Path, data: Path, resume: bool, marks: Collection[str] = MA
     if resume and not names:
         raise BadRun(f"{out}: nothing to resume; leave out --resume")
     if not resume:
-        _check_empty(out, names, marks)
+        _check_empty(out, names)
 
 
 def check_unlocked(out: Path) -> None:
@@ -245,9 +245,9 @@ def _contents(out: Path) -> list[str]:
     return sorted(name for name in names if name not in WRITTEN_FIRST and not is_temporary(name))
 
 
-def _check_empty(out: Path, names: list[str], marks: Collection[str] = MARKS) -> None:
+def _check_empty(out: Path, names: list[str]) -> None:
     """Raise BadRun where a folder holds something, a run or anything else."""
-    if not set(names).isdisjoint(marks):
+    if not MARKS.isdisjoint(names):
         raise BadRun(
             f"{out} holds a run already; continue it with --resume (in Python: resume=True) or "
             "choose another --out"

@@ -24,14 +24,9 @@ from facepairs.pipeline.files import photos_named
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.words import counted
 from facepairs.training.callbacks import training_callbacks
-from facepairs.training.distributed import (
-    DistributedContext,
-    connect_devices,
-    translate_lost_worker,
-)
+from facepairs.training.distributed import DistributedContext, connect_devices
 from facepairs.training.fisher import delete_features, prepare_features
-from facepairs.training.inputs.data import TrainingData, limit_batch_size, open_store
-from facepairs.training.inputs.pair_cache import open_training_cache
+from facepairs.training.inputs.data import TrainingData
 from facepairs.training.interrupt import stop_on_signal
 from facepairs.training.loop import ShouldStop, TrainingInterrupted, Validator, train_epochs
 from facepairs.training.options import TrainOptions
@@ -76,11 +71,14 @@ def train_people(
     _check_devices(context, config, options)
     bundle, interrupted = None, False
     with (
-        translate_lost_worker(context.workers),
+        context.translate_lost_worker(),
         RunFolder(out, resume, read_only=not context.is_chief) as run,
         stop_on_signal(options.log) as should_stop,
     ):
-        data = _open_data(index, plan, split, config, run, options, context)
+        run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
+        with context.chief_first():  # the others find what the chief has decoded
+            folder = options.store_folder or out.parent
+            data = TrainingData.open(index, plan, split, config, options, folder)
         training = Training.build(data, run, context, options)
         run.begin(config)
         try:
@@ -111,28 +109,6 @@ def _check_devices(context: DistributedContext, config: TrainConfig, options: Tr
         )
     worker = f"worker {context.worker} of {context.workers}"
     options.log(f"{worker}; {context.replicas} devices share every batch")
-
-
-def _open_data(
-    index: FaceIndex,
-    plan: CropPlan,
-    split: PeopleSplit,
-    config: TrainConfig,
-    run: RunFolder,
-    options: TrainOptions,
-    context: DistributedContext,
-) -> TrainingData:
-    """Open the cache that the settings name, and the store."""
-    cache, kind = None, options.store
-    if config.cache:
-        cache = open_training_cache(Path(config.cache), index, plan, split, config)
-        kind = "files"
-    run.log(f"{len(index)} images of {len(index.people)} people in {index.root}")
-    folder = options.store_folder or run.path.parent
-    with context.chief_first():  # the others find what the chief has decoded
-        decoding = options.progress("decoding images")
-        store = open_store(index, plan, kind, folder, options.log, decoding)
-    return TrainingData(limit_batch_size(config, split), index, plan, split, store, cache)
 
 
 def _model_and_source(training: Training, should_stop: ShouldStop) -> tuple[Trainable, InputSource]:
@@ -175,16 +151,12 @@ def _describe_plan(training: Training) -> None:
         training.report(f"{people} set aside to choose the epoch")
     elif config.validation_share and split.calibration.size:
         or_start = ", or the start where it is no worse," if config.init else ""
-        patience = "; --patience has no effect" if config.patience else ""
         training.report(
-            f"too few people to choose the best epoch: the last one{or_start} is kept, and the "
-            f"validation AUC is of the calibration people{patience}"
+            f"too few people to choose the best epoch: the last one{or_start} is kept whatever "
+            "--patience says, and the validation AUC is of the calibration people"
         )
     if config.minutes and training.wall_s + training.ending_s >= config.minutes * 60:
-        training.warn(
-            f"preparation and export take more than --minutes {config.minutes:g}; no more than "
-            "one epoch is trained"
-        )
+        training.warn(f"one epoch at most: the rest takes more than --minutes {config.minutes:g}")
 
 
 def _result(training: Training, interrupted: bool, bundle: Bundle | None) -> Run:

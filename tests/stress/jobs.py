@@ -249,7 +249,7 @@ def crossval_job(base: Path) -> Job:
         for bundle in place.glob("view2/*/fold-*/bundle"):
             bundle_is_complete(bundle)
         result = place / "view2/difference/result.json"
-        return result.exists() and json.loads(result.read_text())["folds_done"] == 2
+        return result.exists() and len(json.loads(result.read_text())["folds"]) == 2
 
     def content(place: Path) -> object:
         records = [

@@ -10,6 +10,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.config import read_table
 from facepairs.errors import BadData, FacepairsError
+from facepairs.evaluation.protocols import CATEGORIES, OUTSIDE_LABELS
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import ALIGNMENTS
 from facepairs.support.validation import validate
@@ -19,12 +20,11 @@ LFW_CROP = CropSpec(frame_px=250, crop_px=128)
 
 
 class FoldTraining(msgspec.Struct, frozen=True):
-    """What `crossval` recorded of a fold; older versions recorded less."""
+    """What `crossval` records of a fold; `people` in each part of the split."""
 
     fold: int
     threshold: float
     people: dict[str, int] = {}
-    images: dict[str, int] = {}
     epochs: int | None = None
     minutes: float | None = None
     seed: int | None = None
@@ -37,7 +37,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         method: The architecture, or the method of a cross-validation.
         training, versions, created: As in the bundle's manifest.
-        folds, folds_in_all, machines, ece: As in the result.json of a cross-validation.
+        folds, folds_in_all: As in the result.json of a cross-validation.
+        ece: Older versions recorded it instead of calibrations.
     """
 
     method: str | None = None
@@ -46,7 +47,6 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     created: str = ""
     folds: list[FoldTraining] = []
     folds_in_all: int | None = None
-    machines: list[dict[str, Any]] = []
     ece: float | None = None
 
     @property
@@ -79,11 +79,13 @@ def read_result(path: Path) -> Origin:
     return validate(values, Origin, str(path), BadData, advice)
 
 
-def read_crop(folder: Path) -> tuple[CropSpec, str | None]:
-    """Return the crop and alignment that a run records; LFW's and None where it does not."""
+def read_crop(folder: Path) -> tuple[CropSpec, str | None, str | None]:
+    """Return the crop, alignment and LFW category of a run; LFW's crop and None if not recorded."""
     try:
         table = read_table(folder / "config.toml")
-        recipe, alignment = table["recipe"], ALIGNMENTS[table["train"]["align"]]
-        return CropSpec(recipe["frame_px"], recipe["crop_px"]), alignment
+        recipe, train = table["recipe"], table["train"]
+        alignment = ALIGNMENTS[train["align"]]
+        category = OUTSIDE_LABELS if train.get("init") else CATEGORIES[alignment]
+        return CropSpec(recipe["frame_px"], recipe["crop_px"]), alignment, category
     except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):
-        return LFW_CROP, None
+        return LFW_CROP, None, None

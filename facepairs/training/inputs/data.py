@@ -23,8 +23,8 @@ from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore, store_bytes
 from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.store import RecordStore
-from facepairs.support.progress import MessageCallback, ProgressCallback
-from facepairs.training.inputs.pair_cache import cached_batches
+from facepairs.training.inputs.pair_cache import cached_batches, open_training_cache
+from facepairs.training.options import TrainOptions
 from facepairs.training.schedule import training_blocks
 
 MAX_VALIDATION_PAIRS = 2_000  # scored after each epoch
@@ -50,6 +50,24 @@ class TrainingData:
     split: PeopleSplit
     store: Store
     cache: RecordStore | None = None
+
+    @classmethod
+    def open(
+        cls,
+        index: FaceIndex,
+        plan: CropPlan,
+        split: PeopleSplit,
+        config: TrainConfig,
+        options: TrainOptions,
+        folder: Path,
+    ) -> "TrainingData":
+        """Open the cache that the settings name, and a store, whose array is kept in `folder`."""
+        cache, kind = None, options.store
+        if config.cache:
+            cache = open_training_cache(Path(config.cache), index, plan, split, config)
+            kind = "files"
+        store = open_store(index, plan, kind, folder, options)
+        return cls(limit_batch_size(config, split), index, plan, split, store, cache)
 
     @property
     def images(self) -> npt.NDArray[np.int64]:
@@ -142,12 +160,7 @@ def limit_batch_size(config: TrainConfig, split: PeopleSplit) -> TrainConfig:
 
 
 def open_store(
-    index: FaceIndex,
-    plan: CropPlan,
-    kind: choices.Store,
-    folder: Path,
-    log: MessageCallback,
-    progress: ProgressCallback,
+    index: FaceIndex, plan: CropPlan, kind: choices.Store, folder: Path, options: TrainOptions
 ) -> Store:
     """Open a store of images.
 
@@ -156,17 +169,15 @@ def open_store(
         plan: How they are cropped.
         kind: `files`, `memory`, or `auto`: `memory` if the images fit, else `files`.
         folder: Where the memory store's array is kept, for all trainings on these images there.
-        log: Receives the choice that `auto` made.
-        progress: Counts the images decoded into memory.
+        options: Messages and progress.
     """
     if kind == "auto":
         size, free = store_bytes(len(index), plan.spec.crop_px), psutil.virtual_memory().available
         kind = "memory" if size <= SHARE_OF_FREE_MEMORY * free else "files"
-        log(
-            f"store: {kind} ({size / 1e6:,.0f} MB decoded, {free / 1e6:,.0f} MB of memory are free)"
-        )
+        sizes = f"{size / 1e6:,.0f} MB decoded, {free / 1e6:,.0f} MB of memory are free"
+        options.log(f"store: {kind} ({sizes})")
     if kind == "files":
         return FileStore(index, plan)
     path = folder / f"store-{index.fingerprint[:16]}-{plan.digest[:16]}.npy"
-    log(f"all crops are kept in {path}, for further trainings on these photos")
-    return MemoryStore.build(index, plan, path, progress, log)
+    options.log(f"all crops are kept in {path}, for further trainings on these photos")
+    return MemoryStore.build(index, plan, path, options.progress("decoding images"), options.log)

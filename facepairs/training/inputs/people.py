@@ -57,35 +57,27 @@ def usable_photos(
     Raises:
         BadData: A photo cannot be read or shows no face, and `skip_bad` is false; names the first.
     """
-    unsupported = [path for path, reason in index.skipped if reason in UNREADABLE and "/" in path]
     table = inspect_photos(index, align, progress, ordered_map, read_file)
     index = replace(index, content=table.content)
-    count = len(unsupported) + len(table.problems)
-    if count and not skip_bad:
-        raise BadData(_describe_unusable(index, unsupported, table, count))
-    if count:
-        log(f"{counted(count, 'unusable file')} skipped")
+    problems = [f"{index.path(k)}: {reason}" for k, (_, reason) in sorted(table.problems.items())]
+    problems += [
+        f"{index.root / path}: not an image that can be read"
+        for path, reason in index.skipped
+        if reason in UNREADABLE and "/" in path
+    ]
+    if problems and not skip_bad:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise BadData(
+            f"{problems[0]}{more}; list all of them with: "
+            f"{command_line('data', 'check', index.root)}, or leave them out with --skip-bad"
+        )
+    if problems:
+        log(f"{counted(len(problems), 'unusable file')} skipped")
         index, table = index.without(table.problems), table.without(table.problems)
     several = int((table.faces > 1).sum())
     if several:
         log(f"several faces in {counted(several, 'photo')}; the most prominent one is used")
     return index, table
-
-
-def _describe_unusable(
-    index: FaceIndex, unsupported: list[str], table: PhotoTable, count: int
-) -> str:
-    """Say what is wrong with the first unusable file, and what to do about all of them."""
-    if table.problems:
-        image, (_, reason) = min(table.problems.items())
-        first = f"{index.path(image)}: {reason}"
-    else:
-        first = f"{index.root / unsupported[0]}: not an image that can be read"
-    more = f" (and {count - 1} more)" if count > 1 else ""
-    return (
-        f"{first}{more}; list all of them with: {command_line('data', 'check', index.root)}, or "
-        "leave them out with --skip-bad"
-    )
 
 
 def prepare(

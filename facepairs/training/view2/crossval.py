@@ -3,7 +3,9 @@
 RUN/METHOD/config.toml          the settings, equal for all folds of a method
 RUN/METHOD/fold-01/ …           a run folder per fold; its scores.csv is written at the end
 RUN/METHOD/scores.csv           the scores of all finished folds
-RUN/METHOD/result.json          the figures of a method, which `facepairs evaluate` reads
+RUN/METHOD/result.json          how the networks of these folds were trained and decide
+
+All figures follow from the last two: `facepairs evaluate RUN` computes them again.
 """
 
 import gc
@@ -15,51 +17,27 @@ from pathlib import Path
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.operating_point import operating_point
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.lookalikes import CLUSTERS
-from facepairs.evaluation.metrics.summary import FoldSummary, Summary, summarise
+from facepairs.evaluation.measurement import EvaluationSummary, measure_view2
 from facepairs.evaluation.pair_scores import score_pairs
-from facepairs.evaluation.protocols import CATEGORIES, OUTSIDE_LABELS
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.serialize import write_json
+from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
+from facepairs.evaluation.sources.origin import FoldTraining, Origin
 from facepairs.faces.photo_table import PhotoTable
-from facepairs.images.crop_plan import ALIGNMENTS
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train
 from facepairs.training.interrupt import stop_on_signal
 from facepairs.training.options import TrainOptions
-from facepairs.training.run_folder import RESULT, Run, RunFolder, check_place, check_unlocked
-from facepairs.training.view2.plan import METHODS, Plan, check_data, keep_settings, read_config
+from facepairs.training.run_folder import Run, RunFolder, check_place, check_unlocked
+from facepairs.training.view2.plan import METHODS, Plan, check_data, keep_settings
 from facepairs.training.view2.protocol import View2, check_unknown, prepare_view2
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
 from facepairs.verification.verifier import Verifier
-
-SCORES = "scores.csv"
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoldFigures(FoldSummary):
-    """Figures of a fold, and how its network was trained; `people` in each part of the split."""
-
-    calibration: Calibration
-    people: dict[str, int]
-    epochs: int
-    minutes: float
-    seed: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class MethodFigures(Summary):
-    """Figures of a method over its finished folds; `minutes` is the time of all trainings."""
-
-    method: str
-    folds_done: int
-    folds_in_all: int
-    minutes: float
 
 
 @dataclass(frozen=True)
@@ -74,18 +52,15 @@ class CrossvalReport:
 
     out: Path
     interrupted: bool
-    methods: dict[str, MethodFigures]
+    methods: dict[str, EvaluationSummary]
 
 
 @dataclass(frozen=True, eq=False)
 class FinishedFold:
-    """The scores of a fold, and the training, threshold and calibration of its network."""
+    """The scores of a fold, and how its network was trained and decides."""
 
-    number: int
     scores: ScoreTable
-    run: Run
-    threshold: float
-    calibration: Calibration
+    training: FoldTraining
 
 
 def crossval(
@@ -121,7 +96,7 @@ def crossval(
     """
     require_extras(["train"], "facepairs.crossval")
     folder, place = Path(data), Path(out)
-    check_place(place, folder, resume, METHODS)
+    check_place(place, folder, resume)
     check_unlocked(place)
     require_room_to_train()
     finding = options.progress("finding faces")
@@ -151,7 +126,6 @@ def run_folds(
         BadRun: As `crossval`.
     """
     folds, interrupted = view.select_folds(plan.folds), False
-    check_place(out, view.index.root, resume, METHODS)
     with RunFolder(out, resume), stop_on_signal(options.log) as should_stop:
         check_data(out, view.digests)
         for method, config in plan.configs.items():
@@ -241,54 +215,31 @@ def read_fold(folder: Path, fold: int) -> FinishedFold | None:
     try:
         run, origin = Run.read(folder), read_provenance(folder / SCORES)
         scores = read_scores(folder / SCORES)
+        if not run or not origin or set(scores.fold.tolist()) != {fold}:
+            return None
+        threshold, seed = origin.balanced_threshold, run.config.seed
     except (OSError, FacepairsError):
         return None
-    if not run or not origin or set(scores.fold.tolist()) != {fold}:
+    if threshold is None or origin.calibration is None:
         return None
-    threshold, calibration = origin.balanced_threshold, origin.calibration
-    if threshold is None or calibration is None:
-        return None
-    return FinishedFold(fold, scores, run, threshold, calibration)
+    minutes = round(run.seconds / 60, 2)
+    training = FoldTraining(
+        fold, threshold, run.people, run.epochs, minutes, seed, origin.calibration
+    )
+    return FinishedFold(scores, training)
 
 
-def _summarise(folder: Path, folds: int) -> MethodFigures | None:
-    """Write the scores and figures of a method's finished folds; None where there is none."""
+def _summarise(folder: Path, folds: int) -> EvaluationSummary | None:
+    """Write the scores and trainings of a method's finished folds, and measure them, if any."""
     found = (read_fold(fold_folder(folder, fold), fold) for fold in range(1, folds + 1))
-    done = {fold.number: fold for fold in found if fold}
+    done = [fold for fold in found if fold]
     if not done:
         return None
-    scores, config = _join([fold.scores for fold in done.values()]), read_config(folder)
     provenance = Provenance(model=folder.name, pairs="LFW View 2", protocol="view2")
-    write_scores(folder / SCORES, scores, provenance)
-    summary = summarise(
-        scores.genuine,
-        scores.score,
-        {number: fold.threshold for number, fold in done.items()},
-        scores.fold,
-        {number: fold.calibration for number, fold in done.items()},
-        cluster=scores.cluster,
-    )
-    rows = [
-        FoldFigures(
-            **vars(row),
-            calibration=done[row.fold].calibration,
-            people=done[row.fold].run.people,
-            epochs=done[row.fold].run.epochs,
-            minutes=round(done[row.fold].run.seconds / 60, 2),
-            seed=config.seed,
-        )
-        for row in summary.folds
-    ]
-    category = OUTSIDE_LABELS if config.init else CATEGORIES[ALIGNMENTS[config.align]]
-    figures = MethodFigures(
-        **vars(summary) | {"folds": rows, "category": category},
-        method=folder.name,
-        folds_done=len(done),
-        folds_in_all=folds,
-        minutes=round(sum(row.minutes for row in rows), 2),
-    )
-    write_json(folder / RESULT, figures)
-    return figures
+    write_scores(folder / SCORES, _join([fold.scores for fold in done]), provenance)
+    trainings = [fold.training for fold in done]
+    write_json(folder / RESULT, Origin(method=folder.name, folds=trainings, folds_in_all=folds))
+    return measure_view2(ScoreSource("view2", str(folder), folder.name)).summary
 
 
 def _join(parts: list[ScoreTable]) -> ScoreTable:

@@ -17,7 +17,6 @@ from tiny.scores import draw_photos, invented, write_method
 
 from facepairs.errors import BadConfig
 from facepairs.evaluation.evaluate import Evaluation, evaluate
-from facepairs.evaluation.measurement import Origin
 from facepairs.evaluation.report.data import ReportData, report_data
 from facepairs.evaluation.report.page import render_page
 from facepairs.evaluation.report.photos import PhotoFinder
@@ -28,6 +27,7 @@ from facepairs.evaluation.report.tables import all_tables
 from facepairs.evaluation.report.write import check_places, write_reports
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.sources.origin import Origin
 
 EVIL = "<script>alert(1)</script>$x_y$&\"'"
 

@@ -48,7 +48,7 @@ def test_crops_in_memory_are_of_the_present_photos(photos, tmp_path):
     stores = []
     for _ in range(2):
         index, plan, _ = prepare(photos, CONFIG, ignore)
-        store = open_store(index, plan, "memory", tmp_path, ignore, ignore)
+        store = open_store(index, plan, "memory", tmp_path, TrainOptions())
         assert isinstance(store, MemoryStore)
         stores.append(np.array(store.arrays[0]))
         for path in photos.glob("*/*.pgm"):

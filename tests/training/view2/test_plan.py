@@ -95,15 +95,15 @@ def test_unknown_methods_are_refused(tmp_path, methods):
 
 def test_output_folders_that_cannot_be_used_are_refused(tmp_path):
     out, data = tmp_path / "run", tmp_path / "faces"
-    check_place(out, data, resume=False, marks=METHODS)
+    check_place(out, data, resume=False)
     with pytest.raises(BadRun, match="nothing to resume"):
-        check_place(out, data, resume=True, marks=METHODS)
+        check_place(out, data, resume=True)
     (out / "difference").mkdir(parents=True)
-    check_place(out, data, resume=True, marks=METHODS)
+    check_place(out, data, resume=True)
     with pytest.raises(BadRun, match="continue it with --resume"):
-        check_place(out, data, resume=False, marks=METHODS)
+        check_place(out, data, resume=False)
     with pytest.raises(BadConfig, match="lies in the folder of faces"):
-        check_place(data / "run", data, resume=False, marks=METHODS)
+        check_place(data / "run", data, resume=False)
 
 
 def test_a_run_is_continued_with_its_methods_and_their_settings(tmp_path):
