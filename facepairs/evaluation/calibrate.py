@@ -11,7 +11,7 @@ import numpy as np
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
-from facepairs.bundles.error_table import ErrorTable, GroupErrors
+from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.operating_point import OperatingPoint, operating_point
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
@@ -21,12 +21,12 @@ from facepairs.data.minimums import check_minimums, limit_pairs_per_person
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
+from facepairs.evaluation.by_group import group_errors
 from facepairs.evaluation.metrics.calibration import (
     FittedCalibration,
     compare_calibrations,
     lookalikes,
 )
-from facepairs.evaluation.metrics.error_table import errors_by_group
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
     ScoredPairs,
@@ -209,8 +209,9 @@ def _calibrate(
                 "run: " + command_line("evaluate", out, data, "--groups", groups.path)
             )
     if groups:
-        rows = _group_errors(groups, fitted, scored)
-        fitted = replace(fitted, errors=msgspec.structs.replace(fitted.errors, groups=rows))
+        rows, _ = group_errors(groups, scored.table(), scored.score >= fitted.decided_at)
+        errors_with_groups = msgspec.structs.replace(fitted.errors, groups=tuple(rows))
+        fitted = replace(fitted, errors=errors_with_groups)
     new: Model
     if isinstance(bundle, Bundle):
         new = _write_bundle(bundle, out, fitted, scored, kept_former, whitened and whitened.map)
@@ -289,15 +290,6 @@ def measured_of(
         errors=errors,
         people=people,
     )
-
-
-def _group_errors(
-    groups: PeopleGroups, fitted: FittedCalibration, scored: ScoredPairs
-) -> tuple[GroupErrors, ...]:
-    left, right = ([scored.index.people[k] for k in side.tolist()] for side in scored.people)
-    pairs = groups.pairs_within(left, right)
-    accepted = scored.score >= fitted.decided_at
-    return tuple(errors_by_group(pairs, scored.pairs.genuine, accepted, scored.people))
 
 
 def _former(bundle: Model, fitted: FittedCalibration) -> OperatingPoint | None:

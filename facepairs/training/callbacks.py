@@ -1,6 +1,6 @@
 """What a training reports between its steps and epochs, as `keras.callbacks`.
 
-The progress and figures of each epoch, TensorBoard, and Keras's early stopping.
+The progress and figures of each epoch, and TensorBoard.
 """
 
 from typing import Any
@@ -24,12 +24,9 @@ Logs = dict[str, Any] | None
 
 def training_callbacks(training: Training) -> list[keras.callbacks.Callback]:
     """Return the callbacks of a training; only the chief calls them."""
-    config, folder = training.data.config, str(training.run.tensorboard_path)
-    chosen = [ProgressReport(training), TrainingPairs(training, folder)]
-    chosen.append(keras.callbacks.TensorBoard(folder, write_graph=False))
-    if config.patience and training.chooses_epoch:
-        chosen.append(EarlyStopping(training, config.patience))
-    return chosen
+    folder = str(training.run.tensorboard_path)
+    board = keras.callbacks.TensorBoard(folder, write_graph=False)
+    return [ProgressReport(training), TrainingPairs(training, folder), board]
 
 
 class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
@@ -72,19 +69,6 @@ def describe_collapse(validation: Validation) -> str:
     if validation.val_auc <= COLLAPSED_AUC:
         return f"validation AUC is {validation.val_auc:.3f}, no better than chance"
     return ""
-
-
-class EarlyStopping(keras.callbacks.EarlyStopping):  # type: ignore[misc]
-    """Keras's callback, which has seen the epochs of a resumed training."""
-
-    def __init__(self, training: Training, patience: int) -> None:
-        super().__init__("val_auc", mode="max", patience=patience)
-        self._history = training.history
-
-    def on_train_begin(self, logs: Logs = None) -> None:
-        super().on_train_begin(logs)
-        for done in self._history:
-            self.on_epoch_end(done.epoch - 1, done.logs())
 
 
 class TrainingPairs(keras.callbacks.Callback):  # type: ignore[misc]

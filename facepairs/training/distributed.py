@@ -5,7 +5,7 @@ import hashlib
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -81,20 +81,32 @@ class DistributedContext:
         first = self.worker * self._local_replicas
         return split_batch(pairs, self.replicas)[first : first + self._local_replicas]
 
-    def split_local_batch(self, pairs: int, images: Any) -> list[tuple[BatchShard, Any]]:
-        """Split this worker's part of a global batch between its devices.
+    def run(
+        self, pairs: int, images: Any, function: Callable[[BatchShard | None, Any], tf.Tensor]
+    ) -> tf.Tensor:
+        """Run a function on every device of this worker with its part of a global batch.
 
         Args:
             pairs: Number of pairs in the global batch.
             images: Tensor [2·b, …] of the worker's b pairs, left images before right ones.
+            function: Takes the shard of the global batch and its images; None and all images when
+                there is a single device.
 
         Returns:
-            One (shard of the global batch, images of the shard) per device.
+            The first device's result.
         """
-        shards = self._local_shards(pairs)
+        if not self.strategy:
+            return function(None, images)
+        shards = self._local_shards(int(pairs))
         begin, end = shards[0].begin, shards[-1].end
         local = [BatchShard(s.begin - begin, s.end - begin, end - begin, 1) for s in shards]
-        return [(shard, part.take(images)) for shard, part in zip(shards, local, strict=True)]
+        parts = [part.take(images) for part in local]
+
+        def replica() -> tf.Tensor:
+            place = self.local_replica_index()
+            return function(shards[place], parts[place])
+
+        return self.strategy.experimental_local_results(self.strategy.run(replica))[0]
 
     def local_replica_index(self) -> int:
         """Return the current replica's index on this worker; call within `strategy.run`."""

@@ -36,7 +36,6 @@ LOCK = "run.lock"
 WRITTEN_FIRST = (LOCK, "log.txt")  # before config.toml
 CHANGEABLE = {"epochs", "minutes", "patience"}  # settings that `--resume` may change
 SCHEMA = 2
-MINUTES_FROM_S = 120
 
 
 @dataclass(frozen=True)
@@ -126,20 +125,12 @@ class Run:
 
     def describe_time(self) -> str:
         """Say how long training took, alone and in all, and which epoch was kept."""
-        wall = _duration(self.wall_seconds)
-        kept = ""
-        if self.epoch == 0:
-            kept = "; no epoch was better than the start, which was kept"
-        elif self.val_people and self.epochs > 1:
-            kept = f"; the best, epoch {self.epoch}, was kept"
+        kept = f"; epoch {self.epoch} was kept" if self.epoch else "; the start was kept"
         return (
-            f"{counted(self.epochs, 'epoch')} in {_duration(self.seconds)}, {wall} with "
-            f"preparation and export{kept}"
+            f"{counted(self.epochs, 'epoch')} in {self.seconds / 60:.1f} minutes, "
+            f"{self.wall_seconds / 60:.1f} minutes with preparation and export"
+            f"{kept if self.epoch != self.epochs else ''}"
         )
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:.1f} minutes" if seconds >= MINUTES_FROM_S else f"{seconds:.0f} s"
 
 
 def finished_run(out: Path, config: TrainConfig) -> Run | None:
@@ -186,7 +177,11 @@ def settings_of_run(given: Mapping[str, Any], out: Path | None, resume: bool) ->
     """
     if not resume:
         return from_table(settings_from_bundle(given))
-    before = config_to_resume(out)
+    if out is None:
+        raise BadConfig("--resume needs the run folder: --out RUN")
+    if not (out / CONFIG).is_file():
+        raise BadRun(f"{out}: nothing to resume (no {CONFIG}); leave out --resume")
+    before = load_config(out / CONFIG)
     changes = {name: value for name, value in given.items() if value != getattr(before, name, None)}
     if fixed := sorted(set(changes) - CHANGEABLE):
         names = ", ".join(f"--{name.replace('_', '-')}" for name in fixed)
@@ -194,16 +189,6 @@ def settings_of_run(given: Mapping[str, Any], out: Path | None, resume: bool) ->
     if "epochs" in changes:  # a number of epochs replaces a limit of time
         changes = {"minutes": None, **changes}
     return before.replace(**changes)
-
-
-def config_to_resume(out: Path | None) -> TrainConfig:
-    """Return the settings of the run in a folder; raise BadRun where there is none."""
-    if out is None:
-        raise BadConfig("--resume needs the run folder: --out RUN")
-    path = out / CONFIG
-    if not path.is_file():
-        raise BadRun(f"{out}: nothing to resume (no {CONFIG}); leave out --resume")
-    return load_config(path)
 
 
 def check_place(out: Path, data: Path, resume: bool) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from facepairs.models.network import Trainable
-from facepairs.models.step_random import StepRandom
+from facepairs.models.step_random import BatchShard, StepRandom
 from facepairs.pipeline.dataset import InputSource
 from facepairs.training.distributed import SINGLE_DEVICE, DistributedContext
 
@@ -45,8 +45,7 @@ class TrainStep:
         self.model, self.source, self.optimizer = model, source, optimizer
         self.context = context
         self._seed = tf.constant(seed, tf.int64)
-        compute = self.compute_shared if context.strategy else self.compute
-        self.compiled: Any = tf.function(compute, autograph=False)
+        self.compiled: Any = tf.function(self.compute, autograph=False)
 
     def __call__(self, batch: Batch, number: int, learning_rate: float) -> tf.Tensor:
         """Run step `number`, from 0, and return the loss of the whole batch, a float32 scalar."""
@@ -55,7 +54,7 @@ class TrainStep:
         return self.compiled(batch, tf.constant(np.asarray(number, np.int64)), self.source.arrays)
 
     def compute(self, batch: Batch, number: tf.Tensor, arrays: tuple[tf.Tensor, ...]) -> tf.Tensor:
-        """Run a step within a graph and return the loss, a float32 scalar.
+        """Run this worker's part of a step within a graph; return the whole batch's loss, float32.
 
         Args:
             batch: The pairs.
@@ -63,22 +62,11 @@ class TrainStep:
             arrays: The input source's.
         """
         inputs = self.source.gather(batch["images"], *arrays)
-        return self._update(inputs, batch, StepRandom(self._seed, number))
 
-    def compute_shared(
-        self, batch: Batch, number: tf.Tensor, arrays: tuple[tf.Tensor, ...]
-    ) -> tf.Tensor:
-        """Run this worker's part of a step within a graph; as `compute`, for the whole batch."""
-        strategy = self.context.strategy
-        assert strategy is not None
-        inputs = self.source.gather(batch["images"], *arrays)
-        shards = self.context.split_local_batch(int(batch["genuine"].shape[0]), inputs)
-
-        def replica() -> tf.Tensor:
-            shard, images = shards[self.context.local_replica_index()]
+        def update(shard: BatchShard | None, images: tf.Tensor) -> tf.Tensor:
             return self._update(images, batch, StepRandom(self._seed, number, shard))
 
-        return strategy.experimental_local_results(strategy.run(replica))[0]
+        return self.context.run(batch["genuine"].shape[0], inputs, update)
 
     def _update(self, inputs: tf.Tensor, batch: Batch, random: StepRandom) -> tf.Tensor:
         """Move the weights by the gradient of the batch's loss; return the loss."""

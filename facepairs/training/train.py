@@ -76,8 +76,11 @@ def train(
     require_extras(["train"], "facepairs.train")
     log, folder = options.log, Path(data)
     cluster = Cluster() if options.devices == "one" else read_cluster()
-    place = Path(out) if out is not None else _new_run_folder(cluster.workers, resume)
-    settings = settings_of_run(config.changes() if config else {}, place, resume)
+    given = Path(out) if out is not None else None
+    settings = settings_of_run(config.changes() if config else {}, given, resume)
+    if cluster.workers > 1 and given is None:
+        raise BadConfig("several workers need the run folder that they share: --out RUN")
+    place = given or Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")
     check_place(place, folder, resume)
     if cluster.workers == 1:  # several would disturb each other; the chief checks it later
         check_unlocked(place)
@@ -96,12 +99,3 @@ def train(
         from facepairs.training.train_people import train_people
 
     return train_people(index, plan, split, settings, place, options, resume, callbacks)
-
-
-def _new_run_folder(workers: int, resume: bool) -> Path:
-    """Return a run folder named by the time, for a single worker that starts a new run."""
-    if workers > 1:
-        raise BadConfig("several workers need the run folder that they share: --out RUN")
-    if resume:
-        raise BadConfig("--resume needs the run folder: --out RUN")
-    return Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")

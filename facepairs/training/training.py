@@ -222,6 +222,9 @@ class Training:
 
     def goes_on(self) -> bool:
         """Return whether there is an epoch left to train, on all workers alike."""
+        patience, kept = self.data.config.patience, self.kept
+        if patience and kept and self.chooses_epoch and self.epochs_done - kept.epoch >= patience:
+            return False
         self.stop_training = self.context.any(self.stop_training)
         return self.epochs_done < self.epochs and not self.stop_training
 

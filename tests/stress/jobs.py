@@ -24,8 +24,7 @@ pairs_per_epoch = 96
 batch_size = 16
 image_size = 64
 """
-VIEW2_TOML = """folds = "1-2"
-methods = ["difference"]
+VIEW2_TOML = """\
 [difference]
 epochs = 1
 pairs_per_epoch = 96
@@ -238,7 +237,7 @@ def crossval_job(base: Path) -> Job:
         started = (place / "view2").is_dir() and any((place / "view2").iterdir())
         return command_line("crossval", base / "sets", "--lists", base / "lists", "--config",
                             base / "view2.toml", "--out", place / "view2",
-                            *(["--resume"] if started else []))  # fmt: skip
+                            "--folds", "1-2", *(["--resume"] if started else []))  # fmt: skip
 
     def is_complete(place: Path) -> bool:
         from facepairs.training.view2.crossval import read_fold

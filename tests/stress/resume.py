@@ -43,8 +43,7 @@ MODELS = {  # model → pairs per batch, further settings, and the stores that i
     "siamese-conv": (36, "learning_rate = 1e-2\n", ("files", "memory", "tfrecord")),
     "siamese": (12, "image_size = 96\n", ("files", "memory")),
 }
-CROSSVAL = f"""folds = "1-2"
-methods = ["difference"]
+CROSSVAL = f"""\
 [difference]
 epochs = {EPOCHS}
 pairs_per_epoch = {STEPS * 12}
@@ -226,7 +225,16 @@ def crossval_task(base: Path) -> Task:
     """Describe a cross-validation of two methods on two folds."""
     file = base / "crossval.toml"
     file.write_text(CROSSVAL)
-    words = ("crossval", base / "sets", "--lists", base / "lists", "--config", file)
+    words = (
+        "crossval",
+        base / "sets",
+        "--lists",
+        base / "lists",
+        "--config",
+        file,
+        "--folds",
+        "1-2",
+    )
 
     def start(out: Path) -> Work:
         resume = ("--resume",) if out.is_dir() and any(out.iterdir()) else ()

@@ -37,7 +37,7 @@ def run_by_command(faces, out, settings, cache):
     more = ("--epochs", 30, "--patience", 2)
     done = in_process("train", faces, "--out", out, *words, *more, check=0)
     report = json.loads((out / "result.json").read_text())
-    assert f"the best, epoch {report['epoch']}, was kept" in done.stdout
+    assert f"; epoch {report['epoch']} was kept" in done.stdout
     assert "measured on 14 people who are not trained on" in done.stdout
     assert "14 people set aside to choose the epoch" in done.stderr
     return report

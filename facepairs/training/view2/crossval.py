@@ -86,7 +86,7 @@ def crossval(
         out: Folder for one run folder per fold, and the results.
         plan: Methods, their settings and folds, from `make_plan`.
         resume: Continue in `out`; finished folds stay.
-        options: Messages and progress; nothing else of it is used.
+        options: How the trainings run, on one machine.
 
     Raises:
         BadData: A photo or a list cannot be used.
@@ -183,9 +183,7 @@ def run_fold(
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     keras.utils.clear_session()  # otherwise the networks of all folds would stay in memory, …
     gc.collect()  # … and so would their features, which are in reference cycles
-    of_fold = TrainOptions(
-        log=options.log, progress=options.progress, store_folder=folder.parent.parent
-    )
+    of_fold = replace(options, store_folder=folder.parent.parent)
     crops = photos.crop_plan(config.recipe.crop_spec, config.align)
     run = train_people(view.index, crops, split, config, folder, of_fold, resume=True)
     if run.interrupted:

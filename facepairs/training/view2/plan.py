@@ -2,9 +2,6 @@
 
 Settings come from options and from one TOML file, with a table for each method:
 
-    seed = 0
-    folds = "1-10"
-
     [siamese]          # fields of TrainConfig
     epochs = 30
 
@@ -28,9 +25,8 @@ from facepairs.support.validation import did_you_mean, find_problem, validate
 from facepairs.training.run_folder import CONFIG
 
 METHODS: tuple[str, ...] = get_args(Model)
-KEYS = ("seed", "folds")  # of the TOML file, beside the methods' tables
 # Settings that the method or the protocol decides.
-FIXED = ("model", "init", "lists", "cache", "seed", "skip_bad", "test_share")
+FIXED = ("model", "init", "lists", "cache", "skip_bad", "test_share")
 
 
 class MethodSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,29 +79,22 @@ def make_plan(
     if problem := find_problem(minutes_per_fold, Minutes | None, "minutes_per_fold"):
         raise BadConfig(problem)
     table = read_table(file) if file else {}
-    seed = table.pop("seed", 0)
-    listed = table.pop("folds", "")
     names = [name.strip() for name in methods.split(",")] if methods else list(table)
+    names = names or [TrainConfig.model]
     changes = {"minutes": minutes_per_fold, "align": align}
     changes = {name: value for name, value in changes.items() if value is not None}
     configs: dict[str, TrainConfig] = {}
-    for name in {**dict.fromkeys(names or [TrainConfig.model]), **table}:
+    for name in {**dict.fromkeys(names), **table}:  # mistakes in tables that are not used, too
         source = f"{file} [{name}]" if name in table else "methods"
         if name not in METHODS:
-            known = did_you_mean(name, [*METHODS, *KEYS])
-            raise BadConfig(f"{source}: there is no method {name!r}; {known}")
+            raise BadConfig(f"{source}: no method {name!r}; {did_you_mean(name, METHODS)}")
         given = validate(table.get(name, {}), dict[str, Any], source)
-        configs[name] = _config(name, given, seed, source).replace(**changes)
-    chosen = parse_folds(folds or str(listed)) if folds is not None or listed else ()
-    return Plan({name: configs[name] for name in names or [TrainConfig.model]}, chosen)
-
-
-def _config(method: str, table: Mapping[str, Any], seed: int, source: str) -> TrainConfig:
-    """Return the settings of a method from its table."""
-    fixed = sorted(set(table) & set(FIXED))
-    if fixed:
-        raise BadConfig(f"{source}: {fixed[0]} is decided by the method and the protocol")
-    return from_table({**table, "model": method, "seed": seed, "test_share": 0.0}, source)
+        if fixed := sorted(set(given) & set(FIXED)):
+            raise BadConfig(f"{source}: {fixed[0]} is decided by the method and the protocol")
+        config = from_table({**given, "model": name, "test_share": 0.0}, source)
+        configs[name] = config.replace(**changes)
+    chosen = () if folds is None else parse_folds(folds)
+    return Plan({name: configs[name] for name in names}, chosen)
 
 
 def parse_folds(text: str) -> tuple[int, ...]:

@@ -13,7 +13,6 @@ from processes.command_line import command, facepairs, in_process
 pytestmark = pytest.mark.usefixtures("few_draws")
 
 SMALL = """
-folds = 1
 [difference]
 epochs = 3
 pairs_per_epoch = 128
@@ -92,7 +91,7 @@ def test_resume_adds_a_fold_and_keeps_the_one_that_is_done(given, tmp_path):
 @pytest.mark.slow
 def test_ctrl_c_and_kill_9_end_at_the_same_scores(given, tmp_path):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    one = ("--methods", "difference")
+    one = ("--methods", "difference", "--folds", "1")
     facepairs("crossval", *given, *one, "--out", whole, check=0)
     process = started(*given, *one, "--out", stopped)
     until(process, "epoch 1/3")
@@ -127,7 +126,7 @@ def test_ctrl_c_and_kill_9_end_at_the_same_scores(given, tmp_path):
     [
         (["--folds", "x"], "--folds is 'x'"),
         (["--folds", "5"], "folds 1 to 4"),
-        (["--methods", "siames"], "there is no method 'siames'; did you mean 'siamese'?"),
+        (["--methods", "siames"], "no method 'siames'; did you mean 'siamese'?"),
         (["--minutes-per-fold", "-1"], "--minutes-per-fold is -1.0; use a number"),
         (["--lists", "{tmp}"], "people.txt: No such file"),
         (["--resume"], "nothing to resume"),

@@ -166,7 +166,8 @@ def test_finished_folds_are_not_trained_again(view, done, tmp_path, monkeypatch)
         patch.setattr("facepairs.training.train_people.train_people", never)
         report = crossval(view, plan(tmp_path, METHOD), out, resume=True)
     before = done[0].methods[METHOD]
-    assert report.methods == {METHOD: replace(before, scored_by=str(out / METHOD))}
+    places = {"scored_by": str(out / METHOD), "pairs": str(out / METHOD / "scores.csv")}
+    assert report.methods == {METHOD: replace(before, **places)}
     first, second = (out / METHOD / f"fold-0{fold}" for fold in (1, 2))
     provenance_path(first / "scores.csv").unlink()
     (second / "scores.csv").write_text("genuine,score\n1,2\n")
