@@ -11,7 +11,7 @@ from facepairs.support.machine import describe
 from facepairs.support.words import align_columns
 
 Columns = Sequence[tuple[str, str, str]]
-# Header, format and field of each column; a field with a range shows it.
+# Header, format and field of each column; a field with a range of several rounds shows it.
 PIPELINES = (
     ("pairs/s", ",.0f", "pairs_per_s"),
     ("x pil", ",.1f", "x_pil"),
@@ -125,6 +125,5 @@ def _cell(record: Record, form: str, name: str) -> str:
     if record[name] is None:
         return ""
     text = format(record[name], form)
-    if f"{name}_min" not in record:
-        return text
-    return f"{text} ({record[f'{name}_min']:{form}}-{record[f'{name}_max']:{form}})"
+    low, high = (record.get(f"{name}_{end}") for end in ("min", "max"))
+    return text if low == high else f"{text} ({low:{form}}-{high:{form}})"
