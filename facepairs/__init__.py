@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from facepairs.evaluation.evaluate import Evaluation, evaluate
     from facepairs.gallery.gallery import Gallery
-    from facepairs.models.losses.compiled import EmbeddingLoss
+    from facepairs.models.losses.build import EmbeddingLoss
     from facepairs.training.options import TrainOptions
     from facepairs.training.recalibrate import calibrate
     from facepairs.training.run_folder.result import Run
@@ -76,7 +76,7 @@ __all__ = [
     "train",
 ]
 _MODULES = {
-    "EmbeddingLoss": "facepairs.models.losses.compiled",
+    "EmbeddingLoss": "facepairs.models.losses.build",
     "Evaluation": "facepairs.evaluation.evaluate",
     "FaceEmbedder": "facepairs.api.embedder",
     "Gallery": "facepairs.gallery.gallery",

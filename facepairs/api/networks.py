@@ -7,8 +7,7 @@ from keras import layers, ops
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadConfig
-from facepairs.models.difference import difference_head
-from facepairs.models.tower import face_tower
+from facepairs.models.convolutional import difference_head, face_tower
 
 TRAINABLE = ("difference", "siamese-conv")
 

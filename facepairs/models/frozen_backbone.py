@@ -18,7 +18,7 @@ from facepairs.models.fisher.tower import (
     embed_vectors,
 )
 from facepairs.models.network import EmbeddingNetwork, embedding_loss, pair_cosines
-from facepairs.models.step_random import StepRandom
+from facepairs.models.replicas import StepRandom
 from facepairs.support.random_streams import Stream
 
 DROPOUT = 0.2  # share of a vector's numbers set to 0 at each training step

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.models.fisher.projection import DIMENSIONS
+from facepairs.models.fisher.embedding import DIMENSIONS
 from facepairs.models.fisher.tower import (
     BACKBONE,
     COHORT,

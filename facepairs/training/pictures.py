@@ -14,7 +14,7 @@ import numpy.typing as npt
 import tensorflow as tf
 from PIL import Image, ImageDraw
 
-from facepairs.models.step_random import StepRandom
+from facepairs.models.replicas import StepRandom
 from facepairs.pipeline.dataset import InputSource, load_ahead
 from facepairs.training.training import Training
 from facepairs.training.validation import Validator

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from facepairs.models.network import Trainable
-from facepairs.models.step_random import StepRandom
+from facepairs.models.replicas import StepRandom
 from facepairs.pipeline.dataset import InputSource
 from facepairs.training.distributed import SINGLE_DEVICE, DistributedContext
 

@@ -32,7 +32,6 @@ LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601
 # Added to tensors as arrays of one number: tf2onnx keeps slow transpositions around scalars.
 _TINY = np.full(1, 1e-10, np.float32)
 _FLAT = np.full(1, 0.05, np.float32)  # a patch with a smaller sum of cells has a short descriptor
-SMALLEST_PX = 96  # the smallest scale must hold a whole descriptor
 
 # In a mirrored image, orientation x becomes -x, and the columns of cells are in reverse order.
 _MIRRORED_ORIENTATIONS = (ORIENTATIONS // 2 - np.arange(ORIENTATIONS)) % ORIENTATIONS

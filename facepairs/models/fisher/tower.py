@@ -25,17 +25,15 @@ import numpy.typing as npt
 from keras import layers, ops
 
 from facepairs.choices import Member
-from facepairs.models.fisher.cohort import CohortDimension
 from facepairs.models.fisher.descriptors import (
     LENGTH,
     MIRROR_ORDER,
-    SMALLEST_PX,
     DenseDescriptors,
     View,
     positions,
     project_views,
 )
-from facepairs.models.fisher.projection import Projections
+from facepairs.models.fisher.embedding import CohortDimension, Projections
 
 GAUSSIANS, COMPONENTS = 256, 48
 # Names of the tower's layers, also in saved models.
@@ -288,15 +286,10 @@ def fisher_tower(
     sum of those of the image and its mirror image.
 
     Args:
-        image_px: A multiple of 16, at least 96.
+        image_px: A multiple of 16, at least 96: the smallest scale must hold a whole descriptor.
         members: For each member, what it sees of the image.
         cohort: Size of the cohort, see `CohortDimension`; 0 for none.
-
-    Raises:
-        ValueError: For another size.
     """
-    if image_px < SMALLEST_PX or image_px % 16:
-        raise ValueError(f"image_px is {image_px}; known: multiples of 16 from {SMALLEST_PX} on")
     image = keras.Input((image_px, image_px, 3), name="image")
     vectors = [
         FisherVector(image_px)(DenseDescriptors(*_view(image_px, member))(image))

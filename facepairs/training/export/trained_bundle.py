@@ -19,7 +19,8 @@ from facepairs.evaluation.metrics.calibration import FittedCalibration
 from facepairs.evaluation.pair_scores import add_impostors, score_pairs
 from facepairs.evaluation.serialize import to_plain
 from facepairs.images.crop_plan import CropPlan
-from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
+from facepairs.models.export.convert import export_onnx, round_weights
+from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.network import Network
 from facepairs.support.platform import return_freed_memory
 from facepairs.support.progress import ProgressCallback, ignore_progress

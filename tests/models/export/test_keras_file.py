@@ -13,8 +13,7 @@ from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.writer import write_bundle
 from facepairs.errors import BadBundle
 from facepairs.models.build import MODELS, build_network
-from facepairs.models.export.keras_file import MAX_WEIGHT_BYTES, check_keras_file
-from facepairs.models.export.onnx import keras_bytes
+from facepairs.models.export.keras_file import MAX_WEIGHT_BYTES, check_keras_file, keras_bytes
 from facepairs.recipes import RECIPES
 from facepairs.training.export.keras_model import read_keras
 from facepairs.verification.scorer import BundleScorer

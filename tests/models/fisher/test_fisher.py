@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from facepairs.models.build import build_network
-from facepairs.models.export.onnx import keras_bytes
+from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.fisher.descriptors import (
     MIRROR_ORDER,
     SCALES,
@@ -22,7 +22,7 @@ from facepairs.models.fisher.tower import (
     mirror_signs,
 )
 from facepairs.models.frozen_backbone import FeatureHead
-from facepairs.models.step_random import StepRandom
+from facepairs.models.replicas import StepRandom
 
 
 def faces(count, px=96, seed=0):

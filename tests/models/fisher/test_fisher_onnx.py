@@ -9,7 +9,7 @@ import pytest
 
 from facepairs.data.synth.faces import draw_face
 from facepairs.models.build import build_network
-from facepairs.models.export.onnx import export_onnx
+from facepairs.models.export.convert import export_onnx
 from facepairs.models.fisher.tower import BACKBONE, MAX_LOG_RATIO, FisherVector, fused
 
 

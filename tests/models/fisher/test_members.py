@@ -8,9 +8,8 @@ import pytest
 from test_fisher import faces, photos
 
 from facepairs.models.build import build_network
-from facepairs.models.export.keras_file import check_keras_file
-from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
-from facepairs.models.fisher.cohort import BASE, SLOPE, CohortDimension
+from facepairs.models.export.convert import export_onnx, round_weights
+from facepairs.models.export.keras_file import check_keras_file, keras_bytes
 from facepairs.models.fisher.descriptors import (
     LENGTH,
     DenseDescriptors,
@@ -18,6 +17,7 @@ from facepairs.models.fisher.descriptors import (
     positions,
     project_views,
 )
+from facepairs.models.fisher.embedding import BASE, SLOPE, CohortDimension
 from facepairs.models.fisher.tower import (
     BACKBONE,
     COHORT,
