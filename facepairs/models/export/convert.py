@@ -20,7 +20,6 @@ import numpy as np
 import tensorflow as tf
 
 from facepairs.models.fisher.embedding import Projections, eight_bits, scales
-from facepairs.models.fisher.tower import fused
 from facepairs.support.random_streams import Stream, raw_words
 
 LARGE = 16_384  # numbers; smaller tensors take little space and may be sensitive to rounding
@@ -82,12 +81,9 @@ def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
 
     inputs = _probe_images(model)
     expected = np.asarray(model(inputs if len(inputs) > 1 else inputs[0]))
-    fast = fused(model)
-    if fast is not model:
-        fast(inputs[0][:1])  # Keras does not export a model that has never been called
     with tempfile.TemporaryDirectory() as folder, quiet_exporters():
         path = Path(folder) / "network.onnx"
-        fast.export(path, format="onnx", verbose=False)
+        model.export(path, format="onnx", verbose=False)
         data = _finished(path.read_bytes(), output)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3

@@ -34,9 +34,8 @@ PARTS = frozenset(
      "__slice__", "__ellipsis__")
 )  # fmt: skip
 OURS = frozenset(
-    ("CohortDimension", "DenseDescriptors", "FisherVector", "LocalContrast", "MirroredVector",
-     "Projections")
-)  # fmt: skip
+    ("CohortDimension", "FisherBackbone", "LocalContrast", "MirroredVector", "Projections")
+)
 
 
 def keras_bytes(model: keras.Model) -> bytes:
