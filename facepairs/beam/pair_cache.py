@@ -1,66 +1,72 @@
-"""`cache build` with images and cache on any storage."""
+"""`cache build` with the photos or the cache on any storage, or the work on Beam."""
 
+import fnmatch
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from facepairs.beam.paths import (
-    BeamPath,
-    copy_to,
-    files_below,
-    parse_place,
-    remove,
-    writing,
-)
+from facepairs.beam.paths import BeamPath, Place, copy_to, files_below, parse_place, remove, writing
 from facepairs.beam.remote_index import index_place, remote_errors, stand_in
 from facepairs.beam.runner import choose_map
-from facepairs.data.sampler import PairSampler
+from facepairs.choices import Encoding
+from facepairs.config import TrainConfig
+from facepairs.errors import BadData
+from facepairs.faces.face_cache import face_cache
+from facepairs.faces.inspection import BATCH, InspectPhotos, collect
+from facepairs.faces.photo_table import PhotoTable
+from facepairs.images.photo import read_below
 from facepairs.pipeline.records.build import (
-    check_replaceable,
+    ReadPhoto,
+    ShardPlan,
+    check_request,
     shard_count,
-    write_shards,
+    write_shard,
 )
 from facepairs.pipeline.records.manifest import MANIFEST, CacheManifest, RecordShard
-from facepairs.pipeline.records.shard import ShardPlan, ShardWriter
-from facepairs.support.atomic import scratch_folder
+from facepairs.support.atomic import atomic_folder, is_temporary, scratch_folder
+from facepairs.support.lock import held, lock_beside
+from facepairs.support.parallel import batches
 from facepairs.support.progress import (
     MessageCallback,
     ProgressFactory,
     ignore_message,
     ignore_phases,
 )
-from facepairs.training.inputs.pair_cache import (
-    build_training_cache,
-    cache_config,
-)
-from facepairs.training.inputs.people import choose_people, usable_photos
+from facepairs.training.inputs.pair_cache import build_training_cache, cache_plan
+from facepairs.training.inputs.people import choose_usable
+
+SHARDS = "pairs-*-of-*.tfrecord"
 
 
 @dataclass(frozen=True)
-class UploadingShardWriter(ShardWriter):
-    """Writes a shard to a scratch folder of the worker and uploads it to `target`."""
+class UploadShard:
+    """Writes a shard to a scratch folder of the worker and copies it to the cache.
 
-    _: KW_ONLY
-    target: BeamPath
+    Attributes:
+        read: Returns the content of a photo by its name.
+        cache: The folder of the cache.
+    """
+
+    read: ReadPhoto
+    cache: BeamPath
 
     def __call__(self, plan: ShardPlan) -> RecordShard:
-        """Write and upload a shard; raises what ShardWriter raises."""
-        with remote_errors(self.target), scratch_folder("facepairs-shard") as folder:
-            shard = ShardWriter(self.root, folder, self.encoding, self.read_file)(plan)
-            copy_to(folder / plan.name, self.target / plan.name)
+        """Write and copy a shard; raises what `write_shard` raises."""
+        with remote_errors(self.cache), scratch_folder("facepairs-shard") as folder:
+            shard = write_shard(plan, self.read, folder)
+            copy_to(folder / plan.name, self.cache / plan.name)
         return shard
 
 
 def build_cache_at(
     data: str,
     out: str,
+    config: TrainConfig,
     pairs: int,
-    encoding: str,
+    encoding: Encoding,
     shards: int | None,
-    options: dict[str, Any],
-    config_file: Path | None,
     log: MessageCallback = ignore_message,
     progress: ProgressFactory = ignore_phases,
     runner: str | None = None,
@@ -73,8 +79,7 @@ def build_cache_at(
     Args:
         data: Folder of faces: a local one, or one of `scheme://…`.
         out: Folder to write, likewise; a cache there is replaced.
-        pairs, encoding, shards, options, config_file, log, progress: As for
-            `build_training_cache`.
+        config, pairs, encoding, shards, log, progress: As for `build_training_cache`.
         runner: Name of the Beam runner that does the work, or None for threads.
         beam_options: Beam's own options, as on its command line.
 
@@ -87,60 +92,56 @@ def build_cache_at(
     """
     ordered_map = choose_map(runner, beam_options)
     faces, folder = parse_place(data), parse_place(out)
-    if isinstance(folder, Path):
-        request = (pairs, encoding, shards, options, config_file, log, progress, ordered_map)
-        if isinstance(faces, Path):
-            return build_training_cache(faces, folder, *request)
-        with remote_errors(faces):
-            return build_training_cache(
-                stand_in(faces), folder, *request, lambda _: index_place(faces), faces.read_file
-            )
-    config = cache_config(options, config_file)
-    read_file = faces.read_file if isinstance(faces, BeamPath) else None
+    if runner is None and isinstance(faces, Path) and isinstance(folder, Path):
+        return build_training_cache(faces, folder, config, pairs, encoding, shards, log, progress)
     with remote_errors(faces, folder):
-        count = shard_count(pairs, shards, encoding)
-        check_replaceable(out, [entry.name for entry in files_below(folder)])
-        inspected = progress("finding faces")
-        index, table = usable_photos(
-            index_place(faces),
-            config.align,
-            config.skip_bad,
-            log,
-            inspected,
-            ordered_map,
-            read_file,
-        )
-        plan = table.crop_plan(config.recipe.crop_spec, config.align)
-        people = choose_people(index, config).training
-        sampler = PairSampler(index.first, people, config.seed, config.recipe.genuine_share)
-        writer = UploadingShardWriter(
-            index.root, stand_in(folder), encoding, read_file, target=folder
-        )
-        written = progress("writing pairs")
-        with _removed_on_failure(folder):
-            manifest = write_shards(
-                writer, index, plan, sampler, pairs, count, written, ordered_map
-            )
-            _publish(folder, manifest)
-        return manifest
+        _check_request(faces, folder, pairs, shards)
+        index = index_place(faces)
+        read = partial(read_below, faces) if isinstance(faces, Path) else faces.read_file
+        inspect = InspectPhotos(config.align == "landmarks", face_cache(), read)
+        inspected = ordered_map(inspect, batches(index.names(), BATCH))
+        records = collect(inspected, len(index), progress("finding faces"))
+        table = PhotoTable.of(records, len(index), config.align)
+        index, table = choose_usable(index, table, config.skip_bad, log)
+        plan = cache_plan(index, table, config, pairs, encoding, shards)
+        with _replaced(folder) as cache:
+            written = ordered_map(UploadShard(read, cache), plan.shard_plans())
+            manifest = plan.collect(written, progress("writing pairs"))
+            for entry in files_below(cache):
+                if entry.name not in manifest.shard_names:
+                    remove(cache / entry.name)
+            with writing(cache / MANIFEST) as handle:  # it completes the cache
+                handle.write(manifest.render())
+    return manifest
+
+
+def _check_request(faces: Place, out: Place, pairs: int, shards: int | None) -> None:
+    """Check what can be checked before a photo is read; raises what `check_request` raises."""
+    if isinstance(out, Path):
+        check_request(out, stand_in(faces), pairs, shards)
+        return
+    shard_count(pairs, shards)
+    names = {entry.name for entry in files_below(out) if not is_temporary(entry.name)}
+    shards_there = set(fnmatch.filter(names, SHARDS))
+    if names and (not shards_there or names - shards_there - {MANIFEST}):
+        raise BadData(f"{out}: exists and is not a pair cache; choose another place or remove it")
 
 
 @contextmanager
-def _removed_on_failure(out: BeamPath) -> Iterator[None]:
-    """Remove the old cache's manifest at once, and everything if the block fails."""
+def _replaced(out: Place) -> Iterator[BeamPath]:
+    """Yield the folder to write the cache to; what was in `out` is replaced.
+
+    A remote cache has no manifest until it is complete, and is removed if the block fails.
+    """
+    if isinstance(out, Path):
+        lock = held(lock_beside(out), out, BadData, "choose another place")
+        with lock, atomic_folder(out) as folder:
+            yield BeamPath(str(folder))
+        return
     try:
-        remove(out / MANIFEST)  # without it there is no cache, whatever else is in the folder
-        yield
+        remove(out / MANIFEST)
+        yield out
     except BaseException:
         with suppress(OSError):
             remove(out)
         raise
-
-
-def _publish(out: BeamPath, manifest: CacheManifest) -> None:
-    """Remove all files but the shards, then write the manifest, which completes the cache."""
-    for entry in files_below(out):
-        if entry.name not in manifest.shard_names:
-            remove(out / entry.name)
-    with writing(out / MANIFEST) as handle:
-        handle.write(manifest.render())

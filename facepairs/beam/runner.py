@@ -19,12 +19,12 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from facepairs.beam.paths import BeamPath, beam_module, parse_place, reading, remove, writing
 from facepairs.errors import BadConfig, BadData, BadRun, FacepairsError
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.parallel import OrderedMap, thread_map
+from facepairs.support.parallel import thread_map
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -35,6 +35,14 @@ LOCAL_RUNNERS = (  # their workers see this machine's own temporary folder
     "FnApiRunner",
     "PrismRunner",
 )
+
+
+class OrderedMap(Protocol):
+    """What does the work of a pass: `thread_map` or a `BeamMap`."""
+
+    def __call__(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield work(item) for each item, in order; `work`, items and results can be pickled."""
+        ...
 
 
 class Element(NamedTuple):

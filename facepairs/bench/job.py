@@ -114,7 +114,7 @@ def inspect_all(
 def save_plan(path: Path, plan: CropPlan) -> None:
     """Write how images are cropped; workers then need not inspect them."""
     to_crop = np.zeros(0) if plan.to_crop is None else plan.to_crop
-    np.savez(path, plain=plan.plain, to_crop=to_crop, alignment=plan.alignment)
+    np.savez(path, plain_px=plan.plain_px, to_crop=to_crop, alignment=plan.alignment)
 
 
 def pair_count(batch_size: int) -> int:
@@ -182,12 +182,12 @@ class Job:
         with np.load(self.spec.plan) as saved:
             alignment = str(saved["alignment"])
             to_crop = None if alignment == LFW_FRAME else saved["to_crop"]
-            return CropPlan(spec, saved["plain"], to_crop, alignment)
+            return CropPlan(spec, saved["plain_px"], to_crop, alignment)
 
     @property
     def unaligned_plan(self) -> CropPlan:
         """The centre squares of the same images."""
-        return CropPlan(self.plan.spec, self.plan.plain)
+        return CropPlan(self.plan.spec, self.plan.plain_px)
 
     @cached_property
     def paths(self) -> list[str]:

@@ -7,10 +7,12 @@ import tensorflow as tf
 
 from facepairs.bench.job import SEED, Batch, Job
 from facepairs.bench.rows import UNALIGNED
+from facepairs.choices import Encoding
+from facepairs.data.sampler import PairSampler
 from facepairs.pipeline.dataset import Store, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.pipeline.records.build import build_cache
+from facepairs.pipeline.records.build import CachePlan, build_cache
 from facepairs.pipeline.records.store import RecordStore
 
 
@@ -31,7 +33,7 @@ def open_store(job: Job, shuffle_seed: int | None = None) -> tuple[Store, tf.dat
     files = FileStore(job.index, plan)
     if name.startswith("tfrecord"):
         records = RecordStore.open(path)
-        return files, records.batches(job.batch_size, shuffle_seed, repeat=True)
+        return files, records.batches(job.batch_size, shuffle_seed)
     store: Store = files
     if name == "memory":
         store = MemoryStore.build(job.index, job.plan, path)
@@ -44,15 +46,9 @@ def build(job: Job) -> None:
     if job.spec.name == "memory":
         MemoryStore.build(job.index, job.plan, path)
         return
-    build_cache(
-        path,
-        job.index,
-        job.plan,
-        job.people,
-        len(job.pairs),
-        seed=SEED,
-        encoding=job.spec.name.removeprefix("tfrecord-"),
-    )
+    sampler = PairSampler(job.index.first, job.people, SEED)
+    encoding: Encoding = "raw" if job.spec.name.endswith("raw") else "jpeg"
+    build_cache(path, CachePlan(job.index, job.plan, sampler, len(job.pairs), encoding))
 
 
 def store_batches(job: Job) -> Iterator[Batch]:

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from facepairs.choices import Align
 from facepairs.data.index import FaceIndex
@@ -22,6 +21,7 @@ from facepairs.images.photo import (
     hold_budget,
     load_upright,
     open_photo,
+    read_below,
     read_checked,
     read_image_file,
 )
@@ -121,17 +121,26 @@ def photo_records(
     cache: FaceCache | None = None,
 ) -> Iterator[PhotoRecord]:
     """Yield the record of every photo of an index, in order; see `inspect_photos`."""
-    read = partial(_read_below, index.root)
+    read = partial(read_below, index.root)
     inspect = InspectPhotos(align == "landmarks", cache or face_cache(), read)
-    done = 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
-        for records in thread_map(inspect, batches(index.names(), BATCH)):
-            yield from records
-            done += len(records)
-            progress(done, len(index))
+    yield from collect(thread_map(inspect, batches(index.names(), BATCH)), len(index), progress)
     return_freed_memory()  # a training follows
 
 
-def _read_below(root: Path, name: str) -> bytes:
-    return read_image_file(root / name)
+def collect(
+    inspected: Iterable[list[PhotoRecord]], photos: int, progress: ProgressCallback
+) -> Iterator[PhotoRecord]:
+    """Yield the records that `InspectPhotos` returns for batches of photos.
+
+    Args:
+        inspected: Does the work while it is iterated.
+        photos: How many photos there are.
+        progress: Called with the photos inspected and the photos in all.
+    """
+    done = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
+        for records in inspected:
+            yield from records
+            done += len(records)
+            progress(done, photos)

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from facepairs.errors import BadImage
 from facepairs.images.crop import Crop
 from facepairs.images.crop_plan import CropPlan
 from facepairs.images.photo import read_image_file
-from facepairs.pipeline.decode import Cropper, Maps, Numbers, read_files
+from facepairs.pipeline.decode import Cropper, Numbers
 
 MAX_BATCH_BYTES = 2**26  # the files of a larger batch are read one by one, to save memory
 
@@ -42,28 +43,32 @@ class FileStore:
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
         """Return a function from int32[N] image numbers to uint8[N, crop_px, crop_px, 3].
 
-        A batch of `images` plain JPEGs, the usual case, is decoded by a graph for that number. The
+        A batch of `images` that TensorFlow crops, the usual case, has a graph for that number. The
         function raises `tf.errors.InvalidArgumentError` for an image that cannot be decoded.
         """
 
-        def look_up(numbers: Numbers) -> tuple[npt.NDArray[np.object_], Maps, np.bool_]:
+        def look_up(numbers: Numbers) -> tuple[np.bool_, npt.NDArray[np.object_], Any, Any]:
             # The paths are built on demand: a tensor of all takes over 100 bytes per image.
             small = self._index.sizes[numbers].sum() <= MAX_BATCH_BYTES
-            plain = self._cropper.plan.plain[numbers].all()
-            usual = np.bool_(len(numbers) == images and small and plain)
+            fast, windows, back = self._cropper.place(numbers)
+            usual = np.bool_(len(numbers) == images and small and fast.all())
             paths = self._index.encoded_paths(numbers) if usual else []
-            return np.array(paths, np.object_), self._cropper.maps(numbers), usual
+            return usual, np.array(paths, np.object_), windows, back
 
         def load(numbers: tf.Tensor) -> tf.Tensor:
             def one_by_one() -> tf.Tensor:
                 return tf.numpy_function(self._crop_each, [numbers], tf.uint8, stateful=False)
 
             def together() -> tf.Tensor:
-                files = read_files(tf.ensure_shape(paths, [images]))
-                return self._cropper.batch(files, to_crop, one_by_one)
+                return self._cropper.read(
+                    tf.ensure_shape(paths, [images]),
+                    tf.ensure_shape(windows, [images, 4]),
+                    tf.ensure_shape(back, [images, 2, 3]),
+                )
 
-            paths, to_crop, usual = tf.numpy_function(
-                look_up, [numbers], (tf.string, tf.float64, tf.bool), stateful=False
+            types = (tf.bool, tf.string, tf.int32, tf.float64)
+            usual, paths, windows, back = tf.numpy_function(
+                look_up, [numbers], types, stateful=False
             )
             crops = tf.cond(tf.ensure_shape(usual, []), together, one_by_one)
             return tf.ensure_shape(crops, (None, self.crop_px, self.crop_px, 3))

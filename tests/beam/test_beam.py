@@ -11,13 +11,13 @@ import pytest
 
 pytest.importorskip("apache_beam")
 
+from facepairs.beam.checks import check_dataset_at
 from PIL import Image
 from processes.command_line import facepairs
 from storage.memory_files import FILES
 from tiny.bundles import FRAME_PX, tiny_bundle
 
 from facepairs.beam import runner as runner_module
-from facepairs.beam.checks import check_dataset_at
 from facepairs.beam.runner import choose_map
 from facepairs.beam.verify_pairs import verify_pairs_at
 from facepairs.bundles.operating_point import operating_point

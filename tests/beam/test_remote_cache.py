@@ -7,14 +7,14 @@ import pytest
 pytest.importorskip("apache_beam")
 
 from drawn.caches import draw
+from facepairs.beam.checks import check_cache_at
+from facepairs.pipeline.records.shard import ShardWriter
 from storage.memory_files import FILES
 
 from facepairs.beam import pair_cache
-from facepairs.beam.checks import check_cache_at
 from facepairs.beam.pair_cache import build_cache_at
 from facepairs.errors import BadData
 from facepairs.pipeline.records.manifest import MANIFEST
-from facepairs.pipeline.records.shard import ShardWriter
 from facepairs.support.parallel import thread_map
 
 SETTINGS = {"model": "difference", "align": "none"}

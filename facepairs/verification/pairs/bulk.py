@@ -4,8 +4,8 @@
 An embedding network embeds every image once, and the scores follow from the embeddings. A pair
 network runs once per pair; a cache keeps the crops of images that several pairs show. Both are one
 pass: somebody does `BulkScorer.work` on each of its `items`, and `collect` takes the results. Work,
-items and results can be pickled. An image that cannot be used fails the pairs it is in. Faces that were found are kept in the default `FaceCache`, so that no
-photo is searched twice.
+items and results can be pickled. An image that cannot be used fails the pairs it is in. Faces that
+were found are kept in the default `FaceCache`, so that no photo is searched twice.
 """
 
 import filecmp

@@ -2,8 +2,9 @@
 
 The file is read three times: for the images it names, for the pairs to compute, and to write its
 rows with their scores. `pairs_run` prepares it; whoever does the work of the run, threads here or
-other machines, the output has the same bytes. Memory holds some chunks of rows, and a byte per image that tells whether it
-is done (per pair for a pair network). The distinct names and the computed values are on disk.
+other machines, the output has the same bytes. Memory holds some chunks of rows, and a byte per
+image that tells whether it is done (per pair for a pair network). The distinct names and the
+computed values are on disk.
 """
 
 import csv
@@ -118,7 +119,7 @@ def verify_pairs(
         BadRun: OUT.partial is in use or belongs to other work.
     """
     photos = local_photos(pairs, root)
-    with pairs_run(verifier, pairs, out, point, photos, resume, prior, str(pairs)) as run:
+    with pairs_run(verifier, pairs, out, point, photos, resume, prior) as run:
         return run.finish(thread_map(run.scorer.work, run.items()), progress)
 
 
@@ -197,14 +198,12 @@ def pairs_run(
     photos: PhotoFolder,
     resume: bool,
     prior: float,
-    name: str,
 ) -> Iterator[PairsRun]:
     """Prepare a run, and hold the lock of its partial results.
 
     Args:
         verifier, pairs, out, point, resume, prior: As for `verify_pairs`.
         photos: The photos that `pairs` names.
-        name: What the provenance calls `pairs`.
 
     Raises:
         FacepairsError: What `verify_pairs` raises.
@@ -212,7 +211,7 @@ def pairs_run(
     started = time.monotonic()
     check_prior(prior)
     model = verifier.bundle
-    origin = provenance_of(model, model_name(model), name, point, prior=prior, decisions=True)
+    origin = provenance_of(model, model_name(model), str(pairs), point, prior=prior, decisions=True)
     file = PairsFile(pairs)
     fingerprint = _fingerprint(verifier, file, str(photos))
     embeds = model.kind == "embedding"
