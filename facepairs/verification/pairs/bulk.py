@@ -58,15 +58,15 @@ class PhotoFolder(Protocol):
 
     def stamp(self, name: str) -> str:
         """Return what changes whenever a photo is written; "" where that is not known."""
-        ...
+        return ""
 
     def same_content(self, one: str, other: str) -> bool:
         """Return whether two photos are copies, as far as that is known."""
-        ...
+        return False
 
 
 @dataclass(frozen=True)
-class LocalPhotos:
+class LocalPhotos(PhotoFolder):
     """The photos below a folder of this machine.
 
     Attributes:
