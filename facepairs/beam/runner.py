@@ -105,13 +105,19 @@ class BeamMap:
     def _run(self, scratch: BeamPath, elements: list[Element]) -> None:
         beam = self._beam
         try:
-            with beam.Pipeline(runner=self._runner, options=self._options) as pipeline:
-                _ = (
-                    pipeline
-                    | "Items" >> beam.Create(elements)
-                    | "Spread" >> beam.Reshuffle()
-                    | "Work" >> beam.Map(partial(do_element, scratch))
-                )
+            pipeline = beam.Pipeline(runner=self._runner, options=self._options)
+            _ = (
+                pipeline
+                | "Items" >> beam.Create(elements)
+                | "Spread" >> beam.Reshuffle()
+                | "Work" >> beam.Map(partial(do_element, scratch))
+            )
+            job = pipeline.run()
+            try:
+                job.wait_until_finish()
+            except KeyboardInterrupt:
+                job.cancel()
+                raise
         except Exception as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             if lines[-1].startswith("KeyboardInterrupt"):  # reported as a failure of the worker

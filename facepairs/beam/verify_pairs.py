@@ -11,12 +11,7 @@ from facepairs.bundles.operating_point import OperatingPoint
 from facepairs.images.photo import Photo, open_photo, read_checked
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.verification.pairs.bulk import PhotoFolder
-from facepairs.verification.pairs.verify_pairs import (
-    PairsReport,
-    local_photos,
-    pairs_run,
-    verify_pairs,
-)
+from facepairs.verification.pairs.verify_pairs import PairsReport, local_photos, pairs_run
 from facepairs.verification.verifier import Verifier
 
 
@@ -66,8 +61,6 @@ def verify_pairs_at(
     """
     ordered_map = choose_map(runner, beam_options)
     folder = pairs.parent if root is None else parse_place(root)
-    if runner is None and isinstance(folder, Path):
-        return verify_pairs(verifier, pairs, out, point, folder, resume, progress, prior)
     photos = local_photos(pairs, folder) if isinstance(folder, Path) else RemotePhotos(folder)
     with (
         remote_errors(folder),

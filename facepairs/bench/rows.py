@@ -62,12 +62,12 @@ ROWS: Mapping[str, Row] = {
     ),
     "tfrecord-jpeg": _own(
         "store_rows:store_batches",
-        "facepairs: cache of these pairs, the files' bytes, read in order",
+        "facepairs: cache of these pairs, crops as JPEGs, read in order",
         has_cache=True,
     ),
     "tfrecord-raw": _own(
         "store_rows:store_batches",
-        "facepairs: cache of these pairs, as crops, read in order",
+        "facepairs: cache of these pairs, crops as pixels, read in order",
         has_cache=True,
     ),
     "memory": _own(
