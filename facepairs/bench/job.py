@@ -127,7 +127,7 @@ class Job:
             )
         plan = table.crop_plan(CropSpec(FRAME_PX, self.crop_px), self.settings.align)
         maps = np.zeros(0) if plan.to_crop is None else plan.to_crop
-        np.savez(self._plan_file, plain=plan.plain, maps=maps)
+        np.savez(self._plan_file, plain_px=plan.plain_px, maps=maps)
 
     @cached_property
     def plan(self) -> CropPlan:
@@ -135,7 +135,7 @@ class Job:
         spec, alignment = CropSpec(FRAME_PX, self.crop_px), ALIGNMENTS[self.settings.align]
         with np.load(self._plan_file) as saved:
             maps = saved["maps"] if self.settings.align == "landmarks" else None
-            return CropPlan(spec, saved["plain"], maps, alignment)
+            return CropPlan(spec, saved["plain_px"], maps, alignment)
 
     def square(self, width: int, height: int) -> tuple[int, int, int]:
         """Return top, left and side of the square that every row crops, in pixels of an image."""

@@ -126,8 +126,8 @@ ROWS: Mapping[str, Row] = {
     "article-parallel": Row("facepairs.bench.usual:article_parallel", "the same with AUTOTUNE"),
     "files": Row(OUR_STORE, "facepairs: faces decoded and aligned when needed"),
     "files-unaligned": Row(OUR_STORE, "facepairs: centre squares decoded when needed"),
-    "tfrecord-jpeg": Row(OUR_STORE, "facepairs: cache of pairs, the files' bytes", has_cache=True),
-    "tfrecord-raw": Row(OUR_STORE, "facepairs: cache of pairs, as crops", has_cache=True),
+    "tfrecord-jpeg": Row(OUR_STORE, "facepairs: cache of pairs, crops as JPEGs", has_cache=True),
+    "tfrecord-raw": Row(OUR_STORE, "facepairs: cache of pairs, crops as pixels", has_cache=True),
     "memory": Row(OUR_STORE, "facepairs: crops decoded once, mapped into memory", has_cache=True),
     "limit": Row("facepairs.bench.usual:limit", "squares decoded on all cores, then dropped"),
 }

@@ -9,14 +9,16 @@ import tensorflow as tf
 
 from facepairs.bench.job import SEED, Batch, Job, Skip
 from facepairs.bench.rows import UNALIGNED, Measurement
+from facepairs.choices import Encoding
 from facepairs.config import TrainConfig
+from facepairs.data.sampler import PairSampler
 from facepairs.images.crop_plan import CropPlan
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
 from facepairs.pipeline.dataset import Store, make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
-from facepairs.pipeline.records.build import build_cache
+from facepairs.pipeline.records.build import CachePlan, build_cache
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.training.distributed import SINGLE_DEVICE
 from facepairs.training.loop import run_epoch
@@ -50,11 +52,11 @@ def _open(job: Job, shuffle_seed: int | None = None) -> tuple[Store, tf.data.Dat
     """
     if job.name == UNALIGNED and job.plan.to_crop is None:
         raise Skip("files itself is unaligned")
-    unaligned = CropPlan(job.plan.spec, job.plan.plain)
+    unaligned = CropPlan(job.plan.spec, job.plan.plain_px)
     store: Store = FileStore(job.index, unaligned if job.name == UNALIGNED else job.plan)
     if job.name.startswith("tfrecord"):
         records = RecordStore.open(job.cache)
-        return store, records.batches(job.batch_size, shuffle_seed, repeat=True)
+        return store, records.batches(job.batch_size, shuffle_seed)
     if job.name == "memory":
         store = MemoryStore.build(job.index, job.plan, job.cache)
     return store, make_dataset(store, job.blocks, job.batch_size)
@@ -66,8 +68,9 @@ def build(job: Job) -> Measurement:
     if job.name == "memory":
         MemoryStore.build(job.index, job.plan, job.cache)
     else:
-        encoding, pairs = job.name.removeprefix("tfrecord-"), len(job.pairs)
-        build_cache(job.cache, job.index, job.plan, job.people, pairs, seed=SEED, encoding=encoding)
+        sampler = PairSampler(job.index.first, job.people, SEED)
+        encoding: Encoding = "raw" if job.name.endswith("raw") else "jpeg"
+        build_cache(job.cache, CachePlan(job.index, job.plan, sampler, len(job.pairs), encoding))
     took = time.perf_counter() - started
     files = job.cache.iterdir() if job.cache.is_dir() else [job.cache]
     return Measurement(build_s=took, disk_mb=sum(file.stat().st_size for file in files) / 1e6)

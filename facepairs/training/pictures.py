@@ -15,7 +15,7 @@ import tensorflow as tf
 from PIL import Image, ImageDraw
 
 from facepairs.models.replicas import StepRandom
-from facepairs.pipeline.dataset import InputSource, load_ahead
+from facepairs.pipeline.dataset import Store, load_ahead
 from facepairs.training.training import Training
 from facepairs.training.validation import Validator
 
@@ -88,7 +88,7 @@ def hardest_pairs(genuine: npt.NDArray[np.bool_], score: npt.NDArray[np.float64]
 
 
 def map_images(
-    source: InputSource, function: Callable[[tf.Tensor], tf.Tensor]
+    source: Store, function: Callable[[tf.Tensor], tf.Tensor]
 ) -> Callable[[Ints], npt.NDArray[Any]]:
     """Return a function from image numbers, int[K], to `function` of their inputs, [K, …].
 

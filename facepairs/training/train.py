@@ -22,7 +22,7 @@ from facepairs.evaluation.serialize import to_plain
 from facepairs.images.crop_plan import CropPlan
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.network import Trainable
-from facepairs.pipeline.dataset import InputSource
+from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.features import FeatureStore
 from facepairs.pipeline.files import photos_named
 from facepairs.support.platform import keep_freed_memory
@@ -152,7 +152,7 @@ def _open_data(
     return TrainingData(limit_batch_size(config, split), index, plan, split, store, cache)
 
 
-def _prepare(training: Training, should_stop: ShouldStop) -> tuple[Trainable, InputSource]:
+def _prepare(training: Training, should_stop: ShouldStop) -> tuple[Trainable, Store]:
     """Return what is trained and the source of its inputs: images, or features computed once.
 
     A new training with a frozen backbone first fits the backbone, and then starts the projection
@@ -200,7 +200,7 @@ def _prepare(training: Training, should_stop: ShouldStop) -> tuple[Trainable, In
 def _train(
     training: Training,
     model: Trainable,
-    source: InputSource,
+    source: Store,
     callbacks: Sequence[keras.callbacks.Callback],
     should_stop: ShouldStop,
 ) -> None:
@@ -289,7 +289,7 @@ class TrainedRecord:
     finished: str
 
 
-def _write_bundle(training: Training, source: InputSource) -> Path:
+def _write_bundle(training: Training, source: Store) -> Path:
     """Write the bundle of the kept epoch; return its folder."""
     data, options, kept = training.data, training.options, training.kept
     assert kept is not None

@@ -9,7 +9,7 @@ import tensorflow as tf
 from facepairs.data.pairs import PairList
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.models.network import Trainable
-from facepairs.pipeline.dataset import InputSource, make_dataset
+from facepairs.pipeline.dataset import Store, make_dataset
 from facepairs.training.training import Validation
 
 
@@ -27,9 +27,7 @@ class Validator:
         scores: float64[pairs], the scores of the last validation; empty before the first.
     """
 
-    def __init__(
-        self, model: Trainable, source: InputSource, pairs: PairList, batch_size: int
-    ) -> None:
+    def __init__(self, model: Trainable, source: Store, pairs: PairList, batch_size: int) -> None:
         self.pairs = pairs
         self.scores: npt.NDArray[np.float64] = np.zeros(0)
         self._source = source
