@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from facepairs.evaluation.calibrate import calibrate
     from facepairs.evaluation.evaluate import Evaluation, evaluate
     from facepairs.gallery.gallery import Gallery
-    from facepairs.models.losses.compiled import EmbeddingLoss
+    from facepairs.models.losses.build import EmbeddingLoss
     from facepairs.training.keras_models import build_keras, load_keras
     from facepairs.training.options import TrainOptions
     from facepairs.training.pairs_dataset import PairMetrics, pairs_dataset
@@ -76,7 +76,7 @@ __all__ = [
     "train",
 ]
 _MODULES = {
-    "EmbeddingLoss": "facepairs.models.losses.compiled",
+    "EmbeddingLoss": "facepairs.models.losses.build",
     "Evaluation": "facepairs.evaluation.evaluate",
     "FaceEmbedder": "facepairs.verification.face_embedder",
     "Gallery": "facepairs.gallery.gallery",

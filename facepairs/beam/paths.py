@@ -6,33 +6,26 @@ in an object store that is not one step.
 """
 
 import errno
-import logging
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
-from facepairs.errors import BadConfig
+from facepairs.errors import SHORTAGES, BadConfig, BadData, FacepairsError
 from facepairs.support.parallel import thread_map
-from facepairs.support.places import STDOUT, refuse_url
+from facepairs.support.places import refuse_url
 
 INSTALL = "pip install 'facepairs[beam]'"
-LISTING_THREADS = 16  # for file systems that list one folder per call
+EXTRAS = "gs:// needs apache-beam[gcp], s3:// apache-beam[aws], hdfs:// apache-beam[hadoop]"
+THREADS = 16  # for file systems that list one folder per call
 WEB = ("http", "https", "ftp", "file")  # Beam reads some, but cannot list a folder there
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-
-
-class Entry(NamedTuple):
-    """A file below a folder: its path relative to the folder, with `/`, and its size in bytes."""
-
-    name: str
-    size: int
 
 
 @dataclass(frozen=True)
@@ -50,24 +43,11 @@ class BeamPath:
     def __truediv__(self, name: str) -> "BeamPath":
         return BeamPath(f"{self.text.rstrip('/')}/{name}")
 
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self.text.rstrip("/").rpartition("/")[2]
-
-    @property
-    def parent(self) -> "BeamPath":
-        """The folder that contains this path."""
-        return BeamPath(self.text.rstrip("/").rpartition("/")[0])
-
-    def read_bytes(self) -> bytes:
-        """Read the whole file."""
-        with reading(self) as handle, _as_os_error(self):
-            return bytes(handle.read())
-
     def read_file(self, name: str) -> bytes:
         """Read a file below this folder; as a bound method it can be pickled."""
-        return (self / name).read_bytes()
+        file = self / name
+        with reading(file) as handle, _as_os_error(file):
+            return bytes(handle.read())
 
 
 Place = Path | BeamPath
@@ -82,20 +62,13 @@ def parse_place(text: str) -> Place:
     """
     scheme = _SCHEME.match(text)
     if not scheme or scheme[1].lower() in WEB:
-        if text != STDOUT:
-            refuse_url(text)
+        refuse_url(text)
         return Path(text)
     path = BeamPath(text.rstrip("/"))
     try:
         _file_systems(path).get_filesystem(path.text)
-    except ValueError:
-        raise BadConfig(
-            f"{text}: no file system of Apache Beam knows {scheme[1]}://; install its extra: "
-            "apache-beam[gcp] for gs://, apache-beam[aws] for s3://, apache-beam[hadoop] for "
-            "hdfs://"
-        ) from None
-    except OSError as error:
-        raise BadConfig(f"{text}: {error}; set its Beam options, together with --runner") from None
+    except (ValueError, OSError) as error:
+        raise BadConfig(f"{text}: {error}; {EXTRAS}") from None
     return path
 
 
@@ -105,14 +78,10 @@ def beam_module(name: str, needed_for: str) -> Any:
     Raises:
         BadConfig: It is not installed; the message begins with `needed_for`.
     """
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)  # Beam warns about clients of clouds that are not installed
     try:
         return import_module(f"apache_beam{name}")
     except ImportError:
         raise BadConfig(f"{needed_for} needs Apache Beam: {INSTALL}") from None
-    finally:
-        logging.disable(before)
 
 
 def _file_systems(path: BeamPath) -> Any:
@@ -124,8 +93,6 @@ def _as_os_error(path: BeamPath) -> Iterator[None]:
     """Convert whatever a file system raises to an OSError with a message and the path."""
     try:
         yield
-    except BadConfig:
-        raise
     except Exception as error:
         if isinstance(error, OSError) and error.strerror:
             error.filename = error.filename or path.text
@@ -150,9 +117,11 @@ def reading(path: BeamPath) -> Iterator[IO[bytes]]:
 def writing(path: BeamPath) -> Iterator[IO[bytes]]:
     """Open a file for writing; it gets its name once it is complete. Raises OSError."""
     systems = _file_systems(path)
-    temporary = str(path.parent / f".{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
+    folder, _, name = path.text.rpartition("/")
+    temporary = f"{folder}/.{name}.tmp-{os.getpid()}-{os.urandom(4).hex()}"
     with _as_os_error(path):
-        _make_folder(path.parent)
+        with suppress(Exception):  # it exists, or the storage has no folders
+            systems.mkdirs(folder)
         handle = systems.create(temporary, compression_type="uncompressed")
     try:
         yield handle
@@ -163,71 +132,72 @@ def writing(path: BeamPath) -> Iterator[IO[bytes]]:
         raise
     with _as_os_error(path):
         handle.close()
-        _rename(systems, temporary, path.text)
-
-
-def _rename(systems: Any, source: str, target: str) -> None:
-    try:
-        systems.rename([source], [target])
-    except Exception:
-        if not systems.exists(target):
-            raise
-        systems.delete([target])  # HDFS does not rename over a file
-        systems.rename([source], [target])
-
-
-def copy_from(source: BeamPath, target: Path) -> None:
-    """Copy a file to a local one. Raises OSError."""
-    with reading(source) as reader, open(target, "wb") as writer:
-        shutil.copyfileobj(reader, writer, 1 << 20)
-
-
-def copy_to(source: Path, target: BeamPath) -> None:
-    """Copy a local file; the copy gets its name once it is complete. Raises OSError."""
-    with open(source, "rb") as reader, writing(target) as writer:
-        shutil.copyfileobj(reader, writer, 1 << 20)
+        if systems.exists(path.text):
+            systems.delete([path.text])  # HDFS does not rename over a file
+        systems.rename([temporary], [path.text])
 
 
 def remove(path: BeamPath) -> None:
     """Remove a file, or a folder with all its files, if it exists. Raises OSError."""
     systems = _file_systems(path)
     with _as_os_error(path):
-        if systems.exists(path.text):
-            systems.delete([path.text])
-        else:  # an object store has no folders, only names that share a prefix
-            systems.delete([f"{path.text}/{entry.name}" for entry in files_below(path)])
+        # An object store has no folders, only names that share a prefix.
+        is_one = systems.exists(path.text)
+        below = [] if is_one else [f"{path.text}/{name}" for name, _ in files_below(path)]
+        systems.delete([path.text] if is_one else below)
 
 
-def files_below(folder: BeamPath) -> list[Entry]:
-    """List all files down to two folders below this one, sorted by name. Raises OSError."""
+def files_below(folder: BeamPath) -> list[tuple[str, int]]:
+    """List all files down to two folders below this one: relative path and size in bytes, sorted.
+
+    Raises OSError.
+    """
     with _as_os_error(folder):
-        entries = _list(folder, "**")
-        if not any("/" in entry.name for entry in entries):
+        files = _list(folder, "**")
+        if not any("/" in name for name, _ in files):
             # HDFS lists one folder per call, and does not tell files from folders.
-            inner = thread_map(lambda entry: _inside(folder, entry), entries, LISTING_THREADS)
-            entries = list(chain.from_iterable(inner))
-    return sorted(entries)
+            files = list(chain.from_iterable(thread_map(partial(_inside, folder), files, THREADS)))
+    return sorted(files)
 
 
-def _inside(folder: BeamPath, entry: Entry) -> list[Entry]:
+def _inside(folder: BeamPath, entry: tuple[str, int]) -> list[tuple[str, int]]:
     """List what is inside an entry of `folder`; return the entry itself if it is a file."""
-    inner = _list(folder / entry.name, "*")
-    return [Entry(f"{entry.name}/{name}", size) for name, size in inner] or [entry]
+    inner = _list(folder / entry[0], "*")
+    return [(f"{entry[0]}/{name}", size) for name, size in inner] or [entry]
 
 
-def _list(folder: BeamPath, pattern: str) -> list[Entry]:
+def _list(folder: BeamPath, pattern: str) -> list[tuple[str, int]]:
     (match,) = _file_systems(folder).match([f"{folder.text}/{pattern}"])
     start = len(folder.text) + 1
-    entries = [Entry(file.path[start:], file.size_in_bytes) for file in match.metadata_list]
-    return [entry for entry in entries if entry.name.strip("/")]
+    files = [(file.path[start:], file.size_in_bytes) for file in match.metadata_list]
+    return [file for file in files if file[0].strip("/")]
 
 
-def _make_folder(folder: BeamPath) -> None:
-    """Make a folder, if the file system has folders."""
-    system = _file_systems(folder).get_filesystem(folder.text)
-    if system.has_dirs() and not system.exists(folder.text):
-        try:
-            system.mkdirs(folder.text)
-        except OSError:
-            if not system.exists(folder.text):  # otherwise another worker has just made it
-                raise
+def stand_in(place: Place) -> Path:
+    """Return the local path that stands for a remote one where a `Path` is needed, as in an index.
+
+    It exists nowhere; `remote_errors` puts the real name into error messages.
+    """
+    return place if isinstance(place, Path) else Path(place.text)
+
+
+@contextmanager
+def remote_errors(*places: Place) -> Iterator[None]:
+    """Raise OSError as BadData; name these places, not their stand-ins, in error messages.
+
+    A shortage of this machine and a closed standard output stay OSErrors.
+    """
+    try:
+        yield
+    except OSError as error:
+        # EIO is no shortage here: it stands for any failure of a file system of Beam.
+        shortage = error.errno in SHORTAGES and error.errno != errno.EIO
+        if shortage or (isinstance(error, BrokenPipeError) and not error.filename):
+            raise
+        place = error.filename or " or ".join(map(str, places))
+        raise BadData(f"{place}: {error.strerror}; check the place and its access") from None
+    except FacepairsError as error:
+        text = str(error)
+        for place in places:
+            text = text.replace(str(stand_in(place)), str(place))
+        raise type(error)(text) from error

@@ -3,9 +3,9 @@
 Work, items and results travel through files of one scratch folder, so that neither the size limit
 of a pipeline (Dataflow: 10 MB) nor the memory of this machine limits a pass:
 
-    SCRATCH/work            the work itself, pickled
-    SCRATCH/items           all items, pickled one after the other
-    SCRATCH/results-00000   the results of one element, in the order of its items
+    SCRATCH/work        the work itself, pickled
+    SCRATCH/items       all items, pickled one after the other
+    SCRATCH/results-0   the results of the element that begins at this byte, in the items' order
 
 An element of the pipeline is a range of items. Beam may retry an element, or run it twice at the
 same time: the same items give the same results under the same file name.
@@ -13,36 +13,32 @@ same time: the same items give the same results under the same file name.
 
 import contextlib
 import io
-import logging
 import pickle
+import tempfile
 import uuid
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVar
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from facepairs.beam.paths import BeamPath, beam_module, parse_place, reading, remove, writing
-from facepairs.errors import BadConfig, BadData, BadRun, FacepairsError
-from facepairs.support.atomic import scratch_folder
-from facepairs.support.parallel import OrderedMap, thread_map
+from facepairs.errors import BadConfig, BadRun, FacepairsError
+from facepairs.support.parallel import thread_map
 
-T = TypeVar("T")
-R = TypeVar("R")
+Work = Callable[[Any], Any]
+OrderedMap = Callable[[Work, Iterable[Any]], Iterator[Any]]
+"""Yields work(item) for each item, in order; `work`, items and results can be pickled."""
 
 MAX_ELEMENTS = 4096  # of a pipeline; with more items an element holds several
-LOCAL_RUNNERS = (  # their workers see this machine's own temporary folder
-    "BundleBasedDirectRunner",
-    "FnApiRunner",
-    "PrismRunner",
-)
+# Their workers see this machine's own temporary folder.
+LOCAL_RUNNERS = ("BundleBasedDirectRunner", "FnApiRunner", "PrismRunner")
 
 
 class Element(NamedTuple):
-    """Consecutive items: the element's number, and where its bytes are in the file of items."""
+    """Consecutive items: where their bytes are in the file of items."""
 
-    number: int
-    offset: int
-    length: int
+    start: int
+    end: int
 
 
 def choose_map(runner: str | None, options: Sequence[str]) -> OrderedMap:
@@ -76,49 +72,37 @@ class BeamMap:
 
     def __init__(self, runner: str, options: Sequence[str] = ()) -> None:
         self._beam = beam_module("", f"--runner {runner}")
-        self._name = runner
         self._runner = _make_runner(runner)
-        portable = beam_module(".runners.portability.portable_runner", "a runner")
-        self._options = _parse(options, isinstance(self._runner, portable.PortableRunner))
-        location = self._options.get_all_options()["temp_location"]
-        if not location and type(self._runner).__name__ not in LOCAL_RUNNERS:
+        is_local = type(self._runner).__name__ in LOCAL_RUNNERS
+        self._options = _parse(options, is_local)
+        place = self._options.get_all_options()["temp_location"]
+        if not place and not is_local:
             raise BadConfig(
                 f"{runner}: its workers need a folder that this machine can read, too; name it "
                 "after all other options: -- --temp_location gs://bucket/tmp"
             )
-        self._shared = BeamPath(str(parse_place(location))) if location else None
+        self._place = BeamPath(str(parse_place(place or tempfile.gettempdir())))
 
-    def __call__(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    def __call__(self, work: Work, items: Iterable[Any]) -> Iterator[Any]:
         """Yield work(item) for each item, in order, once the pipeline has finished.
 
         Raises:
             BadRun: The pipeline failed.
-            BadData: The folder for temporary files cannot be used.
+            OSError: The folder for temporary files cannot be used.
             FacepairsError: What `work` raises.
         """
-        with self._scratch() as scratch:
+        scratch = self._place / f"facepairs-{uuid.uuid4().hex}"
+        try:
             elements = _write(scratch, work, items)
             if elements:
-                self._execute(scratch, elements)
+                self._run(scratch, elements)
             for element in elements:
-                yield from _read_results(scratch, element.number)
-
-    @contextlib.contextmanager
-    def _scratch(self) -> Iterator[BeamPath]:
-        if self._shared is None:
-            with scratch_folder("facepairs-beam") as local:
-                yield BeamPath(str(local))
-            return
-        folder = self._shared / f"facepairs-{uuid.uuid4().hex}"
-        try:
-            yield folder
-        except OSError as error:
-            raise BadData(f"{folder}: {error.strerror}; give another --temp_location") from None
+                yield from _read_results(scratch, element)
         finally:
             with contextlib.suppress(OSError):
-                remove(folder)
+                remove(scratch)
 
-    def _execute(self, scratch: BeamPath, elements: list[Element]) -> None:
+    def _run(self, scratch: BeamPath, elements: list[Element]) -> None:
         beam = self._beam
         try:
             pipeline = beam.Pipeline(runner=self._runner, options=self._options)
@@ -130,7 +114,7 @@ class BeamMap:
             )
             job = pipeline.run()
             try:
-                state = job.wait_until_finish()
+                job.wait_until_finish()
             except KeyboardInterrupt:
                 job.cancel()
                 raise
@@ -138,50 +122,38 @@ class BeamMap:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             if lines[-1].startswith("KeyboardInterrupt"):  # reported as a failure of the worker
                 raise KeyboardInterrupt from None
-            raise BadRun(f"{self._name}: the pipeline failed: {lines[-1]}") from error
-        if state not in ("DONE", None):
-            raise BadRun(f"{self._name}: the pipeline ended {state}; see the runner's own log")
+            raise BadRun(f"the Beam pipeline failed: {lines[-1]}") from error
 
 
 def _make_runner(name: str) -> Any:
+    # Beam's DirectRunner uses this one for batch work, or else tries to download another first.
+    wanted = "FnApiRunner" if name == "DirectRunner" else name
     try:
-        runner = beam_module(".runners.runner", name).create_runner(name)
-    except ImportError as error:
+        return beam_module(".runners.runner", name).create_runner(wanted)
+    except (ImportError, ValueError, AttributeError) as error:
         raise BadConfig(f"--runner {name}: {error}") from None
-    except (ValueError, AttributeError):
-        options = beam_module(".options.pipeline_options", name).StandardOptions
-        known = ", ".join(options.KNOWN_RUNNER_NAMES)
-        raise BadConfig(f"--runner is {name!r}; Beam knows {known}") from None
-    if type(runner).__name__ == "SwitchingDirectRunner":
-        # It uses FnApiRunner for batch work, or else tries to download Prism first.
-        return beam_module(".runners.portability.fn_api_runner", name).FnApiRunner()
-    return runner
 
 
-def _parse(options: Sequence[str], portable: bool) -> Any:
-    """Parse Beam's options; only the job server of a `portable` runner knows all of its options."""
-    printed, before = io.StringIO(), logging.root.manager.disable
-    logging.disable(logging.WARNING)  # what Beam warns about is an error below
+def _parse(options: Sequence[str], is_local: bool) -> Any:
+    """Parse Beam's options; a runner elsewhere may know more of them than Beam does here."""
+    printed = io.StringIO()
     try:
         with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
             parsed = beam_module(".options.pipeline_options", "").PipelineOptions(list(options))
-            known = parsed.get_all_options()
-            given = parsed.get_all_options(retain_unknown_options=True)
+            known = parsed.get_all_options().keys()
+            unknown = parsed.get_all_options(retain_unknown_options=True).keys() - known
     except SystemExit:
-        last_line = (printed.getvalue().strip().splitlines() or [""])[-1]
-        reason = last_line.partition(": error: ")[2] or " ".join(options)
+        reason = printed.getvalue().strip().rpartition(": error: ")[2] or " ".join(options)
         raise BadConfig(f"{reason}; see Beam's own documentation") from None
-    finally:
-        logging.disable(before)
-    unknown = sorted(set(given) - set(known))
-    stray = [word for word in options[:1] if not word.startswith("--")]
-    if stray or (unknown and not portable):
-        names = ", ".join(stray or [f"--{name}" for name in unknown])
-        raise BadConfig(f"{names}: Beam knows no such option; see Beam's own documentation")
+    wrong = [word for word in options[:1] if not word.startswith("--")]
+    if is_local:
+        wrong += sorted(unknown)
+    if wrong:
+        raise BadConfig(f"{wrong[0]}: Beam knows no such option; see Beam's own documentation")
     return parsed
 
 
-def _write(scratch: BeamPath, work: Callable[[T], R], items: Iterable[T]) -> list[Element]:
+def _write(scratch: BeamPath, work: Work, items: Iterable[Any]) -> list[Element]:
     """Write the work and its items, and divide the items among elements."""
     with writing(scratch / "work") as handle:
         pickle.dump(work, handle)
@@ -191,10 +163,8 @@ def _write(scratch: BeamPath, work: Callable[[T], R], items: Iterable[T]) -> lis
             data = pickle.dumps(item)
             handle.write(data)
             ends.append(ends[-1] + len(data))
-    count = len(ends) - 1
-    elements = min(count, MAX_ELEMENTS)
-    cuts = [ends[number * count // max(elements, 1)] for number in range(elements + 1)]
-    return [Element(n, cuts[n], cuts[n + 1] - cuts[n]) for n in range(elements)]
+    step = -(-(len(ends) - 1) // MAX_ELEMENTS) or 1
+    return [Element(*bounds) for bounds in pairwise([*ends[:-1:step], ends[-1]])]
 
 
 def do_element(scratch: BeamPath, element: Element) -> None:
@@ -202,33 +172,29 @@ def do_element(scratch: BeamPath, element: Element) -> None:
 
     A FacepairsError ends the file instead of failing the pipeline: a retry would not help.
     """
-    work = _read_work(scratch)
+    work, results = _read_work(scratch), io.BytesIO()
     with reading(scratch / "items") as handle:
-        handle.seek(element.offset)
-        data = handle.read(element.length)
-    results = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # as in threads; what is wrong is part of the results
-        for item in _unpickle(io.BytesIO(data)):
-            try:
-                pickle.dump(work(item), results)
-            except FacepairsError as error:
-                pickle.dump(error, results)
-                break
-    with writing(scratch / f"results-{element.number:05d}") as target:
+        handle.seek(element.start)
+        items = io.BytesIO(handle.read(element.end - element.start))
+    try:
+        for item in _unpickle(items):
+            pickle.dump(work(item), results)
+    except FacepairsError as error:
+        pickle.dump(error, results)
+    with writing(scratch / f"results-{element.start}") as target:
         target.write(results.getbuffer())
 
 
 @lru_cache(maxsize=1)
-def _read_work(scratch: BeamPath) -> Callable[[Any], Any]:
+def _read_work(scratch: BeamPath) -> Work:
     """Read the work, once per process: it may contain a network."""
     with reading(scratch / "work") as handle:
-        work: Callable[[Any], Any] = pickle.load(handle)  # noqa: S301 - written by us
+        work: Work = pickle.load(handle)  # noqa: S301 - written by us
     return work
 
 
-def _read_results(scratch: BeamPath, number: int) -> Iterator[Any]:
-    with reading(scratch / f"results-{number:05d}") as handle:
+def _read_results(scratch: BeamPath, element: Element) -> Iterator[Any]:
+    with reading(scratch / f"results-{element.start}") as handle:
         for result in _unpickle(handle):
             if isinstance(result, FacepairsError):
                 raise result
@@ -237,8 +203,6 @@ def _read_results(scratch: BeamPath, number: int) -> Iterator[Any]:
 
 def _unpickle(handle: Any) -> Iterator[Any]:
     """Yield the objects that were pickled to a file one after the other."""
-    while True:
-        try:
+    with contextlib.suppress(EOFError):
+        while True:
             yield pickle.load(handle)  # noqa: S301 - written by us, in the scratch folder
-        except EOFError:
-            return

@@ -1,25 +1,43 @@
-"""`verify --pairs` with the list, the photos and the scores on any storage."""
+"""`verify --pairs` with photos on any storage, or the work on Beam."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from facepairs.beam.paths import BeamPath, copy_from, copy_to, parse_place, remove
-from facepairs.beam.remote_index import remote_errors
+from facepairs.beam.paths import BeamPath, parse_place, remote_errors
 from facepairs.beam.runner import choose_map
 from facepairs.bundles.calibration import EQUAL_PRIORS
 from facepairs.bundles.operating_point import OperatingPoint
-from facepairs.errors import BadConfig
-from facepairs.support.atomic import scratch_folder
+from facepairs.images.photo import Photo, open_photo, read_checked
 from facepairs.support.progress import ProgressFactory, ignore_phases
-from facepairs.verification.pairs.verify_pairs import PairsReport, verify_pairs
-from facepairs.verification.provenance import provenance_path
+from facepairs.verification.pairs.bulk import PhotoFolder
+from facepairs.verification.pairs.verify_pairs import PairsReport, local_photos, pairs_run
 from facepairs.verification.verifier import Verifier
+
+
+@dataclass(frozen=True)
+class RemotePhotos(PhotoFolder):
+    """The photos below a remote folder.
+
+    Attributes:
+        root: The folder that names count from.
+    """
+
+    root: BeamPath
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    def open(self, name: str) -> Photo:
+        """Open a photo; raises BadImage."""
+        path = f"{self.root}/{name}"
+        return open_photo(read_checked(name, self.root.read_file, path), path)
 
 
 def verify_pairs_at(
     verifier: Verifier,
-    pairs: str,
-    out: str,
+    pairs: Path,
+    out: Path,
     point: OperatingPoint,
     root: str | None = None,
     resume: bool = False,
@@ -30,44 +48,22 @@ def verify_pairs_at(
 ) -> PairsReport:
     """Score a list of pairs as `verification.pairs.verify_pairs` does.
 
-    A remote list is downloaded first; remote scores are uploaded when they are complete.
-
     Args:
         verifier: Scores the pairs; it should have one thread.
-        pairs, out, root: A local path each, or one of `scheme://…`.
-        point, resume, progress: As for `verify_pairs`.
+        pairs, out, point, resume, progress, prior: As for `verify_pairs`.
+        root: The folder of the photos: a local path, or one of `scheme://…`.
         runner: Name of the Beam runner that does the work, or None for threads.
         beam_options: Beam's own options, as on its command line.
-        prior: As for `verify_pairs`.
 
     Raises:
-        BadConfig: Beam is needed and missing, or does not know the runner or an option; or
-            `resume` is set and `out` is remote.
+        BadConfig: Beam is needed and missing, or does not know the runner or an option.
         FacepairsError: What `verify_pairs` raises.
     """
     ordered_map = choose_map(runner, beam_options)
-    source, target = parse_place(pairs), parse_place(out)
-    folder = source.parent if root is None else parse_place(root)
-    if resume and isinstance(target, BeamPath):
-        raise BadConfig(f"{out}: --resume needs an --out on this machine, where work is kept")
-    read_file = folder.read_file if isinstance(folder, BeamPath) else None
-    settings = (point, str(folder), resume, progress, ordered_map, read_file, prior, pairs)
-    if isinstance(source, Path) and isinstance(target, Path) and isinstance(folder, Path):
-        return verify_pairs(verifier, source, target, *settings)
-    with remote_errors(source, target, folder), scratch_folder("facepairs-pairs") as scratch:
-        list_file = source if isinstance(source, Path) else scratch / "pairs.csv"
-        scores = target if isinstance(target, Path) else scratch / "out" / target.name
-        if isinstance(source, BeamPath):
-            copy_from(source, list_file)
-        report = verify_pairs(verifier, list_file, scores, *settings)
-        if isinstance(target, BeamPath):
-            _upload(scores, target)
-    return report
-
-
-def _upload(scores: Path, target: BeamPath) -> None:
-    """Copy scores, then their provenance; a kill in between leaves none, never an old one."""
-    provenance = provenance_path(scores)
-    remove(target.parent / provenance.name)
-    copy_to(scores, target)
-    copy_to(provenance, target.parent / provenance.name)
+    folder = pairs.parent if root is None else parse_place(root)
+    photos = local_photos(pairs, folder) if isinstance(folder, Path) else RemotePhotos(folder)
+    with (
+        remote_errors(folder),
+        pairs_run(verifier, pairs, out, point, photos, resume, prior) as run,
+    ):
+        return run.finish(ordered_map(run.scorer.work, run.items()), progress)

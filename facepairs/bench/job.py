@@ -1,78 +1,33 @@
-"""The work that every row does: the same pairs of the same folder, the same crop and batch size."""
+"""The work that every row does: the same pairs of the same folder, the same crop and batch size.
 
-import time
+A row is a function that takes a `Job` and yields a `Batch` after the other, without end. It raises
+`Skip` where it cannot run.
+"""
+
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
-from facepairs.choices import Align, ImageModel
+from facepairs.bench.rows import Settings, Spec
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
 from facepairs.faces.inspection import inspect_photos
-from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop import CropSpec
-from facepairs.images.crop_plan import LFW_FRAME, CropPlan
+from facepairs.images.crop_plan import ALIGNMENTS, CropPlan
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import command_line
 
 SEED = 0
 FRAME_PX = 250
 BLOCK_PAIRS, BLOCKS = 1024, 8
-Task = Literal["build", "row", "training"]
-
-
-@dataclass(frozen=True)
-class BenchSettings:
-    """What all measurements of a bench have in common.
-
-    Attributes:
-        data: Folder of Person_Name/photo.jpg.
-        batch_size: Pairs per batch.
-        crop_px: Side of the crops, in pixels of a 250-pixel frame.
-        seconds: Least time to measure a row in a round.
-        model: Network of the training table.
-        align: Whether the stores cut aligned faces or centre squares.
-        most_images: Use people drawn at random who have about this many images together; None: all.
-    """
-
-    data: str
-    batch_size: int = 64
-    crop_px: int = 112
-    seconds: float = 5.0
-    model: ImageModel = "difference"
-    align: Align = "landmarks"
-    most_images: int | None = None
-
-
-@dataclass(frozen=True)
-class Spec:
-    """One measurement, sent to its worker process as JSON.
-
-    Attributes:
-        settings: What all measurements have in common.
-        task: Build a row's cache, measure a row, or measure training from a row's store.
-        name: Name of the row.
-        function: The row's function as "module:name"; see `rows.Row`.
-        module_folder: Folder to import the function's module from; "" inside this package.
-        cache: Path of the row's cache on disk; "" for rows without one.
-        plan: File of the crop plan, as `save_plan` writes it; "" to inspect the photos again.
-    """
-
-    settings: BenchSettings
-    task: Task = "row"
-    name: str = ""
-    function: str = ""
-    module_folder: str = ""
-    cache: str = ""
-    plan: str = ""
+PLAN = "plan.npz"
 
 
 class Skip(Exception):
@@ -94,44 +49,22 @@ class Batch(NamedTuple):
     genuine: Any
 
 
-def inspect_all(
-    index: FaceIndex, align: Align, progress: ProgressCallback = ignore_progress
-) -> PhotoTable:
-    """Read every photo and find its face.
-
-    Raises:
-        BadData: A photo cannot be read or shows no face; names the first.
-    """
-    table = inspect_photos(index, align, progress)
-    for image, (_, reason) in sorted(table.problems.items()):
-        raise BadData(
-            f"{index.path(image)}: {reason}; list all of them with: "
-            + command_line("data", "check", index.root)
-        )
-    return table
-
-
-def save_plan(path: Path, plan: CropPlan) -> None:
-    """Write how images are cropped; workers then need not inspect them."""
-    to_crop = np.zeros(0) if plan.to_crop is None else plan.to_crop
-    np.savez(path, plain=plan.plain, to_crop=to_crop, alignment=plan.alignment)
-
-
-def pair_count(batch_size: int) -> int:
-    """Return how many pairs a pass has: 8 blocks of 1,024, cut to whole batches."""
-    return BLOCK_PAIRS * BLOCKS // batch_size * batch_size
-
-
 class Job:
     """The pairs to load: the first 8,192 of the sampler's epoch 0, again and again.
 
     They are cut to whole batches, so that a batch has the same pairs in every row and every pass.
 
     Args:
-        spec: The measurement.
+        spec: The run.
 
     Attributes:
-        setup_s: Seconds spent in `setup` blocks.
+        settings: Those of the bench.
+        name: Name of the row.
+        batch_size: Pairs per batch.
+        crop_px: Side of the crops.
+        cache: Path of the row's cache on disk.
+        index: The images.
+        people: The numbers of all people.
 
     Raises:
         BadData: If the folder cannot be indexed.
@@ -139,60 +72,31 @@ class Job:
     """
 
     def __init__(self, spec: Spec) -> None:
-        self.spec = spec
+        self.settings, self.name = spec.settings, spec.name
         self.batch_size, self.crop_px = spec.settings.batch_size, spec.settings.crop_px
-        self.frame_px = FRAME_PX
-        self.index = _draw_people(FaceIndex.scan(spec.settings.data), spec.settings.most_images)
+        self._plan_file = Path(spec.folder) / PLAN
+        self.cache = Path(spec.folder) / f"{spec.name}.store"
+        self.index = _draw_people(spec.settings)
         self.people = np.arange(len(self.index.people))
         self._sampler = PairSampler(self.index.first, self.people, SEED)
-        self.setup_s = 0.0
-
-    def draw(self) -> PairList:
-        """Draw the pairs of one pass. Rows call this each pass: sampling is part of their cost."""
-        blocks = [self._sampler.block(0, number, BLOCK_PAIRS) for number in range(BLOCKS)]
-        return PairList.join(blocks).where(slice(pair_count(self.batch_size)))
 
     def blocks(self) -> Iterator[PairList]:
-        """Yield the pairs of one pass after another, without end."""
+        """Yield the pairs of one pass after another, without end; sampling them is part of it."""
+        whole_batches = BLOCK_PAIRS * BLOCKS // self.batch_size * self.batch_size
         while True:
-            yield self.draw()
+            blocks = [self._sampler.block(0, number, BLOCK_PAIRS) for number in range(BLOCKS)]
+            yield PairList.join(blocks).where(slice(whole_batches))
 
     @cached_property
     def pairs(self) -> PairList:
         """The pairs of one pass, for libraries that need a list."""
-        return self.draw()
+        return next(self.blocks())
 
     def batches(self) -> Iterator[PairList]:
         """Yield one batch of pairs at a time, without end."""
         for block in self.blocks():
             for start in range(0, len(block), self.batch_size):
                 yield block.where(slice(start, start + self.batch_size))
-
-    @cached_property
-    def plan(self) -> CropPlan:
-        """How the images are cropped.
-
-        Raises:
-            BadData: An image cannot be read, or shows no face.
-        """
-        spec = CropSpec(self.frame_px, self.crop_px)
-        if not self.spec.plan:
-            align = self.spec.settings.align
-            return inspect_all(self.index, align).crop_plan(spec, align)
-        with np.load(self.spec.plan) as saved:
-            alignment = str(saved["alignment"])
-            to_crop = None if alignment == LFW_FRAME else saved["to_crop"]
-            return CropPlan(spec, saved["plain"], to_crop, alignment)
-
-    @property
-    def unaligned_plan(self) -> CropPlan:
-        """The centre squares of the same images."""
-        return CropPlan(self.plan.spec, self.plan.plain)
-
-    @cached_property
-    def paths(self) -> list[str]:
-        """The full path of every image."""
-        return [f"{self.index.root}/{name}" for name in self.index.names()]
 
     @cached_property
     def image_order(self) -> npt.NDArray[np.int32]:
@@ -202,57 +106,67 @@ class Job:
         )
         return np.concatenate([left, right], axis=1)
 
-    def squares(
-        self, images: npt.NDArray[np.int32], jpeg_only: bool = False
-    ) -> npt.NDArray[np.int32]:
-        """Return the centre square of every image, read from its header.
+    @cached_property
+    def paths(self) -> list[str]:
+        """The full path of every image."""
+        return [f"{self.index.root}/{name}" for name in self.index.names()]
 
-        Args:
-            images: Image numbers, int32[N].
-            jpeg_only: Refuse images that are not JPEGs.
+    def prepare(self, progress: ProgressCallback = ignore_progress) -> None:
+        """Find the face in every photo, and save how photos are cropped, for all workers.
 
-        Returns:
-            Top, left and side in pixels, int32[N, 3].
+        It reads every file once, so that no row waits for the disk.
 
         Raises:
-            Skip: If an image is not a JPEG and `jpeg_only` is true.
+            BadData: A photo cannot be read or shows no face; names the first.
         """
-        from PIL import Image
+        table = inspect_photos(self.index, self.settings.align, progress)
+        for image, (_, reason) in sorted(table.problems.items()):
+            raise BadData(
+                f"{self.index.path(image)}: {reason}; list all of them with: "
+                + command_line("data", "check", self.index.root)
+            )
+        plan = table.crop_plan(CropSpec(FRAME_PX, self.crop_px), self.settings.align)
+        maps = np.zeros(0) if plan.to_crop is None else plan.to_crop
+        np.savez(self._plan_file, plain_px=plan.plain_px, maps=maps)
 
-        def square(number: int) -> tuple[int, int, int]:
+    @cached_property
+    def plan(self) -> CropPlan:
+        """How the images are cropped, as `prepare` has saved it."""
+        spec, alignment = CropSpec(FRAME_PX, self.crop_px), ALIGNMENTS[self.settings.align]
+        with np.load(self._plan_file) as saved:
+            maps = saved["maps"] if self.settings.align == "landmarks" else None
+            return CropPlan(spec, saved["plain_px"], maps, alignment)
+
+    def square(self, width: int, height: int) -> tuple[int, int, int]:
+        """Return top, left and side of the square that every row crops, in pixels of an image."""
+        side = max(1, round(min(width, height) * (self.crop_px / FRAME_PX)))
+        return (height - side) // 2, (width - side) // 2, side
+
+    def squares(self, images: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Return the squares of JPEGs by number, read from their headers: int32[N] → int32[N, 3].
+
+        Raises:
+            Skip: If an image is not a JPEG.
+        """
+
+        def read(number: int) -> tuple[int, int, int]:
             with Image.open(self.paths[number]) as image:
-                if jpeg_only and image.format != "JPEG":
+                if image.format != "JPEG":
                     raise Skip(f"needs JPEGs only; {self.paths[number]} is {image.format}")
-                return centre_square(*image.size, self)
+                return self.square(*image.size)
 
         distinct, inverse = np.unique(images, return_inverse=True)
-        return np.array([square(number) for number in distinct], np.int32)[inverse]
-
-    @contextmanager
-    def setup(self) -> Iterator[None]:
-        """Exclude the time of a block from the wait for the first batch."""
-        started = time.perf_counter()
-        yield
-        self.setup_s += time.perf_counter() - started
+        return np.array([read(number) for number in distinct], np.int32)[inverse]
 
 
-def _draw_people(index: FaceIndex, most_images: int | None) -> FaceIndex:
-    if most_images is None or len(index) <= most_images:
+def _draw_people(settings: Settings) -> FaceIndex:
+    """Return the index of the folder, or of as many of its people as are wanted."""
+    index = FaceIndex.scan(settings.data)
+    most = settings.most_images
+    if most is None or len(index) <= most:
         return index
     order = np.random.Generator(np.random.Philox(SEED)).permutation(len(index.people))
     counts = index.image_counts
-    drawn = order[np.cumsum(counts[order]) - counts[order] < most_images]
+    drawn = order[np.cumsum(counts[order]) - counts[order] < most]
     left_out = np.repeat(~np.isin(np.arange(len(index.people)), drawn), counts)
     return index.without(np.flatnonzero(left_out).tolist())
-
-
-def centre_square(width: int, height: int, job: Job) -> tuple[int, int, int]:
-    """Return top, left and side, in pixels, of the square that every row crops.
-
-    Args:
-        width: Of the image, in pixels.
-        height: Of the image, in pixels.
-        job: The measurement's job, which has the sizes of frame and crop.
-    """
-    side = max(1, round(min(width, height) * (job.crop_px / job.frame_px)))
-    return (height - side) // 2, (width - side) // 2, side

@@ -1,7 +1,7 @@
 """`facepairs bench`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -19,9 +19,6 @@ from facepairs.cli.shared.output import (
 )
 from facepairs.support.places import check_output_file
 from facepairs.support.words import counted
-
-if TYPE_CHECKING:
-    from facepairs.bench.run import BenchResults
 
 EXAMPLE = "Example: facepairs bench photos/ --rows pil,files,memory --out bench.json"
 
@@ -54,30 +51,36 @@ def bench(
     """Compare input pipelines on this machine, each in a process of its own.
 
     Says beforehand how long it takes: with the defaults about four minutes on two cores. For
-    figures to publish, use more photos, rounds and seconds. Faces are found beforehand, and all
-    files read once, so the disk does not matter; caches are written to the folder for temporary
-    files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
+    figures to publish, use more photos, rounds and seconds. Faces are found beforehand, which reads
+    all files once, so the disk does not matter if they fit in memory; caches are written to the
+    folder for temporary files. Exit code 1 if a row fails; Ctrl-C prints what was measured.
     """
-    from facepairs.bench.job import BenchSettings
     from facepairs.bench.report import to_json
-    from facepairs.bench.rows import STORES, TRAINED, select_rows
-    from facepairs.bench.run import Options, run_bench
+    from facepairs.bench.rows import STORES, TRAINED, Settings, select_rows
+    from facepairs.bench.run import run_bench
     from facepairs.evaluation.serialize import write_json
 
     selected = select_rows(rows)
     if out:
         check_output_file(out)
-    settings = BenchSettings(
-        str(data), batch_size, image_size, seconds, model, align or "landmarks", images
+    settings = Settings(
+        data=str(data),
+        rows=selected,
+        training=[name for name in (STORES if rows else TRAINED) if training and name in selected],
+        repeats=repeats,
+        seconds=seconds,
+        batch_size=batch_size,
+        crop_px=image_size,
+        model=model,
+        align=align or "landmarks",
+        most_images=images,
     )
-    stores = [name for name in (STORES if rows else TRAINED) if training and name in selected]
-    options = Options(settings, selected, repeats, stores)
-    results = run_bench(options, log, progress_display(json))
+    results = run_bench(settings, log, progress_display(json))
     report = to_json(results, typed_command())
     if json:
         print_json(report)
     else:
-        _print_results(results)
+        _print_report(report)
     if out:
         write_json(out, report)
         log(f"written: {out}")
@@ -86,29 +89,19 @@ def bench(
     raise typer.Exit(NEGATIVE if results.failed else OK)
 
 
-def _print_results(results: "BenchResults") -> None:
-    from facepairs.bench.report import row_table, summarize_rows, summarize_steps, training_table
-    from facepairs.support.machine import describe
+def _print_report(report: dict[str, Any]) -> None:
+    from facepairs.bench.report import to_text
 
-    machine, settings = describe(), results.options.settings
+    machine, settings = report["machine"], report["settings"]
+    images = counted(settings["images"], "image")
+    people = counted(settings["people"], "person", "people")
+    crop = f"centre {settings['crop_px']} of 250 pixels, align {settings['align']}"
     print_rows(
         [
             ("machine", f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB"),
-            (
-                "images",
-                f"{counted(results.images, 'image')} of "
-                f"{counted(results.people, 'person', 'people')}",
-            ),
-            (
-                "crop",
-                f"centre {settings.crop_px} of 250 pixels, align {settings.align}; "
-                f"batch of {settings.batch_size}",
-            ),
-            ("page cache", results.page_cache),
+            ("images", f"{images} of {people}"),
+            ("crop", f"{crop}; batch of {settings['batch_size']}"),
         ]
     )
-    for table in (row_table(summarize_rows(results)), training_table(summarize_steps(results))):
-        if len(table) > 1:
-            print("\n" + "\n".join(table))
-    print()
-    print_rows((name, row.note) for name, row in results.options.rows.items())
+    print("\n" + "\n".join(to_text(report)) + "\n")
+    print_rows((row["name"], row["note"]) for row in report["rows"])

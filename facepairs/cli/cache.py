@@ -1,5 +1,6 @@
 """`facepairs cache build | check`."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,7 +46,7 @@ def build(
     pair_count: Annotated[int, Option(help="Number of pairs to sample.")],
     beam: BeamOptions = None,
     encoding: Annotated[
-        Encoding, Option(help="jpeg copies the files, raw stores decoded crops.")
+        Encoding, Option(help="jpeg stores crops as JPEGs, raw their pixels.")
     ] = "jpeg",
     shards: Annotated[
         int | None, Option(help="Files. [default: one per 1,000 pairs to 16, then per 8,192]")
@@ -69,15 +70,15 @@ def build(
     """
     with starting_tensorflow(json):
         from facepairs.beam.pair_cache import build_cache_at
+        from facepairs.training.inputs.pair_cache import cache_config
 
     manifest = build_cache_at(
         data,
         out,
+        cache_config(training_settings(context), config),
         pair_count,
         encoding,
         shards,
-        training_settings(context),
-        config,
         log=log,
         progress=progress_display(json),
         runner=runner,
@@ -95,19 +96,19 @@ def build(
 
 @app.command(epilog="Example: facepairs cache check cache/")
 def check(
-    cache: Annotated[str, Argument(parser=path, help="Folder made by `facepairs cache build`.")],
+    cache: Annotated[Path, Argument(help="Folder made by `facepairs cache build`.")],
     json: Json = False,
 ) -> None:
     """Compare a whole cache with its checksums.
 
     Lists every file that is damaged, truncated, missing or unexpected; exit code 1 if there is one,
-    2 if the folder is no cache.
+    2 if the folder has no manifest that can be read.
     """
-    from facepairs.beam.checks import check_cache_at
+    from facepairs.pipeline.records.manifest import check_cache
 
-    problems = check_cache_at(cache, progress_display(json)("checking shards"))
+    problems = check_cache(cache, progress_display(json)("checking shards"))
     if json:
-        print_json({"out": cache, "ok": not problems, "problems": problems, "schema": 1})
+        print_json({"out": str(cache), "ok": not problems, "problems": problems, "schema": 1})
     else:
         print("\n".join(problems) if problems else "ok")
     raise typer.Exit(NEGATIVE if problems else OK)

@@ -10,10 +10,8 @@ from typer import Argument, Option
 from facepairs.choices import ImageSet
 from facepairs.cli.shared.options import (
     Align,
-    AnyData,
-    BeamOptions,
+    Data,
     Json,
-    Runner,
 )
 from facepairs.cli.shared.output import (
     MAX_SHOWN,
@@ -42,27 +40,23 @@ NewFolder = Annotated[Path, Option(help="Folder to write; must not exist or be e
 
 @app.command(epilog="Example: facepairs data check photos/")
 def check(
-    data: AnyData,
+    data: Data,
     align: Align = None,
     no_labels: Annotated[
         bool,
         Option("--no-labels", help="Do not compare faces with the rest of their folder; faster."),
     ] = False,
-    runner: Runner = None,
-    beam: BeamOptions = None,
     json: Json = False,
 ) -> None:
     """Check a folder of faces before training on it.
 
     Finds unreadable, misplaced and duplicate photos, photos without a face, and photos that
     probably show another person than the rest of their folder; exit code 1 if there is an error, 0
-    with warnings alone. With facepairs[beam], DATA may be a gs://, s3:// or hdfs:// place.
+    with warnings alone.
     """
-    from facepairs.beam.checks import check_dataset_at
+    from facepairs.doctor.check import check_dataset
 
-    report = check_dataset_at(
-        data, align or "landmarks", not no_labels, progress_display(json), runner, beam or []
-    )
+    report = check_dataset(data, align or "landmarks", not no_labels, progress_display(json))
     if json:
         print_json(report.to_json())
     else:

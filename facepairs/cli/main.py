@@ -46,7 +46,11 @@ COMMANDS = (
 )  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
 OUTPUTS = ("out", "report", "show")  # where one is standard output, messages go to stderr
-STREAMED = ("facepairs evaluate", "facepairs bench")  # whose Path of an output may be `-`
+STREAMED = (
+    "facepairs evaluate",
+    "facepairs bench",
+    "facepairs verify",
+)  # whose Path of an output may be `-`
 VERIFICATION = ("verify", "serve", "gallery")  # modules of the package of that name
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),

@@ -28,9 +28,6 @@ from facepairs.errors import BadData
 from facepairs.support.places import is_leftover, refuse_url
 
 T = TypeVar("T")
-ReadFile = Callable[[str], bytes]
-"""Returns the content of an image by its path relative to the root; can be pickled; may raise
-OSError."""
 
 READABLE = (  # suffixes of the formats that `images.formats` knows
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"),

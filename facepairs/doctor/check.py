@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.choices import Align
-from facepairs.data.index import FaceIndex, ReadFile
+from facepairs.data.index import FaceIndex
 from facepairs.doctor.alike import alike_findings, mean_faces, tells_apart
 from facepairs.doctor.files import PhotoSurvey
 from facepairs.doctor.findings import SEVERITIES, DatasetReport, Finding, make_finding
 from facepairs.doctor.labels import find_mislabelled
 from facepairs.errors import BadBundle
 from facepairs.faces.inspection import photo_records
-from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
@@ -26,7 +25,6 @@ def check_dataset(
     align: Align = "landmarks",
     labels: bool = True,
     progress: ProgressFactory = ignore_phases,
-    ordered_map: OrderedMap = thread_map,
 ) -> DatasetReport:
     """Check a folder of faces; every photo is read whole, hashed, decoded and searched for faces.
 
@@ -35,41 +33,22 @@ def check_dataset(
         align: With `none`, photos are taken as they are: no face is looked for or compared.
         labels: Compare faces by the default model.
         progress: Called with the name of each phase; counts photos.
-        ordered_map: Runs the work.
 
     Raises:
         BadData: The folder is missing, not readable, or has no images.
     """
-    return check_index(FaceIndex.scan(root), align, labels, progress, ordered_map)
-
-
-def check_index(
-    index: FaceIndex,
-    align: Align = "landmarks",
-    labels: bool = True,
-    progress: ProgressFactory = ignore_phases,
-    ordered_map: OrderedMap = thread_map,
-    read_file: ReadFile | None = None,
-) -> DatasetReport:
-    """Check the photos of an index as `check_dataset` does.
-
-    Args:
-        index: The index of the photos.
-        align, labels, progress, ordered_map: As for `check_dataset`.
-        read_file: Reads a photo by its name; by default from the file below the index's root.
-    """
+    index = FaceIndex.scan(root)
     photos = PhotoSurvey(index)
     aligned = align == "landmarks"
     display = progress("finding faces" if aligned else "checking images")
-    records = photo_records(index, align, display, ordered_map, read_file)
     content = np.zeros(len(index), np.int64)
-    for image, record in enumerate(records):
+    for image, record in enumerate(photo_records(index, align, display)):
         photos.add(image, record, aligned)
         content[image] = record.content
     findings = list(photos.findings(sizes=not aligned))
     if aligned and labels:
         usable = np.setdiff1d(np.arange(len(index)), photos.bad_images)
-        findings += _face_findings(index, usable, progress, ordered_map, read_file)
+        findings += _face_findings(index, usable, progress)
     findings.sort(key=lambda one: (SEVERITIES.index(one.severity), one.kind, one.paths))
     return DatasetReport(
         str(index.root),
@@ -85,8 +64,6 @@ def _face_findings(
     index: FaceIndex,
     usable: npt.NDArray[np.int64],
     progress: ProgressFactory,
-    ordered_map: OrderedMap,
-    read_file: ReadFile | None,
 ) -> Iterator[Finding]:
     """Yield what the default model finds: wrong folders, copies, one person in several folders."""
     try:
@@ -101,12 +78,10 @@ def _face_findings(
         return
     rows = embed_files(
         verifier,
-        list(index.names()) if read_file else index.paths,
+        index.paths,
         usable,
         progress=progress("comparing faces"),
-        ordered_map=ordered_map,
         errors={},  # of photos that have changed since they were inspected
-        read_file=read_file,
     )
     embeddings = np.full((len(index), rows.shape[1]), np.nan, np.float32)
     embeddings[usable] = rows

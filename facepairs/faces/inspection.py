@@ -8,11 +8,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from facepairs.choices import Align
-from facepairs.data.index import FaceIndex, ReadFile
+from facepairs.data.index import FaceIndex
 from facepairs.faces.detector import LARGE_PX, find_faces, in_full_size
 from facepairs.faces.face_cache import FaceCache, face_cache
 from facepairs.faces.photo_record import PhotoRecord, face_rows
@@ -23,11 +21,12 @@ from facepairs.images.photo import (
     hold_budget,
     load_upright,
     open_photo,
+    read_below,
     read_checked,
     read_image_file,
 )
 from facepairs.images.problem import ImageProblem
-from facepairs.support.parallel import OrderedMap, batches, thread_map
+from facepairs.support.parallel import batches, thread_map
 from facepairs.support.platform import return_freed_memory
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
@@ -41,12 +40,12 @@ class InspectPhotos:
     Attributes:
         align: Find faces, too.
         cache: Where records are looked up and stored, None for nowhere.
-        read_file: Returns the content of a file by its name; may raise OSError.
+        read: Returns the content of a file by its name; may raise OSError.
     """
 
     align: bool
     cache: FaceCache | None = None
-    read_file: Callable[[Any], bytes] = read_image_file
+    read: Callable[[str], bytes] = read_image_file
 
     def __call__(self, names: Iterable[str]) -> list[PhotoRecord]:
         """Return the record of each of these photos; what is wrong with a photo is part of it.
@@ -64,7 +63,7 @@ class InspectPhotos:
         """Return the record of a photo; add a new one to `found`."""
         digest = b""
         try:
-            data = read_checked(name, self.read_file, name)
+            data = read_checked(name, self.read, name)
             digest = hashlib.sha256(data).digest()
             known = found.get(digest) or (self.cache and self.cache.get(digest))
             if known and (known.faces is not None or not self.align):
@@ -99,8 +98,6 @@ def inspect_photos(
     index: FaceIndex,
     align: Align,
     progress: ProgressCallback = ignore_progress,
-    ordered_map: OrderedMap = thread_map,
-    read_file: ReadFile | None = None,
     cache: FaceCache | None = None,
 ) -> PhotoTable:
     """Inspect every photo of an index.
@@ -109,37 +106,41 @@ def inspect_photos(
         index: The photos.
         align: With `landmarks`, faces are found, and a photo without one is a problem.
         progress: Called with the photos inspected and the photos in all.
-        ordered_map: Runs the work; in threads by default.
-        read_file: Reads a photo by its name; by default from the file below the index's root.
         cache: Where records are looked up and stored; the user's by default.
 
     Raises:
         BadConfig: The detector's file is missing or not the expected one.
     """
-    records = photo_records(index, align, progress, ordered_map, read_file, cache)
-    return PhotoTable.of(records, len(index), align)
+    return PhotoTable.of(photo_records(index, align, progress, cache), len(index), align)
 
 
 def photo_records(
     index: FaceIndex,
     align: Align,
     progress: ProgressCallback = ignore_progress,
-    ordered_map: OrderedMap = thread_map,
-    read_file: ReadFile | None = None,
     cache: FaceCache | None = None,
 ) -> Iterator[PhotoRecord]:
     """Yield the record of every photo of an index, in order; see `inspect_photos`."""
-    read = read_file or partial(_read_below, index.root)
+    read = partial(read_below, index.root)
     inspect = InspectPhotos(align == "landmarks", cache or face_cache(), read)
-    done = 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
-        for records in ordered_map(inspect, batches(index.names(), BATCH)):
-            yield from records
-            done += len(records)
-            progress(done, len(index))
+    yield from collect(thread_map(inspect, batches(index.names(), BATCH)), len(index), progress)
     return_freed_memory()  # a training follows
 
 
-def _read_below(root: Path, name: str) -> bytes:
-    return read_image_file(root / name)
+def collect(
+    inspected: Iterable[list[PhotoRecord]], photos: int, progress: ProgressCallback
+) -> Iterator[PhotoRecord]:
+    """Yield the records that `InspectPhotos` returns for batches of photos.
+
+    Args:
+        inspected: Does the work while it is iterated.
+        photos: How many photos there are.
+        progress: Called with the photos inspected and the photos in all.
+    """
+    done = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
+        for records in inspected:
+            yield from records
+            done += len(records)
+            progress(done, photos)

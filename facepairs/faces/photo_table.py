@@ -20,7 +20,7 @@ class PhotoTable:
     """The photos of an index, in its order.
 
     Attributes:
-        plain: bool[N], whether TensorFlow decodes the file exactly as Pillow does.
+        plain_px: int32[N, 2], as `CropPlan` has it.
         landmarks: float32[N, 5, 2], of the most prominent face that is large enough, in pixels of
             the upright photo; NaN where there is none; None if faces were not looked for.
         faces: int32[N], how many faces a photo shows.
@@ -28,7 +28,7 @@ class PhotoTable:
         problems: The problem of each photo that cannot be used, and the problem in words.
     """
 
-    plain: npt.NDArray[np.bool_]
+    plain_px: npt.NDArray[np.int32]
     landmarks: npt.NDArray[np.float32] | None
     faces: npt.NDArray[np.int32]
     content: npt.NDArray[np.int64]
@@ -44,12 +44,14 @@ class PhotoTable:
             align: With `landmarks`, a photo without a face, or with too small a one, cannot be
                 used; without, no faces are reported, even where a record has some.
         """
-        plain, faces = np.zeros(photos, np.bool_), np.zeros(photos, np.int32)
+        plain_px, faces = np.zeros((photos, 2), np.int32), np.zeros(photos, np.int32)
         content = np.zeros(photos, np.int64)
         landmarks = np.full((photos, 5, 2), np.nan, np.float32)
         problems: dict[int, tuple[str, str]] = {}
         for number, record in enumerate(records):
-            plain[number], content[number] = record.plain, record.content
+            content[number] = record.content
+            if record.plain:
+                plain_px[number] = record.height_px, record.width_px
             if record.problem:
                 problems[number] = record.problem, record.reason
             elif align == "landmarks":
@@ -59,10 +61,10 @@ class PhotoTable:
                 else:
                     faces[number] = len(found)
                     landmarks[number] = large_enough(found)[0].landmarks
-        return cls(plain, landmarks if align == "landmarks" else None, faces, content, problems)
+        return cls(plain_px, landmarks if align == "landmarks" else None, faces, content, problems)
 
     def __len__(self) -> int:
-        return len(self.plain)
+        return len(self.plain_px)
 
     def without(self, images: Iterable[int]) -> "PhotoTable":
         """Return the table without some photos, as `FaceIndex.without` does."""
@@ -71,7 +73,7 @@ class PhotoTable:
         old = enumerate(kept.tolist())
         problems = {new: self.problems[image] for new, image in old if image in self.problems}
         faces, content = self.faces[kept], self.content[kept]
-        return PhotoTable(self.plain[kept], landmarks, faces, content, problems)
+        return PhotoTable(self.plain_px[kept], landmarks, faces, content, problems)
 
     def crop_plan(self, spec: CropSpec, align: Align) -> CropPlan:
         """Return how every photo is cropped.
@@ -84,8 +86,8 @@ class PhotoTable:
             ValueError: `align` is `landmarks`, but faces were not looked for.
         """
         if align == "none":
-            return CropPlan(spec, self.plain, None, ALIGNMENTS[align])
+            return CropPlan(spec, self.plain_px, None, ALIGNMENTS[align])
         if self.landmarks is None:
             raise ValueError("alignment needs landmarks; inspect the photos with them")
         to_crop = fit_crops(self.landmarks, spec)
-        return CropPlan(spec, self.plain, to_crop, ALIGNMENTS[align], DETECTOR)
+        return CropPlan(spec, self.plain_px, to_crop, ALIGNMENTS[align], DETECTOR)

@@ -24,7 +24,8 @@ class CropPlan:
 
     Attributes:
         spec: Side of the crop; without a map, which centre square it is.
-        plain: bool[N], whether TensorFlow decodes the image as Pillow does; see `images.check`.
+        plain_px: int32[N, 2], height and width of each image that TensorFlow decodes as Pillow does
+            (see `images.check`); zeros for all others.
         to_crop: float64[N, 2, 3], the map from each full-size upright image to its crop: matrix and
             offset. None: the centre square of each image.
         alignment: Its name in a bundle's manifest, such as "landmarks-5" or "lfw-frame".
@@ -32,13 +33,18 @@ class CropPlan:
     """
 
     spec: CropSpec
-    plain: npt.NDArray[np.bool_]
+    plain_px: npt.NDArray[np.int32]
     to_crop: Points | None = None
     alignment: str = LFW_FRAME
     detector: str = ""
 
     def __len__(self) -> int:
-        return len(self.plain)
+        return len(self.plain_px)
+
+    @property
+    def plain(self) -> npt.NDArray[np.bool_]:
+        """Whether TensorFlow decodes each image as Pillow does: bool[N]."""
+        return self.plain_px[:, 0] > 0
 
     @cached_property
     def digest(self) -> str:
@@ -55,7 +61,7 @@ class CropPlan:
     def take(self, images: npt.NDArray[np.integer[Any]]) -> "CropPlan":
         """Return the plan of some images, int[N], in that order."""
         to_crop = None if self.to_crop is None else self.to_crop[images]
-        return replace(self, plain=self.plain[images], to_crop=to_crop)
+        return replace(self, plain_px=self.plain_px[images], to_crop=to_crop)
 
     def crop(self, photo: Photo, image: int) -> Crop:
         """Cut the crop of an image by its number, as verification does.

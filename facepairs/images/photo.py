@@ -276,6 +276,11 @@ def read_image_file(path: str | os.PathLike[str]) -> bytes:
     return Path(path).read_bytes()
 
 
+def read_below(root: Path, name: str) -> bytes:
+    """Return the content of a file by its path below a folder, as `read_image_file` does."""
+    return read_image_file(root / name)
+
+
 def read_checked(file: T, read_file: Callable[[T], bytes], name: str = "image") -> bytes:
     """Read a file that should be an image.
 

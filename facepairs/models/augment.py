@@ -11,7 +11,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from facepairs.models.step_random import StepRandom
+from facepairs.models.replicas import StepRandom
 from facepairs.support.random_streams import Stream
 
 NUMBERS_PER_IMAGE = 9
@@ -37,8 +37,7 @@ class RandomFace(keras.Layer):  # type: ignore[misc]
 
     def __init__(self, strength: float = 1.0, erase: float = 0.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.strength = strength
-        self.erase = erase
+        self.strength, self.erase = strength, erase
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "strength": self.strength, "erase": self.erase}

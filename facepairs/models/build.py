@@ -8,17 +8,14 @@ from keras import layers
 
 from facepairs.choices import Member
 from facepairs.models.augment import RandomFace
-from facepairs.models.difference import difference_head
-from facepairs.models.fisher.projection import DIMENSIONS
+from facepairs.models.convolutional import difference_head, face_tower
+from facepairs.models.fisher.embedding import DIMENSIONS
 from facepairs.models.fisher.tower import fisher_tower
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
-from facepairs.models.losses.binary import BinaryLogit
 from facepairs.models.losses.build import build_loss
+from facepairs.models.losses.pairwise import BinaryLogit
 from facepairs.models.network import EmbeddingNetwork, Network, PairNetwork
 from facepairs.models.resnet import ResidualNetwork, face_resnet
-from facepairs.models.tower import face_tower
-
-SMALLEST_PX, LARGEST_PX = 64, 224
 
 MODELS: dict[str, tuple[type[Network], Callable[[int], keras.Model]]] = {
     "resnet": (ResidualNetwork, face_resnet),
@@ -55,12 +52,7 @@ def build_network(
 
     Returns:
         The network.
-
-    Raises:
-        ValueError: For an unknown name or a size out of range (the configuration checks both).
     """
-    if name not in MODELS or not SMALLEST_PX <= image_px <= LARGEST_PX:
-        raise ValueError(f"model {name!r} at {image_px} pixels; known: {', '.join(MODELS)}")
     network, build_head = MODELS[name]
     prepare = _prepare(crop_px, image_px)
     # Before the objective: the weights must not depend on it.

@@ -14,11 +14,10 @@ from facepairs.models.fisher.tower import (
     BACKBONE,
     MIRROR,
     PROJECTOR,
-    FusedBackbone,
     embed_vectors,
 )
 from facepairs.models.network import EmbeddingNetwork, embedding_loss, pair_cosines
-from facepairs.models.step_random import StepRandom
+from facepairs.models.replicas import StepRandom
 from facepairs.support.random_streams import Stream
 
 DROPOUT = 0.2  # share of a vector's numbers set to 0 at each training step
@@ -89,12 +88,12 @@ class FrozenBackboneNetwork(EmbeddingNetwork):
     @property
     def feature_count(self) -> int:
         """How many numbers describe an image."""
-        return int(self.head.get_layer(BACKBONE).output_shape[-1])
+        return int(self.head.get_layer(BACKBONE).width)
 
     def features(self, images: Any) -> Any:
         """Return the backbone's features of uint8[N, crop_px, crop_px, 3]: float16[N, F]."""
-        describe = FusedBackbone(self.head.get_layer(BACKBONE))
-        return ops.cast(describe(self.preprocess(images)), "float16")
+        backbone = self.head.get_layer(BACKBONE)
+        return ops.cast(backbone(self.preprocess(images)), "float16")
 
     def feature_head(self) -> FeatureHead:
         """Return what trains on precomputed features; it shares this network's weights."""

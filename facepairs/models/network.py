@@ -13,9 +13,7 @@ import keras
 from keras import ops
 
 from facepairs.models.augment import RandomFace
-from facepairs.models.replicas import gather_rows, gather_sides
-from facepairs.models.step_random import StepRandom
-from facepairs.models.tower import with_mirror_image, with_mirror_images
+from facepairs.models.replicas import StepRandom, gather_rows, gather_sides
 
 
 class Trainable(Protocol):
@@ -35,10 +33,12 @@ class Trainable(Protocol):
         """What the optimizer updates, in the order of `variables`."""
         ...
 
+    @abstractmethod
     def scores(self, inputs: Any) -> Any:
         """Score pairs: [2·B, …] → float32[B], higher is more alike."""
         ...
 
+    @abstractmethod
     def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
         """Return the loss of a batch, a float32 scalar.
 
@@ -53,7 +53,7 @@ class Trainable(Protocol):
 
 
 @dataclass(frozen=True)
-class Network(ABC):
+class Network(Trainable, ABC):
     """A `Trainable` of images: its parts, and how they are joined for training and for export.
 
     Attributes:
@@ -99,14 +99,6 @@ class Network(ABC):
             float32[N, image_px, image_px, 3] in [0, 1].
         """
         return self.augment(self.prepare(images), random=random)
-
-    @abstractmethod
-    def scores(self, inputs: Any) -> Any:
-        """Score pairs: uint8[2·B, crop_px, crop_px, 3] → float32[B]."""
-
-    @abstractmethod
-    def loss(self, inputs: Any, genuine: Any, people: Any, random: StepRandom) -> Any:
-        """Return the loss of a batch of images; the arguments are those of `Trainable.loss`."""
 
     @abstractmethod
     def inference_model(self) -> keras.Model:
@@ -208,3 +200,20 @@ def embedding_loss(
         mean = ops.mean(ops.concatenate([left, right], axis=0), axis=0)
         left, right = (ops.normalize(side - mean, axis=-1, order=2) for side in (left, right))
     return objective(left, right, genuine, *ops.split(people, 2, axis=0))
+
+
+def with_mirror_image(tower: keras.Model, image: Any) -> Any:
+    """Return the normalised sum of the embeddings of an image and its mirror image: [N, D]."""
+    # As one batch: with two calls the exported graph would contain the tower twice.
+    both = tower(ops.concatenate([image, ops.flip(image, axis=2)], axis=0))
+    both = ops.reshape(both, (2, -1, both.shape[-1]))
+    return ops.normalize(both[0] + both[1], axis=-1, order=2)
+
+
+def with_mirror_images(head: keras.Model, left: Any, right: Any) -> Any:
+    """Return the mean score of the pairs with neither, both and either image mirrored: [N, 1]."""
+    mirrored_left, mirrored_right = ops.flip(left, axis=2), ops.flip(right, axis=2)
+    lefts = ops.concatenate([left, mirrored_left, left, mirrored_left], axis=0)
+    rights = ops.concatenate([right, mirrored_right, mirrored_right, right], axis=0)
+    scores = ops.reshape(head([lefts, rights], training=False), (2, 2, -1, 1))
+    return ops.mean(ops.mean(scores, axis=1), axis=0)  # in two steps: exactly symmetric

@@ -1,16 +1,129 @@
-"""Make a batch that several replicas share equivalent to the same batch on one device.
+"""Training steps that several replicas share: together they do what one device would do.
 
-Called within `tf.distribute.Strategy.run`. Every replica computes the loss of the whole batch from
-gathered outputs, and takes its gradient divided by the number of replicas. Keras's optimizers sum
-over the replicas, and the sum is the gradient that one device with the whole batch would compute.
+Random numbers are a pure function of seed, step and position in the batch; a replica draws only the
+rows of its own shard. Within `tf.distribute.Strategy.run`, every replica computes the loss of the
+whole batch from gathered outputs, and takes its gradient divided by the number of replicas. Keras's
+optimizers sum over the replicas, and the sum is the gradient of one device with the whole batch.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from facepairs.models.step_random import BatchShard
+from facepairs.support.random_streams import Stream
+
+PHILOX = 1  # `tf.random.Algorithm.PHILOX`
+# TensorFlow's seeds are two words of 31 bits, so streams start far apart in the second one.
+FIRST_STEP = {Stream.AUGMENTATION: 0, Stream.DROPOUT: 2**30}
+NUMBERS_PER_COUNT = 4  # float32 numbers per increment of Philox's counter
+
+
+@dataclass(frozen=True)
+class BatchShard:
+    """The pairs [begin, end) of a global batch of `batch_pairs` that one replica processes."""
+
+    begin: int
+    end: int
+    batch_pairs: int
+    replicas: int
+
+    def take(self, batch: Any) -> Any:
+        """Return the shard's rows of a global batch.
+
+        Args:
+            batch: Tensor [2·batch_pairs, …], the left images before the right ones.
+
+        Returns:
+            Tensor [2·(end - begin), …] in the same order.
+        """
+        right = self.batch_pairs + self.begin
+        right_end = self.batch_pairs + self.end
+        return tf.concat([batch[self.begin : self.end], batch[right:right_end]], axis=0)
+
+
+def split_batch(pairs: int, replicas: int) -> list[BatchShard]:
+    """Split a batch into one contiguous shard per replica; sizes differ by at most one pair."""
+    bounds = [pairs * i // replicas for i in range(replicas + 1)]
+    return [BatchShard(bounds[i], bounds[i + 1], pairs, replicas) for i in range(replicas)]
+
+
+@dataclass(frozen=True)
+class StepRandom:
+    """The random numbers of one training step.
+
+    Attributes:
+        seed: The run's seed, int64 scalar.
+        step: The step's number from 0, int64 scalar.
+        shard: The rows that this replica draws; None when a single device has the whole batch.
+    """
+
+    seed: Any
+    step: Any
+    shard: BatchShard | None = None
+
+    def uniform(
+        self, stream: Stream, shape: tuple[Any, ...], low: float = 0.0, high: float = 1.0
+    ) -> Any:
+        """Draw float32 numbers in [low, high).
+
+        Args:
+            stream: AUGMENTATION or DROPOUT; no two draws of a step share one.
+            shape: Shape of the result; its first axis is the images of the batch or shard.
+            low: Lower bound.
+            high: Upper bound.
+
+        Returns:
+            float32 tensor of `shape`.
+        """
+        shard = self.shard
+        batch_shape = shape if shard is None else (2 * shard.batch_pairs, *shape[1:])
+        numbers = tf.random.stateless_uniform(
+            batch_shape, self._seed(stream), tf.cast(low, tf.float32), tf.cast(high, tf.float32)
+        )
+        return numbers if shard is None else shard.take(numbers)
+
+    def dropout(self, stream: Stream, values: Any, rate: float) -> Any:
+        """Set a random share of the values to 0 and scale the others by 1 / (1 - rate).
+
+        Args:
+            stream: AUGMENTATION or DROPOUT; no two draws of a step share one.
+            values: float32[rows, D]; D must be a multiple of 4 when there is a shard.
+            rate: Expected share of zeros, in [0, 1).
+
+        Returns:
+            float32[rows, D].
+        """
+        seed = self._seed(stream)
+        if self.shard is None:
+            return tf.nn.experimental.stateless_dropout(values, rate, seed)
+        kept = _shard_uniform(self.shard, seed, int(values.shape[1])) >= rate
+        return tf.where(kept, values * (1 / (1 - rate)), 0.0)
+
+    def _seed(self, stream: Stream) -> tf.Tensor:
+        place = tf.cast(self.step, tf.int64) + FIRST_STEP[stream]
+        words = tf.stack([tf.cast(self.seed, tf.int64), place])
+        return tf.cast(tf.math.floormod(words, tf.int32.max - 1), tf.int32)
+
+
+def _shard_uniform(shard: BatchShard, seed: tf.Tensor, width: int) -> tf.Tensor:
+    """Return the shard's rows of `stateless_uniform` [2·batch_pairs, width], drawing only those."""
+    if width % NUMBERS_PER_COUNT:
+        raise ValueError(f"rows are {width} numbers wide; use a multiple of {NUMBERS_PER_COUNT}")
+    key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
+    sides = []
+    for first in (shard.begin, shard.batch_pairs + shard.begin):
+        skipped = tf.constant([first * width // NUMBERS_PER_COUNT, 0], tf.uint64)
+        sides.append(
+            tf.raw_ops.StatelessRandomUniformV2(
+                shape=[shard.end - shard.begin, width],
+                key=key,
+                counter=counter + skipped,
+                alg=PHILOX,
+            )
+        )
+    return tf.concat(sides, axis=0)
 
 
 def gather_rows(rows: Any, shard: BatchShard | None) -> Any:

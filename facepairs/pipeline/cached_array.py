@@ -1,9 +1,11 @@
-"""Arrays in `.npy` files that later runs reuse, each with a checksum over every byte.
+"""Large arrays: in memory, or in `.npy` files that later runs reuse, with a checksum of every byte.
 
 The CRC-32 of the `.npy` content is appended to the file, where NumPy does not look, so
 `numpy.load` still reads it. Checking it takes a third of a second per gigabyte.
 """
 
+import math
+import mmap
 import os
 import zlib
 from collections.abc import Callable
@@ -24,7 +26,7 @@ Array = npt.NDArray[Any]
 
 
 def cached_array(
-    path: Path,
+    path: Path | None,
     shape: tuple[int, ...],
     dtype: npt.DTypeLike,
     fill: Callable[[Array], None],
@@ -33,19 +35,24 @@ def cached_array(
     """Return the array stored at `path`; compute and store it first if it is missing or damaged.
 
     Args:
-        path: The `.npy` file.
+        path: The `.npy` file. None: the array is computed in memory.
         shape: Shape of the array.
         dtype: Its dtype.
         fill: Computes the array: sets the values of the zeros it receives.
         log: Receives a line when there is a file that cannot be used.
 
     Returns:
-        The memory-mapped array. It is mapped copy-on-write because TensorFlow only takes writable
-        memory; the file does not change.
+        An array that TensorFlow can use without copying it: aligned to a memory page, as it crashes
+        on less than 64 bytes, and writable. A file is mapped copy-on-write; it does not change.
 
     Raises:
         BadData: The file cannot be written.
     """
+    if path is None:
+        memory = mmap.mmap(-1, math.prod(shape) * np.dtype(dtype).itemsize)
+        array: Array = np.frombuffer(memory, dtype).reshape(shape)
+        fill(array)
+        return array
     damage = find_damage(path, shape, dtype)
     if damage:
         if os.path.lexists(path):

@@ -5,6 +5,7 @@ is free, otherwise in a memory-mapped `.npy` file. Several processes can compute
 one takes its share of the batches, then receives what the others computed.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,10 @@ import numpy.typing as npt
 import psutil
 import tensorflow as tf
 
-from facepairs.errors import BadData
-from facepairs.pipeline.arrays import ArraySource, aligned_array
 from facepairs.pipeline.cached_array import cached_array
 from facepairs.pipeline.dataset import Store, image_batches
 from facepairs.pipeline.files import photos_named
+from facepairs.pipeline.memory import ArrayStore
 from facepairs.support.progress import (
     MessageCallback,
     ProgressCallback,
@@ -63,8 +63,8 @@ class WorkShare:
 ALL_WORK = WorkShare(0, 1, lambda features: features)
 
 
-class FeatureStore(ArraySource):
-    """Features by image number; an `InputSource`, but not a `Store` of images.
+class FeatureStore(ArrayStore):
+    """Features by image number.
 
     Args:
         vectors: float16[images, F], aligned to 64 bytes; not copied on a CPU.
@@ -103,46 +103,26 @@ def precompute(
     Raises:
         BadData: An image cannot be decoded, or the disk is full.
     """
-    shape = (images, backbone.feature_count)
-    size = images * backbone.feature_count * np.dtype(np.float16).itemsize
-
-    def fill(vectors: Features) -> None:
-        _fill(vectors, backbone, store, progress, share)
-
-    if size <= SHARE_OF_FREE_MEMORY * psutil.virtual_memory().available:
-        vectors = aligned_array(shape, np.float16)
-        fill(vectors)
-        return FeatureStore(vectors)
-    try:
-        return FeatureStore(cached_array(path, shape, np.float16, fill, log))
-    except OSError as error:
-        raise BadData(
-            f"{path}: {error.strerror}; training needs {size / 1e6:,.0f} MB there"
-        ) from None
-
-
-def _fill(
-    vectors: Features,
-    backbone: Backbone,
-    store: Store,
-    progress: ProgressCallback,
-    share: WorkShare,
-) -> None:
-    """Compute the features batch by batch; in each round every process computes one batch."""
+    numbers = np.arange(images)
+    own = numbers[numbers // BATCH % share.workers == share.worker]
     compute = tf.function(
         lambda batch, arrays: backbone.features(store.gather(batch, *arrays)), autograph=False
     )
-    numbers = np.arange(len(vectors))
-    own = numbers[numbers // BATCH % share.workers == share.worker]
-    batches = iter(image_batches(store, own, BATCH))
-    round_images = share.workers * BATCH
-    for start in range(0, len(vectors), round_images):
-        first = start + share.worker * BATCH
-        computed = np.zeros((round_images, *vectors.shape[1:]), np.float16)
-        if first < len(vectors):
-            with photos_named(store):
-                batch = compute(next(batches), store.arrays).numpy()
-            computed[first - start : first - start + len(batch)] = batch
-        end = min(start + round_images, len(vectors))
-        vectors[start:end] = share.sum(computed)[: end - start]
-        progress(end, len(vectors))
+
+    def fill(vectors: Features) -> None:
+        """Compute the features; in each round every process computes one batch."""
+        batches, round_images = iter(image_batches(store, own, BATCH)), share.workers * BATCH
+        for start in range(0, images, round_images):
+            computed = np.zeros((round_images, backbone.feature_count), np.float16)
+            first = share.worker * BATCH
+            if start + first < images:
+                with photos_named(store):
+                    batch = compute(next(batches), store.arrays).numpy()
+                computed[first : first + len(batch)] = batch
+            end = min(start + round_images, images)
+            vectors[start:end] = share.sum(computed)[: end - start]
+            progress(end, images)
+
+    shape = (images, backbone.feature_count)
+    fits = 2 * math.prod(shape) <= SHARE_OF_FREE_MEMORY * psutil.virtual_memory().available
+    return FeatureStore(cached_array(None if fits else path, shape, np.float16, fill, log))

@@ -13,7 +13,9 @@ from facepairs.errors import BadImage
 from facepairs.images.crop import Crop
 from facepairs.images.crop_plan import CropPlan
 from facepairs.images.photo import read_image_file
-from facepairs.pipeline.decode import MAX_BATCH_BYTES, ImageCropper, Maps, crop_each, read_files
+from facepairs.pipeline.decode import Cropper, Numbers
+
+MAX_BATCH_BYTES = 2**26  # the files of a larger batch are read one by one, to save memory
 
 READING_ERRORS = (  # of a photo that is damaged, gone or locked; not of memory or workers
     tf.errors.InvalidArgumentError,
@@ -36,31 +38,39 @@ class FileStore:
 
     def __init__(self, index: FaceIndex, plan: CropPlan) -> None:
         self.crop_px = plan.spec.crop_px
-        self._index, self._cropper = index, ImageCropper(plan)
+        self._index, self._cropper = index, Cropper(plan)
 
     def loader(self, images: int) -> Callable[[tf.Tensor], tf.Tensor]:
         """Return a function from int32[N] image numbers to uint8[N, crop_px, crop_px, 3].
 
-        A batch of `images` plain JPEGs, the usual case, is decoded by a graph for that number. The
+        A batch of `images` that TensorFlow crops, the usual case, has a graph for that number. The
         function raises `tf.errors.InvalidArgumentError` for an image that cannot be decoded.
         """
-        usual = self._look_up(images)
-        jpegs = self._cropper.jpegs
+
+        def look_up(numbers: Numbers) -> tuple[np.bool_, npt.NDArray[np.object_], Any, Any]:
+            # The paths are built on demand: a tensor of all takes over 100 bytes per image.
+            small = self._index.sizes[numbers].sum() <= MAX_BATCH_BYTES
+            fast, windows, back = self._cropper.place(numbers)
+            usual = np.bool_(len(numbers) == images and small and fast.all())
+            paths = self._index.encoded_paths(numbers) if usual else []
+            return usual, np.array(paths, np.object_), windows, back
 
         def load(numbers: tf.Tensor) -> tf.Tensor:
             def one_by_one() -> tf.Tensor:
-                return crop_each(self.crop, self.crop_px, [numbers])
+                return tf.numpy_function(self._crop_each, [numbers], tf.uint8, stateful=False)
 
-            paths, to_crop, is_usual = tf.numpy_function(
-                usual, [numbers], (tf.string, tf.float64, tf.bool), stateful=False
+            def together() -> tf.Tensor:
+                return self._cropper.read(
+                    tf.ensure_shape(paths, [images]),
+                    tf.ensure_shape(windows, [images, 4]),
+                    tf.ensure_shape(back, [images, 2, 3]),
+                )
+
+            types = (tf.bool, tf.string, tf.int32, tf.float64)
+            usual, paths, windows, back = tf.numpy_function(
+                look_up, [numbers], types, stateful=False
             )
-            crops = tf.cond(
-                tf.ensure_shape(is_usual, []),
-                lambda: jpegs.batch(
-                    read_files(tf.ensure_shape(paths, [images])), to_crop, one_by_one
-                ),
-                one_by_one,
-            )
+            crops = tf.cond(tf.ensure_shape(usual, []), together, one_by_one)
             return tf.ensure_shape(crops, (None, self.crop_px, self.crop_px, 3))
 
         return load
@@ -77,26 +87,15 @@ class FileStore:
         except OSError as error:
             raise BadImage(f"{path}: {error.strerror}; repair or remove it") from None
 
-    def _look_up(
-        self, usual: int
-    ) -> Callable[[npt.NDArray[np.integer[Any]]], tuple[npt.NDArray[np.object_], Maps, np.bool_]]:
-        """Return a function from int[N] image numbers to what a batch of plain JPEGs needs.
-
-        It returns object[N] paths, float64[N, 2, 3] maps to the crops and whether this is such a
-        batch, of `usual` images. The paths are built on demand: a tensor of all paths takes over
-        100 bytes per image.
-        """
-        index, cropper = self._index, self._cropper
-
-        def look_up(
-            images: npt.NDArray[np.integer[Any]],
-        ) -> tuple[npt.NDArray[np.object_], Maps, np.bool_]:
-            small = index.sizes[images].sum() <= MAX_BATCH_BYTES
-            is_usual = np.bool_(len(images) == usual and small and cropper.plan.plain[images].all())
-            paths = index.encoded_paths(images) if is_usual else []
-            return np.array(paths, np.object_), cropper.maps(images), is_usual
-
-        return look_up
+    def _crop_each(self, images: Numbers) -> Crop:
+        """Crop int[N] images; raise ValueError for BadImage, which TensorFlow passes on."""
+        crops = np.empty((len(images), self.crop_px, self.crop_px, 3), np.uint8)
+        try:
+            for number, image in enumerate(images.tolist()):
+                crops[number] = self.crop(image)
+        except BadImage as error:
+            raise ValueError(str(error)) from None
+        return crops
 
 
 @contextlib.contextmanager

@@ -4,20 +4,12 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from facepairs.support.platform import cores
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class OrderedMap(Protocol):
-    """Anything that maps work over items in order: `thread_map`, or a Beam runner elsewhere."""
-
-    def __call__(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """Yield work(item) for each item, in order; `work`, items and results can be pickled."""
-        ...
 
 
 def thread_map(

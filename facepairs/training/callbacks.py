@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from facepairs.models.step_random import StepRandom
+from facepairs.models.replicas import StepRandom
 from facepairs.pipeline.dataset import image_batches
 from facepairs.support.progress import ProgressCallback, format_duration, ignore_progress
 from facepairs.training.training import Training, Validation

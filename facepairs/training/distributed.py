@@ -14,7 +14,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from facepairs.errors import BadConfig, LostWorker
-from facepairs.models.step_random import BatchShard, split_batch
+from facepairs.models.replicas import BatchShard, split_batch
 from facepairs.support.progress import MessageCallback, ignore_message
 from facepairs.training.options import Cluster, read_cluster
 

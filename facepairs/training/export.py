@@ -193,12 +193,12 @@ def _whole_network(bundle: Bundle) -> bytes:
 
 
 def _write_litert(bundle: Bundle, folder: Path, int8: bool = False) -> tuple[str, str, RunNetwork]:
-    from facepairs.models.export.interchange import OUTPUT, export_litert, run_litert
+    from facepairs.models.export.convert import LITERT_OUTPUT, export_litert, run_litert
     from facepairs.training.keras_models import read_whole
 
     data = export_litert(read_whole(bundle), int8)
     (folder / "network.tflite").write_bytes(data)
-    return "network.tflite", OUTPUT, lambda crops: run_litert(data, crops)
+    return "network.tflite", LITERT_OUTPUT, lambda crops: run_litert(data, crops)
 
 
 WRITERS: dict[str, Callable[[Bundle, Path], tuple[str, str, RunNetwork]]] = {

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from facepairs.models.fisher.projection import DIMENSIONS
+from facepairs.models.fisher.descriptors import describe
+from facepairs.models.fisher.embedding import DIMENSIONS
 from facepairs.models.fisher.tower import (
     BACKBONE,
     COHORT,
     PROJECTOR,
-    FisherVector,
-    fisher_layers,
+    FisherMember,
     fold_descriptors,
     mirror_signs,
 )
@@ -61,28 +61,28 @@ def fit_mixture(
         seed: Seed of the samples and of the mixture's start.
         progress: Counts batches of images and iterations, which take about as long.
     """
-    layers = fisher_layers(network.head.get_layer(BACKBONE))
+    members = network.head.get_layer(BACKBONE).members
     images = _sample_images(images, SAMPLE_IMAGES, seed)
     batches = -(-len(images) // BATCH_SIZE)
-    count = Counter(progress, len(layers) * (batches + ITERATIONS))
-    for layer in layers:
-        sample, positions = _sample_descriptors(network, layer, store, images, seed, count)
-        _fit_member(layer, sample, positions, seed, count)
+    count = Counter(progress, len(members) * (batches + ITERATIONS))
+    for member in members:
+        sample, positions = _sample_descriptors(network, member, store, images, seed, count)
+        _fit_member(member, sample, positions, seed, count)
 
 
 def _fit_member(
-    layer: FisherVector, sample: Floats, positions: Floats, seed: int, count: Counter
+    member: FisherMember, sample: Floats, positions: Floats, seed: int, count: Counter
 ) -> None:
     """Fit the components and the mixture of one member to a sample of its descriptors."""
     both = fold_descriptors(sample)
-    bases, offset = _components(both, layer.components // 2)
+    bases, offset = _components(both, member.components // 2)
     projected = np.einsum("nsj,sjc->nsc", both, bases)
     projected[:, 0] -= offset
     flat = projected.reshape(len(sample), -1)
     points = np.concatenate([flat, positions], axis=1, dtype=np.float32)
-    signs = mirror_signs(layer.components)
-    mixture = _mirrored_mixture(points, signs, layer.gaussians // 2, seed, count)
-    layer.set_mixture(bases, offset, *mixture)
+    signs = mirror_signs(member.components)
+    mixture = _mirrored_mixture(points, signs, member.gaussians // 2, seed, count)
+    member.set_mixture(bases, offset, *mixture)
 
 
 def _components(both: Floats, count: int) -> tuple[Floats, Floats]:
@@ -264,28 +264,26 @@ def _sample_images(images: Images, count: int, seed: int) -> Images:
 
 def _sample_descriptors(
     network: FrozenBackboneNetwork,
-    layer: FisherVector,
+    member: FisherMember,
     store: Store,
     images: Images,
     seed: int,
     counter: Counter,
 ) -> tuple[Floats, Floats]:
     """Draw a member's descriptors of every image and their positions: float32[S, 128 and 2]."""
-    from keras import Model
-
-    backbone = network.head.get_layer(BACKBONE)
-    describe = Model(backbone.input, layer.input)
-    compiled = tf.function(lambda pixels: describe(network.preprocess(pixels)), autograph=False)
+    compiled = tf.function(
+        lambda pixels: describe(network.preprocess(pixels), member.view), autograph=False
+    )
     per_image = DESCRIPTORS_PER_IMAGE * max(1, SAMPLE_IMAGES // len(images))
-    per_image = min(per_image, len(layer.positions))
+    per_image = min(per_image, len(member.positions))
     descriptors: list[Floats] = []
     positions: list[Floats] = []
     for batch in image_batches(store, images, BATCH_SIZE):
         for of_image in compiled(store.gather(batch)).numpy():
-            image, count = len(descriptors), len(layer.positions)
+            image, count = len(descriptors), len(member.positions)
             words = raw_words(seed, Stream.FISHER_SAMPLE, 1, image, count)
             drawn = np.argsort(words)[:per_image]
             descriptors.append(of_image[drawn])
-            positions.append(layer.positions[drawn])
+            positions.append(member.positions[drawn])
         counter()
     return np.concatenate(descriptors), np.concatenate(positions)

@@ -8,9 +8,8 @@ from keras import layers, ops
 
 from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.errors import BadBundle, BadConfig
-from facepairs.models.difference import difference_head
+from facepairs.models.convolutional import difference_head, face_tower
 from facepairs.models.export.keras_file import check_keras_file
-from facepairs.models.tower import face_tower
 
 TRAINABLE = ("difference", "siamese-conv")
 

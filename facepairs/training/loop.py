@@ -15,7 +15,7 @@ from keras.callbacks import CallbackList
 from facepairs.data.pairs import PairList
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.models.network import Trainable
-from facepairs.pipeline.dataset import InputSource, make_dataset
+from facepairs.pipeline.dataset import Store, make_dataset
 from facepairs.training.schedule import Schedule
 from facepairs.training.step import Batch, TrainStep
 from facepairs.training.training import EpochFigures, Training, Validation
@@ -112,9 +112,7 @@ class Validator:
         batch_size: Pairs scored at a time.
     """
 
-    def __init__(
-        self, model: Trainable, source: InputSource, pairs: PairList, batch_size: int
-    ) -> None:
+    def __init__(self, model: Trainable, source: Store, pairs: PairList, batch_size: int) -> None:
         self._pairs, self._source = pairs, source
         # One dataset for all epochs: TensorFlow would trace each new one again. TensorFlow keeps
         # the generator, so the generator must not refer to the model.

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from facepairs.models.network import Trainable
-from facepairs.models.step_random import BatchShard, StepRandom
-from facepairs.pipeline.dataset import InputSource
+from facepairs.models.replicas import BatchShard, StepRandom
+from facepairs.pipeline.dataset import Store
 from facepairs.training.distributed import SINGLE_DEVICE, DistributedContext
 
 Batch = dict[str, tf.Tensor]
@@ -37,7 +37,7 @@ class TrainStep:
     def __init__(
         self,
         model: Trainable,
-        source: InputSource,
+        source: Store,
         seed: int,
         optimizer: keras.Optimizer,
         context: DistributedContext = SINGLE_DEVICE,

@@ -19,7 +19,7 @@ from facepairs.errors import BadConfig
 from facepairs.images.crop_plan import CropPlan
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.models.network import Trainable
-from facepairs.pipeline.dataset import InputSource
+from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.files import photos_named
 from facepairs.support.platform import keep_freed_memory
 from facepairs.support.words import counted
@@ -111,7 +111,7 @@ def _check_devices(context: DistributedContext, config: TrainConfig, options: Tr
     options.log(f"{worker}; {context.replicas} devices share every batch")
 
 
-def _model_and_source(training: Training, should_stop: ShouldStop) -> tuple[Trainable, InputSource]:
+def _model_and_source(training: Training, should_stop: ShouldStop) -> tuple[Trainable, Store]:
     """Return what is trained and the source of its inputs: images, or features computed once."""
     network = training.network
     if not isinstance(network, FrozenBackboneNetwork):
@@ -123,7 +123,7 @@ def _model_and_source(training: Training, should_stop: ShouldStop) -> tuple[Trai
 def _train(
     training: Training,
     model: Trainable,
-    source: InputSource,
+    source: Store,
     callbacks: Sequence[keras.callbacks.Callback],
     should_stop: ShouldStop,
 ) -> None:

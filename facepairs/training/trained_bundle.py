@@ -16,9 +16,10 @@ from facepairs.bundles.writer import write_bundle
 from facepairs.evaluation.metrics.calibration import FittedCalibration
 from facepairs.evaluation.pair_scores import add_impostors, score_pairs
 from facepairs.evaluation.serialize import to_plain
-from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
+from facepairs.models.export.convert import export_onnx, round_weights
+from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
-from facepairs.pipeline.dataset import InputSource
+from facepairs.pipeline.dataset import Store
 from facepairs.pipeline.features import FeatureStore
 from facepairs.support.platform import return_freed_memory
 from facepairs.training.fisher import fit_cohort
@@ -28,7 +29,7 @@ from facepairs.verification.verifier import Verifier
 UNCALIBRATED = {"calibration": {"scale": 1.0, "offset": 0.0}, "threshold": 0.0, "thresholds": []}
 
 
-def write_trained_bundle(training: Training, source: InputSource) -> Bundle:
+def write_trained_bundle(training: Training, source: Store) -> Bundle:
     """Export the weights of the kept epoch, calibrate the network and write RUN/bundle.
 
     Args:

@@ -15,7 +15,7 @@ from facepairs.errors import BadData, BadImage
 from facepairs.support.atomic import atomic_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.false_matches import ExpectedMatches, expected_json, expected_matches
-from facepairs.verification.pairs.bulk import CropReader, same_content
+from facepairs.verification.pairs.bulk import CropReader, LocalPhotos, same_content
 from facepairs.verification.pairs.pairs_file import printable
 from facepairs.verification.pairs.score_files import score_files
 from facepairs.verification.verifier import Verifier
@@ -143,7 +143,7 @@ def rank_folder(
         BadImage: The photo cannot be used.
         BadData: The folder cannot be read, or has no other images.
     """
-    CropReader(verifier, Path())(str(photo))  # refuses an unusable photo before the others are read
+    CropReader(verifier, LocalPhotos(Path()))(str(photo))  # an unusable one is refused at once
     names = sorted(_find_images(folder, photo))
     if not names:
         raise BadData(f"{folder}: no other image below it ({', '.join(READABLE)})")

@@ -382,7 +382,6 @@ class Verifier:
             BadImage: An image cannot be used, and `errors` is None; the message names it.
             BadData: `left` and `right` are no positions in `paths`, or differ in length.
         """
-        from facepairs.support.parallel import thread_map
         from facepairs.verification.pairs.score_files import score_files
 
         return score_files(
@@ -391,7 +390,7 @@ class Verifier:
             left,
             right,
             progress=progress or ignore_progress,
-            ordered_map=partial(thread_map, workers=workers),
+            workers=workers,
             errors=errors,
         )
 

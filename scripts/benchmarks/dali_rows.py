@@ -7,7 +7,7 @@ import numpy as np
 import nvidia.dali.math as dali_math
 from nvidia.dali import fn, pipeline_def, types
 
-from facepairs.bench.job import Batch, Job
+from facepairs.bench.job import FRAME_PX, Batch, Job
 from facepairs.support.platform import cores
 
 
@@ -21,8 +21,7 @@ def dali(job: Job) -> Iterator[Batch]:
     genuine = job.pairs.genuine.reshape(-1, job.batch_size)
     files = [job.paths[image] for image in order.ravel()]
     labels = np.concatenate([genuine, genuine], axis=1).ravel().astype(int).tolist()
-    with job.setup():
-        squares = np.unique(job.squares(order.ravel()), axis=0)
+    squares = np.unique(job.squares(order.ravel()), axis=0)
 
     @pipeline_def(batch_size=order.shape[1], num_threads=cores(), device_id=None)  # type: ignore[untyped-decorator]
     def graph() -> Any:
@@ -32,7 +31,7 @@ def dali(job: Job) -> Iterator[Batch]:
             return fn.decoders.image_slice(
                 data, start=(top, left), shape=(side, side), axis_names="HW"
             ), label
-        start, shape = _square(fn.peek_image_shape(data), job.crop_px / job.frame_px)
+        start, shape = _square(fn.peek_image_shape(data), job.crop_px / FRAME_PX)
         crops = fn.decoders.image_slice(data, start=start, shape=shape, axis_names="HW")
         return fn.resize(crops, size=(job.crop_px, job.crop_px), antialias=True), label
 

@@ -20,7 +20,7 @@ import numpy as np
 import onnxruntime as ort
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.models.export.onnx import export_onnx
+from facepairs.models.export.convert import export_onnx
 from facepairs.training.keras_models import read_keras
 
 BATCH, ROUNDS = 16, 15

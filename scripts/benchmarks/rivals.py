@@ -8,51 +8,37 @@ Pillow. Rows whose package is not installed are skipped.
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
 
-from facepairs.bench.job import BenchSettings
-from facepairs.bench.report import (
-    row_table,
-    summarize_rows,
-    summarize_steps,
-    to_json,
-    training_table,
-)
-from facepairs.bench.rows import ROWS, STORES, Row, select_rows
-from facepairs.bench.run import Options, run_bench
+from facepairs.bench.report import to_json, to_text
+from facepairs.bench.rows import ROWS, STORES, Row, Settings, select_rows
+from facepairs.bench.run import run_bench
 from facepairs.errors import FacepairsError
 from facepairs.support.atomic import atomic_file
 from facepairs.support.platform import cores
+from facepairs.support.progress import ignore_phases
 
-FOLDER = str(Path(__file__).resolve().parent)
+FOLDER = str(Path(__file__).resolve().parent)  # of the modules of the rows below
 TORCH_WORKERS = {0: "in_process", 2: "two_workers", cores(): "worker_per_core"}
-
-
-def _row(function: str, note: str, needs: str = "") -> Row:
-    return Row(function, note, needs, module_folder=FOLDER)
-
-
 RIVALS = {
-    "pil-draft": _row("pillow_draft_rows:pil_draft", "generator: Pillow, crop straight into uint8"),
+    "pil-draft": Row("pillow_draft_rows:pil_draft", "generator: Pillow, crop straight into uint8"),
     **{
-        f"keras-{kind}": _row(
+        f"keras-{kind}": Row(
             f"keras_rows:{kind}", f"keras.utils.PyDataset, 2 {kind}, Pillow crops as uint8"
         )
         for kind in ("threads", "processes")
     },
     **{
-        f"torch-{workers}": _row(
+        f"torch-{workers}": Row(
             f"torch_rows:{TORCH_WORKERS[workers]}",
             f"PyTorch DataLoader, {workers} workers, Pillow crops as uint8 tensors",
-            needs="torch",
         )
         for workers in sorted(TORCH_WORKERS)
     },
-    "dali-cpu": _row(
-        "dali_rows:dali", f"NVIDIA DALI on the CPU, {cores()} threads", needs="nvidia.dali"
-    ),
+    "dali-cpu": Row("dali_rows:dali", f"NVIDIA DALI on the CPU, {cores()} threads"),
 }
 
 
@@ -67,19 +53,22 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     words = parser.parse_args()
     selected = select_rows(words.rows, known)
-    options = Options(
-        BenchSettings(str(words.data), seconds=words.seconds, align="none"),  # as the rivals
+    settings = Settings(
+        str(words.data),
         selected,
-        words.repeats,
         [name for name in STORES if words.training and name in selected],
+        words.repeats,
+        words.seconds,
+        align="none",  # as the rivals
     )
-    results = run_bench(options, lambda line: print(line, file=sys.stderr))
-    for table in (row_table(summarize_rows(results)), training_table(summarize_steps(results))):
-        if len(table) > 1:
-            print("\n" + "\n".join(table))
+    # The processes that run the rows find the modules there.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [FOLDER, os.environ.get("PYTHONPATH")]))
+    results = run_bench(settings, lambda line: print(line, file=sys.stderr), ignore_phases)
+    report = to_json(results, shlex.join(sys.argv))
+    print("\n" + "\n".join(to_text(report)))
     if words.out:
         with atomic_file(words.out) as handle:
-            json.dump(to_json(results, shlex.join(sys.argv)), handle, indent=1, allow_nan=False)
+            json.dump(report, handle, indent=1, allow_nan=False)
     sys.exit(1 if results.failed else 0)
 
 

@@ -47,7 +47,7 @@ def measure_worker(options: argparse.Namespace) -> Row:
     from facepairs.models.frozen_backbone import FrozenBackboneNetwork
     from facepairs.models.network import Trainable
     from facepairs.models.replicas import synchronise_batch_norms
-    from facepairs.pipeline.dataset import InputSource, Store
+    from facepairs.pipeline.dataset import Store
     from facepairs.pipeline.features import precompute
     from facepairs.pipeline.files import FileStore
     from facepairs.pipeline.memory import MemoryStore
@@ -66,7 +66,7 @@ def measure_worker(options: argparse.Namespace) -> Row:
     plan = inspect_photos(index, config.align).crop_plan(config.recipe.crop_spec, config.align)
     in_files = options.store == "files"
     store: Store = FileStore(index, plan) if in_files else MemoryStore.build(index, plan)
-    source: InputSource = store
+    source: Store = store
     model: Trainable = network
     row: Row = {"pairs": options.pairs, "workers": context.workers}
     with tempfile.TemporaryDirectory() as folder:

@@ -27,7 +27,7 @@ def tensorflow_step(px: int, batch: int) -> Callable[[], object]:
     import keras
     import tensorflow as tf
 
-    from facepairs.models.difference import difference_head
+    from facepairs.models.convolutional import difference_head
 
     head = difference_head(px)
     sides = [tf.random.uniform((batch, px, px, 3)) for _ in range(2)]
@@ -51,7 +51,7 @@ def torch_step(px: int, batch: int, channels_last: bool) -> Callable[[], object]
     import torch
     from torch import nn
 
-    from facepairs.models.difference import DENSE, FILTERS, LEAST_VARIANCE, window_px
+    from facepairs.models.convolutional import DENSE, FILTERS, LEAST_VARIANCE, window_px
 
     window = window_px(px)
     window_mean = nn.Sequential(

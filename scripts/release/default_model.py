@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 from all_pairs import AllPairs
+from dlib_weights import dlib_weights
 from eight_bits import to_eight_bits
 from PIL import Image
 
@@ -50,8 +51,8 @@ from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.faces.align import AlignedFace
 from facepairs.models.build import build_network
-from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
-from facepairs.models.resnet import dlib_weights
+from facepairs.models.export.convert import export_onnx, round_weights
+from facepairs.models.export.keras_file import keras_bytes
 from facepairs.recipes import RECIPES
 from facepairs.training.trained_bundle import UNCALIBRATED
 from facepairs.verification.pairs.score_files import embed_files

@@ -24,7 +24,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
 from facepairs.faces.align import align_faces
-from facepairs.models.export.onnx import export_onnx
+from facepairs.models.export.convert import export_onnx
 from facepairs.recipes import RECIPES
 from facepairs.support.words import align_columns
 from facepairs.training.keras_models import read_keras

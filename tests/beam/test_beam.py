@@ -1,8 +1,6 @@
 """Passes on Beam give the results of threads, and name in one line what went wrong."""
 
 import errno
-import hashlib
-import json
 import sys
 from itertools import pairwise
 
@@ -17,12 +15,10 @@ from storage.memory_files import FILES
 from tiny.bundles import FRAME_PX, tiny_bundle
 
 from facepairs.beam import runner as runner_module
-from facepairs.beam.checks import check_dataset_at
 from facepairs.beam.runner import choose_map
 from facepairs.beam.verify_pairs import verify_pairs_at
 from facepairs.bundles.operating_point import operating_point
 from facepairs.cli.main import main
-from facepairs.doctor.check import check_dataset
 from facepairs.errors import BadConfig, BadData, BadImage, BadRun
 from facepairs.support.parallel import thread_map
 from facepairs.verification.verifier import Verifier
@@ -79,7 +75,7 @@ def test_no_items_give_no_results():
 def test_an_error_of_the_work_is_raised_to_the_caller():
     with pytest.raises(BadImage, match=r"^77\.jpg: damaged; replace the file$"):
         list(choose_map(DIRECT, ())(squared, range(60, 90)))
-    with pytest.raises(BadRun, match=r"the pipeline failed: .*division by zero"):
+    with pytest.raises(BadRun, match="division by zero"):
         list(choose_map(DIRECT, ())(divided, [0]))
 
 
@@ -88,7 +84,7 @@ def test_scratch_files_are_in_temp_location_and_are_removed():
     run = choose_map(DIRECT, ["--temp_location", "mem://bucket/tmp"])
     results = run(squared, range(5))
     assert next(results) == 0
-    assert {name.rpartition("/")[2] for name in FILES} >= {"work", "items", "results-00000"}
+    assert {name.rpartition("/")[2] for name in FILES} >= {"work", "items", "results-0"}
     assert all(name.startswith("mem://bucket/tmp/facepairs-") for name in FILES)
     assert list(results) == [1, 4, 9, 16]
     assert dict(FILES) == {}
@@ -97,12 +93,12 @@ def test_scratch_files_are_in_temp_location_and_are_removed():
 @pytest.mark.parametrize(
     ("runner", "options", "message"),
     [
-        ("Nope", [], "--runner is 'Nope'; Beam knows .*DirectRunner"),
+        ("Nope", [], "Nope.*DirectRunner"),
         ("no.such.Runner", [], "--runner no.such.Runner"),
-        (DIRECT, ["--direct_num_worker=2"], "--direct_num_worker.*: Beam knows no such option"),
+        (DIRECT, ["--direct_num_worker=2"], "direct_num_worker:"),
         (DIRECT, ["--direct_num_workers", "x"], "direct_num_workers: invalid int value: 'x'"),
         (DIRECT, ["--help"], "--help"),
-        (DIRECT, ["photos"], "photos: Beam knows no such option"),
+        (DIRECT, ["photos"], "photos:"),
         ("FlinkRunner", [], "need a folder that this machine can read, too.*--temp_location"),
         (None, ["--direct_num_workers", "2"], "unexpected, unless --runner names"),
     ],
@@ -115,7 +111,7 @@ def test_a_wrong_runner_or_option_is_one_clear_error(runner, options, message):
 def test_without_beam_the_error_names_the_command_that_installs_it(monkeypatch, photos, capsys):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
     with pytest.raises(SystemExit) as caught:
-        main(["data", "check", str(photos), "--runner", DIRECT])
+        main(["cache", "build", str(photos), "--out", "c", "--pair-count", "9", "--runner", DIRECT])
     assert caught.value.code == 2
     error = capsys.readouterr().err
     assert (
@@ -128,20 +124,6 @@ def test_without_a_runner_the_work_is_done_in_threads():
     assert choose_map(None, ()) is thread_map
 
 
-@pytest.mark.parametrize("align", ["landmarks", "none"])
-def test_the_report_is_the_same_on_beam_and_for_remote_photos(photos, remote, align):
-    here = check_dataset(photos, align).to_json()
-    assert not here["ok"]
-    kinds = {finding["kind"] for finding in here["findings"]}
-    assert kinds >= {"same_photo_two_people", "unreadable"}
-    assert ("no_face" in kinds) == (align == "landmarks")
-    assert check_dataset_at(str(photos), align, runner=DIRECT).to_json() == here
-    for runner in (None, DIRECT):
-        there = check_dataset_at(remote, align, runner=runner).to_json()
-        assert there["root"] == remote
-        assert {**there, "root": here["root"]} == here
-
-
 @pytest.mark.parametrize("kind", ["embedding", "pair"])
 def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tmp_path, kind):
     verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", kind).folder, threads=1)
@@ -149,19 +131,16 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
     pairs = tmp_path / "pairs.csv"
     rows = [f"{a},{b}\n" for a in names for b in (*names[::3], "none.png")]
     pairs.write_text("left,right\n" + "".join(rows) + "malformed\n")
-    FILES["mem://bucket/pairs.csv"] = pairs.read_bytes()
     point = operating_point(verifier.bundle)
-    outs = tmp_path / "a.csv", tmp_path / "b.csv"
+    outs = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv", "d.csv")]
+    ways = ((photos, None), (photos, DIRECT), (remote, None), (remote, DIRECT))
     reports = [
-        verify_pairs_at(verifier, str(listed), str(out), point, str(root), runner=runner)
-        for listed, out, root, runner in (
-            (pairs, outs[0], photos, None),
-            (pairs, outs[1], photos, DIRECT),
-            ("mem://bucket/pairs.csv", "mem://bucket/scores.csv", remote, DIRECT),
-        )
+        verify_pairs_at(verifier, pairs, out, point, str(root), runner=runner)
+        for out, (root, runner) in zip(outs, ways, strict=True)
     ]
-    expected, remote_scores = outs[0].read_bytes(), FILES["mem://bucket/scores.csv"]
+    expected, remote_scores = outs[0].read_bytes(), outs[2].read_bytes()
     assert outs[1].read_bytes() == expected
+    assert outs[3].read_bytes() == remote_scores
     hint = b" same-content"  # of remote photos it is known by their names alone
     expected = expected.replace(str(photos).encode(), remote.encode())
     assert remote_scores.replace(hint, b"") == expected.replace(hint, b"")
@@ -170,21 +149,6 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
         assert report.failed == reports[0].failed > 0
         assert report.images_failed == 3
     assert not list(tmp_path.glob("*.partial"))
-    origin = json.loads(FILES["mem://bucket/scores.csv.json"])
-    assert origin["scores_sha256"] == hashlib.sha256(remote_scores).hexdigest()
-    assert origin["pairs"] == "mem://bucket/pairs.csv"
-
-
-def test_resume_needs_a_local_output(photos, tmp_path):
-    verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", "embedding").folder, threads=1)
-    with pytest.raises(BadConfig, match="--resume needs an --out on this machine"):
-        verify_pairs_at(
-            verifier,
-            str(tmp_path / "pairs.csv"),
-            "mem://bucket/scores.csv",
-            operating_point(verifier.bundle),
-            resume=True,
-        )
 
 
 @pytest.mark.parametrize(
@@ -192,13 +156,13 @@ def test_resume_needs_a_local_output(photos, tmp_path):
     [
         (OSError(errno.EMFILE, "Too many open files"), OSError, "Too many open files"),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), BrokenPipeError, "Broken pipe"),
-        (TimeoutError(errno.ETIMEDOUT, "late"), BadData, "^mem://bucket/pairs.csv or .*: late"),
+        (TimeoutError(errno.ETIMEDOUT, "late"), BadData, "^mem://bucket/photos: late"),
         (OSError(errno.EIO, "no route", "mem://x"), BadData, "^mem://x: no route; check the place"),
     ],
 )  # fmt: skip
-def test_failures_with_a_remote_list_name_a_place(photos, tmp_path, failure, raised, message):
+def test_failures_with_remote_photos_name_a_place(remote, tmp_path, failure, raised, message):
     verifier = Verifier.load(tiny_bundle(tmp_path / "bundle", "embedding").folder, threads=1)
-    FILES["mem://bucket/pairs.csv"] = b"left,right\n0.png,1.png\n"
+    (tmp_path / "pairs.csv").write_text("left,right\n0.png,1.png\n")
 
     def fail(label):
         raise failure
@@ -206,23 +170,20 @@ def test_failures_with_a_remote_list_name_a_place(photos, tmp_path, failure, rai
     with pytest.raises(raised, match=message):
         verify_pairs_at(
             verifier,
-            "mem://bucket/pairs.csv",
-            str(tmp_path / "out.csv"),
+            tmp_path / "pairs.csv",
+            tmp_path / "out.csv",
             operating_point(verifier.bundle),
-            str(photos),
+            remote,
             progress=fail,
         )
 
 
 @pytest.mark.slow
-def test_processes_give_the_same_report_and_scores(faces, tmp_path):
+def test_processes_give_the_same_scores(faces, tmp_path):
     names = sorted(str(path.relative_to(faces)) for path in faces.rglob("*.jpg"))
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("left,right\n" + "".join(f"{a},{b}\n" for a, b in pairwise(names)))
     processes = ("--", "--direct_running_mode", "multi_processing", "--direct_num_workers", 2)
-    here = facepairs("data", "check", faces, "--json", check=0)
-    there = facepairs("data", "check", faces, "--json", "--runner", DIRECT, *processes, check=0)
-    assert there.stdout == here.stdout
     score = ("verify", "--pairs", pairs, "--root", faces, "--out")
     facepairs(*score, tmp_path / "a.csv", check=0)
     facepairs(*score, tmp_path / "b.csv", "--runner", DIRECT, *processes, check=0)

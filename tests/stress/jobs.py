@@ -199,7 +199,7 @@ def store_job(base: Path) -> Job:
 
 
 def cache_job(base: Path) -> Job:
-    from facepairs.pipeline.records.check import check_cache
+    from facepairs.pipeline.records.manifest import check_cache
 
     def work(place: Path) -> Work:
         return command_line("cache", "build", base / "faces", "--out", place / "cache",

@@ -8,7 +8,7 @@ from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler
-from facepairs.models.step_random import split_batch
+from facepairs.models.replicas import split_batch
 from facepairs.pipeline.dataset import make_dataset, people_numbers
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore

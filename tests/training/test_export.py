@@ -142,7 +142,8 @@ def test_probe_crops_are_noise_and_drawn_faces(tiny):
 def keras_bundle(out, name, other_weights=False):
     """A bundle of a network with random weights; its Keras model may have other ones."""
     from facepairs.models.build import build_network
-    from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
+    from facepairs.models.export.convert import export_onnx, round_weights
+    from facepairs.models.export.keras_file import keras_bytes
 
     network = build_network(name, 112, 64, augment=0.0)
     round_weights(network.head)

@@ -6,7 +6,7 @@ from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
 from facepairs.models.build import build_network
-from facepairs.models.fisher.tower import BACKBONE, COHORT, MIRROR, PROJECTOR, fisher_layers
+from facepairs.models.fisher.tower import BACKBONE, COHORT, MIRROR, PROJECTOR
 from facepairs.pipeline.features import precompute
 from facepairs.pipeline.memory import MemoryStore
 from facepairs.support.progress import Counter, ignore_progress
@@ -114,7 +114,7 @@ def several(store, tmp_path_factory):
 
 
 def test_every_member_has_its_own_mixture_and_projection(several, network):
-    first, second = fisher_layers(several[0].head.get_layer(BACKBONE))
+    first, second = several[0].head.get_layer(BACKBONE).members
     for own, other in zip(first.get_weights(), frozen(network), strict=True):
         assert np.array_equal(own, other)  # the first one sees the whole image
     assert not np.array_equal(first.get_weights()[0], second.get_weights()[0])

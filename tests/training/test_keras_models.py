@@ -6,8 +6,7 @@ import pytest
 
 import facepairs
 from facepairs.errors import BadConfig
-from facepairs.models.losses.build import build_loss
-from facepairs.models.losses.compiled import COMPILED
+from facepairs.models.losses.build import COMPILED, build_loss
 
 
 def embeddings(pairs=6):

@@ -78,11 +78,9 @@ def verify(
         float | None,
         Option(help="Share of genuine pairs among yours, for the probability. [default: 0.5]"),
     ] = None,
-    pairs: Annotated[
-        str | None, Option(parser=path, help="Score a CSV file left,right[,genuine].")
-    ] = None,
+    pairs: Annotated[Path | None, Option(help="Score a CSV file left,right[,genuine].")] = None,
     out: Annotated[
-        str | None, Option(parser=path, help="CSV file to write, with --pairs or --against.")
+        Path | None, Option(help="CSV file to write, with --pairs or --against.")
     ] = None,
     root: Annotated[
         str | None,
@@ -114,7 +112,7 @@ def verify(
     Exit codes for two photos: 0 the same person, 1 different people or not confirmed, 2 an error
     such as no face, 3 no verdict: a face of less than 24 pixels, or a model without a threshold.
     For --pairs and --against: 0 done, 1 done but some pairs or photos could not be used. With
-    facepairs[beam], --pairs, --root and --out may be gs://, s3:// or hdfs:// places.
+    facepairs[beam], --root may be a gs://, s3:// or hdfs:// place.
     """
     wishes = (threshold, max_fmr, balanced)
     settings = VerifySettings(bundle, wishes, 0.5 if prior is None else prior, json)
@@ -137,10 +135,9 @@ def verify(
         _refuse("--against", runner=runner, prior=prior)
         if left is None:
             raise typer.BadParameter("--against needs the photo to compare: verify A --against DIR")
-        target = None if out is None else Path(out)
-        if target is not None:
-            check_output_file(target)
-        _verify_against(settings, photo_path(left), against, target, top or DEFAULT_TOP)
+        if out is not None:
+            check_output_file(out)
+        _verify_against(settings, photo_path(left), against, out, top or DEFAULT_TOP)
     else:
         if left is None or right is None:
             raise typer.BadParameter("give two photos, or --pairs, or a photo and --against")
@@ -262,8 +259,8 @@ def _usable_face(verifier: "Verifier", photo: Path) -> "AlignedFace | None":
 
 def _verify_pairs(
     settings: VerifySettings,
-    pairs: str,
-    out: str,
+    pairs: Path,
+    out: Path,
     root: str | None,
     resume: bool,
     runner: str | None,
@@ -273,8 +270,7 @@ def _verify_pairs(
     from facepairs.bundles.calibration import describe_prior
     from facepairs.verification.provenance import check_scores_file
 
-    if "://" not in out:
-        check_scores_file(Path(out))
+    check_scores_file(out)
     verifier, point = _load(settings, threads=1)
     try:
         report = verify_pairs_at(
@@ -308,13 +304,13 @@ def _verify_pairs(
             f"warning: {counted(report.pairs_with_known_people, 'pair')} with people that "
             f"{settings.bundle} was trained or calibrated on: with others it may make more errors"
         )
-    values = {**vars(report), **point.to_json(), "prior": settings.prior, "out": out}
+    values = {**vars(report), **point.to_json(), "prior": settings.prior, "out": str(out)}
     rows = output.batch_rows(report, point, describe_prior(settings.prior))
     print_result(settings.json, {**values, "model": settings.bundle, "schema": SCHEMA}, rows)
     note_source(verifier, settings.json)
     log(
         f"written: {out}"
-        + ("" if is_stream(Path(out)) else f", and where the scores come from: {out}.json")
+        + ("" if is_stream(out) else f", and where the scores come from: {out}.json")
     )
     raise typer.Exit(NEGATIVE if report.failed else OK)
 

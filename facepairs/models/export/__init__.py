@@ -1,1 +1,1 @@
-"""Keras models to ONNX, SavedModel, LiteRT and `.keras` files, and back."""
+"""Keras models to ONNX, LiteRT and `.keras` files, and back."""

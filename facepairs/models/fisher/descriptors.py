@@ -16,7 +16,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -32,7 +31,6 @@ LUMA = (0.299, 0.587, 0.114)  # ITU-R BT.601
 # Added to tensors as arrays of one number: tf2onnx keeps slow transpositions around scalars.
 _TINY = np.full(1, 1e-10, np.float32)
 _FLAT = np.full(1, 0.05, np.float32)  # a patch with a smaller sum of cells has a short descriptor
-SMALLEST_PX = 96  # the smallest scale must hold a whole descriptor
 
 # In a mirrored image, orientation x becomes -x, and the columns of cells are in reverse order.
 _MIRRORED_ORIENTATIONS = (ORIENTATIONS // 2 - np.arange(ORIENTATIONS)) % ORIENTATIONS
@@ -56,6 +54,9 @@ class View(NamedTuple):
     part_px: int | None = None
     top_px: int | None = None
     lines: bool = False
+
+
+WHOLE = View()
 
 
 def descriptors_per_line(side: int, step: int) -> int:
@@ -86,47 +87,28 @@ def orientation_kernel() -> Kernel:
     return kernel.reshape(1, 1, 2, -1).astype(np.float32)
 
 
-@keras.saving.register_keras_serializable("facepairs")
-class DenseDescriptors(keras.Layer):  # type: ignore[misc]
-    """Compute the descriptors of a square part of images, enlarged to the size of the images.
+def describe(images: Any, view: View = WHOLE) -> Any:
+    """Compute the descriptors of images whose side is a multiple of 16, at least 96.
 
     Args:
-        part_px: See `View`, as the next two.
-        top_px: First line of the part.
-        lines: Lines rather than edges.
-        **kwargs: Those of `keras.Layer`.
+        images: float32[N, px, px, 3].
+        view: What is described; a part is enlarged to the size of the images.
+
+    Returns:
+        float32[N, P, 128], rows in the order of `positions`.
     """
-
-    def __init__(
-        self,
-        part_px: int | None = None,
-        top_px: int | None = None,
-        lines: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.view = View(part_px, top_px, lines)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), **self.view._asdict()}
-
-    def call(self, images: Any) -> Any:
-        """Compute descriptors of images whose side is a multiple of 16, at least 96."""
-        scales = []
-        for gray, step in _pyramid(_cut(_gray(images), self.view)):
-            roots, scale = _cells(gray, [self.view], step)
-            count = roots.shape[1] - (GRID - 1) * CELL
-            grid = [
-                roots[:, y : y + count : step, x : x + count : step]
-                for y in range(0, GRID * CELL, CELL)
-                for x in range(0, GRID * CELL, CELL)
-            ]
-            patches = ops.concatenate(grid, axis=3) * scale
-            scales.append(ops.reshape(patches, (-1, patches.shape[1] * patches.shape[2], LENGTH)))
-        return ops.concatenate(scales, axis=1)
-
-    def compute_output_shape(self, shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        return shape[0], len(positions(int(shape[1] or 0))), LENGTH
+    scales = []
+    for gray, step in _pyramid(_cut(_gray(images), view)):
+        roots, scale = _cells(gray, [view], step)
+        count = roots.shape[1] - (GRID - 1) * CELL
+        grid = [
+            roots[:, y : y + count : step, x : x + count : step]
+            for y in range(0, GRID * CELL, CELL)
+            for x in range(0, GRID * CELL, CELL)
+        ]
+        patches = ops.concatenate(grid, axis=3) * scale
+        scales.append(ops.reshape(patches, (-1, patches.shape[1] * patches.shape[2], LENGTH)))
+    return ops.concatenate(scales, axis=1)
 
 
 def project_views(images: Any, views: Sequence[View], bases: Sequence[Any]) -> Any:

@@ -1,14 +1,14 @@
 """The Fisher-vector tower: a frozen backbone of local descriptors, and a trained projection.
 
-    image → DenseDescriptors → FisherVector ┬→ projection → length 1 ┬→ sum → length 1
-                                            └→ MirroredVector → …  ──┘
+    image → FisherBackbone ┬→ projection → length 1 ┬→ sum → length 1
+                           └→ MirroredVector → …  ──┘
 
 A tower may have several members, each with its own descriptors (of a region of the image, of
 edges or of lines), mixture and projection. Their vectors are concatenated, and so are their
 embeddings of length 1: the cosine of two embeddings is about the mean of the members' cosines.
 
 The backbone, up to the vector, is fitted once to training faces without labels
-(`FisherVector.set_mixture`). An image's vector can therefore be computed once and stored, and
+(`FisherMember.set_mixture`). An image's vector can therefore be computed once and stored, and
 training only updates the projection.
 
 References:
@@ -25,17 +25,14 @@ import numpy.typing as npt
 from keras import layers, ops
 
 from facepairs.choices import Member
-from facepairs.models.fisher.cohort import CohortDimension
 from facepairs.models.fisher.descriptors import (
     LENGTH,
     MIRROR_ORDER,
-    SMALLEST_PX,
-    DenseDescriptors,
     View,
     positions,
     project_views,
 )
-from facepairs.models.fisher.projection import Projections
+from facepairs.models.fisher.embedding import CohortDimension, Projections
 
 GAUSSIANS, COMPONENTS = 256, 48
 # Names of the tower's layers, also in saved models.
@@ -71,13 +68,12 @@ def mirror_signs(components: int) -> Floats:
     return np.repeat(np.array([1, -1, 1, -1], np.float32), (half, half, 1, 1))
 
 
-@keras.saving.register_keras_serializable("facepairs")
-class FisherVector(keras.Layer):  # type: ignore[misc]
-    """Encode descriptors by a mixture of Gaussians: float32[N, P, 128] → [N, 2·K·(C + 2)].
+class FisherMember(keras.Layer):  # type: ignore[misc]
+    """The view of a member, and the mixture of Gaussians that encodes its descriptors.
 
     Every descriptor is projected on C components, and its position is appended. For each of K
     Gaussians the vector has the normalised gradients with respect to mean and variance, then the
-    signed square root, scaled to length 1. Not trained by gradient descent.
+    signed square root, scaled to length 1 (`encode`). Not trained by gradient descent.
 
     The mixture is symmetric under mirroring: half of the components are what a descriptor has in
     common with its mirror image, the others are how the two differ, and the second half of the
@@ -85,10 +81,10 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
     another order, see `MirroredVector`, and takes no time to compute.
 
     Args:
+        view: What is described.
         px: Side of the images.
         gaussians: K, even.
         components: C, even.
-        **kwargs: Those of `keras.Layer`.
 
     References:
         Perronnin, Sánchez and Mensink, "Improving the Fisher Kernel for Large-Scale Image
@@ -96,26 +92,20 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
     """
 
     def __init__(
-        self, px: int, gaussians: int = GAUSSIANS, components: int = COMPONENTS, **kwargs: Any
+        self, view: View, px: int, gaussians: int = GAUSSIANS, components: int = COMPONENTS
     ) -> None:
-        super().__init__(**kwargs)
-        self.trainable = False
-        self.px, self.gaussians, self.components = px, gaussians, components
+        super().__init__(trainable=False)
+        self.view, self.gaussians, self.components = view, gaussians, components
         self.positions = positions(px)  # float32[P, 2]
-
-    def get_config(self) -> dict[str, Any]:
-        own = {"px": self.px, "gaussians": self.gaussians, "components": self.components}
-        return {**super().get_config(), **own}
-
-    def build(self, shape: Any) -> None:
-        half, wide = self.gaussians // 2, self.components + 2
+        half, wide = gaussians // 2, components + 2
         self.basis = self.add_weight(
-            shape=(2, LENGTH // 2, self.components // 2), initializer="orthogonal"
+            shape=(2, LENGTH // 2, components // 2), initializer="orthogonal"
         )
-        self.offset = self.add_weight(shape=(self.components // 2,), initializer="zeros")
+        self.offset = self.add_weight(shape=(components // 2,), initializer="zeros")
         self.means = self.add_weight(shape=(half, wide), initializer="random_normal")
         self.deviations = self.add_weight(shape=(half, wide), initializer="ones")
         self.log_priors = self.add_weight(shape=(half,), initializer="zeros")
+        self.built = True
 
     def set_mixture(
         self,
@@ -155,12 +145,37 @@ class FisherVector(keras.Layer):  # type: ignore[misc]
             ops.concatenate([self.log_priors] * 2),
         )
 
-    def call(self, descriptors: Any) -> Any:
-        projected = ops.matmul(descriptors, self.projection[0])
-        return encode(ops.transpose(projected, (0, 2, 1))[:, None], [self])
+
+@keras.saving.register_keras_serializable("facepairs")
+class FisherBackbone(keras.Layer):  # type: ignore[misc]
+    """The vectors of all members: float32[N, px, px, 3] → [N, members·2·K·(C + 2)].
+
+    Args:
+        px: Side of the images.
+        members: For each member, what it sees of the image; no two see the same.
+        **kwargs: Those of `keras.Layer`.
+    """
+
+    def __init__(self, px: int, members: Sequence[Member], **kwargs: Any) -> None:
+        super().__init__(**{**kwargs, "trainable": False})
+        self.px, self.names = px, list(dict.fromkeys(members))
+        self.members = [FisherMember(_view(px, member), px) for member in self.names]
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "px": self.px, "members": self.names}
+
+    @property
+    def width(self) -> int:
+        """How many numbers describe an image."""
+        return sum(2 * each.gaussians * (each.components + 2) for each in self.members)
+
+    def call(self, images: Any) -> Any:
+        views = [member.view for member in self.members]
+        bases = [member.projection[0] for member in self.members]
+        return encode(project_views(images, views, bases), self.members)
 
 
-def encode(projected: Any, members: Sequence[FisherVector]) -> Any:
+def encode(projected: Any, members: Sequence[FisherMember]) -> Any:
     """Encode descriptors that the bases have been multiplied with.
 
     Args:
@@ -256,29 +271,6 @@ class MirroredVector(keras.Layer):  # type: ignore[misc]
         return ops.reshape(swapped, (-1, vectors.shape[1]))
 
 
-class FusedBackbone(keras.Layer):  # type: ignore[misc]
-    """Compute what `DenseDescriptors` and `FisherVector` do, in one fast step, for inference.
-
-    Args:
-        backbone: The model of these layers, whose weights are used.
-    """
-
-    def __init__(self, backbone: keras.Model) -> None:
-        super().__init__()
-        self.descriptors = [x for x in backbone.layers if isinstance(x, DenseDescriptors)]
-        self.fishers = fisher_layers(backbone)
-
-    def call(self, images: Any) -> Any:
-        views = [descriptors.view for descriptors in self.descriptors]
-        bases = [fisher.projection[0] for fisher in self.fishers]
-        return encode(project_views(images, views, bases), self.fishers)
-
-
-def fisher_layers(backbone: keras.Model) -> list[FisherVector]:
-    """Return the layers that hold the members' mixtures, in the order of the vectors."""
-    return [layer for layer in backbone.layers if isinstance(layer, FisherVector)]
-
-
 def fisher_tower(
     image_px: int, members: Sequence[Member] = ("face",), cohort: int = 0
 ) -> keras.Model:
@@ -288,26 +280,16 @@ def fisher_tower(
     sum of those of the image and its mirror image.
 
     Args:
-        image_px: A multiple of 16, at least 96.
+        image_px: A multiple of 16, at least 96: the smallest scale must hold a whole descriptor.
         members: For each member, what it sees of the image.
         cohort: Size of the cohort, see `CohortDimension`; 0 for none.
-
-    Raises:
-        ValueError: For another size.
     """
-    if image_px < SMALLEST_PX or image_px % 16:
-        raise ValueError(f"image_px is {image_px}; known: multiples of 16 from {SMALLEST_PX} on")
     image = keras.Input((image_px, image_px, 3), name="image")
-    vectors = [
-        FisherVector(image_px)(DenseDescriptors(*_view(image_px, member))(image))
-        for member in members
-    ]
-    vector = vectors[0] if len(members) == 1 else layers.Concatenate()(vectors)
-    describe = keras.Model(image, vector, name=BACKBONE, trainable=False)
+    vector = FisherBackbone(image_px, members, name=BACKBONE)(image)
     project = Projections(len(members), name=PROJECTOR)
     mirror = MirroredVector(members=len(members), name=MIRROR)
     dimension = CohortDimension(cohort, name=COHORT) if cohort else None
-    embedding = _embed(describe(image), project, mirror, dimension)
+    embedding = _embed(vector, project, mirror, dimension)
     return keras.Model(image, embedding, name="fisher_tower")
 
 
@@ -334,20 +316,3 @@ def _embed(
     both = ops.reshape(both, (2, -1, both.shape[-1]))
     embedding = layers.UnitNormalization()(both[0] + both[1])
     return cohort(embedding) if cohort else embedding
-
-
-def fused(model: keras.Model) -> keras.Model:
-    """Return a faster model for inference, which shares the weights.
-
-    Args:
-        model: Inputs, a layer "prepare", then a Fisher tower; or any other model.
-
-    Returns:
-        The faster model, or `model` itself if it has no Fisher tower.
-    """
-    for tower in model.layers:
-        if {BACKBONE, MIRROR, PROJECTOR} <= {part.name for part in getattr(tower, "layers", ())}:
-            image = model.get_layer("prepare")(model.inputs[0], training=False)
-            vector = FusedBackbone(tower.get_layer(BACKBONE))(image)
-            return keras.Model(model.inputs[0], embed_vectors(tower, vector), name=model.name)
-    return model

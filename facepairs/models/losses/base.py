@@ -17,11 +17,12 @@ import keras
 from keras import ops
 
 MAX_SQUARED_DISTANCE = 4.0  # of two points on the unit sphere
+EPSILON = 1e-6  # added below roots, whose slope at 0 is infinite
 EXCLUDED = -1e9  # logit of an element that takes no part in a softmax
 
 
 class PairLoss(keras.Layer):  # type: ignore[misc]
-    """An objective on pairs of embeddings, computed in float32 whatever the network's dtype.
+    """An objective on pairs, computed in float32 whatever the network's dtype.
 
     Its weights, if any, are trained and saved with the network's, but never exported.
     """
@@ -75,22 +76,3 @@ def masked_mean(values: Any, mask: Any) -> Any:
     """Return the mean of the finite `values` where `mask` is true; 0 if it never is."""
     weights = ops.cast(mask, values.dtype)
     return ops.sum(values * weights) / ops.maximum(ops.sum(weights), 1.0)
-
-
-def mean_of_classes(genuine: Any, impostor: Any, left_person: Any, right_person: Any) -> Any:
-    """Return the mean cost over all pairs (left i, right j), both classes with equal weight.
-
-    In a batch of genuine pairs only, the impostor pairs are those off the diagonal.
-
-    Args:
-        genuine: float32[B, B], the cost of each pair if it is genuine.
-        impostor: float32[B, B], the cost of each pair if it is an impostor pair.
-        left_person: int32[B].
-        right_person: int32[B].
-
-    Returns:
-        float32 scalar; a class without pairs costs nothing.
-    """
-    same = same_person(left_person, right_person)
-    different = ops.logical_not(same)
-    return 0.5 * (masked_mean(genuine, same) + masked_mean(impostor, different))

@@ -1,16 +1,28 @@
-"""Build an objective by name."""
+"""Build an objective on embeddings by name: for the training loop, and for Keras's `compile`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from facepairs.models.losses.arcface import ArcFace
+import keras
+from keras import ops
+
 from facepairs.models.losses.base import PairLoss
-from facepairs.models.losses.cosface import CosFace
-from facepairs.models.losses.cross_entropy import DifferenceCrossEntropy
-from facepairs.models.losses.in_batch import InBatchContrastive
-from facepairs.models.losses.margin import MarginContrastive
-from facepairs.models.losses.supervised import SupervisedContrastive
+from facepairs.models.losses.identity import ArcFace, CosFace
+from facepairs.models.losses.in_batch import InBatchContrastive, SupervisedContrastive
+from facepairs.models.losses.pairwise import DifferenceCrossEntropy, MarginContrastive
 from facepairs.models.losses.triplet import TripletInBatch
+
+LOSSES: dict[str, type[PairLoss]] = {
+    "in-batch": InBatchContrastive,
+    "supervised": SupervisedContrastive,
+    "margin": MarginContrastive,
+    "triplet": TripletInBatch,
+    "triplet-hard": TripletInBatch,
+    "cross-entropy": DifferenceCrossEntropy,
+    "cosface": CosFace,
+    "arcface": ArcFace,
+}
+COMPILED = ("in-batch", "supervised", "margin", "triplet", "triplet-hard")  # without weights
 
 
 def build_loss(
@@ -21,10 +33,10 @@ def build_loss(
     photos: Sequence[int] = (),
     singletons: str = "classes",
 ) -> PairLoss:
-    """Build an objective on embeddings.
+    """Build an objective on embeddings; it takes those of the arguments that it has settings for.
 
     Args:
-        name: in-batch, supervised, margin, triplet, triplet-hard, cross-entropy, cosface, arcface.
+        name: A key of `LOSSES`.
         dimensions: Length of an embedding.
         temperature: Divides cosines; not for margin and triplet losses.
         margin: The loss's margin; None for its own default.
@@ -32,27 +44,62 @@ def build_loss(
         singletons: See `IdentityLoss`; for cosface and arcface.
 
     Raises:
-        ValueError: For an unknown name, or when no person can be a class. The configuration checks
-            the other arguments.
+        ValueError: No person can be a class. The configuration checks the other arguments.
     """
-    margins: dict[str, Any] = {} if margin is None else {"margin": margin}
-    identities: dict[str, Any] = {
-        "photos": photos,
+    known: dict[str, Any] = {
         "dimensions": dimensions,
         "temperature": temperature,
+        "margin": margin,
+        "photos": photos,
         "singletons": singletons,
-        **margins,
+        "mining": "hard" if name == "triplet-hard" else "semi-hard",
     }
-    builders: dict[str, Callable[[], PairLoss]] = {
-        "in-batch": lambda: InBatchContrastive(temperature),
-        "supervised": lambda: SupervisedContrastive(temperature),
-        "margin": lambda: MarginContrastive(**margins),
-        "triplet": lambda: TripletInBatch(**margins),
-        "triplet-hard": lambda: TripletInBatch(mining="hard", **margins),
-        "cross-entropy": lambda: DifferenceCrossEntropy(temperature),
-        "cosface": lambda: CosFace(**identities),
-        "arcface": lambda: ArcFace(**identities),
-    }
-    if name not in builders:
-        raise ValueError(f"loss {name!r}; known: {', '.join(builders)}")
-    return builders[name]()
+    loss = LOSSES[name]
+    return loss(**{key: known[key] for key in loss.settings if known[key] is not None})
+
+
+@keras.saving.register_keras_serializable("facepairs")
+class EmbeddingLoss(keras.losses.Loss):  # type: ignore[misc]
+    """A loss on pairs of embeddings: `y_true` float[B] of 0 and 1, `y_pred` float[B, 2, D].
+
+    Every pair's people count as its own, so a batch should have each person once:
+    `pairs_dataset(…, distinct_people=True)`. Works with every Keras backend.
+
+    Examples:
+        >>> model = facepairs.build_keras("siamese-conv")
+        >>> model.compile("adam", loss=facepairs.EmbeddingLoss("in-batch", temperature=0.1))
+
+    Args:
+        objective: `in-batch`, `supervised`, `margin`, `triplet` or `triplet-hard`. The others of
+            `facepairs train` have weights of their own.
+        temperature: Divides cosines; for `in-batch` and `supervised`.
+        margin: For the others; None for the objective's default.
+        name: The loss's name.
+
+    Raises:
+        ValueError: For another objective.
+    """
+
+    def __init__(
+        self,
+        objective: str = "in-batch",
+        temperature: float = 0.1,
+        margin: float | None = None,
+        name: str = "embedding_loss",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        if objective not in COMPILED:
+            raise ValueError(f"objective is {objective!r}; known: {', '.join(COMPILED)}")
+        self.objective, self.temperature, self.margin = objective, temperature, margin
+        self._layer = build_loss(objective, 0, temperature, margin)
+
+    def get_config(self) -> dict[str, Any]:
+        settings = ("objective", "temperature", "margin")
+        return {**super().get_config(), **{name: getattr(self, name) for name in settings}}
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        genuine = ops.reshape(ops.cast(y_true, "float32"), (-1,))
+        left = ops.arange(ops.shape(genuine)[0], dtype="int32")
+        right = ops.where(genuine > 0, left, -1 - left)
+        return self._layer(y_pred[:, 0], y_pred[:, 1], genuine, left, right)

@@ -29,9 +29,6 @@ class TripletInBatch(PairLoss):
             image of the person in the batch, the negative the nearest image of anyone else.
         **kwargs: Those of `keras.Layer`.
 
-    Raises:
-        ValueError: For another `mining`.
-
     References:
         Schroff, Kalenichenko, Philbin, "FaceNet", CVPR 2015; Hermans, Beyer, Leibe, "In Defense of
         the Triplet Loss for Person Re-Identification", 2017 (there without the square).
@@ -41,10 +38,7 @@ class TripletInBatch(PairLoss):
 
     def __init__(self, margin: float = 0.2, mining: str = "semi-hard", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if mining not in ("semi-hard", "hard"):
-            raise ValueError(f"mining is {mining!r}; known: semi-hard, hard")
-        self.margin = margin
-        self.mining = mining
+        self.margin, self.mining = margin, mining
 
     def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
         images = ops.concatenate([left, right], axis=0)

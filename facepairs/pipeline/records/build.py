@@ -1,102 +1,154 @@
 """Build the TFRecord cache of sampled pairs; it appears whole or not at all.
 
 A pair takes the space of two images, so the cache only pays where opening files one by one is slow;
-the stores `files` and `memory` need no such space. The content of each shard is planned here. Its
-bytes do not depend on what writes it: a thread or another machine.
+the stores `files` and `memory` need no such space. The content of each shard is planned here; its
+bytes do not depend on what writes it, a thread here or another machine.
 """
 
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow as tf
 
-from facepairs.data.index import FaceIndex, ReadFile, StringTable
+from facepairs.choices import Encoding
+from facepairs.data.index import FaceIndex, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData
 from facepairs.images.crop_plan import CropPlan
+from facepairs.images.photo import read_below
+from facepairs.pipeline.decode import Cropper
 from facepairs.pipeline.records.manifest import (
     MANIFEST,
     MAX_SHARDS,
-    SHARD_NAME,
+    REBUILD,
     CacheManifest,
+    RecordShard,
     read_manifest,
     shard_name,
 )
-from facepairs.pipeline.records.shard import ShardPlan, ShardWriter, crop_bytes
-from facepairs.support.atomic import atomic_folder, is_temporary
-from facepairs.support.parallel import OrderedMap, thread_map
+from facepairs.support.atomic import atomic_folder
+from facepairs.support.checksum import file_sha256
+from facepairs.support.parallel import thread_map
 from facepairs.support.places import check_output_folder
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
-ENCODINGS = ("jpeg", "raw")
-BLOCK_PAIRS = 1024  # pairs per block of the sampler
 # Small caches have a shard per 1,000 pairs, at most 16; large ones a shard per 8,192 pairs.
 SMALL_SHARD_PAIRS, SMALL_CACHE_SHARDS, SHARD_PAIRS = 1000, 16, 8192
-RECORD_BYTES = 250  # of a record, without its images
+RECORD_BYTES = 100  # of a record, without its images
+JPEG_SHARE = 0.2  # of a crop's pixels that its JPEG takes; .16 on LFW
+JPEG_QUALITY = 95
+ReadPhoto = Callable[[str], bytes]
 
 
-def people_digest(index: FaceIndex, people: npt.ArrayLike) -> str:
-    """Return the SHA-256 (hex) over the names of some people, in the order of the index."""
-    digest = hashlib.sha256(b"facepairs-people-1\0")
-    for person in np.unique(np.asarray(people, np.int64)):
-        digest.update(os.fsencode(index.people[int(person)]) + b"\0")
-    return digest.hexdigest()
+@dataclass(frozen=True)
+class ShardPlan:
+    """The content of a shard that is to be written; it can be pickled.
 
-
-def sample_pairs(sampler: PairSampler, start: int, stop: int) -> PairList:
-    """Sample consecutive pairs of the sampler's epoch 0.
-
-    Args:
-        sampler: The sampler.
-        start: Number of the first pair.
-        stop: Number after the last pair.
+    Attributes:
+        name: File name of the shard.
+        encoding: How crops are stored: `jpeg` or `raw`.
+        root: Names the folder of faces in messages.
+        pairs: The pairs, by image numbers of the index.
+        images: int32[M], the image numbers in `pairs`, sorted and distinct.
+        names: The images' paths below the folder of faces, M of them.
+        sizes: int64[M], the sizes of the files in bytes; -1 for unknown.
+        crops: How these M images are cropped.
     """
-    first = start // BLOCK_PAIRS
-    blocks = [
-        sampler.block(0, number, min(BLOCK_PAIRS, stop - number * BLOCK_PAIRS))
-        for number in range(first, -(-stop // BLOCK_PAIRS))
-    ]
-    return PairList.join(blocks).where(slice(start - first * BLOCK_PAIRS, None))
+
+    name: str
+    encoding: Encoding
+    root: Path
+    pairs: PairList
+    images: npt.NDArray[np.int32]
+    names: StringTable
+    sizes: npt.NDArray[np.int64]
+    crops: CropPlan
+
+
+@dataclass(frozen=True)
+class CachePlan:
+    """The content of a cache: everything in it is a function of these fields.
+
+    Attributes:
+        index: The images.
+        crops: How they are cropped.
+        sampler: Every shard is a block of its epoch 0.
+        pairs: How many pairs there are in all.
+        encoding: `jpeg` stores the crops as JPEGs, `raw` their pixels.
+        shards: How many files; by default one per 1,000 pairs up to 16, and one per 8,192 pairs in
+            larger caches.
+    """
+
+    index: FaceIndex
+    crops: CropPlan
+    sampler: PairSampler
+    pairs: int
+    encoding: Encoding = "jpeg"
+    shards: int | None = None
+
+    def shard_plans(self) -> Iterator[ShardPlan]:
+        """Plan the shards: each is a block of the sampler's epoch 0.
+
+        Raises:
+            BadConfig: A number is out of range.
+        """
+        index, count = self.index, shard_count(self.pairs, self.shards)
+        for number in range(count):
+            size = (number + 1) * self.pairs // count - number * self.pairs // count
+            pairs = self.sampler.block(0, number, size)
+            images = pairs.images()
+            yield ShardPlan(
+                name=shard_name(number, count),
+                encoding=self.encoding,
+                root=index.root,
+                pairs=pairs,
+                images=images,
+                names=StringTable(map(index.name, images.tolist())),
+                sizes=index.sizes[images],
+                crops=self.crops.take(images),
+            )
+
+    def collect(
+        self, written: Iterable[RecordShard], progress: ProgressCallback = ignore_progress
+    ) -> CacheManifest:
+        """Return the manifest of a cache whose shards are written; `progress` counts pairs."""
+        shards, done = [], 0
+        for shard in written:
+            shards.append(shard)
+            done += shard.pairs
+            progress(done, self.pairs)
+        return CacheManifest(
+            encoding=self.encoding,
+            frame_px=self.crops.spec.frame_px,
+            crop_px=self.crops.spec.crop_px,
+            alignment=self.crops.alignment,
+            detector=self.crops.detector,
+            index_fingerprint=self.index.fingerprint,
+            people_digest=people_digest(self.index, self.sampler.people),
+            seed=self.sampler.seed,
+            genuine_share=float(self.sampler.genuine_share),
+            pairs=self.pairs,
+            shards=tuple(shards),
+        )
 
 
 def build_cache(
-    out: Path,
-    index: FaceIndex,
-    plan: CropPlan,
-    people: npt.ArrayLike,
-    pairs: int,
-    *,
-    seed: int = 0,
-    genuine_share: float = 0.5,
-    encoding: str = "jpeg",
-    shards: int | None = None,
-    progress: ProgressCallback = ignore_progress,
-    ordered_map: OrderedMap = thread_map,
-    read_file: ReadFile | None = None,
+    out: Path, plan: CachePlan, progress: ProgressCallback = ignore_progress
 ) -> CacheManifest:
-    """Write a cache of sampled pairs; the same arguments give the same bytes.
+    """Write a cache of sampled pairs; the same plan gives the same bytes.
 
     Args:
         out: Folder to write; replaces a cache, but nothing else.
-        index: The images.
-        plan: How they are cropped.
-        people: int[P], the person numbers from which pairs are sampled.
-        pairs: How many pairs.
-        seed: The sampler's seed.
-        genuine_share: Share of genuine pairs.
-        encoding: `jpeg` copies plain JPEG files (see `CropPlan`) that are smaller than their crop
-            and stores the crops of all others; `raw` stores crops only.
-        shards: How many files; by default one per 1,000 pairs up to 16, and one per 8,192 pairs in
-            larger caches.
+        plan: What to write.
         progress: Called with pairs written and in all.
-        ordered_map: Writes the shards; in threads by default.
-        read_file: Reads an image by its name; by default from the file below `index.root`.
 
     Returns:
         The cache's manifest.
@@ -105,115 +157,44 @@ def build_cache(
         BadConfig: A number is out of range.
         BadData: `out` is not a cache or has too little space, or a file has changed.
         BadImage: An image cannot be decoded.
-        NotEnough: There are too few people or photos to sample from.
     """
-    count = check_request(out, pairs, shards, encoding)
-    sampler = PairSampler(index.first, people, seed, genuine_share)
-    _check_space(out, index, plan, pairs, encoding)
+    check_request(out, plan.index.root, plan.pairs, plan.shards)
+    _check_space(out, plan)
+    read = partial(read_below, plan.index.root)
     with atomic_folder(out) as folder:
-        writer = ShardWriter(index.root, folder, encoding, read_file)
-        manifest = write_shards(writer, index, plan, sampler, pairs, count, progress, ordered_map)
-        for name in {entry.name for entry in folder.iterdir()} - manifest.shard_names:
-            (folder / name).unlink()  # left by a worker whose attempt was abandoned
+        shards = thread_map(lambda shard: write_shard(shard, read, folder), plan.shard_plans())
+        manifest = plan.collect(shards, progress)
         (folder / MANIFEST).write_bytes(manifest.render())
     return manifest
 
 
-def write_shards(
-    writer: ShardWriter,
-    index: FaceIndex,
-    plan: CropPlan,
-    sampler: PairSampler,
-    pairs: int,
-    count: int,
-    progress: ProgressCallback = ignore_progress,
-    ordered_map: OrderedMap = thread_map,
-) -> CacheManifest:
-    """Write all shards of a cache, but not its manifest.
-
-    Args:
-        writer: Writes a shard.
-        index: The images.
-        plan: How they are cropped.
-        sampler: The first `pairs` pairs of its epoch 0 are written.
-        pairs: How many pairs.
-        count: How many shards.
-        progress: Called with pairs written and in all.
-        ordered_map: Applies `writer` to the plans of the shards; in threads by default.
-
-    Returns:
-        The manifest to write beside the shards.
-
-    Raises:
-        BadData: As `ShardWriter` does.
-        BadImage: As `ShardWriter` does.
-    """
-    shards, done = [], 0
-    for shard in ordered_map(writer, _plans(index, plan, sampler, pairs, count)):
-        shards.append(shard)
-        done += shard.pairs
-        progress(done, pairs)
-    return CacheManifest(
-        encoding=writer.encoding,
-        frame_px=plan.spec.frame_px,
-        crop_px=plan.spec.crop_px,
-        alignment=plan.alignment,
-        detector=plan.detector,
-        index_fingerprint=index.fingerprint,
-        people_digest=people_digest(index, sampler.people),
-        seed=sampler.seed,
-        genuine_share=float(sampler.genuine_share),
-        pairs=pairs,
-        shards=tuple(shards),
-    )
-
-
-def _plans(
-    index: FaceIndex, plan: CropPlan, sampler: PairSampler, pairs: int, count: int
-) -> Iterator[ShardPlan]:
-    """Plan the shards: each has a contiguous part of the sampled sequence."""
-    bounds = [number * pairs // count for number in range(count + 1)]
-    for number, (start, stop) in enumerate(pairwise(bounds)):
-        sampled = sample_pairs(sampler, start, stop)
-        images = sampled.images()
-        names = StringTable(map(index.name, images.tolist()))
-        name, sizes = shard_name(number, count), index.sizes[images]
-        yield ShardPlan(name, sampled, images, names, sizes, plan.take(images))
-
-
-def check_request(out: Path, pairs: int, shards: int | None, encoding: str) -> int:
+def check_request(out: Path, photos: Path, pairs: int, shards: int | None) -> None:
     """Check what can be checked before an image is read.
 
     Args:
         out: The folder of the cache.
-        pairs: How many pairs.
-        shards: How many shards, None for the default.
-        encoding: One of ENCODINGS.
-
-    Returns:
-        The number of shards.
+        photos: The folder of faces.
+        pairs, shards: As in `CachePlan`.
 
     Raises:
         BadConfig: As `shard_count` does.
-        BadData: `out` holds something else than a cache, or cannot be read.
+        BadData: `out` holds something else than a cache, cannot be read, or is inside of `photos`.
     """
-    count = shard_count(pairs, shards, encoding)
+    shard_count(pairs, shards)
     check_output_folder(
-        out, "a pair cache", lambda old: {MANIFEST} | read_manifest(old).shard_names
+        out, "a pair cache", lambda old: {MANIFEST} | read_manifest(old).shard_names, photos
     )
-    return count
 
 
-def shard_count(pairs: int, shards: int | None, encoding: str) -> int:
+def shard_count(pairs: int, shards: int | None) -> int:
     """Return the number of shards: `shards`, or a default that suits the number of pairs.
 
     Args:
         pairs: How many pairs, at least 1.
         shards: How many shards, at most one for each pair; None for the default.
-        encoding: One of ENCODINGS.
 
     Raises:
-        BadConfig: A number is out of range, or the encoding is unknown.
+        BadConfig: A number is out of range.
     """
     if pairs < 1:
         raise BadConfig(f"the number of pairs is {pairs}; use 1 or more")
@@ -225,34 +206,80 @@ def shard_count(pairs: int, shards: int | None, encoding: str) -> int:
         raise BadConfig(
             f"the number of shards (files) is {shards}; use 1 to {highest}, so that none is empty"
         )
-    if encoding not in ENCODINGS:
-        raise BadConfig(f"encoding is {encoding!r}; use one of {', '.join(ENCODINGS)}")
     return count
 
 
-def check_replaceable(out: str, names: Iterable[str]) -> None:
-    """Check that a folder with these file names is empty or a cache.
+def write_shard(plan: ShardPlan, read: ReadPhoto, folder: Path) -> RecordShard:
+    """Write a shard to a file of a folder; the same plan gives the same bytes.
+
+    Args:
+        plan: The shard.
+        read: Returns the content of a photo by its path below the folder of faces.
+        folder: Where the file goes.
 
     Raises:
-        BadData: It is neither.
+        BadData: A photo has changed or cannot be read, or the file cannot be written.
+        BadImage: A photo cannot be decoded.
     """
-    names = {name for name in names if not is_temporary(name)}
-    shards = {name for name in names if SHARD_NAME.fullmatch(name)}
-    if names and (not shards or names - shards - {MANIFEST}):
-        raise BadData(f"{out}: exists and is not a pair cache; choose another place or remove it")
+    path, cropper, pairs = folder / plan.name, Cropper(plan.crops), plan.pairs
+    rows = (np.searchsorted(plan.images, side).tolist() for side in (pairs.left, pairs.right))
+    try:
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for left, right, genuine in zip(*rows, pairs.genuine.tolist(), strict=True):
+                feature = {"genuine": _integer(genuine)}
+                for side, row in (("left", left), ("right", right)):
+                    feature[side] = _content(_crop(plan, cropper, row, read))
+                    feature[f"{side}_id"] = _integer(plan.images[row])
+                example = tf.train.Example(features=tf.train.Features(feature=feature))
+                writer.write(example.SerializeToString(deterministic=True))
+        return RecordShard(plan.name, len(plan.pairs), path.stat().st_size, file_sha256(path))
+    except (tf.errors.OpError, OSError) as error:
+        problem = error.strerror if isinstance(error, OSError) else error.message
+        raise BadData(f"{path}: {problem}; choose another place or free space") from None
 
 
-def _check_space(out: Path, index: FaceIndex, plan: CropPlan, pairs: int, encoding: str) -> None:
+def _crop(plan: ShardPlan, cropper: Cropper, row: int, read: ReadPhoto) -> bytes:
+    """Return the encoded crop of a photo, if its size is still that in the index."""
+    name, size = plan.names[row], int(plan.sizes[row])
+    path = plan.root / name
+    try:
+        data = read(name)
+    except OSError as error:
+        raise BadData(f"{path}: {error.strerror}; {REBUILD}") from None
+    if size not in (-1, len(data)):
+        raise BadData(f"{path}: changed since the folder was read; {REBUILD}")
+    crop = cropper.crop(data, row, str(path))
+    if plan.encoding == "raw":
+        return crop.tobytes()
+    with tf.device("/CPU:0"):
+        jpeg = tf.io.encode_jpeg(crop, quality=JPEG_QUALITY, chroma_downsampling=False)
+        return bytes(jpeg.numpy())
+
+
+def _content(value: bytes) -> tf.train.Feature:
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
+
+
+def _integer(value: int) -> tf.train.Feature:
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=[int(value)]))
+
+
+def people_digest(index: FaceIndex, people: npt.ArrayLike) -> str:
+    """Return the SHA-256 (hex) over the names of some people, in the order of the index."""
+    digest = hashlib.sha256(b"facepairs-people-1\0")
+    for person in np.unique(np.asarray(people, np.int64)):
+        digest.update(os.fsencode(index.people[int(person)]) + b"\0")
+    return digest.hexdigest()
+
+
+def _check_space(out: Path, plan: CachePlan) -> None:
     """Raise BadData if the disk has too little space."""
-    stored = np.full(len(index), crop_bytes(plan.spec.crop_px))
-    if encoding == "jpeg":
-        stored[plan.plain] = np.minimum(index.sizes, stored)[plan.plain]
-    image_bytes = float(stored.mean())
-    needed = pairs * (2 * image_bytes + RECORD_BYTES)
+    share = JPEG_SHARE if plan.encoding == "jpeg" else 1
+    needed = plan.pairs * (2 * share * 3 * plan.crops.spec.crop_px**2 + RECORD_BYTES)
     folder = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise BadData(
-            f"{out}: {pairs:,} pairs take about {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB "
-            "are free there; choose another place or fewer pairs"
+            f"{out}: {plan.pairs:,} pairs take about {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} "
+            "GB are free there; choose another place or fewer pairs"
         )

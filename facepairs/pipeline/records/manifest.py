@@ -1,8 +1,8 @@
-"""The manifest of a TFRecord pair cache (no TensorFlow here).
+"""The manifest of a TFRecord pair cache, and what differs from it (no TensorFlow here).
 
     OUT/
       manifest.json                   which pairs; count, size and SHA-256 of every shard
-      pairs-00000-of-00016.tfrecord   a contiguous part of the sampled sequence
+      pairs-00000-of-00016.tfrecord   a block of the sampler
       …
 
 The manifest has a SHA-256 of its own fields, and the same values always give the same bytes, so
@@ -11,7 +11,7 @@ any changed byte is found.
 
 import hashlib
 import json
-import re
+import os
 import stat
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -19,13 +19,15 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from facepairs.choices import Encoding
 from facepairs.errors import BadData
+from facepairs.support.checksum import file_sha256
+from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.validation import validate
 
 FORMAT: Final = "facepairs-pair-cache"
-VERSION: Final = 2
+VERSION: Final = 3
 MANIFEST = "manifest.json"
-SHARD_NAME = re.compile(r"pairs-\d{5}-of-\d{5}\.tfrecord")
 MAX_SHARDS = 99_999
 MAX_MANIFEST_BYTES = 64 << 20
 REBUILD = "build the cache again"
@@ -33,7 +35,7 @@ REBUILD = "build the cache again"
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Version = Annotated[
-    Literal[2], Meta(description=f"{VERSION}, the version that this facepairs reads")
+    Literal[3], Meta(description=f"{VERSION}, the version that this facepairs reads")
 ]
 
 
@@ -52,10 +54,10 @@ class RecordShard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Contents of a cache: epoch 0 of the sampler that these fields define, split into shards.
+    """Contents of a cache: each shard is a block of epoch 0 of the sampler with these settings.
 
     Attributes:
-        encoding: `jpeg`, JPEG files where they are smaller than crops, or `raw`, crops.
+        encoding: `jpeg`, crops as JPEGs, or `raw`, their pixels.
         frame_px: Side of the frame to which `crop_px` refers.
         crop_px: Side of the crops.
         alignment: Name of the alignment of the crops.
@@ -70,7 +72,7 @@ class CacheManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     format: Literal["facepairs-pair-cache"] = FORMAT
     version: Version = VERSION
-    encoding: str
+    encoding: Encoding
     frame_px: Count
     crop_px: Count
     alignment: str
@@ -119,36 +121,76 @@ def read_manifest(folder: Path) -> CacheManifest:
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_MANIFEST_BYTES:
             raise BadData(f"{path}: not a pair cache's manifest; {REBUILD}")
         data = path.read_bytes()
+        values = json.loads(data)
     except OSError as error:
         raise BadData(
             f"{path}: {error.strerror}; give the folder that facepairs cache build made"
         ) from None
-    return parse_manifest(data, str(path))
-
-
-def parse_manifest(data: bytes, path: str) -> CacheManifest:
-    """Check the content of a manifest.
-
-    Args:
-        data: Content of the file.
-        path: Names the file in messages.
-
-    Raises:
-        BadData: It is damaged or of another version.
-    """
-    try:
-        values = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise BadData(f"{path}: {error}; {REBUILD}") from None
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise BadData(f"{path}: not a pair cache's manifest; {REBUILD}")
-    manifest = validate(values, CacheManifest, path, BadData, REBUILD)
-    shards = manifest.shards
-    names = [shard_name(number, len(shards)) for number in range(len(shards))]
-    if [shard.name for shard in shards] != names:
+    manifest = validate(values, CacheManifest, str(path), BadData, REBUILD)
+    names = [shard_name(number, len(manifest.shards)) for number in range(len(manifest.shards))]
+    if [shard.name for shard in manifest.shards] != names:
         raise BadData(f"{path}: damaged (its shards are not numbered in order); {REBUILD}")
-    if sum(shard.pairs for shard in shards) != manifest.pairs:
+    if sum(shard.pairs for shard in manifest.shards) != manifest.pairs:
         raise BadData(f"{path}: damaged (its shards have more or fewer pairs); {REBUILD}")
     if manifest.render() != data:
         raise BadData(f"{path}: damaged (its content does not match its SHA-256); {REBUILD}")
     return manifest
+
+
+def compare_sizes(folder: Path, manifest: CacheManifest) -> dict[str, str]:
+    """Compare the names and sizes of a folder's files with those that the manifest lists.
+
+    Returns:
+        Problems by file name.
+
+    Raises:
+        BadData: The folder cannot be read.
+    """
+    try:
+        files = {entry.name: entry for entry in os.scandir(folder)}
+        problems = {}
+        for shard in manifest.shards:
+            file = files.get(shard.name)
+            if file is None:
+                problems[shard.name] = "missing"
+            elif not file.is_file():
+                problems[shard.name] = "not a file"
+            elif (size := file.stat().st_size) != shard.bytes:
+                problems[shard.name] = f"{size:,} bytes, not {shard.bytes:,}"
+    except OSError as error:
+        raise BadData(f"{folder}: {error.strerror}; {REBUILD}") from None
+    for name in sorted(files.keys() - manifest.shard_names - {MANIFEST}):
+        if not name.startswith("."):
+            problems[name] = f"not listed in {MANIFEST}"
+    return problems
+
+
+def check_cache(folder: Path, progress: ProgressCallback = ignore_progress) -> list[str]:
+    """Read a whole cache and find every problem.
+
+    Args:
+        folder: The cache.
+        progress: Called with bytes read and in all.
+
+    Returns:
+        One line per problem of a file; empty for an intact cache.
+
+    Raises:
+        BadData: The folder or its manifest is missing, or the manifest is damaged.
+    """
+    manifest = read_manifest(folder)
+    problems, done = compare_sizes(folder, manifest), 0
+    for shard in manifest.shards:
+        if shard.name not in problems:
+            try:
+                if file_sha256(folder / shard.name) != shard.sha256:
+                    problems[shard.name] = f"damaged: its SHA-256 is not the one in {MANIFEST}"
+            except OSError as error:
+                problems[shard.name] = f"cannot be read ({error.strerror})"
+        done += shard.bytes
+        progress(done, manifest.total_bytes)
+    return [f"{folder / name}: {problem}" for name, problem in sorted(problems.items())]

@@ -18,7 +18,7 @@ from facepairs.data.pairs import PairList
 from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler, distinct_pairs
 from facepairs.data.split import PeopleSplit
 from facepairs.images.crop_plan import CropPlan
-from facepairs.pipeline.dataset import InputSource, Store, make_dataset, people_numbers
+from facepairs.pipeline.dataset import Store, make_dataset, people_numbers
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore, store_bytes
 from facepairs.pipeline.records.build import people_digest
@@ -118,7 +118,7 @@ class TrainingData:
         return PairSampler(first, people, seed, recipe.genuine_share)
 
     def batches(
-        self, source: InputSource, first_epoch: int, pair_range: tuple[int, int] | None
+        self, source: Store, first_epoch: int, pair_range: tuple[int, int] | None
     ) -> Iterator[dict[str, tf.Tensor]]:
         """Return the training batches from an epoch on, without end.
 

@@ -1,17 +1,21 @@
 """The TFRecord cache of training pairs: build it for a training, and open it when it fits one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from facepairs.choices import Encoding
 from facepairs.config import TrainConfig, load_config
-from facepairs.data.index import FaceIndex, ReadFile
+from facepairs.data.index import FaceIndex
+from facepairs.data.sampler import PairSampler
 from facepairs.data.split import PeopleSplit
-from facepairs.errors import BadConfig, BadData
+from facepairs.errors import BadData
+from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.records.build import (
+    CachePlan,
     build_cache,
     check_request,
     people_digest,
@@ -19,7 +23,6 @@ from facepairs.pipeline.records.build import (
 from facepairs.pipeline.records.manifest import CacheManifest
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.support.lock import held, lock_beside
-from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import (
     MessageCallback,
     ProgressFactory,
@@ -33,64 +36,64 @@ from facepairs.training.inputs.people import choose_people, usable_photos
 def build_training_cache(
     data: Path,
     out: Path,
+    config: TrainConfig,
     pairs: int,
-    encoding: str,
+    encoding: Encoding,
     shards: int | None,
-    options: dict[str, Any],
-    config_file: Path | None,
     log: MessageCallback = ignore_message,
     progress: ProgressFactory = ignore_phases,
-    ordered_map: OrderedMap = thread_map,
-    scan: Callable[[Path], FaceIndex] = FaceIndex.scan,
-    read_file: ReadFile | None = None,
 ) -> CacheManifest:
     """Write the cache of pairs that a training with these settings reads.
 
     Args:
         data: Folder of `Person_Name/photo.jpg`.
         out: Folder to write; a cache there is replaced.
-        pairs: Number of pairs to sample.
-        encoding: `jpeg` or `raw`.
-        shards: Number of files, or None to choose it from the number of pairs.
-        options: Fields of TrainConfig; they override those of the TOML file.
-        config_file: TOML file of the training's settings, or None.
+        config: The training's settings.
+        pairs, encoding, shards: As in `CachePlan`.
         log: Receives messages.
         progress: Shows the progress of each phase.
-        ordered_map: Checks images and writes shards; in threads by default.
-        scan: Indexes `data`.
-        read_file: Reads an image by its name; by default from the file below `data`.
 
     Returns:
         The cache's manifest.
 
     Raises:
-        BadConfig: The settings cannot be used, or `out` is inside the folder of faces.
+        BadConfig: A number is out of range.
         BadData: An image or `out` cannot be used, or another process writes there.
         NotEnough: There are too few people.
     """
-    check_request(out, pairs, shards, encoding)
-    config = cache_config(options, config_file)
-    if out.resolve().is_relative_to(data.resolve()):
-        raise BadConfig(f"{out} lies in the folder of faces; choose another place for the cache")
+    check_request(out, data, pairs, shards)
     with held(lock_beside(out), out, BadData, "choose another place"):
-        inspected = progress("finding faces")
+        display = progress("finding faces")
         index, table = usable_photos(
-            scan(data), config.align, config.skip_bad, log, inspected, ordered_map, read_file
+            FaceIndex.scan(data), config.align, config.skip_bad, log, display
         )
-        return build_cache(
-            out,
-            index,
-            table.crop_plan(config.recipe.crop_spec, config.align),
-            choose_people(index, config).training,
-            pairs,
-            seed=config.seed,
-            genuine_share=config.recipe.genuine_share,
-            encoding=encoding,
-            shards=shards,
-            progress=progress("writing pairs"),
-            ordered_map=ordered_map,
-            read_file=read_file,
-        )
+        plan = cache_plan(index, table, config, pairs, encoding, shards)
+        return build_cache(out, plan, progress("writing pairs"))
+
+
+def cache_plan(
+    index: FaceIndex,
+    table: PhotoTable,
+    config: TrainConfig,
+    pairs: int,
+    encoding: Encoding,
+    shards: int | None,
+) -> CachePlan:
+    """Return the cache of pairs for a training with these settings.
+
+    Args:
+        index: The usable photos.
+        table: What was found in them.
+        config: The settings.
+        pairs, encoding, shards: As in `CachePlan`.
+
+    Raises:
+        NotEnough: There are too few people.
+    """
+    people, share = choose_people(index, config).training, config.recipe.genuine_share
+    crops = table.crop_plan(config.recipe.crop_spec, config.align)
+    sampler = PairSampler(index.first, people, config.seed, share)
+    return CachePlan(index, crops, sampler, pairs, encoding, shards)
 
 
 def cache_config(options: dict[str, Any], config_file: Path | None) -> TrainConfig:
@@ -159,9 +162,7 @@ def cached_batches(
         BadConfig: A batch is larger than the cache.
     """
     try:
-        yield from store.batches(
-            batch_size, seed, repeat=True, start_step=start_step, pair_range=pair_range
-        )
+        yield from store.batches(batch_size, seed, start_step=start_step, pair_range=pair_range)
     except tf.errors.OpError as error:
         problem = (error.message or type(error).__name__).splitlines()[0]
         raise BadData(

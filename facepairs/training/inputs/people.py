@@ -11,7 +11,7 @@ import numpy as np
 from facepairs.bundles.bundle import Bundle
 from facepairs.choices import Align
 from facepairs.config import TrainConfig
-from facepairs.data.index import FaceIndex, ReadFile
+from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
@@ -19,7 +19,6 @@ from facepairs.faces.inspection import inspect_photos
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.records.manifest import read_manifest
-from facepairs.support.parallel import OrderedMap, thread_map
 from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
 from facepairs.support.words import command_line, counted
 
@@ -40,24 +39,35 @@ def usable_photos(
     skip_bad: bool,
     log: MessageCallback,
     progress: ProgressCallback = ignore_progress,
-    ordered_map: OrderedMap = thread_map,
-    read_file: ReadFile | None = None,
 ) -> tuple[FaceIndex, PhotoTable]:
     """Inspect every photo of an index once, and return the usable ones.
 
     Args:
         index: The photos.
         align: With `landmarks`, a photo must show a face.
-        skip_bad: Leave unusable photos out instead of raising.
-        log: Receives the number of files left out, and of photos with several faces.
+        skip_bad, log: As for `choose_usable`.
         progress: Counts the photos inspected.
-        ordered_map: Runs the inspection; in threads by default.
-        read_file: Reads a photo by its name; by default from the file below `index.root`.
 
     Raises:
         BadData: A photo cannot be read or shows no face, and `skip_bad` is false; names the first.
     """
-    table = inspect_photos(index, align, progress, ordered_map, read_file)
+    return choose_usable(index, inspect_photos(index, align, progress), skip_bad, log)
+
+
+def choose_usable(
+    index: FaceIndex, table: PhotoTable, skip_bad: bool, log: MessageCallback
+) -> tuple[FaceIndex, PhotoTable]:
+    """Return the usable photos of an index whose photos were inspected.
+
+    Args:
+        index: The photos.
+        table: What was found in them.
+        skip_bad: Leave unusable photos out instead of raising.
+        log: Receives the number of files left out, and of photos with several faces.
+
+    Raises:
+        BadData: A photo is unusable, and `skip_bad` is false; names the first.
+    """
     index = replace(index, content=table.content)
     problems = [f"{index.path(k)}: {reason}" for k, (_, reason) in sorted(table.problems.items())]
     problems += [

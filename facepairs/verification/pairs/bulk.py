@@ -3,9 +3,9 @@
 `verify --pairs` and, by `score_files`, all other commands score pairs through this module alone.
 An embedding network embeds every image once, and the scores follow from the embeddings. A pair
 network runs once per pair; a cache keeps the crops of images that several pairs show. Both are one
-pass of picklable work items, done by threads or by any other `OrderedMap`. An image that cannot be
-used fails the pairs it is in. Faces that were found are kept in the default `FaceCache`, so that no
-photo is searched twice.
+pass: somebody does `BulkScorer.work` on each of its `items`, and `collect` takes the results. Work,
+items and results can be pickled. An image that cannot be used fails the pairs it is in. Faces that
+were found are kept in the default `FaceCache`, so that no photo is searched twice.
 """
 
 import filecmp
@@ -14,19 +14,20 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.index import ReadFile, find_file
+from facepairs.data.index import find_file
 from facepairs.errors import BadImage
 from facepairs.faces.align import AlignedFace, FaceCells, align_and_keep, unaligned_face
 from facepairs.images.crop import Crop
-from facepairs.images.photo import open_photo, read_checked
-from facepairs.support.parallel import OrderedMap, batches, thread_map
+from facepairs.images.photo import Photo, open_photo
+from facepairs.support.checksum import file_stamp
+from facepairs.support.parallel import batches
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.pairs.partial_results import RowResults
 from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
@@ -48,31 +49,65 @@ def same_content(one: Path, other: Path) -> bool:
         return False
 
 
+class PhotoFolder(Protocol):
+    """Photos by their names in a list; `str` names the folder in messages. Picklable."""
+
+    def open(self, name: str) -> Photo:
+        """Open a photo; raises BadImage."""
+        ...
+
+    def stamp(self, name: str) -> str:
+        """Return what changes whenever a photo is written; "" where that is not known."""
+        return ""
+
+    def same_content(self, one: str, other: str) -> bool:
+        """Return whether two photos are copies, as far as that is known."""
+        return False
+
+
+@dataclass(frozen=True)
+class LocalPhotos(PhotoFolder):
+    """The photos below a folder of this machine.
+
+    Attributes:
+        root: The folder that names count from.
+    """
+
+    root: Path
+
+    def __str__(self) -> str:
+        return str(self.root.resolve())
+
+    def open(self, name: str) -> Photo:
+        """Open a photo; raises BadImage."""
+        return open_photo(find_file(self.root, name), str(Path(self.root, name)))
+
+    def stamp(self, name: str) -> str:
+        """Return what changes whenever a photo is written; "" where there is none."""
+        return file_stamp(find_file(self.root, name))
+
+    def same_content(self, one: str, other: str) -> bool:
+        """Return whether two photos are copies."""
+        return same_content(find_file(self.root, one), find_file(self.root, other))
+
+
 @dataclass(frozen=True)
 class CropReader:
     """Reads images as a verifier's network sees them; picklable.
 
     Attributes:
         verifier: Whose network sees the crops.
-        root: The folder that names count from; with `read_file`, the text that messages show.
-        read_file: Reads an image by its name; by default from the file below `root`.
+        photos: The images by name.
         details: Also report each image's face and hints, see `Computed`.
     """
 
     verifier: "Verifier"
-    root: Path | str
-    read_file: ReadFile | None = None
+    photos: PhotoFolder
     details: bool = False
 
     def __call__(self, name: str) -> AlignedFace:
         """Return the image's most prominent face, or the whole image; raises BadImage."""
-        model = self.verifier.bundle
-        source: Path | bytes = find_file(self.root, name)
-        place = str(Path(self.root, name))
-        if self.read_file is not None:
-            place = f"{self.root}/{name}"
-            source = read_checked(name, self.read_file, place)
-        photo = open_photo(source, place)
+        model, photo = self.verifier.bundle, self.photos.open(name)
         if model.aligned:
             return align_and_keep(photo, model.framing, self.details)
         return unaligned_face(photo, model.framing, self.details)
@@ -207,7 +242,7 @@ class CropCache:
 
 @dataclass(frozen=True)
 class BulkScorer:
-    """Scores pairs of images that are given by number: first `compute`, then `scores`.
+    """Scores pairs of images that are given by number: `work` on all `items`, `collect`, `scores`.
 
     Attributes:
         reader: Reads an image by its name.
@@ -215,28 +250,37 @@ class BulkScorer:
         results: Rows are images for an embedding network, pairs for a pair network.
         on_errors: Called with what is wrong with images, by number.
         on_faces: Called with `Computed.faces` where there are any.
-        ordered_map: Where the work is done.
     """
 
     reader: CropReader
     name_of: Callable[[int], str]
     results: RowResults
     on_errors: Callable[[dict[int, str]], None]
-    ordered_map: OrderedMap = thread_map
     on_faces: Callable[[dict[int, FaceCells]], None] | None = None
 
-    def compute(
-        self, pairs: Iterable[PairRows], progress: ProgressCallback = ignore_progress
-    ) -> None:
-        """Compute the rows of `results` that are not done.
+    @cached_property
+    def work(self) -> Callable[[Any], Computed]:
+        """What is to be done with each of `items`."""
+        return partial(embed_images, self.reader) if self._embeds else ScorePairs(self.reader)
+
+    def items(self, pairs: Iterable[PairRows]) -> Iterator[Any]:
+        """Yield the work on the rows of `results` that are not done.
 
         Args:
             pairs: All pairs; pairs that show the same images should follow one another.
-            progress: Counts the rows of `results`.
         """
+        if not self._embeds:
+            return self._pair_batches(pairs)
+        missing = map(int, np.flatnonzero(~self.results.done))
+        return batches(((image, self.name_of(image)) for image in missing), BATCH_CROPS)
+
+    def collect(
+        self, work_done: Iterable[Computed], progress: ProgressCallback = ignore_progress
+    ) -> None:
+        """Keep the results of all `items`; `progress` counts the rows of `results`."""
         done = saved = int(self.results.done.sum())
         total = len(self.results.done)
-        for computed in self._work(pairs):
+        for computed in work_done:
             self.results.put(computed.rows, computed.values)
             if computed.errors:
                 self.on_errors(computed.errors)
@@ -254,14 +298,6 @@ class BulkScorer:
     @property
     def _embeds(self) -> bool:
         return self.reader.verifier.bundle.kind == "embedding"
-
-    def _work(self, pairs: Iterable[PairRows]) -> Iterator[Computed]:
-        if self._embeds:
-            missing = map(int, np.flatnonzero(~self.results.done))
-            images = ((image, self.name_of(image)) for image in missing)
-            embed = partial(embed_images, self.reader)
-            return self.ordered_map(embed, batches(images, BATCH_CROPS))
-        return self.ordered_map(ScorePairs(self.reader), self._pair_batches(pairs))
 
     def _pair_batches(self, pairs: Iterable[PairRows]) -> Iterator[PairBatch]:
         """Cut the pairs that are not done into batches of one network call."""

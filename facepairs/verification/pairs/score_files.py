@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from facepairs.data.index import ReadFile
 from facepairs.errors import BadData, BadImage
-from facepairs.support.parallel import OrderedMap, thread_map
+from facepairs.support.parallel import thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
-from facepairs.verification.pairs.bulk import BulkScorer, CropReader, Indices, PairRows
+from facepairs.verification.pairs.bulk import BulkScorer, CropReader, Indices, LocalPhotos, PairRows
 from facepairs.verification.pairs.partial_results import RowResults
 from facepairs.verification.scorer import ScoreArray
 
@@ -27,7 +26,7 @@ def score_files(
     right: Indices,
     *,
     progress: ProgressCallback = ignore_progress,
-    ordered_map: OrderedMap = thread_map,
+    workers: int | None = None,
     errors: dict[int, str] | None = None,
 ) -> ScoreArray:
     """Score pairs of image files.
@@ -38,7 +37,7 @@ def score_files(
         left: integer[N], positions in `paths`.
         right: integer[N], positions in `paths`.
         progress: Counts images for an embedding network, else pairs.
-        ordered_map: Where the work is done.
+        workers: Number of threads, by default one per core.
         errors: Is filled with what is wrong with images, by position; their pairs score NaN.
 
     Returns:
@@ -54,9 +53,10 @@ def score_files(
     images, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
     pairs = PairRows(np.arange(len(left)), numbers[: len(left)], numbers[len(left) :])
     rows = len(images) if verifier.bundle.kind == "embedding" else len(left)
-    scorer = _scorer_in_memory(verifier, paths, images, rows, ordered_map, errors, None)
+    scorer = _scorer_in_memory(verifier, paths, images, rows, errors)
     by_image = np.lexsort((pairs.right, pairs.left))
-    scorer.compute(_chunks(pairs, by_image), progress)
+    work = scorer.items(_chunks(pairs, by_image))
+    scorer.collect(thread_map(scorer.work, work, workers), progress)
     chunks = [scorer.scores(chunk) for chunk in _chunks(pairs, pairs.rows)]
     return np.concatenate([np.zeros(0, np.float32), *chunks])
 
@@ -67,9 +67,7 @@ def embed_files(
     images: Indices,
     *,
     progress: ProgressCallback = ignore_progress,
-    ordered_map: OrderedMap = thread_map,
     errors: dict[int, str] | None = None,
-    read_file: ReadFile | None = None,
 ) -> ScoreArray:
     """Embed image files.
 
@@ -78,9 +76,7 @@ def embed_files(
         paths: Image files.
         images: integer[M], distinct positions in `paths`.
         progress: Counts images.
-        ordered_map: Where the work is done.
         errors: Is filled with what is wrong with images, by position; their rows are NaN.
-        read_file: Reads an image by its path; by default from the file.
 
     Returns:
         float32[M, D] in the order of `images`.
@@ -90,8 +86,8 @@ def embed_files(
         BadData: `images` are no positions in `paths`.
     """
     images = _checked_positions(images, len(paths))
-    scorer = _scorer_in_memory(verifier, paths, images, len(images), ordered_map, errors, read_file)
-    scorer.compute([], progress)
+    scorer = _scorer_in_memory(verifier, paths, images, len(images), errors)
+    scorer.collect(thread_map(scorer.work, scorer.items([])), progress)
     done = scorer.results.done
     if not done.any():
         return np.full((len(images), 1), np.nan, np.float32)
@@ -105,9 +101,7 @@ def _scorer_in_memory(
     paths: Sequence[Path | str],
     images: Indices,
     rows: int,
-    ordered_map: OrderedMap,
     errors: dict[int, str] | None,
-    read_file: ReadFile | None,
 ) -> BulkScorer:
     """Return a scorer of the images at these positions, with results in memory."""
 
@@ -119,8 +113,8 @@ def _scorer_in_memory(
     def name_of(number: int) -> str:
         return str(paths[int(images[number])])
 
-    reader = CropReader(verifier, Path(), read_file)
-    return BulkScorer(reader, name_of, RowResults(rows), handle_errors, ordered_map)
+    reader = CropReader(verifier, LocalPhotos(Path()))
+    return BulkScorer(reader, name_of, RowResults(rows), handle_errors)
 
 
 def _chunks(pairs: PairRows, order: Indices) -> Iterator[PairRows]:

@@ -1,8 +1,10 @@
 """`verify --pairs`: a CSV of pairs in, a CSV of scores out, in memory that does not grow with rows.
 
 The file is read three times: for the images it names, for the pairs to compute, and to write its
-rows with their scores. Memory holds some chunks of rows, and a byte per image that tells whether it
-is done (per pair for a pair network). The distinct names and the computed values are on disk.
+rows with their scores. `pairs_run` prepares it; whoever does the work of the run, threads here or
+other machines, the output has the same bytes. Memory holds some chunks of rows, and a byte per
+image that tells whether it is done (per pair for a pair network). The distinct names and the
+computed values are on disk.
 """
 
 import csv
@@ -10,28 +12,35 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
 from facepairs.bundles.operating_point import OperatingPoint
-from facepairs.data.index import ReadFile, find_file
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
 from facepairs.faces.align import FaceCells
 from facepairs.faces.detector import DETECTOR
 from facepairs.support.atomic import scratch_folder
-from facepairs.support.checksum import file_sha256, file_stamp
-from facepairs.support.parallel import OrderedMap, batches, thread_map
+from facepairs.support.checksum import file_sha256
+from facepairs.support.parallel import batches, thread_map
 from facepairs.support.places import is_stream
 from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
 from facepairs.verification.loading import Model, model_name
-from facepairs.verification.pairs.bulk import BulkScorer, CropReader, PairRows, same_content
+from facepairs.verification.pairs.bulk import (
+    BulkScorer,
+    Computed,
+    CropReader,
+    LocalPhotos,
+    PairRows,
+    PhotoFolder,
+)
 from facepairs.verification.pairs.pairs_file import (
     SAME_CONTENT,
     SIDES,
@@ -84,13 +93,10 @@ def verify_pairs(
     pairs: Path,
     out: Path,
     point: OperatingPoint,
-    root: Path | str | None = None,
+    root: Path | None = None,
     resume: bool = False,
     progress: ProgressFactory = ignore_phases,
-    ordered_map: OrderedMap = thread_map,
-    read_file: ReadFile | None = None,
     prior: float = EQUAL_PRIORS,
-    name: str | None = None,
 ) -> PairsReport:
     """Score every pair of a CSV file into another CSV file, and write where the scores come from.
 
@@ -102,61 +108,75 @@ def verify_pairs(
             with the line or its images. OUT.json has the provenance. Interrupted work stays in
             OUT.partial, unless it is standard output or a device.
         point: The threshold.
-        root: Folder that the paths count from, None for the folder of `pairs`; with `read_file`,
-            the text that names it in messages.
+        root: Folder that the paths count from, None for the folder of `pairs`.
         resume: Continue interrupted work; images that failed are tried again.
         progress: Displays the phases of the work.
-        ordered_map: Where the work is done: by default in threads over all cores.
-        read_file: Reads an image by its path in `pairs`; by default from the file below `root`.
         prior: The prior of the probabilities.
-        name: What the provenance calls `pairs`; None for its path.
 
     Raises:
         BadConfig: The prior is outside (0, 1).
         BadData: The pairs file cannot be used as a whole, or `out` cannot be written.
         BadRun: OUT.partial is in use or belongs to other work.
     """
-    started = time.monotonic()
-    check_prior(prior)
-    model = verifier.bundle
-    origin = provenance_of(
-        model, model_name(model), name or str(pairs), point, prior=prior, decisions=True
-    )
-    file = PairsFile(pairs)
-    root = pairs.parent if root is None else root
-    if read_file is None and not Path(root).is_dir():
+    photos = local_photos(pairs, root)
+    with pairs_run(verifier, pairs, out, point, photos, resume, prior) as run:
+        return run.finish(thread_map(run.scorer.work, run.items()), progress)
+
+
+def local_photos(pairs: Path | str, root: Path | None) -> LocalPhotos:
+    """Return the folder that the paths in `pairs` count from; raises BadData if it is none."""
+    root = Path(pairs).parent if root is None else root
+    if not root.is_dir():
         raise BadData(f"{root}: not a folder; give the one that the paths in {pairs} count from")
-    folder = str(Path(root).resolve() if read_file is None else root)
-    fingerprint = _fingerprint(verifier, file, folder)
-    embeds = model.kind == "embedding"
-    # Beside standard output or a device nothing can be kept.
-    scratch = scratch_folder("facepairs-pairs") if is_stream(out) else nullcontext(out.parent)
-    with scratch as place, PartialResults(place / out.name, fingerprint, resume) as results:
-        rows = _number_images(file, results, None if read_file else Path(root), embeds)
-        results.set_row_count(results.image_count if embeds else rows)
-        reader = CropReader(verifier, root, read_file, details=True)
-        scorer = BulkScorer(
-            reader,
-            results.image_name,
-            results,
-            results.add_errors,
-            ordered_map,
-            results.add_faces,
-        )
-        pair_rows = (pair_rows for _, pair_rows in _read_chunks(file, results, rows))
-        scorer.compute(pair_rows, progress("reading images" if embeds else "comparing images"))
+    return LocalPhotos(root)
+
+
+@dataclass
+class PairsRun:
+    """A run over a pairs file: do `scorer.work` on each of `items()`, in order, then `finish`.
+
+    Attributes:
+        file: The pairs.
+        out: CSV file to write.
+        results: The images by number, and what was computed.
+        scorer: Knows the work.
+        point: The threshold.
+        prior: The prior of the probabilities.
+        origin: Where the scores come from.
+        rows: How many pairs there are.
+        started: When the run began.
+    """
+
+    file: PairsFile
+    out: Path
+    results: PartialResults
+    scorer: BulkScorer
+    point: OperatingPoint
+    prior: float
+    origin: Provenance
+    rows: int
+    started: float
+
+    def items(self) -> Iterator[Any]:
+        """Yield the work that is not done yet."""
+        chunks = _read_chunks(self.file, self.results, self.rows)
+        return self.scorer.items(pair_rows for _, pair_rows in chunks)
+
+    def finish(self, work_done: Iterable[Computed], progress: ProgressFactory) -> PairsReport:
+        """Collect the results of all items and write the scores.
+
+        Raises:
+            BadData: The pairs file has changed, or `out` cannot be written.
+        """
+        model, results = self.scorer.reader.verifier.bundle, self.results
+        phase = "reading images" if model.kind == "embedding" else "comparing images"
+        self.scorer.collect(work_done, progress(phase))
         writer = _ScoreWriter(
-            file,
-            results,
-            scorer,
-            model,
-            point.threshold,
-            prior,
-            None if read_file else Path(root),
+            self.file, results, self.scorer, model, self.point.threshold, self.prior
         )
-        writer.write(out, origin, rows, progress("writing scores"))
+        writer.write(self.out, self.origin, self.rows, progress("writing scores"))
         return PairsReport(
-            pairs=rows,
+            pairs=self.rows,
             failed=writer.failed,
             images=results.image_count,
             images_failed=results.failed_images,
@@ -164,19 +184,57 @@ def verify_pairs(
             hints=results.hint_counts(),
             same_content=writer.same_content,
             pairs_with_known_people=writer.pairs_with_known_people,
-            same=None if point.threshold is None else writer.same,
-            seconds=time.monotonic() - started,
+            same=None if self.point.threshold is None else writer.same,
+            seconds=time.monotonic() - self.started,
         )
 
 
+@contextmanager
+def pairs_run(
+    verifier: Verifier,
+    pairs: Path,
+    out: Path,
+    point: OperatingPoint,
+    photos: PhotoFolder,
+    resume: bool,
+    prior: float,
+) -> Iterator[PairsRun]:
+    """Prepare a run, and hold the lock of its partial results.
+
+    Args:
+        verifier, pairs, out, point, resume, prior: As for `verify_pairs`.
+        photos: The photos that `pairs` names.
+
+    Raises:
+        FacepairsError: What `verify_pairs` raises.
+    """
+    started = time.monotonic()
+    check_prior(prior)
+    model = verifier.bundle
+    origin = provenance_of(model, model_name(model), str(pairs), point, prior=prior, decisions=True)
+    file = PairsFile(pairs)
+    fingerprint = _fingerprint(verifier, file, str(photos))
+    embeds = model.kind == "embedding"
+    # Beside standard output or a device nothing can be kept.
+    scratch = scratch_folder("facepairs-pairs") if is_stream(out) else nullcontext(out.parent)
+    with scratch as place, PartialResults(place / out.name, fingerprint, resume) as results:
+        rows = _number_images(file, results, photos, embeds)
+        results.set_row_count(results.image_count if embeds else rows)
+        reader = CropReader(verifier, photos, details=True)
+        scorer = BulkScorer(
+            reader, results.image_name, results, results.add_errors, results.add_faces
+        )
+        yield PairsRun(file, out, results, scorer, point, prior, origin, rows, started)
+
+
 def _number_images(
-    file: PairsFile, results: PartialResults, root: Path | None, embeds: bool
+    file: PairsFile, results: PartialResults, photos: PhotoFolder, embeds: bool
 ) -> int:
     """Number the distinct images in their order; return the number of rows."""
     count = 0
     for rows in batches(file.rows(), CHUNK_ROWS):
         names = (name for row in rows if not row.error for name in (row.left, row.right))
-        stamps = {name: "" if root is None else file_stamp(find_file(root, name)) for name in names}
+        stamps = {name: photos.stamp(name) for name in names}
         results.add_images(stamps, embeds)
         count += len(rows)
     if not count:
@@ -230,7 +288,6 @@ class _ScoreWriter:
     model: Model
     threshold: float | None
     prior: float
-    folder: Path | None  # of the images, where they are files
     failed: int = 0
     same: int = 0
     same_content: int = 0
@@ -277,14 +334,9 @@ class _ScoreWriter:
         return sum(not known.isdisjoint(pair) for pair in people)
 
     def _is_copy(self, left: int, right: int) -> bool:
-        """Tell whether two images have the same content; of remote ones, only by their names."""
-        if left == right:
-            return True
-        if self.folder is None:
-            return False
-        return same_content(
-            *(find_file(self.folder, self.results.image_name(k)) for k in (left, right))
-        )
+        """Tell whether two images have the same content."""
+        names = (self.results.image_name(image) for image in (left, right))
+        return left == right or self.scorer.reader.photos.same_content(*names)
 
     def _result_cells(self, scores: ScoreArray) -> Iterator[tuple[object, object, object]]:
         """Return score, probability and same of each row; unknown ones are empty."""

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from PIL import Image
 
 from drawn.crop_plans import whole_plan
 from facepairs.data.index import FaceIndex
+from facepairs.data.sampler import PairSampler
 from facepairs.images.crop_plan import CropPlan
-from facepairs.pipeline.records.build import build_cache
+from facepairs.pipeline.records.build import CachePlan, build_cache
+from facepairs.support.progress import ProgressCallback, ignore_progress
 
 FRAME_PX, CROP_PX = 40, 24
 PAIRS, SHARDS, SEED, SHARE = 70, 4, 3, 0.4
@@ -24,9 +27,20 @@ def draw(path: Path, seed: int, size: tuple[int, int] = (FRAME_PX, FRAME_PX)) ->
     Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC).save(path, quality=90)
 
 
-def build(out: Path, index: FaceIndex, plan: CropPlan | None = None, **changes: object) -> Path:
-    options = {"seed": SEED, "genuine_share": SHARE, "shards": SHARDS}
+def cache_plan(index: FaceIndex, crops: CropPlan | None = None, **changes: Any) -> CachePlan:
     people = range(1, len(index.people))
-    plan = plan or whole_plan(index, CROP_PX, FRAME_PX)
-    build_cache(out, index, plan, people, PAIRS, **{**options, **changes})
+    sampler = PairSampler(index.first, people, changes.pop("seed", SEED), SHARE)
+    crops = crops or whole_plan(index, CROP_PX, FRAME_PX)
+    options = {"pairs": PAIRS, "shards": SHARDS, **changes}
+    return CachePlan(index, crops, sampler, **options)
+
+
+def build(
+    out: Path,
+    index: FaceIndex,
+    crops: CropPlan | None = None,
+    progress: ProgressCallback = ignore_progress,
+    **changes: Any,
+) -> Path:
+    build_cache(out, cache_plan(index, crops, **changes), progress)
     return out

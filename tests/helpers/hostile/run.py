@@ -92,12 +92,12 @@ def _ways(good: str) -> dict[str, Callable[[Path], str]]:
         record = inspect(path)
         if record.problem:
             return "not accepted"
-        from facepairs.pipeline.decode import ImageCropper
+        from facepairs.pipeline.decode import Cropper
 
         for align in ("landmarks", "none"):
             table = PhotoTable.of([record], 1, align)
             if not table.problems:
-                crops = ImageCropper(table.crop_plan(spec, align))
+                crops = Cropper(table.crop_plan(spec, align))
                 assert crops.crop(path.read_bytes(), 0, str(path)).shape == (112, 112, 3)
         return "decoded"
 

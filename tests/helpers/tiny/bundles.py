@@ -161,7 +161,8 @@ def tiny_bundle(
 
 def write_bundle_of(out: Path, network: Any, identities: Identities) -> Bundle:
     """Write a bundle with a network's weights, and a tiny ONNX file of another."""
-    from facepairs.models.export.onnx import keras_bytes, round_weights
+    from facepairs.models.export.convert import round_weights
+    from facepairs.models.export.keras_file import keras_bytes
 
     round_weights(network.head)
     files = {NETWORK: embedding_network(), MODEL: keras_bytes(network.inference_model())}

@@ -11,7 +11,8 @@ import pytest
 from keras import layers
 
 from facepairs.models.build import build_network
-from facepairs.models.export.onnx import LARGE, export_onnx, keras_bytes, round_weights
+from facepairs.models.export.convert import LARGE, export_onnx, round_weights
+from facepairs.models.export.keras_file import keras_bytes
 
 
 def images(count, px, seed=0):

@@ -13,8 +13,7 @@ from facepairs.bundles.bundle import MODEL, Bundle
 from facepairs.bundles.writer import write_bundle
 from facepairs.errors import BadBundle
 from facepairs.models.build import MODELS, build_network
-from facepairs.models.export.keras_file import MAX_WEIGHT_BYTES, check_keras_file
-from facepairs.models.export.onnx import keras_bytes
+from facepairs.models.export.keras_file import MAX_WEIGHT_BYTES, check_keras_file, keras_bytes
 from facepairs.recipes import RECIPES
 from facepairs.training.keras_models import read_keras
 from facepairs.verification.scorer import BundleScorer
@@ -71,8 +70,8 @@ PART = {"module": "keras.layers", "config": {}, "registered_name": None}
         PART | {"class_name": "function", "config": "get_file", "module": "keras.utils"},
         PART | {"class_name": "Dense", "module": "os"},
         PART | {"class_name": "Dense", "module": "kerasx.layers"},
-        PART | {"class_name": "Dense", "registered_name": "facepairs>FisherVector"},
-        PART | {"class_name": "FisherVector", "module": "elsewhere"},
+        PART | {"class_name": "Dense", "registered_name": "facepairs>FisherBackbone"},
+        PART | {"class_name": "FisherBackbone", "module": "elsewhere"},
         PART | {"class_name": ["Dense"]},
         PART | {"class_name": "__lambda__", "config": {"value": "cos"}},
     ],

@@ -5,24 +5,26 @@ import numpy as np
 import pytest
 
 from facepairs.models.build import build_network
-from facepairs.models.export.onnx import keras_bytes
+from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.fisher.descriptors import (
     MIRROR_ORDER,
     SCALES,
-    DenseDescriptors,
+    View,
+    describe,
     descriptors_per_line,
     positions,
 )
 from facepairs.models.fisher.tower import (
     PROJECTOR,
-    FisherVector,
+    FisherMember,
     MirroredVector,
+    encode,
     fisher_tower,
     fold_descriptors,
     mirror_signs,
 )
 from facepairs.models.frozen_backbone import FeatureHead
-from facepairs.models.step_random import StepRandom
+from facepairs.models.replicas import StepRandom
 
 
 def faces(count, px=96, seed=0):
@@ -33,10 +35,9 @@ def faces(count, px=96, seed=0):
 
 @pytest.mark.parametrize("px", [96, 112, 128, 224])
 def test_there_is_a_descriptor_at_each_position(px):
-    found = np.asarray(DenseDescriptors()(faces(2, px)))
+    found = np.asarray(describe(faces(2, px)))
     centres = positions(px)
     assert found.shape == (2, len(centres), 128)
-    assert DenseDescriptors().compute_output_shape((None, px, px, 3)) == (None, len(centres), 128)
     assert np.abs(centres).max() < 1
     assert centres.mean(axis=0) == pytest.approx([0, 0], abs=1e-6)
     lengths = np.linalg.norm(found, axis=2)
@@ -47,7 +48,7 @@ def test_there_is_a_descriptor_at_each_position(px):
 def test_the_descriptor_of_an_edge_has_the_orientation_of_its_gradient():
     image = np.zeros((1, 96, 96, 3), np.float32)
     image[:, :, 48:] = 1  # brighter to the right: only orientation 0
-    found = np.asarray(DenseDescriptors()(image))[0].reshape(-1, 16, 8)
+    found = np.asarray(describe(image))[0].reshape(-1, 16, 8)
     edge = found[np.linalg.norm(found, axis=(1, 2)) > 0.5]
     assert len(edge) > 10
     assert (edge.argmax(axis=2)[edge.max(axis=2) > 0.05] == 0).all()
@@ -67,7 +68,7 @@ def mirrored_positions(px):
 def test_a_mirror_image_has_the_same_descriptors_in_another_order(px):
     images, other = faces(1, px), mirrored_positions(px)
     assert positions(px)[other] == pytest.approx(positions(px) * [1, -1], abs=1e-6)
-    own, mirrored = (np.asarray(DenseDescriptors()(x)) for x in (images, images[:, :, ::-1]))
+    own, mirrored = (np.asarray(describe(x)) for x in (images, images[:, :, ::-1]))
     reordered = mirrored[:, other][:, :, MIRROR_ORDER]
     np.testing.assert_allclose(reordered, own, rtol=0, atol=1e-5)
     assert np.abs(mirrored - own).max() > 0.1
@@ -83,7 +84,7 @@ def test_mirroring_keeps_the_sums_and_negates_the_differences():
 
 def test_a_flat_image_has_empty_descriptors_and_a_defined_vector():
     flat = np.full((1, 96, 96, 3), 0.5, np.float32)
-    assert np.abs(np.asarray(DenseDescriptors()(flat))).max() < 0.01
+    assert np.abs(np.asarray(describe(flat))).max() < 0.01
     assert np.isfinite(np.asarray(fisher_tower(96)(flat))).all()
 
 
@@ -119,12 +120,16 @@ def slow_fisher_vector(x, means, variances, priors):
 
 @pytest.fixture(scope="module")
 def small():
-    """A layer with six Gaussians and four components."""
-    layer = FisherVector(96, gaussians=6, components=4)
-    layer.build((None, len(positions(96)), 128))
+    """A member with six Gaussians and four components."""
+    layer = FisherMember(View(), 96, gaussians=6, components=4)
     rng = np.random.default_rng(2)
     layer.set_mixture(rng.normal(size=(2, 64, 2)), rng.normal(size=2), *mixture(6, 6))
     return layer
+
+
+def vectors(member, descriptors):
+    projected = descriptors @ np.asarray(member.projection[0])
+    return np.asarray(encode(projected.transpose(0, 2, 1)[:, None], [member]))
 
 
 def random_descriptors(count, seed=2):
@@ -134,7 +139,7 @@ def random_descriptors(count, seed=2):
 
 def test_the_vector_follows_the_definition(small):
     descriptors = random_descriptors(2)
-    got = np.asarray(small(descriptors))
+    got = vectors(small, descriptors)
     assert got.shape == (2, 2 * 6 * 6)
     means, variances, priors = mixture(6, 6)
     whole = (
@@ -155,7 +160,7 @@ def test_the_vector_of_a_mirrored_image_is_the_mirrored_vector(small):
     descriptors = random_descriptors(3)
     mirrored = np.empty_like(descriptors)
     mirrored[:, mirrored_positions(96)] = descriptors[:, :, MIRROR_ORDER]
-    own, other = np.asarray(small(descriptors)), np.asarray(small(mirrored))
+    own, other = vectors(small, descriptors), vectors(small, mirrored)
     turn = MirroredVector(components=4)
     assert np.asarray(turn(own)) == pytest.approx(other, abs=1e-4)
     assert np.abs(own - other).max() > 0.01
@@ -165,7 +170,7 @@ def test_the_vector_of_a_mirrored_image_is_the_mirrored_vector(small):
 
 def test_the_projection_starts_as_set_and_nothing_else_is_trained():
     tower = fisher_tower(96)
-    wide = tower.get_layer("describe").output_shape[-1]
+    wide = tower.get_layer("describe").width
     rng = np.random.default_rng(3)
     mean, directions = rng.normal(size=wide) / 100, rng.normal(size=(7, wide))
     tower.get_layer(PROJECTOR).set_member(0, mean, directions)

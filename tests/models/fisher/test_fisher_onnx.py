@@ -1,4 +1,4 @@
-"""The exported ONNX graph is the fused one and computes what the Keras layers compute."""
+"""The exported ONNX graph is lean and computes what the Keras layers compute."""
 
 from functools import cache
 
@@ -9,16 +9,14 @@ import pytest
 
 from facepairs.data.synth.faces import draw_face
 from facepairs.models.build import build_network
-from facepairs.models.export.onnx import export_onnx
-from facepairs.models.fisher.tower import BACKBONE, MAX_LOG_RATIO, FisherVector, fused
+from facepairs.models.export.convert import export_onnx
+from facepairs.models.fisher.tower import BACKBONE, MAX_LOG_RATIO
 
 
 def network(crop_px, image_px, loose=1.0):
     """A Fisher network with a mixture like a fitted one; `loose` widens its Gaussians."""
     made = build_network("siamese", crop_px, image_px, augment=0.0)
-    fisher = next(
-        layer for layer in made.head.get_layer(BACKBONE).layers if isinstance(layer, FisherVector)
-    )
+    (fisher,) = made.head.get_layer(BACKBONE).members
     random = np.random.default_rng(0)
     half, wide = fisher.gaussians // 2, fisher.components + 2
     fisher.set_mixture(
@@ -76,7 +74,7 @@ def test_shares_never_become_denormal():
     assert np.abs(rows - np.asarray(model(faces(96)))).max() < 1e-4
 
 
-def test_only_fisher_networks_are_fused():
+def test_descriptors_are_projected_as_they_are_collected():
     _, data, difference = exported(100, 112)
     assert difference < 1e-5
     nodes = onnx.load_model_from_string(data).graph.node
@@ -86,6 +84,3 @@ def test_only_fisher_networks_are_fused():
         if item.name == "dilations" and list(item.ints) == [3, 3]
     ]  # fmt: skip
     assert len(dilated) == 8  # the projection and the sum of the cells, at four scales
-    other = build_network("siamese-conv", 64, 64, augment=0.0)
-    other_model = other.inference_model()
-    assert fused(other_model) is other_model

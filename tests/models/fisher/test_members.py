@@ -8,21 +8,21 @@ import pytest
 from test_fisher import faces, photos
 
 from facepairs.models.build import build_network
-from facepairs.models.export.keras_file import check_keras_file
-from facepairs.models.export.onnx import export_onnx, keras_bytes, round_weights
-from facepairs.models.fisher.cohort import BASE, SLOPE, CohortDimension
+from facepairs.models.export.convert import export_onnx, round_weights
+from facepairs.models.export.keras_file import check_keras_file, keras_bytes
 from facepairs.models.fisher.descriptors import (
     LENGTH,
-    DenseDescriptors,
     View,
+    describe,
     positions,
     project_views,
 )
+from facepairs.models.fisher.embedding import BASE, SLOPE, CohortDimension
 from facepairs.models.fisher.tower import (
     BACKBONE,
     COHORT,
     PROJECTOR,
-    fisher_layers,
+    FisherBackbone,
     fisher_tower,
 )
 
@@ -31,7 +31,7 @@ MEMBERS = ("eyes", "lines")
 
 def as_fitted(**shape):
     made = build_network("siamese", 96, 96, augment=0.0, members=MEMBERS, **shape)
-    for layer in fisher_layers(made.head.get_layer(BACKBONE)):  # as close as in a fitted mixture
+    for layer in made.head.get_layer(BACKBONE).members:  # as close as in a fitted mixture
         layer.deviations.assign(np.full(layer.deviations.shape, 0.2, np.float32))
         layer.means.assign(layer.means * 4)
     return made
@@ -55,8 +55,8 @@ def rounded():
 def single_member(network, number):
     """Return a tower of one member with the weights of one of several."""
     tower = fisher_tower(96, MEMBERS[number : number + 1])
-    fishers = fisher_layers(network.head.get_layer(BACKBONE))
-    fisher_layers(tower.get_layer(BACKBONE))[0].set_weights(fishers[number].get_weights())
+    fishers = network.head.get_layer(BACKBONE).members
+    tower.get_layer(BACKBONE).members[0].set_weights(fishers[number].get_weights())
     weights = network.head.get_layer(PROJECTOR).get_weights()
     tower.get_layer(PROJECTOR).set_weights(weights[2 * number : 2 * number + 2])
     return tower
@@ -69,19 +69,20 @@ def single_member(network, number):
 def test_a_member_sees_its_region_enlarged(region, rows, columns):
     images = faces(2, 96)
     part = keras.ops.image.resize(images[:, rows, columns], (96, 96), "bilinear")
-    expected = np.asarray(DenseDescriptors()(part))
-    layer = fisher_tower(96, [region]).get_layer(BACKBONE).layers[1]
-    np.testing.assert_allclose(layer(images), expected, rtol=0, atol=1e-4)
+    expected = np.asarray(describe(part))
+    backbone = fisher_tower(96, [region]).get_layer(BACKBONE)
+    (member,) = backbone.members
+    np.testing.assert_allclose(describe(images, member.view), expected, rtol=0, atol=1e-4)
     assert expected.shape[1] == len(positions(96))
-    again = DenseDescriptors.from_config(layer.get_config())
-    np.testing.assert_allclose(again(images), expected, rtol=0, atol=1e-4)
+    (again,) = FisherBackbone.from_config(backbone.get_config()).members
+    assert again.view == member.view
 
 
 def test_lines_are_second_derivatives():
     rows, columns = np.mgrid[:96, :96].astype(np.float32) / 96
     ramp, waves = rows, 0.5 + 0.4 * np.sin(40 * columns)
     images = np.repeat(np.stack([ramp, waves])[..., None], 3, axis=3)
-    edges, lines = (np.asarray(DenseDescriptors(lines=x)(images)) for x in (False, True))
+    edges, lines = (np.asarray(describe(images, View(lines=x))) for x in (False, True))
     middle = len(edges[0]) // 4
     assert np.abs(edges[0, middle]).max() > 0.2
     assert np.abs(lines[0, middle]).max() < 0.01  # a ramp has no lines
@@ -93,7 +94,7 @@ def test_a_bright_upright_line_is_told_from_a_dark_one():
     columns = np.mgrid[:96, :96].astype(np.float32)[1]
     line = 0.5 * np.exp(-(((columns - 47.5) / 2) ** 2))
     images = np.repeat(np.stack([0.25 + line, 0.75 - line])[..., None], 3, axis=3)
-    described = np.asarray(DenseDescriptors(lines=True)(images))
+    described = np.asarray(describe(images, View(lines=True)))
     bright, dark = described.reshape(2, -1, 8).sum(axis=1)
     # Each is described by 6 or 2 itself, and by the other number on both of its sides.
     assert (np.argmax(bright), np.argmax(dark)) == (2, 6)
@@ -106,7 +107,7 @@ def test_views_of_both_kinds_are_computed_together_as_one_by_one():
     bases = [random.normal(size=(LENGTH, 4)).astype(np.float32) for _ in views]
     together = np.asarray(project_views(images, views, bases))
     for number, (view, basis) in enumerate(zip(views, bases, strict=True)):
-        alone = np.asarray(DenseDescriptors(*view)(images)) @ basis
+        alone = np.asarray(describe(images, view)) @ basis
         np.testing.assert_allclose(together[:, number], alone.transpose(0, 2, 1), atol=1e-4)
 
 

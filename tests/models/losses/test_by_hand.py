@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from tiny.circle import batch, cosine, distance
 
-from facepairs.models.losses.binary import BinaryLogit
-from facepairs.models.losses.cross_entropy import DifferenceCrossEntropy
-from facepairs.models.losses.in_batch import InBatchContrastive
-from facepairs.models.losses.margin import MarginContrastive
-from facepairs.models.losses.supervised import SupervisedContrastive
+from facepairs.models.losses.in_batch import InBatchContrastive, SupervisedContrastive
+from facepairs.models.losses.pairwise import BinaryLogit, DifferenceCrossEntropy, MarginContrastive
 from facepairs.models.losses.triplet import TripletInBatch
 
 LEFT, RIGHT = [0, 90, 200], [20, 100, 120]
@@ -139,8 +136,3 @@ def test_only_images_of_genuine_pairs_are_anchors():
         for near in (0, 10)  # the nearest of the others, and beyond the partner
     ]
     assert float(TripletInBatch(0.9)(*pairs)) == pytest.approx(np.mean(costs), rel=1e-4)
-
-
-def test_an_unknown_mining_is_refused():
-    with pytest.raises(ValueError, match="semi-hard, hard"):
-        TripletInBatch(mining="easy")

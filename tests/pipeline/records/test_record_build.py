@@ -9,10 +9,9 @@ from drawn.caches import CROP_PX, FRAME_PX, SHARD, SHARDS, build, draw, needs_po
 from drawn.crop_plans import whole_plan
 
 from facepairs.data.index import FaceIndex
+from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadConfig, BadData, BadImage, NotEnough
-from facepairs.pipeline.records.build import build_cache
-from facepairs.pipeline.records.check import check_cache
-from facepairs.pipeline.records.manifest import read_manifest
+from facepairs.pipeline.records.manifest import check_cache, read_manifest
 from facepairs.support.atomic import is_temporary
 
 
@@ -37,19 +36,16 @@ def test_invalid_arguments_are_refused(index, tmp_path):
     for change, message in (
         ({"shards": 0}, r"shards \(files\) is 0; use 1 to 70"),
         ({"shards": 71}, r"shards \(files\) is 71"),
-        ({"encoding": "webp"}, "one of jpeg, raw"),
+        ({"pairs": 0}, "pairs is 0"),
         ({"seed": -1}, "seed"),
     ):
         with pytest.raises(BadConfig, match=message):
             build(out, index, **change)
-    plan = whole_plan(index, 112)
-    with pytest.raises(BadConfig, match="pairs is 0"):
-        build_cache(out, index, plan, range(3), 0)
-    with pytest.raises(NotEnough, match="2 people"):
-        build_cache(out, index, plan, [1], 10)
+    with pytest.raises(NotEnough):
+        PairSampler(index.first, [1], 0)
     for kind in ("jpeg", "raw"):
         with pytest.raises(BadData, match=r"GB, and .* GB are free there"):
-            build_cache(out, index, plan, range(9), 10**12, encoding=kind)
+            build(out, index, pairs=10**12, encoding=kind)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -62,9 +58,8 @@ def test_the_error_names_a_file_that_changed_or_disappeared(tmp_path):
     (root / "B" / "2.jpg").write_bytes(b"\xff\xd8\xff not an image")
     with pytest.raises(BadData, match=r"B/2\.jpg: changed since"):
         build(tmp_path / "c", index, plan)
-    for kind in ("jpeg", "raw"):
-        with pytest.raises(BadImage, match=r"B/2\.jpg"):
-            build(tmp_path / "c", FaceIndex.scan(root), plan, encoding=kind)
+    with pytest.raises(BadImage, match=r"B/2\.jpg"):
+        build(tmp_path / "c", FaceIndex.scan(root), plan)
     (root / "B" / "2.jpg").unlink()
     with pytest.raises(BadData, match=r"B/2\.jpg: No such file"):
         build(tmp_path / "c", index, plan)
@@ -100,17 +95,19 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from facepairs.data.index import FaceIndex
+from facepairs.data.sampler import PairSampler
 from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import CropPlan
-from facepairs.pipeline.records.build import build_cache
+from facepairs.pipeline.records.build import CachePlan, build_cache
 
 def hold(done, total):
     print("writing", flush=True)
     time.sleep(60)
 
 index = FaceIndex.scan(sys.argv[2])
-plan = CropPlan(CropSpec(250, 112), np.zeros(len(index), bool))
-build_cache(Path(sys.argv[1]), index, plan, range(9), 500, shards=5, progress=hold)
+crops = CropPlan(CropSpec(250, 112), np.zeros((len(index), 2), np.int32))
+sampler = PairSampler(index.first, range(9), 0)
+build_cache(Path(sys.argv[1]), CachePlan(index, crops, sampler, 500, shards=5), hold)
 """
 
 

@@ -7,9 +7,10 @@ from drawn.crop_plans import whole_plan
 from PIL import Image
 
 from facepairs.data.index import FaceIndex
+from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData
-from facepairs.pipeline.records.build import build_cache
-from facepairs.pipeline.records.check import check_cache
+from facepairs.pipeline.records.build import CachePlan, build_cache
+from facepairs.pipeline.records.manifest import check_cache
 from facepairs.pipeline.records.store import RecordStore
 
 SHARD = "pairs-00001-of-00002.tfrecord"
@@ -26,7 +27,8 @@ def cache(tmp_path):
             Image.fromarray(colours).save(path)
     index = FaceIndex.scan(tmp_path / "faces")
     plan = whole_plan(index, 4, 8)
-    build_cache(tmp_path / "cache", index, plan, range(4), 6, encoding="raw", shards=2)
+    sampler = PairSampler(index.first, range(4), 0)
+    build_cache(tmp_path / "cache", CachePlan(index, plan, sampler, 6, "raw", 2))
     return tmp_path / "cache"
 
 
@@ -34,7 +36,7 @@ def cache(tmp_path):
 def test_changed_bytes_are_reported_and_never_trained_on(cache, step):
     path = cache / SHARD
     whole = path.read_bytes()
-    reading = RecordStore.open(cache).batches(3, None, repeat=False)
+    reading = RecordStore.open(cache).batches(3, None).take(2)
     for at in range(0, len(whole), step):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
         (problem,) = check_cache(cache)
@@ -49,7 +51,7 @@ def test_changed_bytes_are_reported_and_never_trained_on(cache, step):
 def test_truncations_are_reported_and_never_trained_on(cache, step):
     path = cache / SHARD
     whole = path.read_bytes()
-    reading = RecordStore.open(cache).batches(3, None, repeat=False)
+    reading = RecordStore.open(cache).batches(3, None).take(2)
     for size in range(0, len(whole), step):
         path.write_bytes(whole[:size])
         (problem,) = check_cache(cache)
@@ -68,5 +70,5 @@ def test_a_link_to_nothing_is_a_finding(cache, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "link").symlink_to(tmp_path / "gone")
-    with pytest.raises(BadData, match="other: not a pair cache"):
+    with pytest.raises(BadData, match="other"):
         check_cache(other)

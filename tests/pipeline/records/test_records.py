@@ -1,4 +1,4 @@
-"""The pair cache: the sampler's sequence, the pixels of the files, and every damage is found."""
+"""The pair cache: the sampler's blocks, the pixels of the files, and every damage is found."""
 
 import json
 from collections.abc import Iterator
@@ -20,14 +20,8 @@ from facepairs.errors import BadConfig, BadData
 from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.records import build as records_build
-from facepairs.pipeline.records.build import (
-    build_cache,
-    people_digest,
-    sample_pairs,
-    shard_count,
-)
-from facepairs.pipeline.records.check import check_cache
-from facepairs.pipeline.records.manifest import MANIFEST, read_manifest
+from facepairs.pipeline.records.build import people_digest, shard_count
+from facepairs.pipeline.records.manifest import MANIFEST, check_cache, read_manifest
 from facepairs.pipeline.records.store import RecordStore
 
 
@@ -36,7 +30,8 @@ def sampler(index: FaceIndex) -> PairSampler:
 
 
 def expected(index: FaceIndex) -> PairList:
-    return sample_pairs(sampler(index), 0, PAIRS)
+    sizes = (17, 18, 17, 18)
+    return PairList.join([sampler(index).block(0, n, size) for n, size in enumerate(sizes)])
 
 
 def records(folder: Path) -> list[dict[str, tf.train.Feature]]:
@@ -54,7 +49,7 @@ def read_all(dataset: tf.data.Dataset, count: int | None = None) -> tuple[np.nda
     return np.concatenate(pairs), np.concatenate([b["genuine"] for b in batches])
 
 
-def test_shards_in_order_are_the_samplers_sequence(index, caches):
+def test_every_shard_is_a_block_of_the_sampler(index, caches):
     wanted = expected(index)
     for folder in caches.values():
         rows = records(folder)
@@ -66,30 +61,7 @@ def test_shards_in_order_are_the_samplers_sequence(index, caches):
         assert counts == [17, 18, 17, 18]
 
 
-@pytest.mark.parametrize(("start", "stop"), [(0, 10), (0, 1024), (1000, 1030), (2048, 2500)])
-def test_any_part_of_the_sequence_is_sampled_by_itself(index, start, stop):
-    blocks = [sampler(index).block(0, number, 1024) for number in range(3)]
-    part = sample_pairs(sampler(index), start, stop)
-    for name in ("left", "right", "genuine"):
-        whole = np.concatenate([getattr(block, name) for block in blocks])
-        assert np.array_equal(getattr(part, name), whole[start:stop])
-
-
-def test_jpeg_records_hold_the_bytes_of_small_plain_files_and_the_crops_of_others(index, caches):
-    store = FileStore(index, whole_plan(index, CROP_PX, FRAME_PX))
-    kinds = set()
-    for row in records(caches["jpeg"]):
-        for side in ("left", "right"):
-            image = row[f"{side}_id"].int64_list.value[0]
-            content = row[side].bytes_list.value[0]
-            is_file = content == index.path(image).read_bytes()
-            kinds.add(is_file)
-            assert is_file or content == store.crop(image).tobytes()
-            assert is_file == (index.name(image) not in ("Zed/1.png", "Zed/2.jpg"))
-    assert kinds == {True, False}
-
-
-@pytest.mark.parametrize("batch_size", [8, 32])
+@pytest.mark.parametrize("batch_size", [7, 35])
 def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
     files = make_dataset(
         FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)),
@@ -98,10 +70,11 @@ def test_pixels_are_those_of_the_files_store(index, caches, batch_size):
     )
     images, genuine = read_all(files)
     assert images.shape == (PAIRS, 2, CROP_PX, CROP_PX, 3)
-    for folder in caches.values():
-        got, labels = read_all(RecordStore.open(folder).batches(batch_size, None, repeat=False))
+    for kind, most in (("raw", 0), ("jpeg", 2)):
+        batches = RecordStore.open(caches[kind]).batches(batch_size, None)
+        got, labels = read_all(batches, PAIRS // batch_size)
         assert got.dtype == np.uint8
-        assert np.array_equal(got, images)
+        assert np.abs(got.astype(int) - images).mean() <= most
         assert np.array_equal(labels, genuine)
 
 
@@ -110,7 +83,7 @@ def test_batches_have_the_types_of_the_files_store(index, caches):
         FileStore(index, whole_plan(index, CROP_PX, FRAME_PX)), lambda: iter([]), 16
     )
     for folder in caches.values():
-        ours = RecordStore.open(folder).batches(16, 1, repeat=True).element_spec
+        ours = RecordStore.open(folder).batches(16, 1).element_spec
         for name, spec in files.element_spec.items():
             assert ours[name].dtype == spec.dtype
             assert spec.is_compatible_with(tf.TensorSpec(ours[name].shape, spec.dtype))
@@ -123,19 +96,17 @@ def keys(dataset: tf.data.Dataset, count: int) -> list[bytes]:
 
 def test_shuffling_is_a_function_of_seed_and_pass(caches):
     store = RecordStore.open(caches["raw"])
-    steps = PAIRS // 8
+    steps = PAIRS // 7
     tf.random.set_seed(1)
-    run = keys(store.batches(8, 5, repeat=True), 2 * steps)
+    run = keys(store.batches(7, 5), 2 * steps)
     tf.random.set_seed(2)
-    assert run == keys(store.batches(8, 5, repeat=True), 2 * steps)
-    assert run[: steps * 8] != run[steps * 8 :]
-    assert run != keys(store.batches(8, 6, repeat=True), 2 * steps)
-    in_order = keys(store.batches(8, None, repeat=False), 99)
-    one_pass = keys(store.batches(8, 5, repeat=False), 99)
-    assert len(one_pass) == PAIRS
-    assert sorted(one_pass) == sorted(in_order)
+    assert run == keys(store.batches(7, 5), 2 * steps)
+    one_pass, next_pass = run[:PAIRS], run[PAIRS:]
+    assert one_pass != next_pass
+    assert run != keys(store.batches(7, 6), 2 * steps)
+    in_order = keys(store.batches(7, None), steps)
+    assert sorted(one_pass) == sorted(next_pass) == sorted(in_order)
     assert one_pass != in_order
-    assert one_pass[: steps * 8] == run[: steps * 8]
 
 
 @pytest.mark.parametrize(
@@ -150,32 +121,30 @@ def test_shuffling_is_a_function_of_seed_and_pass(caches):
 def test_resuming_at_any_step_yields_the_same_batches(caches, seed, starts):
     store = RecordStore.open(caches["raw"])
     steps = PAIRS // 8
-    whole = keys(store.batches(8, seed, repeat=True), 2 * steps + 3)
+    whole = keys(store.batches(8, seed), 2 * steps + 3)
     assert steps == 8
     for start in starts:
-        rest = keys(store.batches(8, seed, True, start_step=start), 2 * steps + 3 - start)
+        rest = keys(store.batches(8, seed, start_step=start), 2 * steps + 3 - start)
         assert rest == whole[8 * start :]
 
 
 @pytest.mark.parametrize(("kind", "seed"), [("raw", None), ("jpeg", 5)])
 def test_pair_ranges_of_the_workers_make_up_the_batch(caches, kind, seed):
     store, count = RecordStore.open(caches[kind]), PAIRS // 10 + 2  # into the second pass
-    images, genuine = read_all(store.batches(10, seed, repeat=True), count)
+    images, genuine = read_all(store.batches(10, seed), count)
     of_batches = images.reshape(count, 10, *images.shape[1:])
     for begin, end in pairwise((0, 3, 10)):
-        own, labels = read_all(store.batches(10, seed, repeat=True, pair_range=(begin, end)), count)
+        own, labels = read_all(store.batches(10, seed, pair_range=(begin, end)), count)
         assert np.array_equal(own, np.concatenate(of_batches[:, begin:end]))
         assert np.array_equal(labels, genuine)  # of the whole batch
 
 
-def test_repeating_drops_only_the_last_smaller_batch(caches):
+def test_every_batch_has_its_size(caches):
     store = RecordStore.open(caches["raw"])
-    repeated = islice(store.batches(32, None, repeat=True).as_numpy_iterator(), 5)
-    assert [len(batch["genuine"]) for batch in repeated] == [32] * 5
-    once = store.batches(32, None, repeat=False).as_numpy_iterator()
-    assert [len(batch["genuine"]) for batch in once] == [32, 32, 6]
-    with pytest.raises(BadConfig, match="70 pairs, too few for a batch of 71"):
-        store.batches(71, None, repeat=True)
+    batches = islice(store.batches(32, None).as_numpy_iterator(), 5)
+    assert [len(batch["genuine"]) for batch in batches] == [32] * 5
+    with pytest.raises(BadConfig, match="71"):
+        store.batches(71, None)
 
 
 def test_the_same_arguments_give_the_same_bytes(index, caches, tmp_path):
@@ -187,7 +156,7 @@ def test_the_same_arguments_give_the_same_bytes(index, caches, tmp_path):
 
 def test_the_manifest_describes_the_pairs(index, caches):
     table = json.loads((caches["jpeg"] / MANIFEST).read_text())
-    assert table["version"] == 2
+    assert table["version"] == 3
     assert (table["pairs"], table["encoding"]) == (PAIRS, "jpeg")
     assert (table["seed"], table["genuine_share"]) == (SEED, SHARE)
     assert (table["frame_px"], table["crop_px"]) == (FRAME_PX, CROP_PX)
@@ -198,16 +167,11 @@ def test_the_manifest_describes_the_pairs(index, caches):
 
 
 def test_default_shards_and_progress(index, tmp_path, monkeypatch):
-    assert [shard_count(pairs, None, "raw") for pairs in (1999, 2100, 10**5)] == [1, 2, 16]
+    assert [shard_count(pairs, None) for pairs in (1999, 2100, 10**5)] == [1, 2, 16]
     monkeypatch.setattr(records_build, "SMALL_SHARD_PAIRS", 100)
     calls: list[tuple[int, int]] = []
-    build_cache(
-        tmp_path / "c",
-        index,
-        whole_plan(index, CROP_PX, FRAME_PX),
-        range(9),
-        210,
-        progress=lambda done, total: calls.append((done, total)),
+    build(
+        tmp_path / "c", index, progress=lambda *counts: calls.append(counts), pairs=210, shards=None
     )
     assert RecordStore.open(tmp_path / "c").pairs == 210
     assert len(list((tmp_path / "c").glob("*-of-00002.tfrecord"))) == 2
@@ -239,10 +203,9 @@ def test_any_changed_byte_of_the_manifest_is_found(cache):
     data = path.read_bytes()
     for at in range(len(data)):
         path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 7]) + data[at + 1 :])
-        (problem,) = check_cache(cache)
-        assert MANIFEST in problem
-    with pytest.raises(BadData, match=MANIFEST):
-        RecordStore.open(cache)
+        for read in (check_cache, RecordStore.open):
+            with pytest.raises(BadData, match=MANIFEST):
+                read(cache)
 
 
 @settings(max_examples=60, deadline=None)
@@ -267,7 +230,7 @@ def test_an_invalid_manifest_raises_bad_data(caches, tmp_path_factory, data):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 1}, "version is 1; use 2, .*; build the cache again"),
+        ({"version": 1}, "version is 1; use 3, .*; build the cache again"),
         ({"format": "other"}, "not a pair cache"),
         ({"shards": None}, "shards is None; use a list"),
         ({"pairs": "70"}, "pairs is '70'"),
@@ -285,7 +248,8 @@ def test_the_message_tells_what_is_wrong_with_a_manifest(cache, change, message)
 
 def test_deeply_nested_json_is_a_problem_not_a_crash(cache):
     (cache / MANIFEST).write_text("[" * 200_000)
-    assert MANIFEST in check_cache(cache)[0]
+    with pytest.raises(BadData, match=MANIFEST):
+        check_cache(cache)
 
 
 def boundaries(data: bytes) -> Iterator[int]:
@@ -314,10 +278,10 @@ def test_a_pass_of_another_length_raises(cache, seed):
     *_, last = boundaries(data)
     path.write_bytes(data[:last])
     with pytest.raises(tf.errors.FailedPreconditionError, match="70"):
-        read_all(store.batches(8, seed, repeat=False))
+        read_all(store.batches(8, seed), 20)
     path.write_bytes(data + data[last:])
     with pytest.raises(tf.errors.FailedPreconditionError, match="70"):
-        read_all(store.batches(8, seed, repeat=True), 20)
+        read_all(store.batches(8, seed), 20)
 
 
 def test_missing_extra_and_irregular_files_are_found(cache):
@@ -330,17 +294,17 @@ def test_missing_extra_and_irregular_files_are_found(cache):
         f"{cache}/pairs-00003-of-00004.tfrecord: not a file",
         f"{cache}/pairs-00009-of-00004.tfrecord: not listed in manifest.json",
     ]
-    with pytest.raises(BadData, match=rf"{SHARD}: missing \(and 2 more\).*facepairs cache check"):
+    with pytest.raises(BadData, match=rf"{SHARD}: missing"):
         RecordStore.open(cache)
 
 
 def test_a_missing_manifest_or_folder_is_reported(cache, tmp_path):
     (cache / MANIFEST).unlink()
-    assert MANIFEST in check_cache(cache)[0]
-    with pytest.raises(BadData, match="no such folder"):
-        check_cache(tmp_path / "absent")
-    with pytest.raises(BadData, match="no such folder"):
-        RecordStore.open(tmp_path / "absent")
+    for read in (check_cache, RecordStore.open):
+        with pytest.raises(BadData, match=MANIFEST):
+            read(cache)
+        with pytest.raises(BadData, match="absent"):
+            read(tmp_path / "absent")
 
 
 def test_a_cache_of_other_pairs_is_refused_with_the_differences(index, caches):

@@ -65,8 +65,7 @@ def test_the_index_tells_photos_by_their_content(photos):
 
 
 def test_a_cache_of_other_pixels_is_refused(photos, tmp_path):
-    options = {"align": "none", "calibration_share": 0.25, "test_share": 0.25}
-    build_training_cache(photos, tmp_path / "cache", 20, "jpeg", None, options, None)
+    build_training_cache(photos, tmp_path / "cache", CONFIG, 20, "jpeg", None)
     index, plan, split = prepare(photos, CONFIG, ignore)
     open_training_cache(tmp_path / "cache", index, plan, split, CONFIG)
     change(photos)

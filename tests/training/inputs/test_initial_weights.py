@@ -15,7 +15,7 @@ from facepairs.config import TrainConfig, from_table
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadData, NotEnough
 from facepairs.models.build import build_network
-from facepairs.models.export.onnx import keras_bytes
+from facepairs.models.export.keras_file import keras_bytes
 from facepairs.recipes import RECIPES
 from facepairs.training.inputs.initial_weights import load_initial_weights, settings_from_bundle
 from facepairs.training.inputs.people import choose_people

@@ -1,16 +1,35 @@
-"""Rows of plain `tf.data`: the pipeline that tutorials teach, and the limit of decoding."""
+"""The rows that people write first, with Pillow and with `tf.data`, and the limit of decoding."""
 
 import os
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
+from PIL import Image
 
 from facepairs.bench.job import Batch, Job
 from facepairs.support.platform import cores
 
 ARTICLE_BATCH, ARTICLE_PREFETCH = 10, 5
 LIMIT_IMAGES = 64  # decoded in one call
+
+
+def pil(job: Job) -> Iterator[Batch]:
+    """Yield batches of whole images, decoded and resized one after another."""
+    for pairs in job.batches():
+        left, right = (
+            np.stack([_resized_image(job.paths[image], job.crop_px) for image in side])
+            for side in (pairs.left, pairs.right)
+        )
+        yield Batch(len(pairs), (left, right), pairs.genuine)
+
+
+def _resized_image(path: str, side_px: int) -> npt.NDArray[np.float32]:
+    """Decode a whole image and resize it: float32[side_px, side_px, 3] in [0, 1]."""
+    with Image.open(path) as image:
+        resized = image.convert("RGB").resize((side_px, side_px))
+        return np.asarray(resized, np.float32) / np.float32(255)
 
 
 def article(job: Job) -> Iterator[Batch]:
@@ -35,18 +54,12 @@ def _article(
         image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
         return tf.image.resize(image, (job.crop_px, job.crop_px)) / 255.0
 
-    path = tf.TensorSpec([], tf.string)
-    dataset = (
-        tf.data.Dataset.from_generator(
-            generate, output_signature=(path, path, tf.TensorSpec([], tf.bool))
-        )
-        .map(
-            lambda left, right, genuine: (load(left), load(right), genuine),
-            num_parallel_calls=parallel_calls,
-        )
-        .batch(batch_size)
-        .prefetch(prefetch)
-    )
+    def load_pair(left: tf.Tensor, right: tf.Tensor, genuine: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return load(left), load(right), genuine
+
+    path, label = tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.bool)
+    pairs = tf.data.Dataset.from_generator(generate, output_signature=(path, path, label))
+    dataset = pairs.map(load_pair, parallel_calls).batch(batch_size).prefetch(prefetch)
     for left, right, genuine in dataset:
         yield Batch(len(genuine), (left, right), genuine)
 
@@ -62,8 +75,7 @@ def limit(job: Job) -> Iterator[Batch]:
         Skip: If an image is not a JPEG.
     """
     order = np.resize(job.image_order, -(-job.image_order.size // LIMIT_IMAGES) * LIMIT_IMAGES)
-    with job.setup():
-        squares = job.squares(order, jpeg_only=True)
+    squares = job.squares(order)
     calls = len(order) // LIMIT_IMAGES
     paths = tf.reshape(tf.constant([os.fsencode(job.paths[image]) for image in order]), (calls, -1))
     crops = tf.constant(squares[:, [0, 1, 2, 2]].reshape(calls, LIMIT_IMAGES, 4))
@@ -77,11 +89,7 @@ def limit(job: Job) -> Iterator[Batch]:
         images = zip(tf.unstack(paths[call]), tf.unstack(crops[call]), strict=True)
         return tf.stack([first_byte(path, square) for path, square in images])
 
-    dataset = (
-        tf.data.Dataset.range(calls)
-        .repeat()
-        .map(decode, num_parallel_calls=cores(), deterministic=False)
-        .prefetch(cores())
-    )
+    numbers = tf.data.Dataset.range(calls).repeat()
+    dataset = numbers.map(decode, cores(), deterministic=False).prefetch(cores())
     for first_bytes in dataset:
         yield Batch(LIMIT_IMAGES // 2, first_bytes, None)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import layers, ops
 
-from facepairs.models.difference import (
+from facepairs.models.convolutional import (
     LEAST_VARIANCE,
     LocalContrast,
     difference_head,

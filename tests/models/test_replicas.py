@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from facepairs.models.augment import RandomFace
-from facepairs.models.step_random import StepRandom, split_batch
+from facepairs.models.replicas import StepRandom, split_batch
 from facepairs.support.random_streams import Stream
 
 

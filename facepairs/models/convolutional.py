@@ -1,8 +1,10 @@
-"""The difference network: convolutions over the absolute difference of two faces.
+"""The two small convolutional networks: a Siamese tower, and the difference network.
 
-Each face is first normalised locally, because light changes pixels more than a face does. Blocks of
-Conv 3x3, batch normalisation, ReLU and MaxPool with 20, 40, 60, 80 and 100 filters follow, then a
-dense layer of 200 units and one logit. The absolute difference makes `f(a, b) = f(b, a)` exact.
+The tower embeds one face: four stages of Conv 3x3, batch normalisation, ReLU and MaxPool, then a
+dense layer. The difference network takes two faces. Each is first normalised locally, because light
+changes pixels more than a face does. Blocks of Conv 3x3, batch normalisation, ReLU and MaxPool over
+the absolute difference follow, then a dense layer and one logit. The absolute difference makes
+`f(a, b) = f(b, a)` exact.
 """
 
 from typing import Any
@@ -11,10 +13,24 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+TOWER_FILTERS, TOWER_DIMENSIONS = (32, 64, 128, 256), 256
 FILTERS = (20, 40, 60, 80, 100)
 DENSE = 200
 WINDOWS = 8  # along the side of an image, where its contrast is measured
 LEAST_VARIANCE = 1e-3  # of pixels in [0, 1]; keeps noise in smooth skin small
+
+
+def face_tower(image_px: int) -> keras.Model:
+    """Build float32[N, image_px, image_px, 3] → float32[N, 256], rows of length 1."""
+    image = keras.Input((image_px, image_px, 3), name="image")
+    x = image
+    for filters in TOWER_FILTERS:
+        x = layers.Conv2D(filters, 3, padding="same", use_bias=False)(x)
+        x = layers.ReLU()(layers.BatchNormalization()(x))
+        x = layers.MaxPooling2D()(x)
+    x = layers.Dense(TOWER_DIMENSIONS, use_bias=False)(layers.Flatten()(x))
+    x = layers.BatchNormalization()(x)
+    return keras.Model(image, layers.UnitNormalization()(x), name="face_tower")
 
 
 def difference_head(image_px: int) -> keras.Model:

@@ -1,4 +1,4 @@
-"""Export a Keras model to ONNX, with a check that both compute the same, and to a small `.keras`.
+"""Convert a Keras model to ONNX, with a check that both compute the same, and to LiteRT.
 
 Large weights are rounded and stored as they are rounded: the projections of a Fisher tower to 8
 bits, others to float16 precision. The files are a quarter or half as large, and scores change by
@@ -11,21 +11,21 @@ import logging
 import sys
 import tempfile
 import warnings
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
-from facepairs.models.fisher.projection import Projections, eight_bits, scales
-from facepairs.models.fisher.tower import fused
+from facepairs.models.fisher.embedding import Projections, eight_bits, scales
 from facepairs.support.random_streams import Stream, raw_words
 
 LARGE = 16_384  # numbers; smaller tensors take little space and may be sensitive to rounding
 TOLERANCE = 1e-3  # of the spread of the outputs if that is over 1, else absolute
 PROBE_IMAGES = 8
+LITERT_OUTPUT = "output_0"  # Keras chooses this name
 
 
 @contextlib.contextmanager
@@ -35,21 +35,17 @@ def quiet_exporters() -> Iterator[None]:
         with contextlib.redirect_stdout(sys.stderr):
             yield
         return
-    loggers = [logging.getLogger(name) for name in ("tf2onnx", "tensorflow", "absl")]
-    levels = [logger.level for logger in loggers]
-    with (
-        warnings.catch_warnings(),
-        contextlib.redirect_stdout(io.StringIO()),
-        contextlib.redirect_stderr(io.StringIO()),
-    ):
-        warnings.simplefilter("ignore")
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
-        try:
+    disabled = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with (
+            warnings.catch_warnings(action="ignore"),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
             yield
-        finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
+    finally:
+        logging.disable(disabled)
 
 
 def round_weights(head: keras.Model) -> None:
@@ -85,12 +81,9 @@ def export_onnx(model: keras.Model, output: str) -> tuple[bytes, float]:
 
     inputs = _probe_images(model)
     expected = np.asarray(model(inputs if len(inputs) > 1 else inputs[0]))
-    fast = fused(model)
-    if fast is not model:
-        fast(inputs[0][:1])  # Keras does not export a model that has never been called
     with tempfile.TemporaryDirectory() as folder, quiet_exporters():
         path = Path(folder) / "network.onnx"
-        fast.export(path, format="onnx", verbose=False)
+        model.export(path, format="onnx", verbose=False)
         data = _finished(path.read_bytes(), output)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
@@ -198,16 +191,28 @@ def _rounded(values: np.ndarray) -> np.ndarray:
         return values.astype(np.float16).astype(np.float32)
 
 
-def keras_bytes(model: keras.Model) -> bytes:
-    """Return the content of a model's `.keras` file, deflated.
+def export_litert(model: keras.Model, int8: bool = False) -> bytes:
+    """Convert a model to LiteRT (TensorFlow Lite), with built-in operations only.
 
-    The low bits of rounded weights are zeros, so deflating halves the file.
+    The inputs keep their names, and batches may have any size.
+
+    Args:
+        model: The model.
+        int8: Store weights as 8-bit integers, and compute with them where LiteRT can.
     """
-    packed = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.keras"
-        model.save(path)
-        with zipfile.ZipFile(path) as plain, zipfile.ZipFile(packed, "w") as small:
-            for name in plain.namelist():
-                small.writestr(name, plain.read(name), zipfile.ZIP_DEFLATED, 6)
-    return packed.getvalue()
+    with tempfile.TemporaryDirectory() as folder, quiet_exporters():
+        model.export(folder, format="tf_saved_model", verbose=False)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder)
+        converter.optimizations = [tf.lite.Optimize.DEFAULT] if int8 else []
+        data: bytes = converter.convert()
+    return data
+
+
+def run_litert(data: bytes, inputs: dict[str, np.ndarray]) -> np.ndarray:
+    """Run a LiteRT model on arrays by input name and return its output."""
+    with quiet_exporters():
+        resolver: Any = tf.lite.experimental.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        interpreter = tf.lite.Interpreter(
+            model_content=data, experimental_op_resolver_type=resolver
+        )
+        return np.asarray(interpreter.get_signature_runner()(**inputs)[LITERT_OUTPUT])

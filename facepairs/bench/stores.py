@@ -1,0 +1,115 @@
+"""This package's own stores: their batches, the caches that some build, and training from them."""
+
+import itertools
+import time
+from collections.abc import Iterator
+
+import keras
+import tensorflow as tf
+
+from facepairs.bench.job import SEED, Batch, Job, Skip
+from facepairs.bench.rows import UNALIGNED, Measurement
+from facepairs.choices import Encoding
+from facepairs.config import TrainConfig
+from facepairs.data.sampler import PairSampler
+from facepairs.images.crop_plan import CropPlan
+from facepairs.models.build import build_network
+from facepairs.models.network import Network
+from facepairs.pipeline.dataset import Store, make_dataset
+from facepairs.pipeline.files import FileStore
+from facepairs.pipeline.memory import MemoryStore
+from facepairs.pipeline.records.build import CachePlan, build_cache
+from facepairs.pipeline.records.store import RecordStore
+from facepairs.training.distributed import SINGLE_DEVICE
+from facepairs.training.loop import run_epoch
+from facepairs.training.schedule import Schedule
+from facepairs.training.step import TrainStep, create_optimizer
+from facepairs.training.training import EpochFigures
+
+WARM_UP_STEPS, STEPS = 5, 30  # of each of the three parts of a measurement of training
+
+
+def store_batches(job: Job) -> Iterator[Batch]:
+    """Yield a store's batches, with its part of the training step applied."""
+    store, batches = _open(job)
+    for batch in batches:
+        yield Batch(len(batch["genuine"]), store.gather(batch["images"]), batch["genuine"])
+
+
+def _open(job: Job, shuffle_seed: int | None = None) -> tuple[Store, tf.data.Dataset]:
+    """Open the store of a row.
+
+    Args:
+        job: The run; its row's name is the name of the store.
+        shuffle_seed: Shuffles the records of a pair cache; None reads them in order.
+
+    Returns:
+        The store that turns a batch's `images` into pixels, and a dataset of batches without end.
+        A pair cache holds pixels already, so its store is `files`, which returns them unchanged.
+
+    Raises:
+        Skip: Nothing is aligned, so `files` itself is the unaligned row.
+    """
+    if job.name == UNALIGNED and job.plan.to_crop is None:
+        raise Skip("files itself is unaligned")
+    unaligned = CropPlan(job.plan.spec, job.plan.plain_px)
+    store: Store = FileStore(job.index, unaligned if job.name == UNALIGNED else job.plan)
+    if job.name.startswith("tfrecord"):
+        records = RecordStore.open(job.cache)
+        return store, records.batches(job.batch_size, shuffle_seed)
+    if job.name == "memory":
+        store = MemoryStore.build(job.index, job.plan, job.cache)
+    return store, make_dataset(store, job.blocks, job.batch_size)
+
+
+def build(job: Job) -> Measurement:
+    """Build the cache of a row on disk."""
+    started = time.perf_counter()
+    if job.name == "memory":
+        MemoryStore.build(job.index, job.plan, job.cache)
+    else:
+        sampler = PairSampler(job.index.first, job.people, SEED)
+        encoding: Encoding = "raw" if job.name.endswith("raw") else "jpeg"
+        build_cache(job.cache, CachePlan(job.index, job.plan, sampler, len(job.pairs), encoding))
+    took = time.perf_counter() - started
+    files = job.cache.iterdir() if job.cache.is_dir() else [job.cache]
+    return Measurement(build_s=took, disk_mb=sum(file.stat().st_size for file in files) / 1e6)
+
+
+def measure_steps(job: Job) -> Measurement:
+    """Run the training loop on a constant batch, from a store, and on the constant batch again.
+
+    A slow phase of the machine then affects both. The store's batches begin after the first part
+    and end before the last, so that neither part prefetches for the other.
+    """
+    keras.utils.set_random_seed(SEED)
+    config = TrainConfig(model=job.settings.model)
+    network = build_network(config.model, job.crop_px, config.image_size, config.recipe.augment)
+    store, batches = _open(job, SEED)
+    first = next(iter(batches))
+    constant = itertools.repeat({**first, "images": store.gather(first["images"])})
+    constant_step = _step(network, FileStore(job.index, job.plan))
+    before = _run(constant_step, constant, config.learning_rate)
+    live = _run(_step(network, store), iter(batches), config.learning_rate)
+    after = _run(constant_step, constant, config.learning_rate)
+    ceiling = 2 / (1 / before.pairs_per_s + 1 / after.pairs_per_s)
+    gpus = tf.config.list_physical_devices("GPU")
+    return Measurement(
+        steps_per_s=live.pairs_per_s / job.batch_size,
+        ceiling_steps_per_s=ceiling / job.batch_size,
+        share_of_ceiling=live.pairs_per_s / ceiling,
+        input_wait_share=live.input_wait,
+        device=tf.config.experimental.get_device_details(gpus[0])["device_name"] if gpus else "CPU",
+    )
+
+
+def _step(network: Network, store: Store) -> TrainStep:
+    return TrainStep(network, store, SEED, create_optimizer(network, SINGLE_DEVICE))
+
+
+def _run(step: TrainStep, batches: Iterator[dict[str, tf.Tensor]], peak: float) -> EpochFigures:
+    """Run steps to warm up and those to measure; return the figures of the latter."""
+    callbacks = keras.callbacks.CallbackList([], model=None)
+    for steps in (WARM_UP_STEPS, STEPS):
+        figures = run_epoch(step, batches, Schedule(1, steps, peak), 0, callbacks, lambda: False)
+    return figures
