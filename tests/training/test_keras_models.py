@@ -80,7 +80,7 @@ def test_pairs_are_split_by_people_and_drawn_anew_each_epoch(faces):
     [
         ({"split": "train"}, "split is 'train'; use one of training, validation, test"),
         ({"store": "ram"}, "store is 'ram'; use one of files, memory"),
-        ({"pairs": 0}, "pairs is 0; use a whole number from 2"),
+        ({"pairs": 0}, "pairs is 0; use a whole number of at least 2"),
         ({"batch_size": 1}, "batch_size is 1"),
     ],
 )
