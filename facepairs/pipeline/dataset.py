@@ -85,11 +85,10 @@ def make_dataset(
     person_of = None if people is None else tf.constant(people)  # one copy for all graphs
 
     def load_batch(left: tf.Tensor, right: tf.Tensor, genuine: tf.Tensor) -> dict[str, tf.Tensor]:
-        own = tf.concat([left[begin:end], right[begin:end]], 0)
+        images = tf.concat([left, right], 0)
+        own = tf.concat([left[begin:end], right[begin:end]], 0) if pair_range else images
         batch = {"images": load(own), "genuine": genuine}
-        if person_of is not None:
-            batch["people"] = tf.gather(person_of, tf.concat([left, right], 0))
-        return batch
+        return batch if person_of is None else {**batch, "people": tf.gather(person_of, images)}
 
     numbers, labels = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.bool)
     pairs = tf.data.Dataset.from_generator(

@@ -125,7 +125,7 @@ class RecordStore:
 
         passes = tf.data.Dataset.range(first_pass, tf.int64.max)
         batches = passes.flat_map(no_autograph(one_pass))
-        return load_ahead(batches, self._decoder(*(pair_range or (0, batch_size))))
+        return load_ahead(batches, self._decoder(batch_size, *(pair_range or (0, batch_size))))
 
     def _records(self, shuffle_seed: int | None, number: tf.Tensor) -> tf.data.Dataset:
         """Read the serialised records of one pass."""
@@ -148,22 +148,25 @@ class RecordStore:
             .shuffle(min(buffered, self.pairs), 2 * number + 1, reshuffle_each_iteration=False)
         )
 
-    def _decoder(self, begin: int, end: int) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
+    def _decoder(
+        self, batch_size: int, begin: int, end: int
+    ) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
         """Return a function from serialised records, string[B], to a batch; see `batches`."""
         label = {"genuine": tf.io.FixedLenFeature([], tf.int64)}
         sides = {side: tf.io.FixedLenFeature([], tf.string) for side in ("left", "right")}
         count, side_px = 2 * (end - begin), self.manifest.crop_px
-        is_raw = self.manifest.encoding == "raw"
+        is_raw, is_whole = self.manifest.encoding == "raw", end - begin == batch_size
 
         def decode(records: tf.Tensor) -> dict[str, tf.Tensor]:
-            own = tf.io.parse_example(records[begin:end], sides)
+            part = records if is_whole else records[begin:end]  # a slice copies the images
+            own = tf.io.parse_example(part, {**sides, **label})
             crops = tf.ensure_shape(tf.concat([own["left"], own["right"]], axis=0), [count])
             if is_raw:
                 pixels = tf.io.decode_raw(crops, tf.uint8)
                 images = tf.reshape(pixels, [count, side_px, side_px, 3])
             else:
                 images = decode_jpegs(crops, side_px)
-            labels = tf.io.parse_example(records, label)["genuine"]
-            return {"images": images, "genuine": tf.cast(labels, tf.bool)}
+            whole = own if is_whole else tf.io.parse_example(records, label)
+            return {"images": images, "genuine": tf.cast(whole["genuine"], tf.bool)}
 
         return decode
