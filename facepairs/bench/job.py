@@ -64,7 +64,7 @@ class Job:
         crop_px: Side of the crops.
         cache: Path of the row's cache on disk.
         index: The images.
-        people: The numbers of all people.
+        sampler: Draws the pairs.
 
     Raises:
         BadData: If the folder cannot be indexed.
@@ -77,14 +77,13 @@ class Job:
         self._plan_file = Path(spec.folder) / PLAN
         self.cache = Path(spec.folder) / f"{spec.name}.store"
         self.index = _draw_people(spec.settings)
-        self.people = np.arange(len(self.index.people))
-        self._sampler = PairSampler(self.index.first, self.people, SEED)
+        self.sampler = PairSampler(self.index.first, np.arange(len(self.index.people)), SEED)
 
     def blocks(self) -> Iterator[PairList]:
         """Yield the pairs of one pass after another, without end; sampling them is part of it."""
         whole_batches = BLOCK_PAIRS * BLOCKS // self.batch_size * self.batch_size
         while True:
-            blocks = [self._sampler.block(0, number, BLOCK_PAIRS) for number in range(BLOCKS)]
+            blocks = [self.sampler.block(0, number, BLOCK_PAIRS) for number in range(BLOCKS)]
             yield PairList.join(blocks).where(slice(whole_batches))
 
     @cached_property

@@ -86,7 +86,7 @@ def run_bench(settings: Settings, log: MessageCallback, progress: ProgressFactor
         results = Results(
             settings,
             images=len(job.index),
-            people=len(job.people),
+            people=len(job.index.people),
             pairs=len(job.pairs),
             load_average_before=round(load, 2),
             rows=[Line(name) for name in settings.rows],

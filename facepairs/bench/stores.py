@@ -11,7 +11,6 @@ from facepairs.bench.job import SEED, Batch, Job, Skip
 from facepairs.bench.rows import UNALIGNED, Measurement
 from facepairs.choices import Encoding
 from facepairs.config import TrainConfig
-from facepairs.data.sampler import PairSampler
 from facepairs.images.crop_plan import CropPlan
 from facepairs.models.build import build_network
 from facepairs.models.network import Network
@@ -68,9 +67,9 @@ def build(job: Job) -> Measurement:
     if job.name == "memory":
         MemoryStore.build(job.index, job.plan, job.cache)
     else:
-        sampler = PairSampler(job.index.first, job.people, SEED)
         encoding: Encoding = "raw" if job.name.endswith("raw") else "jpeg"
-        build_cache(job.cache, CachePlan(job.index, job.plan, sampler, len(job.pairs), encoding))
+        pairs = len(job.pairs)
+        build_cache(job.cache, CachePlan(job.index, job.plan, job.sampler, pairs, encoding))
     took = time.perf_counter() - started
     files = job.cache.iterdir() if job.cache.is_dir() else [job.cache]
     return Measurement(build_s=took, disk_mb=sum(file.stat().st_size for file in files) / 1e6)

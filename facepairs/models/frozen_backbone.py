@@ -10,12 +10,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from facepairs.models.fisher.tower import (
-    BACKBONE,
-    MIRROR,
-    PROJECTOR,
-    embed_vectors,
-)
+from facepairs.models.fisher.tower import BACKBONE, MIRROR, PROJECTOR, embed_vectors
 from facepairs.models.network import EmbeddingNetwork, embedding_loss, pair_cosines
 from facepairs.models.replicas import StepRandom
 from facepairs.support.random_streams import Stream

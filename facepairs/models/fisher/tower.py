@@ -25,13 +25,7 @@ import numpy.typing as npt
 from keras import layers, ops
 
 from facepairs.choices import Member
-from facepairs.models.fisher.descriptors import (
-    LENGTH,
-    MIRROR_ORDER,
-    View,
-    positions,
-    project_views,
-)
+from facepairs.models.fisher.descriptors import LENGTH, MIRROR_ORDER, View, positions, project_views
 from facepairs.models.fisher.embedding import CohortDimension, Projections
 
 GAUSSIANS, COMPONENTS = 256, 48
@@ -108,12 +102,7 @@ class FisherMember(keras.Layer):  # type: ignore[misc]
         self.built = True
 
     def set_mixture(
-        self,
-        basis: Floats,
-        offset: Floats,
-        means: Floats,
-        variances: Floats,
-        priors: Floats,
+        self, basis: Floats, offset: Floats, means: Floats, variances: Floats, priors: Floats
     ) -> None:
         """Set the weights.
 
