@@ -68,7 +68,7 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
     )
     cache, file = tmp_path / "cache", tmp_path / "cache.toml"
     file.write_text(config.to_toml())
-    build_training_cache(many_faces, cache, STEPS * 12, "raw", 4, {}, file)
+    build_training_cache(many_faces, cache, config, STEPS * 12, "raw", 4)
     report = run_by_command(many_faces, tmp_path / "whole", file, cache)
     assert report["val_people"] == 14
     assert report["epochs"] < 30
