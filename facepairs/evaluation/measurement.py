@@ -32,8 +32,8 @@ from facepairs.evaluation.scores import ScoreTable, read_scores
 from facepairs.evaluation.sources.facts import ModelFacts
 from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
 from facepairs.evaluation.sources.known_people import known_in_file
-from facepairs.evaluation.sources.origin import LFW_CROP, Origin, origin_of, read_crop, read_result
-from facepairs.images.crop import CropSpec
+from facepairs.evaluation.sources.origin import Origin, origin_of, read_alignment, read_result
+from facepairs.support.extras import require_extras
 from facepairs.verification.loading import Model
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
 
@@ -99,7 +99,6 @@ class Measurement:
         probability_source: Where probabilities come from, or why there are none.
         lookalike: bool[N], strangers that make up half of those whose probability is judged; None
             for strangers at random.
-        crop: What of a photo the verifier sees.
         origin: How the verifier was made.
         provenance: What made the scores; None for scores of unknown origin.
         facts: What the verifier costs and where it comes from; None where it was not asked for.
@@ -115,17 +114,25 @@ class Measurement:
     probability: Floats | None
     probability_source: str
     lookalike: Bools | None = None
-    crop: CropSpec = LFW_CROP
     origin: Origin = field(default_factory=Origin)
     provenance: Provenance | None = None
     facts: ModelFacts | None = None
     warnings: Sequence[str] = ()
 
     def to_frame(self) -> "pandas.DataFrame":
-        """Return the pairs as a pandas DataFrame; raises MissingExtra without `measure`."""
-        from facepairs.evaluation.notebook import pairs_frame
+        """Return a row for each pair: left, right, genuine, score, threshold, accepted, …
 
-        return pairs_frame(self)
+        Raises:
+            MissingExtra: The extra `measure` is not installed.
+        """
+        require_extras(["measure"], "Measurement.to_frame")
+        import pandas
+
+        scores = self.scores
+        names = {"left": scores.left, "right": scores.right} if scores.has_names else {}
+        columns = {"genuine": scores.genuine, "fold": scores.fold, "score": scores.score}
+        decisions = {"threshold": self.threshold, "accepted": self.accepted}
+        return pandas.DataFrame({**names, **columns, **decisions, "probability": self.probability})
 
     def take(self, order: Ints) -> "Measurement":
         """Return the same measurement with its pairs in another order, int64[N]."""
@@ -258,7 +265,6 @@ def measure_model(
     return replace(
         measured,
         summary=summary,
-        crop=model.framing,
         origin=origin_of(model),
         provenance=made_by,
     )
@@ -314,7 +320,7 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
     if total not in (None, done):
         missing = f"{folder}: {done} of {total} folds are done; View 2's figures need all"
         warnings = [missing, *warnings]
-    crop, alignment, category = read_crop(folder)
+    alignment, category = read_alignment(folder)
     summary = replace(measured.summary, scored_by=str(folder))
     if alignment is not None:
         summary = replace(summary, alignment=alignment, category=category)
@@ -324,7 +330,6 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
     return replace(
         measured,
         summary=summary,
-        crop=crop,
         origin=origin,
         provenance=known_by,
         facts=ModelFacts(training_data="LFW: the people of the other sets"),

@@ -96,7 +96,7 @@ def test_a_comparison_shows_the_errors_as_verify_decides(
 ) -> None:
     words = (bundle.folder, bundle.folder, photos, "--pairs", pairs)
     point = measured(*words)["models"][0]["operating_points"][1]
-    source, _, _, head, row = evaluate(*words).stdout.splitlines()[:5]
+    source, _, _, _, head, row = evaluate(*words).stdout.splitlines()[:6]
     assert source.startswith(f"Pairs from  {pairs}")
     names = ["FMR", "FNMR", "verify's FMR", "verify's FNMR"]
     assert re.split(r" {2,}", head)[3:7] == names
@@ -192,7 +192,7 @@ def test_errors_within_the_user_s_groups(
     listed = [line.split()[0] for line in lines if line.startswith(("young", "old"))]
     assert listed == list(found)[:2]  # the worst first
     both = evaluate(folder, folder, *words[1:])
-    assert both.stdout.count("errors by group\n") == 2
+    assert both.stdout.count(": Errors by group\n") == 2
     assert sum(line.startswith(("young ", "old ")) for line in both.stdout.splitlines()) == 4
     assert both.stderr.count("group old: 6 people") == both.stderr.count("1 person not in") == 1
 

@@ -13,8 +13,8 @@ from facepairs.evaluation.metrics.curves import auc, eer
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.metrics.thresholds import tar_at_far
-from facepairs.evaluation.report.cells import lines_of
-from facepairs.evaluation.report.summary_tables import summaries_table
+from facepairs.evaluation.report.table import text_of
+from facepairs.evaluation.report.tables import summaries_table
 from facepairs.evaluation.serialize import to_plain
 
 
@@ -115,7 +115,8 @@ def test_the_table_has_a_line_for_each_method():
     genuine, score, fold = drawn(folds=2)
     two = summarise(genuine, score, {1: 0.7, 2: 0.7}, fold)
     one = summarise(genuine[:50], score[:50], {1: 0.7}, fold[:50], {1: Calibration(1, 0)})
-    head, first, second = lines_of(summaries_table("method", {"pixels": two, "difference": one}))
+    table = summaries_table("method", {"pixels": two, "difference": one})
+    _, head, first, second = text_of([table]).splitlines()
     assert head.split()[:2] == ["method", "accuracy"]
     assert first.startswith("pixels")
     assert f"{100 * two.accuracy:.2f} % ± {100 * two.accuracy_standard_error:.2f}" in first

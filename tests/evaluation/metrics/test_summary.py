@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadConfig, BadData, NotEnough
+from facepairs.evaluation.measurement import EvaluationSummary
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
 from facepairs.evaluation.metrics.decisions import (
     OTHER_FOLDS,
@@ -19,9 +20,9 @@ from facepairs.evaluation.metrics.decisions import (
 )
 from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson, error_rates
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
-from facepairs.evaluation.metrics.summary import summarise, summarise_decisions
+from facepairs.evaluation.metrics.summary import Summary, summarise, summarise_decisions
 from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far
-from facepairs.evaluation.report.summary_tables import summary_rows
+from facepairs.evaluation.report.verifier_tables import figure_rows
 from facepairs.evaluation.serialize import to_plain
 
 KEYS = {
@@ -33,6 +34,14 @@ KEYS = {
     *("tar_at_far", "genuine_pairs", "impostor_pairs", "false_accepts", "false_rejects", "ece"),
     "category",
 }
+
+
+def texts(summary: Summary) -> dict[str, str]:
+    """Return what a terminal shows of a summary."""
+    rows = figure_rows(EvaluationSummary(**vars(summary), pairs="p.csv"))
+    return {label: getattr(value, "text", value) for label, value in rows}
+
+
 unhurried = settings(deadline=None, max_examples=40)  # the first call imports SciPy
 
 
@@ -244,7 +253,7 @@ def test_any_summary_is_valid_json_and_has_rows(rows, threshold):
         low, high = plain[f"{name}_interval"]
         assert 0 <= low <= plain[name] + 1e-12
         assert plain[name] - 1e-12 <= high <= 1
-    assert all(label and text for label, text in summary_rows(summary))
+    assert all(label and text for label, text in texts(summary).items())
 
 
 def test_summary_refuses_what_cannot_be_measured():
@@ -268,19 +277,21 @@ def test_rows_with_a_given_threshold():
     genuine = np.repeat([True, False], [4, 40])
     score = np.concatenate([[3.0, 2.0, 1.0, -1.0], np.full(40, -2.0)])
     summary = summarise(genuine, score, 0.0, calibration=Calibration(1.0, 0.0))
-    assert summary_rows(summary) == [
-        ("Pairs", "4 genuine, 40 impostor"),
-        ("Balanced accuracy", "87.50 % (95 % interval 59.36 to 99.68)"),
-        ("Threshold", "0 (given by the caller)"),
-        ("Strangers accepted (FMR)", "0.00 % (0.00 to 8.81)"),
-        ("Genuine pairs missed (FNMR)", "25.00 % (0.63 to 80.59)"),
-        ("AUC", "1.0000 (0.3976 to 1.0000)"),
-        ("Equal error rate (EER)", "0.00 %"),
-        ("TAR at FAR 0.1", "100.00 % (39.76 to 100.00); 0 of 40 impostor pairs accepted"),
-        ("TAR at FAR 0.01", "not enough pairs: needs 300 impostor pairs, has 40"),
-        ("TAR at FAR 0.001", "not enough pairs: needs 3000 impostor pairs, has 40"),
-        ("Calibration error (ECE)", f"{summary.ece:.4f}"),
-    ]
+    assert texts(summary) == {
+        "Pairs from": "p.csv",
+        "Scored by": "unknown",
+        "Pairs": "4 genuine, 40 impostor",
+        "Balanced accuracy": "87.50 % (95 % interval 59.36 to 99.68)",
+        "Threshold": "0 (given by the caller)",
+        "Strangers accepted (FMR)": "0.00 % (0.00 to 8.81)",
+        "Genuine pairs missed (FNMR)": "25.00 % (0.63 to 80.59)",
+        "AUC": "1.0000 (0.3976 to 1.0000)",
+        "Equal error rate (EER)": "0.00 %",
+        "TAR at FAR 0.1": "100.00 % (39.76 to 100.00); 0 of 40 impostor pairs accepted",
+        "TAR at FAR 0.01": "not enough pairs: needs 300 impostor pairs, has 40",
+        "TAR at FAR 0.001": "not enough pairs: needs 3000 impostor pairs, has 40",
+        "Calibration error (ECE)": f"{summary.ece:.4f}",
+    }
 
 
 def test_rows_name_the_threshold_that_errors_belong_to():
@@ -289,7 +300,7 @@ def test_rows_name_the_threshold_that_errors_belong_to():
     balanced = decide(genuine, score, 0.0, None, "the bundle's own")
     strict = decide_at(score, 2.0, "fmr-0.01", "FMR 1 % where it was set")
     points = [replace(strict, max_fmr=0.01, is_default=True)]
-    rows = dict(summary_rows(summarise_decisions(genuine, score, balanced, points=points)))
+    rows = texts(summarise_decisions(genuine, score, balanced, points=points))
     assert rows["  Threshold"] == "0 (the bundle's own)"
     assert rows["As verify decides"] == "FMR 1 % where it was set, threshold 2"
     assert rows["  Strangers accepted (FMR)"].startswith("0.00 %")
@@ -299,7 +310,7 @@ def test_rows_name_the_threshold_that_errors_belong_to():
 
 def test_rows_over_folds():
     genuine, score, fold = drawn(9)
-    rows = dict(summary_rows(summarise(genuine, score, None, fold)))
+    rows = texts(summarise(genuine, score, None, fold))
     assert "(mean ± standard error of 10 folds; 95 % interval" in rows["Accuracy"]
     assert rows["Threshold"].endswith(f"({OTHER_FOLDS})")
     assert " to " in rows["Threshold"]
