@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from facepairs.bundles.error_table import GroupErrors
+from facepairs.bundles.rates import Errors
 from facepairs.data.groups import PeopleGroups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
@@ -14,7 +14,7 @@ from facepairs.support.words import counted
 MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
 
 
-def cluster_errors(scores: ScoreTable, accepted: Bools) -> list[GroupErrors]:
+def cluster_errors(scores: ScoreTable, accepted: Bools) -> dict[str, Errors]:
     """Return the errors within each cluster of look-alikes that has enough pairs, the worst first.
 
     Args:
@@ -22,7 +22,7 @@ def cluster_errors(scores: ScoreTable, accepted: Bools) -> list[GroupErrors]:
         accepted: bool[N], the decisions.
     """
     if scores.cluster is None:
-        return []
+        return {}
     numbers = np.unique(scores.cluster[scores.cluster > 0]).tolist()
     masks = {str(number): scores.cluster == number for number in numbers}
     enough = {name: m for name, m in masks.items() if (m & ~scores.genuine).sum() >= MIN_IMPOSTORS}
@@ -31,7 +31,7 @@ def cluster_errors(scores: ScoreTable, accepted: Bools) -> list[GroupErrors]:
 
 def group_errors(
     groups: PeopleGroups, scores: ScoreTable, accepted: Bools
-) -> tuple[list[GroupErrors], list[str]]:
+) -> tuple[dict[str, Errors], list[str]]:
     """Return the errors within each group, the worst first, and warnings about small groups.
 
     Args:
@@ -51,23 +51,29 @@ def group_errors(
     rows = errors_by_group(
         groups.pairs_within(left, right), scores.genuine, accepted, scores.people
     )
-    empty = [row.name for row in rows if not row.people]
+    empty = [name for name, row in rows.items() if not row.people]
     warnings = [f"nobody in the pairs is in group {', '.join(empty)}"] if empty else []
-    return rows, warnings + [_describe_small(row) for row in rows if row.people and is_small(row)]
+    small = {name: row for name, row in rows.items() if row.people and is_small(row)}
+    return rows, warnings + [_describe_small(name, row) for name, row in small.items()]
 
 
-def is_small(row: GroupErrors) -> bool:
+def pair_counts(row: Errors) -> tuple[int, int]:
+    """Return the number of genuine and of impostor pairs within a group."""
+    genuine, impostor = (rate.of if rate and rate.of else 0 for rate in (row.fnmr, row.fmr))
+    return genuine, impostor
+
+
+def is_small(row: Errors) -> bool:
     """Return whether a group has so few people or pairs that its rates say little."""
-    return (
-        row.people < MIN_PEOPLE
-        or row.genuine_pairs < MIN_GENUINE
-        or row.impostor_pairs < MIN_IMPOSTORS
-    )
+    genuine, impostor = pair_counts(row)
+    few_people = (row.people or 0) < MIN_PEOPLE
+    return few_people or genuine < MIN_GENUINE or impostor < MIN_IMPOSTORS
 
 
-def _describe_small(row: GroupErrors) -> str:
+def _describe_small(name: str, row: Errors) -> str:
     """Return a warning about a group with few people or pairs."""
+    genuine, impostor = pair_counts(row)
     return (
-        f"group {row.name}: {counted(row.people, 'person', 'people')}, {row.genuine_pairs:,} "
-        f"genuine and {counted(row.impostor_pairs, 'impostor pair')} are few; its rates are rough"
+        f"group {name}: {counted(row.people or 0, 'person', 'people')}, {genuine:,} genuine and "
+        f"{counted(impostor, 'impostor pair')} are few; its rates are rough"
     )

@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.error_table import GroupErrors
-from facepairs.bundles.operating_point import BALANCED, HasThresholds, operating_point
+from facepairs.bundles.rates import BALANCED, Errors, HasThresholds, operating_point
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.by_group import cluster_errors, group_errors
@@ -74,8 +73,8 @@ class EvaluationSummary(Summary):
     alignment: str | None = None
     model: str | None = None
     bundle: str | None = None
-    clusters: Sequence[GroupErrors] = ()
-    groups: Sequence[GroupErrors] = ()
+    clusters: Mapping[str, Errors] = field(default_factory=dict)
+    groups: Mapping[str, Errors] = field(default_factory=dict)
     identification: IdentificationFigures | None = None
 
     @property
@@ -274,7 +273,7 @@ def _promises(model: HasThresholds, score: Floats) -> list[Decisions]:
     """Return the decisions at a model's promises, from lenient to strict."""
     default = operating_point(model)
     rows = [row for row in model.thresholds if row.threshold is not None]
-    points = [operating_point(model, max_fmr=row.fmr) for row in rows]
+    points = [operating_point(model, max_fmr=row.max_fmr) for row in rows]
     decided = [
         replace(
             decide_at(score, point.threshold, point.name, f"{point.label} where it was set"),
@@ -384,8 +383,8 @@ def _measure(
     if scores.people is not None:
         people = len(np.unique(np.concatenate(scores.people)))
     default = next((point for point in points if point.is_default), decided)
-    clusters = cluster_errors(scores, default.accepted) if by_cluster else []
-    rows, warnings = group_errors(groups, scores, default.accepted) if groups else ([], [])
+    clusters = cluster_errors(scores, default.accepted) if by_cluster else {}
+    rows, warnings = group_errors(groups, scores, default.accepted) if groups else ({}, [])
     return Measurement(
         name=source.name,
         source=source.path,

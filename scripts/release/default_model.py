@@ -29,8 +29,8 @@ from PIL import Image
 
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.default import FOLDER
-from facepairs.bundles.error_table import ErrorTable, SmallFaces
 from facepairs.bundles.identities import Identities
+from facepairs.bundles.rates import ErrorTable, SmallFaces
 from facepairs.bundles.writer import check_replaceable, write_bundle
 from facepairs.cli.shared.output import ERROR, log, print_error, progress_display
 from facepairs.data.index import FaceIndex

@@ -11,9 +11,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.calibration import BundleCalibration, Calibration
-from facepairs.bundles.error_table import ErrorTable
-from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough
 from facepairs.evaluation.metrics.arrays import (
@@ -51,17 +50,17 @@ class FittedCalibration:
         errors: The errors at every threshold.
     """
 
-    calibration: BundleCalibration
+    calibration: Calibration
     threshold: float
     threshold_source: str
-    thresholds: list[FmrThreshold]
+    thresholds: list[OperatingPoint]
     operating_point: float | None
     errors: ErrorTable
 
     @property
     def decided_at(self) -> float:
         """The threshold that decides by default."""
-        rows = (row.threshold for row in self.thresholds if row.fmr == self.operating_point)
+        rows = (row.threshold for row in self.thresholds if row.max_fmr == self.operating_point)
         promised = next(rows, None)
         return self.threshold if promised is None else promised
 
@@ -113,7 +112,7 @@ def calibrate(
     else:
         ece = expected_calibration_error(labels, probability, lookalike)
     counts = {"genuine_pairs": int(labels.sum()), "impostor_pairs": int((~labels).sum())}
-    fitted = BundleCalibration(curve.scale, curve.offset, lookalike is not None, ece=ece, **counts)
+    fitted = Calibration(curve.scale, curve.offset, lookalike is not None, ece=ece, **counts)
     rows = thresholds_for(labels, scores, lookalike=lookalike, people=people)
     kept = [row.threshold for row in rows if row.threshold is not None]
     errors = measure_errors(
@@ -136,7 +135,7 @@ def calibrate(
         return result
     groups = {str(k): cluster == k for k in np.unique(cluster[cluster > 0]).tolist()}
     clusters = errors_by_group(groups, labels, scores >= result.decided_at, people)
-    return replace(result, errors=msgspec.structs.replace(errors, clusters=tuple(clusters)))
+    return replace(result, errors=msgspec.structs.replace(errors, clusters=clusters))
 
 
 def lookalikes(genuine: Bools, cluster: npt.NDArray[np.integer] | None) -> Bools | None:
@@ -165,7 +164,7 @@ def lookalikes_of(
 
 
 def default_promise(
-    rows: Sequence[FmrThreshold], balanced: float, errors: ErrorTable
+    rows: Sequence[OperatingPoint], balanced: float, errors: ErrorTable
 ) -> float | None:
     """Return the target FMR that decides by default, or None for the balanced threshold.
 
@@ -174,10 +173,10 @@ def default_promise(
     """
     for promise in PROMISES:
         for row in rows:
-            if row.fmr != promise or row.threshold is None or row.threshold < balanced:
+            if row.max_fmr != promise or row.threshold is None or row.threshold < balanced:
                 continue
             missed = errors.at(row.threshold).fnmr
-            if missed is not None and missed.rate <= MOST_MISSED:
+            if missed is not None and missed.value <= MOST_MISSED:
                 return promise
     return None
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.operating_point import BALANCED, GIVEN
+from facepairs.bundles.rates import BALANCED, GIVEN
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, check_folds
 from facepairs.evaluation.metrics.thresholds import best_threshold

@@ -1,12 +1,12 @@
-"""Measure the errors at every threshold, as bundles keep them (`bundles.error_table`)."""
+"""Measure the errors at every threshold, as bundles keep them (`bundles.rates`)."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.error_table import ErrorTable, GroupErrors, MeasuredRate
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
+from facepairs.bundles.rates import Errors, ErrorTable, Rate, Row
+from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople
 from facepairs.evaluation.metrics.people import (
     independent_pairs,
     people_weights,
@@ -97,8 +97,8 @@ def _accepted(place: npt.NDArray[np.integer], weight: Floats | None, thresholds:
     return shares
 
 
-def measured_rates(shares: Floats, pairs: int, independent: int) -> tuple[MeasuredRate, ...]:
-    """Return the rate at each threshold with its interval.
+def measured_rates(shares: Floats, pairs: int, independent: int) -> tuple[Row, ...]:
+    """Return the rate at each threshold and both ends of its interval.
 
     Args:
         shares: float64[1 + draws, thresholds]: the measured shares, then those of bootstrap draws.
@@ -108,15 +108,16 @@ def measured_rates(shares: Floats, pairs: int, independent: int) -> tuple[Measur
     return tuple(_measured(values[0], pairs, independent, values[1:]) for values in shares.T)
 
 
-def _measured(share: float, pairs: int, independent: int, draws: npt.ArrayLike) -> MeasuredRate:
+def _measured(share: float, pairs: int, independent: int, draws: npt.ArrayLike) -> Row:
     """Return a rate with its interval; see `people.exact_interval` for `independent`."""
     count = pairs if 0 < share < 1 else independent
-    return _rounded(float(share), wider(clopper_pearson(round(share * count), count), draws))
+    low, high = wider(clopper_pearson(round(share * count), count), draws)
+    return round(float(share), DIGITS), round(low, DIGITS), round(high, DIGITS)
 
 
 def errors_by_group(
     groups: Mapping[str, Bools], genuine: Bools, accepted: Bools, people: PairPeople | None
-) -> list[GroupErrors]:
+) -> dict[str, Errors]:
     """Return the errors within groups of pairs, the highest FMR first.
 
     Args:
@@ -125,31 +126,25 @@ def errors_by_group(
         accepted: bool[N], the decisions.
         people: Of the pairs.
     """
-    rates = {}
+    parts = {}
     for name, members in groups.items():
-        rates[name, "fmr"] = members & ~genuine, accepted
-        rates[name, "fnmr"] = members & genuine, ~accepted
-    measurable = {key: rate for key, rate in rates.items() if rate[0].any()}
+        parts[name, "fmr"] = members & ~genuine, accepted
+        parts[name, "fnmr"] = members & genuine, ~accepted
+    measurable = {key: part for key, part in parts.items() if part[0].any()}
+    rates: dict[tuple[str, str], Rate] = {}
     intervals = rate_intervals(list(measurable.values()), people)
-    measured = {
-        key: _rounded(float(events[members].mean()), interval)
-        for (key, (members, events)), interval in zip(measurable.items(), intervals, strict=True)
-    }
-    rows = [
-        GroupErrors(
-            name=name,
-            people=0
+    for (key, (members, events)), interval in zip(measurable.items(), intervals, strict=True):
+        low, high = (round(end, DIGITS) for end in interval)
+        value = round(float(events[members].mean()), DIGITS)
+        rates[key] = Rate(value, (low, high), int((members & events).sum()), int(members.sum()))
+    found = {
+        name: Errors(
+            fmr=rates.get((name, "fmr")),
+            fnmr=rates.get((name, "fnmr")),
+            people=None
             if people is None
             else len(np.unique(np.concatenate([side[members] for side in people]))),
-            genuine_pairs=int((genuine & members).sum()),
-            impostor_pairs=int((~genuine & members).sum()),
-            fmr=measured.get((name, "fmr")),
-            fnmr=measured.get((name, "fnmr")),
         )
         for name, members in groups.items()
-    ]
-    return sorted(rows, key=lambda row: -row.fmr.rate if row.fmr else 1.0)
-
-
-def _rounded(rate: float, interval: Interval) -> MeasuredRate:
-    return MeasuredRate(*(round(value, DIGITS) for value in (rate, *interval)))
+    }
+    return dict(sorted(found.items(), key=lambda row: -row[1].fmr.value if row[1].fmr else 1.0))

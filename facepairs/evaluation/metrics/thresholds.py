@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.error_table import MIN_EXPECTED_FALSE_ACCEPTS
-from facepairs.bundles.thresholds import Among, FmrThreshold
+from facepairs.bundles.rates import MIN_EXPECTED_FALSE_ACCEPTS, Among, OperatingPoint
 from facepairs.errors import BadConfig
 from facepairs.evaluation.metrics.arrays import (
     Bools,
@@ -148,7 +147,7 @@ def thresholds_for(
     targets: Sequence[float] = FARS,
     lookalike: Bools | None = None,
     people: PairPeople | None = None,
-) -> list[FmrThreshold]:
+) -> list[OperatingPoint]:
     """Return, for each target FMR, the smallest threshold that keeps to it on these pairs.
 
     Args:
@@ -180,5 +179,5 @@ def thresholds_for(
             )
         else:
             threshold = threshold_at_fmr(scores[hard], far)
-        rows.append(FmrThreshold(fmr=far, threshold=threshold, among=among, reason=reason))
+        rows.append(OperatingPoint(threshold, f"fmr-{far:g}", far, among, reason=reason))
     return rows

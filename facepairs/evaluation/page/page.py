@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.error_table import ExpectedErrors, MeasuredRate
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.rates import Errors, Rate
 from facepairs.errors import BadConfig
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
@@ -190,13 +189,12 @@ def _in_words(one: Measurement) -> str:
     """Return the errors of the default operating point in words."""
     point, alike = one.summary.default_point, None
     if point.lookalike_fmr is not None and point.lookalike_fmr_interval is not None:
-        alike = MeasuredRate(point.lookalike_fmr, *point.lookalike_fmr_interval)
-    errors = ExpectedErrors(
-        fmr=MeasuredRate(point.fmr, *point.fmr_interval),
+        alike = Rate(point.lookalike_fmr, point.lookalike_fmr_interval)
+    return Errors(
+        fmr=Rate(point.fmr, point.fmr_interval),
         lookalike_fmr=alike,
-        fnmr=MeasuredRate(point.fnmr, *point.fnmr_interval),
-    )
-    return OperatingPoint(point.threshold, errors=errors).describe()
+        fnmr=Rate(point.fnmr, point.fnmr_interval),
+    ).describe()
 
 
 def _worst_of_both_kinds(

@@ -1,12 +1,12 @@
 """The tables of one verifier: its figures, thresholds, groups, folds and people."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from facepairs.bundles.error_table import GroupErrors, MeasuredRate
+from facepairs.bundles.rates import Errors, Rate
 from facepairs.data.pairs import person_of
-from facepairs.evaluation.by_group import is_small
+from facepairs.evaluation.by_group import is_small, pair_counts
 from facepairs.evaluation.measurement import EvaluationSummary, Measurement
 from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.metrics.decisions import FILE, FROM_FILE, OTHER_FOLDS
@@ -220,25 +220,24 @@ def _trade_offs(one: Measurement, own: str, name: str) -> Table:
     return Table(f"trade-offs{own}", "Choose a threshold", columns, rows, note, name)
 
 
-def _measured(rate: MeasuredRate | None) -> Cell:
-    return EMPTY if rate is None else share(rate.rate, rate.interval)
+def _measured(rate: Rate | None) -> Cell:
+    return EMPTY if rate is None else share(rate.value, rate.interval)
 
 
 def _group_tables(one: Measurement, own: str, name: str) -> list[Table]:
     """Return the errors within groups of people and within clusters of look-alikes."""
 
-    def table(kind: str, groups: Sequence[GroupErrors], title: str, what: str) -> Table:
+    def table(kind: str, groups: Mapping[str, Errors], title: str, what: str) -> Table:
         rows = [
             [
-                group.name,
-                _measured(group.fmr),
-                _measured(group.fnmr),
-                group.people,
-                group.impostor_pairs,
-                group.genuine_pairs,
-                "too few to judge" if is_small(group) else None,
+                group,
+                _measured(errors.fmr),
+                _measured(errors.fnmr),
+                errors.people or 0,
+                *reversed(pair_counts(errors)),
+                "too few to judge" if is_small(errors) else None,
             ]
-            for group in groups
+            for group, errors in groups.items()
         ]
         columns = [kind, STRANGERS, GENUINE, "people", "pairs of strangers", "genuine pairs"]
         columns.append("warning")

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.operating_point import operating_point
+from facepairs.bundles.rates import operating_point
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import FacepairsError
