@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Protocol
 import msgspec
 from msgspec import Meta
 
+from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle, BadConfig, NotEnough
 from facepairs.support.words import counted
 
@@ -36,9 +37,6 @@ LABELS = {
 }
 UNSURE = 2
 LARGE = 0.2  # from here on, "1 in 3" would be too coarse
-MIN_EXPECTED_FALSE_ACCEPTS = 3
-"""A rate is promised only where at least this many false accepts are expected among the pairs that
-measured it: with fewer, a single pair changes the figure by half."""
 
 
 def smallest_fmr(impostor_pairs: int) -> float:
@@ -234,6 +232,11 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
     errors: Errors = Errors()
     reason: str | None = None
 
+    def __post_init__(self) -> None:
+        """Name a promise after its rate."""
+        if not self.name and self.max_fmr is not None:
+            msgspec.structs.force_setattr(self, "name", f"fmr-{self.max_fmr:g}")
+
     def for_face(self, table: ErrorTable | None, side_px: float) -> "OperatingPoint":
         """Return the same threshold with the errors of pairs whose smaller face has that side.
 
@@ -312,7 +315,7 @@ def operating_point(
                     f"this model cannot promise FMR {rate:g} "
                     f"({point.reason or 'reason not recorded'}); {_supported_rates(model)}"
                 )
-            return _measured(model, msgspec.structs.replace(point, name=f"fmr-{rate:g}"))
+            return _measured(model, point)
     raise BadConfig(f"this model has no threshold for FMR {promise:g}; {_supported_rates(model)}")
 
 

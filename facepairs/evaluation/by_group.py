@@ -1,17 +1,55 @@
 """Errors within clusters of look-alikes, and within groups of people that the user names."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from facepairs.bundles.rates import Errors
+from facepairs.bundles.rates import Errors, Rate
 from facepairs.data.groups import PeopleGroups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
-from facepairs.evaluation.metrics.arrays import Bools
-from facepairs.evaluation.metrics.error_table import errors_by_group
+from facepairs.evaluation.metrics.arrays import Bools, PairPeople
+from facepairs.evaluation.metrics.people import rate_intervals
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.words import counted
 
+DIGITS = 8  # of a rate
 MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
+
+
+def errors_by_group(
+    groups: Mapping[str, Bools], genuine: Bools, accepted: Bools, people: PairPeople | None
+) -> dict[str, Errors]:
+    """Return the errors within groups of pairs, the highest FMR first.
+
+    Args:
+        groups: bool[N], the pairs of each group, by its name.
+        genuine: bool[N].
+        accepted: bool[N], the decisions.
+        people: Of the pairs.
+    """
+    parts = {}
+    for name, members in groups.items():
+        parts[name, "fmr"] = members & ~genuine, accepted
+        parts[name, "fnmr"] = members & genuine, ~accepted
+    measurable = {key: part for key, part in parts.items() if part[0].any()}
+    rates: dict[tuple[str, str], Rate] = {}
+    intervals = rate_intervals(list(measurable.values()), people)
+    for (key, (members, events)), interval in zip(measurable.items(), intervals, strict=True):
+        low, high = (round(end, DIGITS) for end in interval)
+        value = round(float(events[members].mean()), DIGITS)
+        rates[key] = Rate(value, (low, high), int((members & events).sum()), int(members.sum()))
+    found = {
+        name: Errors(
+            fmr=rates.get((name, "fmr")),
+            fnmr=rates.get((name, "fnmr")),
+            people=None
+            if people is None
+            else len(np.unique(np.concatenate([side[members] for side in people]))),
+        )
+        for name, members in groups.items()
+    }
+    return dict(sorted(found.items(), key=lambda row: -row[1].fmr.value if row[1].fmr else 1.0))
 
 
 def cluster_errors(scores: ScoreTable, accepted: Bools) -> dict[str, Errors]:

@@ -21,7 +21,7 @@ from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
 from facepairs.evaluation.by_group import group_errors
-from facepairs.evaluation.metrics.calibration import (
+from facepairs.evaluation.fitting import (
     FittedCalibration,
     compare_calibrations,
     lookalikes,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig
-from facepairs.evaluation.identification import measure_identification
+from facepairs.evaluation.identification import IdentificationFigures, measure_identification
 from facepairs.evaluation.measurement import (
-    EvaluationSummary,
     Measurement,
     measure_model,
     measure_scores,
@@ -27,6 +26,7 @@ from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.facts import model_facts
 from facepairs.evaluation.sources.find import Kind, ScoreSource, find_sources
 from facepairs.evaluation.sources.known_people import known_in_selection
+from facepairs.evaluation.summary import Summary
 from facepairs.support.extras import require_extras
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Place = str | Path
 Source = Place | Verifier
 
-SCHEMA = 3
+SCHEMA = 4
 FEW_PEOPLE = 30  # `train` warns below, too
 
 
@@ -66,7 +66,7 @@ class Evaluation:
     notes: tuple[str, ...] = ()
 
     @property
-    def summary(self) -> EvaluationSummary:
+    def summary(self) -> Summary:
         """The figures of the verifier, or of the first one of several."""
         return self.measurements[0].summary
 
@@ -172,19 +172,26 @@ class Evaluation:
 
 def _figures_row(one: Measurement) -> dict[str, object]:
     """Return the name of a verifier and its plain figures."""
-    figures = to_plain(one.summary)
-    for far, tar in figures["tar_at_far"].items():
-        figures |= {
-            f"tar_at_far_{far}": tar["tar"],
-            f"tar_at_far_{far}_interval": tar["tar_interval"],
-        }
-    row: dict[str, object] = {"verifier": one.name}
-    for key, value in figures.items():
-        if key.endswith("_interval"):
-            name = key.removesuffix("_interval")
-            row[f"{name}_low"], row[f"{name}_high"] = value or (None, None)
-        elif not isinstance(value, list | dict):
-            row[key] = value
+    summary, errors = one.summary, one.summary.point.errors
+    rates = {
+        "balanced_accuracy": summary.balanced_accuracy,
+        "accuracy": summary.accuracy,
+        "lfw_accuracy": summary.lfw_accuracy,
+        "fmr": errors.fmr,
+        "lookalike_fmr": errors.lookalike_fmr,
+        "fnmr": errors.fnmr,
+        "auc": summary.auc,
+        **{f"tar_at_far_{far}": summary.true_accepts(far) for far in summary.tar_at_far},
+    }
+    plain = {
+        name: value
+        for name, value in vars(summary).items()
+        if name not in rates and not isinstance(value, list | dict | IdentificationFigures)
+    }
+    row: dict[str, object] = {"verifier": one.name, "threshold": summary.point.threshold, **plain}
+    for name, rate in rates.items():
+        low, high = rate.interval if rate else (None, None)
+        row |= {name: rate and rate.value, f"{name}_low": low, f"{name}_high": high}
     return row
 
 

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from facepairs.bundles.rates import (
-    MIN_EXPECTED_FALSE_ACCEPTS,
     HasThresholds,
     Rate,
     identification_point,
 )
 from facepairs.data.index import FaceIndex
+from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle, NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.people import DRAWS, wider

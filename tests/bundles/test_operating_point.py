@@ -14,7 +14,12 @@ FULL = {
     "name": "fmr-0.01",
     "max_fmr": 0.01,
 }
-REFUSED = {"threshold": None, "max_fmr": 0.001, "reason": "3,000 impostor pairs are too few"}
+REFUSED = {
+    "threshold": None,
+    "name": "fmr-0.001",
+    "max_fmr": 0.001,
+    "reason": "3,000 impostor pairs are too few",
+}
 
 
 RATES = [(rate, rate / 2, min(1.0, 2 * rate)) for rate in (1.0, 0.1, 0.01, 0.0)]

@@ -27,8 +27,8 @@ from facepairs.data.minimums import (
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadBundle, BadConfig, BadImage, NotEnough
 from facepairs.evaluation.calibrate import calibrate
-from facepairs.evaluation.metrics.calibration import calibrate as fit_calibration
-from facepairs.evaluation.metrics.decisions import halves
+from facepairs.evaluation.decisions import halves
+from facepairs.evaluation.fitting import calibrate as fit_calibration
 from facepairs.evaluation.metrics.rates import clopper_pearson
 from facepairs.verification.verifier import Verifier
 

@@ -5,12 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from facepairs.evaluation.by_group import errors_by_group
+from facepairs.evaluation.fitting import (
+    calibrate,
+    compare_calibrations,
+    fit_logistic,
+    measure_errors,
+    thresholds_for,
+)
 from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
-from facepairs.evaluation.metrics.calibration import calibrate, compare_calibrations, fit_logistic
-from facepairs.evaluation.metrics.error_table import errors_by_group, measure_errors
 from facepairs.evaluation.metrics.people import people_weights, rate_intervals
 from facepairs.evaluation.metrics.rates import clopper_pearson
-from facepairs.evaluation.metrics.thresholds import thresholds_for
 
 
 def drawn_pairs(people=200, looks=4, seed=0):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.rates import Errors, Rate
 from facepairs.errors import BadConfig
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
@@ -149,34 +148,33 @@ def _headlines(found: tuple[Measurement, ...]) -> list[Headline]:
             _accuracy(one, f"{one.name}: ", [f"{_decides(one)}: {_in_words(one)}"]) for one in found
         ]
     (one,) = found
-    point, first = one.summary.default_point, one.summary.operating_points[0]
-    rates = [
-        (STRANGERS, point.fmr, point.fmr_interval),
-        (ALIKE, point.lookalike_fmr, point.lookalike_fmr_interval),
-        (GENUINE, point.fnmr, point.fnmr_interval),
-    ]
+    point, first = one.summary.default_point, one.summary.point
+    rates = {
+        STRANGERS: point.errors.fmr,
+        ALIKE: point.errors.lookalike_fmr,
+        GENUINE: point.errors.fnmr,
+    }
     decided = [] if point is first else [_decides(one)]
-    return [
-        _accuracy(one, "", [point_label(first)] if decided else []),
-        *(
-            Headline(label, percent(value), [f"95 % interval {interval(bounds)}", *decided], value)
-            for label, value, bounds in rates
-            if value is not None and bounds is not None
-        ),
-    ]
+    cards = [_accuracy(one, "", [point_label(first)] if decided else [])]
+    for name, rate in rates.items():
+        if rate is not None:
+            notes = [f"95 % interval {interval(rate.interval)}", *decided]
+            cards.append(Headline(name, percent(rate.value), notes, rate.value))
+    return cards
 
 
 def _accuracy(one: Measurement, prefix: str, notes: list[str]) -> Headline:
     summary = one.summary
     label = prefix + accuracy_label(summary).lower()
     notes = [accuracy_note(summary), *notes]
-    return Headline(label, accuracy_text(summary), notes, summary.balanced_accuracy)
+    rate = summary.balanced_accuracy
+    return Headline(label, accuracy_text(rate), notes, rate.value)
 
 
 def _decides(one: Measurement) -> str:
     """Return the name of the default operating point, as one that `verify` decides with."""
     label = point_label(one.summary.default_point)
-    return f"as verify decides ({label})" if one.summary.default_point.is_default else label
+    return f"as verify decides ({label})" if one.summary.verify_point else label
 
 
 def _sentence(one: Measurement) -> str:
@@ -187,14 +185,7 @@ def _sentence(one: Measurement) -> str:
 
 def _in_words(one: Measurement) -> str:
     """Return the errors of the default operating point in words."""
-    point, alike = one.summary.default_point, None
-    if point.lookalike_fmr is not None and point.lookalike_fmr_interval is not None:
-        alike = Rate(point.lookalike_fmr, point.lookalike_fmr_interval)
-    return Errors(
-        fmr=Rate(point.fmr, point.fmr_interval),
-        lookalike_fmr=alike,
-        fnmr=Rate(point.fnmr, point.fnmr_interval),
-    ).describe()
+    return one.summary.default_point.describe()
 
 
 def _worst_of_both_kinds(
@@ -203,7 +194,7 @@ def _worst_of_both_kinds(
     """Return the pairs decided most wrongly, of each kind; none without names of photos."""
     passed = one.accepted & ~one.scores.genuine
     missed = ~one.accepted & one.scores.genuine
-    at = f"(threshold: {point_label(one.summary.operating_points[0])})"
+    at = f"(threshold: {point_label(one.summary.point)})"
     kinds = [
         ("false_accepts", "Strangers accepted", f"Different people, accepted as one person {at}"),
         ("false_rejects", "Genuine pairs missed", f"One person, rejected as two people {at}"),

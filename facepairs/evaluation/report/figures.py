@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.evaluation.measurement import REFITTED, Measurement
 from facepairs.evaluation.metrics.arrays import Floats
 from facepairs.evaluation.metrics.curves import score_histogram, thinned_roc
-from facepairs.evaluation.metrics.operating_points import PointErrors
 from facepairs.evaluation.metrics.reliability import reliability_curve
 from facepairs.evaluation.report import style
 from facepairs.evaluation.report.style import Figure, new_figure
@@ -65,11 +65,20 @@ def _draw_points(axes: "Axes", found: Sequence[Measurement], low: float) -> None
         for point in own:
             mark = marks.get(point_label(point))
             if mark is not None:
-                x, y = max(point.fmr, low), max(point.fnmr, low) if low else 1 - point.fnmr
+                fmr, fnmr = error_values(point)
+                x, y = max(fmr, low), max(fnmr, low) if low else 1 - fnmr
                 look = {"color": colour, "edgecolors": style.PAPER, "marker": mark}
                 axes.scatter(x, y, s=58, zorder=3, clip_on=False, **look)
     for label, mark in marks.items():
         axes.plot([], [], mark, color=style.INK, markersize=6, label=label)
+
+
+def error_values(point: OperatingPoint) -> tuple[float, float]:
+    """Return FMR and FNMR of a point, which were measured."""
+    errors = point.errors
+    assert errors.fmr is not None
+    assert errors.fnmr is not None
+    return errors.fmr.value, errors.fnmr.value
 
 
 def _roc(found: Sequence[Measurement]) -> Figure:
@@ -155,13 +164,15 @@ def _histogram(one: Measurement, place: int) -> Figure:
     return Figure(f"scores-{place}", "Scores and errors", caption, figure)
 
 
-def _draw_threshold(axes: "Axes", point: PointErrors, low: float, high: float, top: float) -> None:
+def _draw_threshold(
+    axes: "Axes", point: OperatingPoint, low: float, high: float, top: float
+) -> None:
     """Draw the thresholds of a point up to `top`, and both error rates where there is room."""
     left, right = axes.get_xlim()
     on_right = high - left < 0.6 * (right - left)
     at, side, gap = (high, "left", 5) if on_right else (low, "right", -5)
     axes.vlines([low, high], 0, top, **style.DASHED)
-    fmr, fnmr = style.short_percent(point.fmr), style.short_percent(point.fnmr)
+    fmr, fnmr = map(style.short_percent, error_values(point))
     lines = (
         (point_label(point), style.INK, "bold"),
         (f"{fmr} of strangers pass", style.IMPOSTOR, "normal"),

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from facepairs.bundles.rates import Rate
 from facepairs.errors import one_line
 from facepairs.support.html import html_table
 from facepairs.support.words import align_columns
@@ -84,11 +85,11 @@ def interval(bounds: Bounds, scale: int = 100) -> str:
     return " to ".join(f"{scale * bound:.{digits}f}" for bound in bounds)
 
 
-def share(value: float | None, bounds: Bounds | None = None, missing: str = "") -> Cell:
-    """Return a cell of a share in percent, with its interval in parentheses if it has one."""
-    if value is None:
-        return Cell(missing)
-    return Cell(percent(value) + (f" ({interval(bounds)})" if bounds else ""), value)
+def share(rate: Rate | None) -> Cell:
+    """Return a cell of a rate in percent, with its interval in parentheses."""
+    if rate is None:
+        return EMPTY
+    return Cell(f"{percent(rate.value)} ({interval(rate.interval)})", rate.value)
 
 
 def number(value: float | None, bounds: Bounds | None = None) -> Cell:

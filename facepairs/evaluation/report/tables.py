@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from facepairs.bundles.rates import Errors, Rate
 from facepairs.data.pairs import person_of
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.comparison import Comparison, Difference
-from facepairs.evaluation.metrics.summary import Summary
 from facepairs.evaluation.protocols import HELDOUT_SEED, PairSelection
 from facepairs.evaluation.report.photos import find_photos
 from facepairs.evaluation.report.table import (
@@ -21,18 +21,18 @@ from facepairs.evaluation.report.table import (
     cells,
     interval,
     number,
-    share,
+    percent,
 )
 from facepairs.evaluation.report.verifier_tables import (
     accuracy_label,
     accuracy_text,
     has_other_rule,
     pair_rows,
-    rule_text,
     verifier_tables,
 )
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.facts import ModelFacts
+from facepairs.evaluation.summary import Summary
 from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import describe
 from facepairs.version import __version__
@@ -43,7 +43,6 @@ VERIFIERS_NOTE = (
     "accuracy with each fold's threshold from the other folds. EER: where both are equal. TAR at "
     "FAR 0.01: genuine pairs accepted where 1 in 100 strangers is. ECE: error of the probabilities."
 )
-TOO_FEW = "too few pairs"
 
 
 def evaluation_tables(
@@ -90,25 +89,25 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
         note: A text above the table.
     """
     first = next(iter(summaries.values()))
-    stricter = any(one.default_point is not one.operating_points[0] for one in summaries.values())
+    stricter = any(one.default_point is not one.point for one in summaries.values())
     rule = any(map(has_other_rule, summaries.values()))
     rows = []
     for name, summary in summaries.items():
-        lacks_error = " (1 fold: no s.e.)" if summary.accuracy_standard_error_reason else ""
-        bounds, point = summary.balanced_accuracy_interval, summary.default_point
-        decided = (point.fmr, point.fnmr) if point.is_default else (None, None)
+        accuracy = summary.balanced_accuracy
+        lacks_error = " (1 fold: no s.e.)" if len(summary.true_folds) == 1 else ""
+        decided = summary.default_point.errors if summary.verify_point else Errors()
         rows.append(
             [
                 name,
-                Cell(accuracy_text(summary) + lacks_error, summary.balanced_accuracy),
-                Cell(interval(bounds), bounds[0]),
-                *((Cell(rule_text(summary), summary.lfw_accuracy),) if rule else ()),
-                share(summary.fmr),
-                share(summary.fnmr),
-                *(map(share, decided) if stricter else ()),
-                number(summary.auc),
-                share(summary.eer),
-                share(summary.tar_at_far["0.01"].tar, missing=TOO_FEW),
+                Cell(accuracy_text(accuracy) + lacks_error, accuracy.value),
+                Cell(interval(accuracy.interval), accuracy.interval[0]),
+                *([_accuracy(summary.lfw_accuracy)] if rule else []),
+                _alone(summary.point.errors.fmr),
+                _alone(summary.point.errors.fnmr),
+                *((_alone(decided.fmr), _alone(decided.fnmr)) if stricter else ()),
+                number(summary.auc.value),
+                Cell(percent(summary.eer), summary.eer),
+                _alone(summary.true_accepts("0.01"), "too few pairs"),
                 number(summary.ece),
             ]
         )
@@ -117,6 +116,15 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
     columns += ["verify's FMR", "verify's FNMR"] if stricter else []
     columns += ["AUC", "EER", "TAR at FAR 0.01", "ECE"]
     return Table(f"{kind}s", f"{kind.capitalize()}s", columns, cells(rows), note)
+
+
+def _accuracy(rate: Rate | None) -> Cell:
+    return EMPTY if rate is None else Cell(accuracy_text(rate), rate.value)
+
+
+def _alone(rate: Rate | None, missing: str = "") -> Cell:
+    """Return a rate without its interval."""
+    return Cell(missing) if rate is None else Cell(percent(rate.value), rate.value)
 
 
 def _pairs_table(found: Sequence[Measurement]) -> Table:

@@ -4,15 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from facepairs.bundles.rates import Errors, Rate
+from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.data.pairs import person_of
 from facepairs.evaluation.by_group import is_small, pair_counts
-from facepairs.evaluation.measurement import EvaluationSummary, Measurement
+from facepairs.evaluation.decisions import ThresholdFrom
+from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools, Ints
-from facepairs.evaluation.metrics.decisions import FILE, FROM_FILE, OTHER_FOLDS
-from facepairs.evaluation.metrics.operating_points import PointErrors
-from facepairs.evaluation.metrics.rates import student_interval
-from facepairs.evaluation.metrics.summary import Summary
+from facepairs.evaluation.metrics.rates import clopper_pearson
 from facepairs.evaluation.metrics.thresholds import tar_at_far
 from facepairs.evaluation.report.table import (
     EMPTY,
@@ -25,6 +23,7 @@ from facepairs.evaluation.report.table import (
     percent,
     share,
 )
+from facepairs.evaluation.summary import Summary
 from facepairs.support.words import counted
 
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
@@ -59,47 +58,40 @@ def accuracy_label(summary: Summary) -> str:
     return "Balanced accuracy" if summary.accuracy is None else "Accuracy"
 
 
-def accuracy_text(summary: Summary) -> str:
-    """Return the balanced accuracy in percent, over folds with its standard error."""
-    error = summary.accuracy_standard_error
-    return percent(summary.balanced_accuracy) + ("" if error is None else f" ± {100 * error:.2f}")
+def accuracy_text(rate: Rate) -> str:
+    """Return an accuracy in percent, over folds with its standard error."""
+    error = rate.standard_error
+    return percent(rate.value) + ("" if error is None else f" ± {100 * error:.2f}")
 
 
 def accuracy_note(summary: Summary) -> str:
     """Return in words what the interval of the accuracy is."""
-    note = f"95 % interval {interval(summary.balanced_accuracy_interval)}"
-    if summary.accuracy_standard_error is None:
+    rate = summary.balanced_accuracy
+    note = f"95 % interval {interval(rate.interval)}"
+    if rate.standard_error is None:
         return note
     return f"mean ± standard error of {len(summary.folds)} folds; {note}"
 
 
 def has_other_rule(summary: Summary) -> bool:
     """Whether the accuracy by LFW's standard rule is another one than the accuracy."""
-    return summary.lfw_accuracy is not None and summary.threshold_source != OTHER_FOLDS
+    by_rule = summary.threshold_source is ThresholdFrom.OTHER_FOLDS
+    return summary.lfw_accuracy is not None and not by_rule
 
 
-def rule_text(summary: Summary, bounds: bool = False) -> str:
-    """Return the accuracy by LFW's standard rule, with its interval if asked; "" without folds."""
-    mean, error = summary.lfw_accuracy, summary.lfw_accuracy_standard_error
-    if mean is None or error is None:
-        return ""
-    reach = f" ({interval(student_interval(mean, error, len(summary.folds)))})" if bounds else ""
-    return f"{percent(mean)} ± {100 * error:.2f}{reach}"
-
-
-def point_label(point: PointErrors) -> str:
+def point_label(point: OperatingPoint) -> str:
     """Return the name of an operating point: `balanced`, or the rate that it promises."""
     return point.label if point.max_fmr is None else f"FMR {100 * point.max_fmr:g} %"
 
 
-def pair_rows(summary: EvaluationSummary) -> list[tuple[str, str]]:
+def pair_rows(summary: Summary) -> list[tuple[str, str]]:
     """Return (label, text) on the pairs: where they come from, and how many there are."""
     people = f", {counted(summary.people, 'person', 'people')}" if summary.people else ""
     counts = f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"
     return [("Pairs from", f"{summary.pairs}{people}"), ("Pairs", counts)]
 
 
-def figure_rows(summary: EvaluationSummary) -> list[tuple[str, object]]:
+def figure_rows(summary: Summary) -> list[tuple[str, object]]:
     """Return (label, value) of every figure, with intervals of 95 %."""
     source, counts = pair_rows(summary)
     rows: list[tuple[str, object]] = [source, ("Scored by", summary.scored_by or "unknown")]
@@ -110,31 +102,38 @@ def figure_rows(summary: EvaluationSummary) -> list[tuple[str, object]]:
     if summary.photos_left_out:
         left_out = f"{summary.photos_left_out:,}, in {counted(summary.pairs_left_out or 0, 'pair')}"
         rows.append(("Unusable photos", left_out))
-    label, point = accuracy_label(summary), summary.default_point
+    label, point, accuracy = (
+        accuracy_label(summary),
+        summary.default_point,
+        summary.balanced_accuracy,
+    )
     # With two thresholds, indented lines belong to the line above them.
-    indent = "" if point is summary.operating_points[0] else "  "
-    accuracy = f"{accuracy_text(summary)} ({accuracy_note(summary)})"
+    indent = "" if point is summary.point else "  "
     rows += [
         counts,
-        (label, Cell(accuracy, summary.balanced_accuracy)),
+        (label, Cell(f"{accuracy_text(accuracy)} ({accuracy_note(summary)})", accuracy.value)),
         (f"{indent}Threshold", _threshold_text(summary)),
     ]
     if indent:
-        rows.append(("As verify decides", f"{point.label}, threshold {point.threshold:.6g}"))
+        decided = f"{point.label} where it was set, threshold {point.threshold:.6g}"
+        rows.append(("As verify decides", decided))
     errors = {
-        "Strangers accepted (FMR)": share(point.fmr, point.fmr_interval),
-        "Look-alikes accepted": share(point.lookalike_fmr, point.lookalike_fmr_interval),
-        "Genuine pairs missed (FNMR)": share(point.fnmr, point.fnmr_interval),
+        "Strangers accepted (FMR)": point.errors.fmr,
+        "Look-alikes accepted": point.errors.lookalike_fmr,
+        "Genuine pairs missed (FNMR)": point.errors.fnmr,
     }
-    rows += [(indent + name, rate) for name, rate in errors.items() if rate.text]
-    if has_other_rule(summary):
-        rows.append((f"{label}, LFW's rule", Cell(rule_text(summary, True), summary.lfw_accuracy)))
-    rows.append(("AUC", number(summary.auc, summary.auc_interval)))
-    rows.append(("Equal error rate (EER)", share(summary.eer)))
-    for far, tar in summary.tar_at_far.items():
-        cell = share(tar.tar, tar.tar_interval, tar.reason or "")
-        if tar.false_accepts is not None:
-            accepted = f"{tar.false_accepts:,} of {tar.impostor_pairs:,} impostor pairs accepted"
+    rows += [(indent + name, share(rate)) for name, rate in errors.items() if rate]
+    if (rule := summary.lfw_accuracy) and has_other_rule(summary):
+        text = f"{accuracy_text(rule)} ({interval(rule.interval)})"
+        rows.append((f"{label}, LFW's rule", Cell(text, rule.value)))
+    rows.append(("AUC", number(summary.auc.value, summary.auc.interval)))
+    rows.append(("Equal error rate (EER)", Cell(percent(summary.eer), summary.eer)))
+    for far, at_far in summary.tar_at_far.items():
+        cell, fmr = share(summary.true_accepts(far)), at_far.errors.fmr
+        if fmr is None:
+            cell = Cell(at_far.reason or "")
+        else:
+            accepted = f"{fmr.count or 0:,} of {fmr.of or 0:,} impostor pairs accepted"
             cell = Cell(f"{cell.text}; {accepted}", cell.value)
         rows.append((f"TAR at FAR {far}", cell))
     return rows + (
@@ -143,40 +142,40 @@ def figure_rows(summary: EvaluationSummary) -> list[tuple[str, object]]:
 
 
 def _threshold_text(summary: Summary) -> str:
-    if summary.operating_points[0].name == FILE:
-        return FROM_FILE
-    if summary.threshold is not None:
-        return f"{summary.threshold:.6g} ({summary.threshold_source})"
+    if summary.threshold_source is ThresholdFrom.FILE:
+        return summary.threshold_source
+    if summary.point.threshold is not None:
+        return f"{summary.point.threshold:.6g} ({summary.threshold_source})"
     values = [part.threshold for part in summary.folds]
     return f"{min(values):.6g} to {max(values):.6g} ({summary.threshold_source})"
 
 
-def threshold_range(summary: Summary, point: PointErrors) -> tuple[float, float] | None:
+def threshold_range(summary: Summary, point: OperatingPoint) -> tuple[float, float] | None:
     """Return the lowest and the highest threshold of a point; None where they are not known."""
     if point.threshold is not None:
         return point.threshold, point.threshold
     values = [part.threshold for part in summary.folds]
-    own = point is summary.operating_points[0]
+    own = point is summary.point
     return (min(values), max(values)) if values and own else None
 
 
 def _points_table(one: Measurement, own: str, name: str) -> Table:
     points = one.summary.operating_points
-    alike = any(point.lookalike_fmr is not None for point in points)
+    alike = any(point.errors.lookalike_fmr is not None for point in points)
     rows = []
     for point in points:
         low, high = threshold_range(one.summary, point) or (None, None)
         ends = (
             number(low) if low is None or low == high else Cell(interval((low, high or 0), 1), low)
         )
-        hard = share(point.lookalike_fmr, point.lookalike_fmr_interval)
+        label, errors = point_label(point), point.errors
         rows.append(
             [
-                f"{point_label(point)} (default)" if point.is_default else point_label(point),
+                f"{label} (default)" if point.name == one.summary.verify_point else label,
                 ends,
-                share(point.fmr, point.fmr_interval),
-                *([hard] if alike else []),
-                share(point.fnmr, point.fnmr_interval),
+                share(errors.fmr),
+                *([share(errors.lookalike_fmr)] if alike else []),
+                share(errors.fnmr),
             ]
         )
     columns = ["operating point", "threshold", STRANGERS, *([ALIKE] if alike else []), GENUINE]
@@ -184,9 +183,9 @@ def _points_table(one: Measurement, own: str, name: str) -> Table:
         "Errors on these pairs, with 95 % intervals. Scores at or above the threshold are "
         f"accepted. Thresholds: {one.summary.threshold_source}."
     )
-    promises = [point.label for point in points if point.max_fmr is not None]
+    promises = {point.among for point in points if point.max_fmr is not None}
     if promises:
-        among = " among look-alikes" if any("look-alikes" in label for label in promises) else ""
+        among = " among look-alikes" if "look-alikes" in promises else ""
         note += f" The FMR in a name was measured{among} where the threshold was set."
     if alike:
         note += " Look-alikes are strangers whose photos lie in the same cluster of embeddings."
@@ -199,16 +198,19 @@ def _trade_offs(one: Measurement, own: str, name: str) -> Table:
     kinds = {"strangers": ~genuine}
     if cluster is not None and (cluster[~genuine] > 0).any():
         kinds["look-alikes"] = (cluster > 0) & ~genuine
-    rows = []
+    rows, pairs = [], int(genuine.sum())
     for one_in in ONE_IN:
-        used = {kind: genuine | impostor for kind, impostor in kinds.items()}
-        found = [tar_at_far(genuine[part], score[part], 1 / one_in) for part in used.values()]
+        used = [genuine | impostor for impostor in kinds.values()]
+        found = [tar_at_far(genuine[part], score[part], 1 / one_in) for part in used]
         row = [Cell(f"1 in {one_in:,}", 1 / one_in)]
         for point in found:
-            missed = None if point.tar is None else 1 - point.tar
-            low, high = point.tar_interval or (0.0, 1.0)
-            row += [share(missed, (1 - high, 1 - low), "too few pairs"), number(point.threshold)]
-        if any(point.tar is not None for point in found):
+            if point is None:
+                row += [Cell("too few pairs"), EMPTY]
+                continue
+            missed = pairs - point.genuine_accepted
+            low, high = clopper_pearson(point.genuine_accepted, pairs)
+            row += [share(Rate(missed / pairs, (1 - high, 1 - low))), number(point.threshold)]
+        if any(found):
             rows.append(row)
     columns = ["accepting at most"]
     for kind in kinds:
@@ -220,10 +222,6 @@ def _trade_offs(one: Measurement, own: str, name: str) -> Table:
     return Table(f"trade-offs{own}", "Choose a threshold", columns, rows, note, name)
 
 
-def _measured(rate: Rate | None) -> Cell:
-    return EMPTY if rate is None else share(rate.value, rate.interval)
-
-
 def _group_tables(one: Measurement, own: str, name: str) -> list[Table]:
     """Return the errors within groups of people and within clusters of look-alikes."""
 
@@ -231,8 +229,8 @@ def _group_tables(one: Measurement, own: str, name: str) -> list[Table]:
         rows = [
             [
                 group,
-                _measured(errors.fmr),
-                _measured(errors.fnmr),
+                share(errors.fmr),
+                share(errors.fnmr),
                 errors.people or 0,
                 *reversed(pair_counts(errors)),
                 "too few to judge" if is_small(errors) else None,
@@ -253,7 +251,7 @@ def _group_tables(one: Measurement, own: str, name: str) -> list[Table]:
     ]
 
 
-def _identification_tables(summary: EvaluationSummary, own: str, name: str) -> list[Table]:
+def _identification_tables(summary: Summary, own: str, name: str) -> list[Table]:
     """Return the errors of identification and the ranks of known people, if measured."""
     figures = summary.identification
     if figures is None:
@@ -267,15 +265,15 @@ def _identification_tables(summary: EvaluationSummary, own: str, name: str) -> l
     rows = [
         [
             f"{point.set_by}, FPIR {100 * point.max_fpir:g} %",
-            _measured(point.dir),
-            _measured(point.fpir),
+            share(point.dir),
+            share(point.fpir),
             Cell(point.reason) if point.threshold is None else number(point.threshold),
         ]
         for point in figures.points
     ]
     columns = ["threshold from", "known people found (DIR)", "strangers taken for somebody (FPIR)"]
     columns.append("threshold")
-    ranks = cells([rank, _measured(rate)] for rank, rate in figures.cmc.items())
+    ranks = cells([rank, share(rate)] for rank, rate in figures.cmc.items())
     at_rank = ["rank", "at it or better (CMC)"]
     return [
         Table(f"identification{own}", title, columns, cells(rows), note, name),
@@ -285,7 +283,7 @@ def _identification_tables(summary: EvaluationSummary, own: str, name: str) -> l
 
 def decided_at(summary: Summary) -> str:
     """Return at which threshold folds, people and photos are judged, as a sentence."""
-    return f"Errors at the threshold of the accuracy ({point_label(summary.operating_points[0])})."
+    return f"Errors at the threshold of the accuracy ({point_label(summary.point)})."
 
 
 def _folds_table(one: Measurement, own: str, name: str) -> Table:
@@ -294,7 +292,7 @@ def _folds_table(one: Measurement, own: str, name: str) -> Table:
     rows = [
         [
             fold.fold,
-            share(fold.accuracy),
+            Cell(percent(fold.accuracy), fold.accuracy),
             fold.false_accepts,
             fold.false_rejects,
             fold.pairs,
@@ -330,7 +328,7 @@ def _people_table(one: Measurement, own: str, name: str) -> Table:
         [
             str(names[k]).replace("_", " "),
             int(errors[k]),
-            share(float(part[k])),
+            Cell(percent(part[k]), float(part[k])),
             *(int(column[k]) for column in (missed, of_one, passed, of_two)),
         ]
         for k in np.lexsort((np.arange(len(names)), -part, -errors))[:MOST_PEOPLE]

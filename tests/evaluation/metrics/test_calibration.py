@@ -4,26 +4,28 @@ import math
 import msgspec
 import numpy as np
 import pytest
+from by_hand import error_rates
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadBundle, BadConfig, BadData, FacepairsError, NotEnough
-from facepairs.evaluation.metrics.calibration import (
+from facepairs.evaluation.decisions import halves
+from facepairs.evaluation.fitting import (
     calibrate,
     cross_fitted_probability,
     fit_logistic,
+    thresholds_for,
 )
-from facepairs.evaluation.metrics.decisions import halves
-from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
+from facepairs.evaluation.metrics.rates import clopper_pearson
 from facepairs.evaluation.metrics.reliability import (
     equal_weights,
     expected_calibration_error,
     reliability_curve,
 )
-from facepairs.evaluation.metrics.summary import summarise
-from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr, thresholds_for
+from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr
+from facepairs.evaluation.summary import summarise
 from facepairs.support.validation import validate
 
 unhurried = settings(deadline=None)

@@ -12,11 +12,11 @@ from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.evaluation.measurement import measure_scores, measure_view2
 from facepairs.evaluation.metrics.curves import roc, score_histogram, thinned_roc
-from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.report.photos import find_photos, photo_url
 from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource, find_sources
+from facepairs.evaluation.summary import summarise
 
 
 def test_a_thinned_curve_stays_close_to_the_full_curve():
@@ -59,9 +59,10 @@ def test_decisions_of_a_measurement_have_the_errors_of_its_summary(tmp_path, thr
     measured = measure_scores(source, threshold)
     summary, accepted = measured.summary, scores.score >= measured.threshold
     expected = summarise(scores.genuine, scores.score, threshold, scores.fold)
-    assert (summary.fmr, summary.fnmr) == (expected.fmr, expected.fnmr)
-    assert (accepted & ~scores.genuine).mean() * 2 == pytest.approx(summary.fmr)
-    assert (~accepted & scores.genuine).mean() * 2 == pytest.approx(summary.fnmr)
+    assert summary.point.errors.fmr.value == expected.point.errors.fmr.value
+    assert summary.point.errors.fnmr.value == expected.point.errors.fnmr.value
+    assert (accepted & ~scores.genuine).mean() * 2 == pytest.approx(summary.point.errors.fmr.value)
+    assert (~accepted & scores.genuine).mean() * 2 == pytest.approx(summary.point.errors.fnmr.value)
 
 
 def test_words_are_split_into_sources_and_photo_folder(tmp_path):
@@ -120,9 +121,9 @@ def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     found = measure_view2(ScoreSource("view2", str(folder), "siamese"))
     np.testing.assert_allclose(found.threshold, 0.9 + 0.1 * scores.fold)
     right = (scores.score >= found.threshold) == scores.genuine
-    assert found.summary.accuracy == pytest.approx(right.mean())
-    low, high = found.summary.accuracy_interval
-    assert low < found.summary.accuracy < high
+    assert found.summary.accuracy.value == pytest.approx(right.mean())
+    low, high = found.summary.accuracy.interval
+    assert low < found.summary.accuracy.value < high
     assert found.summary.ece == 0.0123  # as crossval noted it
     json.dumps(to_plain(found.summary), allow_nan=False)
     (folder / "result.json").write_text('{"folds": [{"fold": 1}]}')
