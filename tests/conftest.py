@@ -190,13 +190,14 @@ def few_draws_here() -> Iterator[None]:
 
 @contextmanager
 def drawing_few() -> Iterator[None]:
-    from facepairs.evaluation.metrics import error_table, people
+    from facepairs.evaluation import fitting
+    from facepairs.evaluation.metrics import people
 
     few = 20
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(people, "DRAWS", few)
         patch.setattr(people, "MIN_DRAWS", few)
-        patch.setattr(error_table, "people_weights", partial(people.people_weights, draws=few))
+        patch.setattr(fitting, "people_weights", partial(people.people_weights, draws=few))
         yield
 
 

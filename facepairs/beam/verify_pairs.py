@@ -7,7 +7,7 @@ from pathlib import Path
 from facepairs.beam.paths import BeamPath, parse_place, remote_errors
 from facepairs.beam.runner import choose_map
 from facepairs.bundles.calibration import EQUAL_PRIORS
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.images.photo import Photo, open_photo, read_checked
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.verification.pairs.bulk import PhotoFolder

@@ -24,7 +24,6 @@ import numpy.typing as npt
 
 from facepairs.bundles.default import bundle_folder
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap, parse_map
-from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.identities import Identities, hashed_in, parse_identities
 from facepairs.bundles.manifest import (
     ERRORS,
@@ -37,6 +36,7 @@ from facepairs.bundles.manifest import (
     parse_manifest,
     read_regular_file,
 )
+from facepairs.bundles.rates import ErrorTable
 from facepairs.errors import BadBundle
 from facepairs.support.validation import validate
 

@@ -1,18 +1,14 @@
 """The calibration curve: from a score to a probability."""
 
 import math
-from typing import Annotated, overload
+from typing import overload
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import Meta
 
+from facepairs.bundles.rates import Count, Finite, Share
 from facepairs.errors import BadBundle, BadConfig
-
-Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Count = Annotated[int, Meta(ge=0)]
 
 EQUAL_PRIORS = 0.5
 
@@ -31,7 +27,7 @@ def describe_prior(prior: float) -> str:
     return "equal priors" if prior == EQUAL_PRIORS else f"prior {prior:g}"
 
 
-class Calibration(msgspec.Struct, frozen=True):
+class Calibration(msgspec.Struct, frozen=True, omit_defaults=True):
     """A logistic curve: P(genuine | score) = 1 / (1 + exp(-(scale * score + offset))).
 
     It is fitted for equally frequent genuine and impostor pairs.
@@ -41,6 +37,10 @@ class Calibration(msgspec.Struct, frozen=True):
         offset: Finite.
         lookalikes: Whether half of the strangers that it was fitted to look alike; if not, they
             were strangers at random.
+        ece: Expected calibration error on people that it was not fitted to, cross-fitted; None
+            where it was not measured.
+        genuine_pairs: Number of genuine pairs on which it was fitted; None when not recorded.
+        impostor_pairs: Number of impostor pairs on which it was fitted; None when not recorded.
 
     Raises:
         BadBundle: The curve does not rise, or a value is not finite.
@@ -52,6 +52,9 @@ class Calibration(msgspec.Struct, frozen=True):
     scale: Finite
     offset: Finite
     lookalikes: bool = False
+    ece: Share | None = None
+    genuine_pairs: Count | None = None
+    impostor_pairs: Count | None = None
 
     def __post_init__(self) -> None:
         """Refuse a curve that does not rise."""
@@ -91,17 +94,3 @@ class Calibration(msgspec.Struct, frozen=True):
         small = np.exp(-np.abs(logit))  # at most 1, so it cannot overflow
         probability = np.where(logit >= 0, 1.0, small) / (1 + small)
         return probability if isinstance(score, np.ndarray) else float(probability)
-
-
-class BundleCalibration(Calibration, frozen=True, kw_only=True):
-    """A bundle's calibration curve, and what it was fitted on.
-
-    Attributes:
-        ece: Expected calibration error on held-out people, cross-fitted; None when not measured.
-        genuine_pairs: Number of genuine pairs on which it was fitted; None when not recorded.
-        impostor_pairs: Number of impostor pairs on which it was fitted; None when not recorded.
-    """
-
-    ece: Share | None = None
-    genuine_pairs: Count | None = None
-    impostor_pairs: Count | None = None

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, NoReturn, get_args
 import msgspec
 from msgspec import Meta
 
-from facepairs.bundles.calibration import BundleCalibration, Count, Finite, Share
-from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.rates import Count, Finite, OperatingPoint, Share
 from facepairs.errors import BadBundle
 from facepairs.faces.alignment import TEMPLATE
 from facepairs.images.crop import CropSpec
@@ -30,8 +30,7 @@ UPGRADE = "upgrade facepairs"
 
 Kind = Literal["pair", "embedding"]
 Alignment = Literal["landmarks-5", "lfw-frame"]
-# By alignment: versions that would take the photos of an aligned bundle whole refuse its schema.
-SCHEMAS: dict[Alignment, int] = {"lfw-frame": 1, "landmarks-5": 2}
+SCHEMA = 3
 INPUT_COUNTS: dict[Kind, int] = {"pair": 2, "embedding": 1}
 
 
@@ -112,15 +111,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         model: The architecture's name.
         framing: The crop that the network takes of a photo.
         alignment: "landmarks-5": crops are cut out of the canonical frame of `faces.alignment`;
-            "lfw-frame": out of the whole image, as older bundles do, which do not name it.
+            "lfw-frame": out of the whole image.
         template: Landmarks of the canonical frame, (x, y); None for "lfw-frame".
         network: The ONNX file and its signature.
         calibration: From a score to a probability.
         threshold: The balanced threshold, where the probability is one half.
         threshold_source: Where `threshold` comes from, in words.
-        thresholds: Thresholds by target FMR, measured on held-out people.
-        operating_point: The target FMR that decides by default; None for `threshold`, as in older
-            bundles.
+        thresholds: Thresholds by the false match rate that they promise, without their errors,
+            which are in `errors.json`.
+        operating_point: The promise that decides by default; None for `threshold`.
         files: Size and SHA-256 of every file of the bundle but the manifest.
         training: How the network was trained.
         calibrated: The last calibration by `facepairs calibrate`.
@@ -137,13 +136,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     model: str
     framing: CropSpec
     network: NetworkEntry
-    calibration: BundleCalibration
+    calibration: Calibration
     threshold: Finite
     files: dict[str, FileEntry]
     alignment: Alignment = "lfw-frame"
     template: tuple[tuple[Finite, ...], ...] | None = None
     threshold_source: str = ""
-    thresholds: tuple[FmrThreshold, ...] = ()
+    thresholds: tuple[OperatingPoint, ...] = ()
     operating_point: Share | None = None
     training: TrainingRecord = TrainingRecord()
     calibrated: CalibratedRecord | None = None
@@ -221,7 +220,7 @@ def parse_manifest(values: Mapping[str, Any]) -> Manifest:
         BadBundle: A field is missing or unusable; the message does not name the file.
     """
     header = validate(values, _SchemaVersion, error=BadBundle, advice="export the bundle again")
-    if header.schema not in SCHEMAS.values():
+    if header.schema != SCHEMA:
         raise BadBundle(_other_schema(header))
     if header.alignment not in get_args(Alignment):
         alignment = shorten(header.alignment)
@@ -251,10 +250,9 @@ def _other_schema(header: _SchemaVersion) -> str:
     is_name = isinstance(version, str) and version.isprintable() and len(version) < 30
     maker = f"facepairs {version}" if is_name else "facepairs"
     age, advice = "an older", "train or export it again with this version, or install that one"
-    if header.schema > max(SCHEMAS.values()):
+    if header.schema > SCHEMA:
         age, advice = "a newer", UPGRADE
-    known = " and ".join(map(str, SCHEMAS.values()))
-    return f"made by {age} {maker} (schema {header.schema}, this one reads {known}); {advice}"
+    return f"made by {age} {maker} (schema {header.schema}, this one reads {SCHEMA}); {advice}"
 
 
 def manifest_digest(values: Mapping[str, Any]) -> str:

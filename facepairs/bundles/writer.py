@@ -5,6 +5,7 @@ import json
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
@@ -13,20 +14,20 @@ from typing import Any
 import msgspec
 
 from facepairs.bundles.bundle import CARD, Bundle
-from facepairs.bundles.card import model_card
-from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import (
     DIGEST,
     ERRORS,
     IDENTITIES,
     MANIFEST,
-    SCHEMAS,
+    SCHEMA,
+    Manifest,
     check_file_name,
     manifest_digest,
     parse_manifest,
     template_points,
 )
+from facepairs.bundles.rates import ErrorTable
 from facepairs.errors import BadBundle
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder
@@ -111,6 +112,24 @@ def rewrite_bundle(
     return write_bundle(out, values, files, identities, errors)
 
 
+def model_card(manifest: Manifest, errors: ErrorTable | None = None) -> str:
+    """Return the model card as Markdown; what neither the manifest nor the errors hold is left out.
+
+    References:
+        Mitchell et al., *Model Cards for Model Reporting*, FAT* 2019.
+    """
+    card: str = _template().render(m=manifest, e=errors)
+    return card
+
+
+@cache  # compiling it takes a tenth of a second, and a training writes two cards
+def _template() -> Any:
+    import jinja2  # only those who write bundles need it
+
+    text = Path(__file__).with_name("model_card.md.jinja").read_text(encoding="utf-8")
+    return jinja2.Template(text, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+
+
 def check_replaceable(out: Path) -> None:
     """Raise BadBundle unless `out` is a bundle and nothing else, empty, or does not exist."""
 
@@ -127,10 +146,8 @@ def _complete(values: Mapping[str, Any], data: Mapping[str, bytes]) -> dict[str,
         for name, content in data.items()
     }
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    alignment = values.get("alignment", "lfw-frame")
-    schema = SCHEMAS.get(alignment, 0)
-    own = {"schema": schema, "created": created, "versions": _versions(), "files": files}
-    if alignment == "landmarks-5":
+    own = {"schema": SCHEMA, "created": created, "versions": _versions(), "files": files}
+    if values.get("alignment") == "landmarks-5":
         own["template"] = template_points()
     whole: dict[str, Any] = json.loads(json.dumps({**values, **own}, allow_nan=False))
     whole[DIGEST] = manifest_digest(whole)

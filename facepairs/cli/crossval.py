@@ -54,8 +54,8 @@ def crossval(
     only; choose models and settings on View 1. --config has a table of settings per method. Ctrl-C
     saves, and --resume continues.
     """
-    from facepairs.evaluation.report.cells import lines_of
-    from facepairs.evaluation.report.summary_tables import summaries_table
+    from facepairs.evaluation.report.table import text_of
+    from facepairs.evaluation.report.tables import summaries_table
     from facepairs.evaluation.serialize import to_plain
     from facepairs.training.options import TrainOptions
     from facepairs.training.view2.crossval import crossval as run
@@ -72,7 +72,7 @@ def crossval(
     if json:
         print_json({**vars(report), "out": str(out), "methods": to_plain(report.methods)})
     elif report.methods:
-        print("\n".join(lines_of(summaries_table("method", report.methods))))
+        print(text_of([summaries_table("method", report.methods)]))
     if report.interrupted:
         words = [word for word in sys.argv[1:] if word != "--resume"]
         log(f"stopped and saved; continue with: {command_line(*words, '--resume')}")

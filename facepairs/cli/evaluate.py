@@ -47,9 +47,6 @@ def evaluate(
         Path | None,
         Option(help="HTML page to write: curves, tables, and photos of the worst errors."),
     ] = None,
-    report_dir: Annotated[
-        Path | None, Option(help="Folder to write: plots as SVG, numbers as JSON and CSV.")
-    ] = None,
     no_images: Annotated[
         bool,
         Option("--no-images", help="No photos in the report; names of files and people remain."),
@@ -73,14 +70,15 @@ def evaluate(
     'facepairs[measure]'
     """
     from facepairs.evaluation.evaluate import evaluate as measure
-    from facepairs.evaluation.report.write import check_places, write_reports
+    from facepairs.evaluation.page.page import check_page, write_page
     from facepairs.evaluation.sources.find import find_sources
     from facepairs.verification.provenance import check_scores_file
 
     sources, _ = find_sources(bundles or [], scores)
-    if report or report_dir or any(source.kind == "model" for source in sources):
+    if report is not None or any(source.kind == "model" for source in sources):
         require_extras(["measure"], "this measurement")
-    check_places(report, report_dir)
+    if report is not None:
+        check_page(report)
     for path, check in ((report, check_output_file), (out, check_scores_file)):
         if path is not None:
             check(path)
@@ -100,12 +98,12 @@ def evaluate(
     )
     for line in result.warnings:
         log(f"warning: {line}")
-    if report or report_dir:
-        write_reports(result, typed_command(), report, report_dir, not no_images, progress)
+    if report is not None:
+        write_page(result, report, typed_command(), not no_images)
     if json:
         print_json(result.to_json())
     else:
         print(result)
-    for path in (out, report, report_dir):
+    for path in (out, report):
         if path and not json:
             log(f"written: {path}")

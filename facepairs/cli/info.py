@@ -33,7 +33,7 @@ def info(bundle: VerifierArgument, json: Json = False) -> None:
 
 def _embedder_json(model: "ExternalEmbedder") -> dict[str, Any]:
     """Return the keys of the TOML, and the operating point with its errors."""
-    from facepairs.bundles.operating_point import operating_point
+    from facepairs.bundles.rates import operating_point
     from facepairs.verification.embedders.embedder import read_toml
 
     return {**read_toml(model.path), "point": operating_point(model).to_json()}
@@ -92,10 +92,10 @@ def _rows(bundle: "Bundle") -> list[tuple[str, str]]:
 
 def _point_rows(bundle: "Model") -> list[tuple[str, str]]:
     """Return the thresholds with their errors: first the default, then the others, rising."""
-    from facepairs.bundles.operating_point import operating_point
+    from facepairs.bundles.rates import operating_point
 
     default = operating_point(bundle)
-    rates = [row.fmr for row in bundle.thresholds if row.threshold is not None]
+    rates = [row.max_fmr for row in bundle.thresholds if row.threshold is not None]
     points = [operating_point(bundle, max_fmr=rate) for rate in rates]
     points.append(operating_point(bundle, balanced=True))
     others = [point for point in points if point.threshold != default.threshold]
@@ -105,4 +105,4 @@ def _point_rows(bundle: "Model") -> list[tuple[str, str]]:
         rows.append((name, f"score {point.threshold:.4f}: {point.label}"))
         rows.append(("", point.describe()))
     refused = [row for row in bundle.thresholds if row.threshold is None]
-    return rows + [(f"FMR {percent(row.fmr)}", row.reason or "no threshold") for row in refused]
+    return rows + [(row.label, row.reason or "no threshold") for row in refused]

@@ -16,6 +16,9 @@ MAX_PAIRS_PER_PERSON: All pairs of 5 photos. Without this limit, whoever has 30 
 the threshold of a small group. On 20 people of LFW's View 1, drawn 60 times, it lowers the
 calibration error on other people from .044 to .036 and raises the worst accuracy from .839 to .852.
 
+MIN_EXPECTED_FALSE_ACCEPTS: A rate is measured or promised only where at least this many false
+accepts are expected among the pairs: with fewer, a single pair changes the figure by half.
+
 References:
     Peduzzi et al., "A simulation study of the number of events per variable in logistic
     regression analysis", Journal of Clinical Epidemiology 49, 1996.
@@ -29,6 +32,7 @@ from facepairs.errors import NotEnough
 from facepairs.support.words import counted
 
 MIN_PEOPLE = 6
+MIN_EXPECTED_FALSE_ACCEPTS = 3
 MIN_PAIRS = 20
 MAX_PAIRS_PER_PERSON = 10
 

@@ -11,9 +11,8 @@ import numpy as np
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap
-from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.identities import Identities
-from facepairs.bundles.operating_point import OperatingPoint, operating_point
+from facepairs.bundles.rates import ErrorTable, OperatingPoint, operating_point
 from facepairs.bundles.writer import check_replaceable, rewrite_bundle
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.index import FaceIndex
@@ -22,7 +21,7 @@ from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
 from facepairs.evaluation.by_group import group_errors
-from facepairs.evaluation.metrics.calibration import (
+from facepairs.evaluation.fitting import (
     FittedCalibration,
     compare_calibrations,
     lookalikes,
@@ -210,7 +209,7 @@ def _calibrate(
             )
     if groups:
         rows, _ = group_errors(groups, scored.table(), scored.score >= fitted.decided_at)
-        errors_with_groups = msgspec.structs.replace(fitted.errors, groups=tuple(rows))
+        errors_with_groups = msgspec.structs.replace(fitted.errors, groups=rows)
         fitted = replace(fitted, errors=errors_with_groups)
     new: Model
     if isinstance(bundle, Bundle):
@@ -297,8 +296,7 @@ def _former(bundle: Model, fitted: FittedCalibration) -> OperatingPoint | None:
     point = operating_point(bundle)
     if point.threshold is None:
         return None
-    errors = fitted.errors.at(point.threshold)
-    return replace(point, errors=errors, measured_on=fitted.errors.measured_on)
+    return msgspec.structs.replace(point, errors=fitted.errors.at(point.threshold))
 
 
 def _former_ece(former: Calibration, scored: ScoredPairs) -> float:

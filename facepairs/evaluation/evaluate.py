@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig
-from facepairs.evaluation.identification import measure_identification
+from facepairs.evaluation.identification import IdentificationFigures, measure_identification
 from facepairs.evaluation.measurement import (
-    EvaluationSummary,
     Measurement,
     measure_model,
     measure_scores,
@@ -20,11 +19,14 @@ from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.thresholds import FARS
 from facepairs.evaluation.pair_scores import ScoredPairs, refuse_unusable, score_pairs
 from facepairs.evaluation.protocols import PairSelection, choose_pairs
+from facepairs.evaluation.report.table import Table, html_of, text_of
+from facepairs.evaluation.report.tables import evaluation_tables
 from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.facts import model_facts
 from facepairs.evaluation.sources.find import Kind, ScoreSource, find_sources
 from facepairs.evaluation.sources.known_people import known_in_selection
+from facepairs.evaluation.summary import Summary
 from facepairs.support.extras import require_extras
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted
@@ -34,12 +36,12 @@ from facepairs.verification.verifier import Verifier
 if TYPE_CHECKING:
     import pandas
 
-    from facepairs.evaluation.report.plots.style import Plot
+    from facepairs.evaluation.report.style import Figure
 
 Place = str | Path
 Source = Place | Verifier
 
-SCHEMA = 3
+SCHEMA = 4
 FEW_PEOPLE = 30  # `train` warns below, too
 
 
@@ -64,7 +66,7 @@ class Evaluation:
     notes: tuple[str, ...] = ()
 
     @property
-    def summary(self) -> EvaluationSummary:
+    def summary(self) -> Summary:
         """The figures of the verifier, or of the first one of several."""
         return self.measurements[0].summary
 
@@ -89,9 +91,37 @@ class Evaluation:
         return f"Evaluation of {names} on {counted(len(self.measurements[0].scores), 'pair')}"
 
     def __str__(self) -> str:
-        from facepairs.evaluation.report.summary_tables import evaluation_lines
+        return text_of(self.tables(brief=True))
 
-        return "\n".join(evaluation_lines(self))
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the tables that `facepairs evaluate` prints."""
+        return html_of(self.tables(brief=True), self.warnings)
+
+    def tables(self, brief: bool = False) -> list[Table]:
+        """Return the tables of the report: text, HTML page and notebook show them.
+
+        Args:
+            brief: Only those that `facepairs evaluate` prints.
+
+        Raises:
+            BadData: The folder of photos holds none of the photos that the scores name.
+        """
+        return evaluation_tables(
+            self.measurements, self.comparison, self.data, self.selection, brief
+        )
+
+    def figures(self) -> "list[Figure]":
+        """Draw the figures of the report: `roc` and `det`, then `scores-1`, … of each verifier.
+
+        A notebook shows a figure, and its `figure` is Matplotlib's.
+
+        Raises:
+            MissingExtra: The extra `measure` is not installed.
+        """
+        require_extras(["measure"], "Evaluation.figures")
+        from facepairs.evaluation.report.figures import evaluation_figures
+
+        return evaluation_figures(self.measurements)
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary of one verifier, or those of all with their comparison."""
@@ -112,35 +142,57 @@ class Evaluation:
     def to_frame(self) -> "pandas.DataFrame":
         """Return the figures as a pandas DataFrame, a row for each verifier.
 
-        The pairs of one verifier are in `measurements[0].to_frame()`.
+        An interval of 95 % is in two columns, auc_low and auc_high; tar_at_far_0.01 is the TAR at
+        FAR .01. The pairs of one verifier are in `measurements[0].to_frame()`.
 
         Raises:
             MissingExtra: The extra `measure` is not installed.
         """
-        from facepairs.evaluation.notebook import figures_frame
+        require_extras(["measure"], "Evaluation.to_frame")
+        import pandas
 
-        return figures_frame(self)
+        return pandas.DataFrame([_figures_row(one) for one in self.measurements])
 
-    def plot(self, name: str = "roc") -> "Plot":
-        """Draw a plot of the report; a notebook shows it, and its `figure` is Matplotlib's.
+    def plot(self, name: str = "roc") -> "Figure":
+        """Draw one of `figures`: of all verifiers, or of the first one without its number.
 
         Args:
-            name: `roc` or `det`, of all verifiers; `scores`, `reliability` or `folds`, of the
-                first one.
+            name: `roc`, `det`, `scores`, `reliability` or `folds`.
 
         Raises:
-            BadConfig: There is no such plot of these pairs.
+            BadConfig: There is no such figure of these pairs.
             MissingExtra: The extra `measure` is not installed.
         """
-        from facepairs.evaluation.notebook import draw_plot
+        figures = {figure.key.removesuffix("-1"): figure for figure in self.figures()}
+        if name not in figures:
+            known = ", ".join(figures)
+            raise BadConfig(f"there is no plot {name!r} of these pairs; use one of {known}")
+        return figures[name]
 
-        return draw_plot(self, name)
 
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: the tables that `facepairs evaluate` prints."""
-        from facepairs.evaluation.notebook import evaluation_html
-
-        return evaluation_html(self)
+def _figures_row(one: Measurement) -> dict[str, object]:
+    """Return the name of a verifier and its plain figures."""
+    summary, errors = one.summary, one.summary.point.errors
+    rates = {
+        "balanced_accuracy": summary.balanced_accuracy,
+        "accuracy": summary.accuracy,
+        "lfw_accuracy": summary.lfw_accuracy,
+        "fmr": errors.fmr,
+        "lookalike_fmr": errors.lookalike_fmr,
+        "fnmr": errors.fnmr,
+        "auc": summary.auc,
+        **{f"tar_at_far_{far}": summary.true_accepts(far) for far in summary.tar_at_far},
+    }
+    plain = {
+        name: value
+        for name, value in vars(summary).items()
+        if name not in rates and not isinstance(value, list | dict | IdentificationFigures)
+    }
+    row: dict[str, object] = {"verifier": one.name, "threshold": summary.point.threshold, **plain}
+    for name, rate in rates.items():
+        low, high = rate.interval if rate else (None, None)
+        row |= {name: rate and rate.value, f"{name}_low": low, f"{name}_high": high}
+    return row
 
 
 def evaluate(
@@ -318,7 +370,4 @@ def _check_options(
     if given and "model" not in kinds:
         raise BadConfig(f"{given[0]} goes with a bundle; scores have their pairs already")
     if for_models["--out"] is not None and kinds.count("model") > 1:
-        raise BadConfig(
-            "--out takes the scores of one verifier; for several use --report-dir, which keeps "
-            "those of each"
-        )
+        raise BadConfig("--out takes the scores of one verifier; evaluate each by itself")

@@ -16,9 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.error_table import MIN_EXPECTED_FALSE_ACCEPTS, MeasuredRate
-from facepairs.bundles.operating_point import HasThresholds, identification_point
+from facepairs.bundles.rates import (
+    HasThresholds,
+    Rate,
+    identification_point,
+)
 from facepairs.data.index import FaceIndex
+from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle, NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.people import DRAWS, wider
@@ -58,8 +62,8 @@ class IdentificationPoint:
     max_fpir: float
     set_by: str
     threshold: float | None = None
-    fpir: MeasuredRate | None = None
-    dir: MeasuredRate | None = None
+    fpir: Rate | None = None
+    dir: Rate | None = None
     reason: str = ""
 
 
@@ -83,7 +87,7 @@ class IdentificationFigures:
     known_probes: int
     strangers: int
     stranger_probes: int
-    cmc: Mapping[int, MeasuredRate]
+    cmc: Mapping[int, Rate]
     points: Sequence[IdentificationPoint]
 
 
@@ -235,7 +239,7 @@ def identification_figures(
     drawn = np.round([figures(*_draw(counts, draw)) for draw in range(DRAWS)], DIGITS)
     of = [counts[0]] * len(ranks) + [counts[1], counts[0]] * len(points)
     rates = [
-        MeasuredRate(float(rate), *wider(beta_interval(float(rate) * count, count), column))
+        Rate(float(rate), wider(beta_interval(float(rate) * count, count), column))
         for rate, count, column in zip(measured, of, drawn.T, strict=True)
     ]
     pairs = rates[len(ranks) :]

@@ -6,34 +6,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.error_table import GroupErrors
-from facepairs.bundles.operating_point import BALANCED, HasThresholds, operating_point
+from facepairs.bundles.rates import (
+    BALANCED,
+    FILE,
+    GIVEN,
+    HasThresholds,
+    OperatingPoint,
+    operating_point,
+)
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.by_group import cluster_errors, group_errors
-from facepairs.evaluation.identification import IdentificationFigures
-from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
-from facepairs.evaluation.metrics.calibration import cross_fitted_probability, lookalikes_of
-from facepairs.evaluation.metrics.decisions import (
-    FROM_CALLER,
+from facepairs.evaluation.decisions import (
     Decisions,
+    ThresholdFrom,
     calibrated_probability,
     decide,
     decide_at,
     decisions_of_file,
 )
-from facepairs.evaluation.metrics.summary import Summary, summarise_decisions
+from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes_of
+from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.pair_scores import ScoredPairs
 from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.evaluation.scores import ScoreTable, read_scores
 from facepairs.evaluation.sources.facts import ModelFacts
 from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
 from facepairs.evaluation.sources.known_people import known_in_file
-from facepairs.evaluation.sources.origin import LFW_CROP, Origin, origin_of, read_crop, read_result
-from facepairs.images.crop import CropSpec
+from facepairs.evaluation.sources.origin import Origin, origin_of, read_alignment, read_result
+from facepairs.evaluation.summary import Summary, summarise_decisions
+from facepairs.support.extras import require_extras
 from facepairs.verification.loading import Model
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
 
@@ -42,46 +46,6 @@ if TYPE_CHECKING:
 
 OWN_PROBABILITY = "the verifier's own"
 REFITTED = "fitted here, for each part of the pairs on the other parts"
-OWN_THRESHOLD = "the bundle's own"
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluationSummary(Summary):
-    """The figures of a verifier and what they were measured on.
-
-    Attributes:
-        pairs: Where the pairs come from: a protocol or a file.
-        scored_by: What made the scores; None for scores of unknown origin.
-        people: Number of people in the pairs, where they are known.
-        pairs_with_known_people: Pairs with people on whom the bundle was trained or calibrated;
-            None where that is not known.
-        photos_left_out: Photos of the pairs that cannot be used, where photos were scored here.
-        pairs_left_out: Pairs with such photos; no figure counts them.
-        alignment: How photos become crops, as the bundle has it, where it is known.
-        model: The architecture.
-        bundle: Path of the verifier.
-        clusters: Errors within clusters of look-alikes, as `verify` decides, the worst first.
-        groups: The same for the groups of people that the user named.
-        identification: How well people are identified; None where it was not asked for.
-    """
-
-    pairs: str
-    scored_by: str | None = None
-    people: int | None = None
-    pairs_with_known_people: int | None = None
-    photos_left_out: int | None = None
-    pairs_left_out: int | None = None
-    alignment: str | None = None
-    model: str | None = None
-    bundle: str | None = None
-    clusters: Sequence[GroupErrors] = ()
-    groups: Sequence[GroupErrors] = ()
-    identification: IdentificationFigures | None = None
-
-    @property
-    def aligned(self) -> bool:
-        """Whether faces were found and aligned, as far as is known."""
-        return self.alignment not in (None, "lfw-frame")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,7 +63,6 @@ class Measurement:
         probability_source: Where probabilities come from, or why there are none.
         lookalike: bool[N], strangers that make up half of those whose probability is judged; None
             for strangers at random.
-        crop: What of a photo the verifier sees.
         origin: How the verifier was made.
         provenance: What made the scores; None for scores of unknown origin.
         facts: What the verifier costs and where it comes from; None where it was not asked for.
@@ -109,23 +72,31 @@ class Measurement:
     name: str
     source: str
     scores: ScoreTable
-    summary: EvaluationSummary
+    summary: Summary
     accepted: Bools
     threshold: Floats
     probability: Floats | None
     probability_source: str
     lookalike: Bools | None = None
-    crop: CropSpec = LFW_CROP
     origin: Origin = field(default_factory=Origin)
     provenance: Provenance | None = None
     facts: ModelFacts | None = None
     warnings: Sequence[str] = ()
 
     def to_frame(self) -> "pandas.DataFrame":
-        """Return the pairs as a pandas DataFrame; raises MissingExtra without `measure`."""
-        from facepairs.evaluation.notebook import pairs_frame
+        """Return a row for each pair: left, right, genuine, score, threshold, accepted, …
 
-        return pairs_frame(self)
+        Raises:
+            MissingExtra: The extra `measure` is not installed.
+        """
+        require_extras(["measure"], "Measurement.to_frame")
+        import pandas
+
+        scores = self.scores
+        names = {"left": scores.left, "right": scores.right} if scores.has_names else {}
+        columns = {"genuine": scores.genuine, "fold": scores.fold, "score": scores.score}
+        decisions = {"threshold": self.threshold, "accepted": self.accepted}
+        return pandas.DataFrame({**names, **columns, **decisions, "probability": self.probability})
 
     def take(self, order: Ints) -> "Measurement":
         """Return the same measurement with its pairs in another order, int64[N]."""
@@ -161,14 +132,14 @@ def measure_scores(
     scores, known_by = read_scores(path), read_provenance(path)
     known, warnings = known_in_file(scores, known_by, path)
     warnings += [f"{path}: {line}" for line in scores.limits()]
-    decided, points = _decisions_of_file(scores, known_by, path, threshold)
+    decisions, verify_point = _decisions_of_file(scores, known_by, threshold)
     measured = _measure(
         source,
         scores,
         known_by.pairs if known_by else source.path,
-        decided,
+        decisions,
         known_by.calibration if known_by else None,
-        points,
+        verify_point,
         by_cluster=known_by is None or known_by.network_sha256 is not None,
         groups=groups,
     )
@@ -183,22 +154,21 @@ def measure_scores(
 
 
 def _decisions_of_file(
-    scores: ScoreTable, known_by: Provenance | None, path: Path, threshold: float | None
-) -> tuple[Decisions, list[Decisions]]:
-    """Return what decides the pairs of a file, and the other point with which `verify` decides."""
+    scores: ScoreTable, known_by: Provenance | None, threshold: float | None
+) -> tuple[list[Decisions], str | None]:
+    """Return what decides the pairs of a file, and the point with which `verify` decides."""
     genuine, score, fold = scores.genuine, scores.score, scores.fold
-    name, cut = (known_by.operating_point or "", known_by.threshold) if known_by else ("", None)
+    name, cut = (known_by.operating_point, known_by.threshold) if known_by else (None, None)
     if threshold is not None:
-        return decide(genuine, score, threshold, fold, FROM_CALLER), []
+        return [decide(genuine, score, threshold, fold)], None
     if scores.decision is not None:
-        return decisions_of_file(score, scores.decision, fold, name, cut), []
+        return [decisions_of_file(score, scores.decision, fold, cut)], FILE
     balanced = known_by.balanced_threshold if known_by else None
-    decided = decide(genuine, score, balanced, fold, f"the model's own, in {path.name}.json")
+    decided = decide(genuine, score, balanced, fold, ThresholdFrom.SIDECAR)
     if known_by is None or cut is None or name == BALANCED:
-        return replace(decided, is_default=name == BALANCED), []
-    label = f"FMR {100 * known_by.max_fmr:g} %" if known_by.max_fmr else name
-    point = decide_at(score, cut, name, f"{label} where it was set")
-    return decided, [replace(point, max_fmr=known_by.max_fmr, is_default=True)]
+        return [decided], name if name == BALANCED else None
+    point = OperatingPoint(cut, name or GIVEN, known_by.max_fmr)
+    return [decided, decide_at(score, point)], point.name
 
 
 def measure_model(
@@ -226,15 +196,15 @@ def measure_model(
     scores = scored.table()
     from_model = None if selection.protocol == "view2" else model
     own = from_model.threshold if from_model else None
-    decided = decide(scores.genuine, scores.score, own, scores.fold, OWN_THRESHOLD)
+    decided = decide(scores.genuine, scores.score, own, scores.fold, ThresholdFrom.VERIFIER)
     point = operating_point(model)
     measured = _measure(
         source,
         scores,
         selection.source,
-        replace(decided, is_default=decided.threshold is not None and point.name == BALANCED),
+        [decided, *(_promises(from_model, scores.score) if from_model else [])],
         from_model.calibration if from_model else None,
-        _promises(from_model, scores.score) if from_model else [],
+        point.name if own is not None else None,
         groups=groups,
     )
     summary = replace(
@@ -258,7 +228,6 @@ def measure_model(
     return replace(
         measured,
         summary=summary,
-        crop=model.framing,
         origin=origin_of(model),
         provenance=made_by,
     )
@@ -266,19 +235,8 @@ def measure_model(
 
 def _promises(model: HasThresholds, score: Floats) -> list[Decisions]:
     """Return the decisions at a model's promises, from lenient to strict."""
-    default = operating_point(model)
-    rows = [row for row in model.thresholds if row.threshold is not None]
-    points = [operating_point(model, max_fmr=row.fmr) for row in rows]
-    decided = [
-        replace(
-            decide_at(score, point.threshold, point.name, f"{point.label} where it was set"),
-            max_fmr=point.max_fmr,
-            is_default=point == default,
-        )
-        for point in points
-        if point.threshold is not None
-    ]
-    return sorted(decided, key=lambda one: float(one.by_pair[0]))
+    points = [point for point in model.thresholds if point.threshold is not None]
+    return [decide_at(score, point) for point in sorted(points, key=lambda one: one.threshold or 0)]
 
 
 def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:
@@ -301,7 +259,7 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
             source,
             scores,
             str(folder / SCORES),
-            decide(scores.genuine, scores.score, thresholds, scores.fold),
+            [decide(scores.genuine, scores.score, thresholds, scores.fold)],
             calibrations,
             by_cluster=False,
             groups=groups,
@@ -314,7 +272,7 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
     if total not in (None, done):
         missing = f"{folder}: {done} of {total} folds are done; View 2's figures need all"
         warnings = [missing, *warnings]
-    crop, alignment, category = read_crop(folder)
+    alignment, category = read_alignment(folder)
     summary = replace(measured.summary, scored_by=str(folder))
     if alignment is not None:
         summary = replace(summary, alignment=alignment, category=category)
@@ -324,7 +282,6 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
     return replace(
         measured,
         summary=summary,
-        crop=crop,
         origin=origin,
         provenance=known_by,
         facts=ModelFacts(training_data="LFW: the people of the other sets"),
@@ -336,9 +293,9 @@ def _measure(
     source: ScoreSource,
     scores: ScoreTable,
     pairs: str,
-    decided: Decisions,
+    decisions: Sequence[Decisions],
     calibration: Calibration | Mapping[int, Calibration] | None = None,
-    points: Sequence[Decisions] = (),
+    verify_point: str | None = None,
     *,
     by_cluster: bool = True,
     groups: PeopleGroups | None = None,
@@ -349,9 +306,9 @@ def _measure(
         source: Of the scores.
         scores: The pairs.
         pairs: Where they come from, in words.
-        decided: How they are decided.
+        decisions: How they are decided, and at the verifier's other operating points.
         calibration: Of the verifier, if it has one.
-        points: Its other operating points.
+        verify_point: Name of the operating point with which `verify` decides.
         by_cluster: Whether one network clustered all photos, so that clusters can be compared.
         groups: The user's groups.
     """
@@ -361,12 +318,12 @@ def _measure(
     summary = summarise_decisions(
         genuine,
         score,
-        decided,
+        decisions,
         probability,
         alike,
+        verify_point=verify_point,
         cluster=cluster,
         people=scores.people,
-        points=points,
     )
     probability_source = OWN_PROBABILITY
     if probability is None:
@@ -375,19 +332,16 @@ def _measure(
             probability_source = REFITTED
         except NotEnough as error:
             probability_source = f"no probability: {error}"
-    people = None
-    if scores.people is not None:
-        people = len(np.unique(np.concatenate(scores.people)))
-    default = next((point for point in points if point.is_default), decided)
-    clusters = cluster_errors(scores, default.accepted) if by_cluster else []
-    rows, warnings = group_errors(groups, scores, default.accepted) if groups else ([], [])
+    decided = decisions[0]
+    default = next((one for one in decisions if one.point.name == verify_point), decided)
+    clusters = cluster_errors(scores, default.accepted) if by_cluster else {}
+    rows, warnings = group_errors(groups, scores, default.accepted) if groups else ({}, [])
+    people = summary.point.errors.people
     return Measurement(
         name=source.name,
         source=source.path,
         scores=scores,
-        summary=EvaluationSummary(
-            **vars(summary), pairs=pairs, people=people, clusters=clusters, groups=rows
-        ),
+        summary=replace(summary, pairs=pairs, people=people, clusters=clusters, groups=rows),
         accepted=decided.accepted,
         threshold=decided.by_pair,
         probability=probability,

@@ -10,9 +10,9 @@ from facepairs.data.index import FaceIndex, StringTable
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadImage
+from facepairs.evaluation.fitting import OWN_THRESHOLD, FittedCalibration, calibrate
 from facepairs.evaluation.lookalikes import Clusters, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.arrays import Bools, Ints
-from facepairs.evaluation.metrics.calibration import OWN_THRESHOLD, FittedCalibration, calibrate
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import counted

@@ -11,7 +11,7 @@ from typing import IO
 
 import numpy as np
 
-from facepairs.bundles.operating_point import OperatingPoint, identification_point
+from facepairs.bundles.rates import OperatingPoint, identification_point
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
 from facepairs.faces.align import AlignedFace

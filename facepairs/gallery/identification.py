@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.faces.align import AlignedFace
 from facepairs.support.words import counted
 from facepairs.verification.false_matches import ExpectedMatches, expected_matches
@@ -79,7 +79,7 @@ class Identification:
         )
         return (
             f"at most {rate} in 100 strangers would be taken for somebody, interval to {high} "
-            f"({self.impostor_pairs or 0:,} pairs: {self.point.measured_on})"
+            f"({self.impostor_pairs or 0:,} pairs: {self.point.errors.measured_on})"
         )
 
     def describe_size(self) -> str:
@@ -101,9 +101,12 @@ class Identification:
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict; what is not known is None."""
         expected = self.expected
-        fpir: list[float | None] = [None]
+        fpir = None
         if expected:
-            fpir = [min(1.0, x) for x in (expected.expected, expected.low, expected.high)]
+            value, *interval = (
+                min(1.0, x) for x in (expected.expected, expected.low, expected.high)
+            )
+            fpir = {"value": value, "interval": interval}
         return {
             "known": self.known,
             "name": self.name,
@@ -111,10 +114,9 @@ class Identification:
             "people": self.people,
             "photos": self.photos,
             "max_fpir": self.max_fpir,
-            "fpir": fpir[0],
-            "fpir_interval": fpir[1:] if expected else None,
+            "fpir": fpir,
             "impostor_pairs": self.impostor_pairs,
             "same_photo": self.same_photo,
             "face": self.face.to_json(),
-            **self.point.to_json(),
+            "operating_point": self.point.to_json(),
         }

@@ -7,14 +7,14 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from facepairs.bundles.calibration import EQUAL_PRIORS
-from facepairs.bundles.error_table import ErrorTable
+from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate
 from facepairs.faces.hints import Hint
 from facepairs.gallery.enrol import Refused, Resemblance
 from facepairs.gallery.identification import Candidate
 from facepairs.gallery.stores.base import Person
 
 MOST_PHOTOS = 16  # of a field that takes several: those of one call of the network
-VERIFY_SCHEMA, GALLERY_SCHEMA = 2, 1  # as `facepairs verify --json` and `gallery --json`
+VERIFY_SCHEMA, GALLERY_SCHEMA = 3, 2  # as `facepairs verify --json` and `gallery --json`
 
 Photo = Annotated[bytes, Meta(description="An image file; in JSON, base64 of it.")]
 Photos = Annotated[list[Photo], Meta(min_length=1, max_length=MOST_PHOTOS)]
@@ -29,7 +29,6 @@ Vector = Annotated[
     list[float], Meta(min_length=1, max_length=4096, description="An embedding of this model.")
 ]
 Rows = Annotated[list[tuple[str, str]], Meta(description="The answer in words, by row.")]
-Interval = Annotated[list[float], Meta(min_length=2, max_length=2, description="Of 95 %.")]
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -152,22 +151,7 @@ class FacesResult(Struct, frozen=True):
     right: FaceResult | None
 
 
-class PointResult(Struct, frozen=True, kw_only=True):
-    """A threshold and its errors, as far as they are known."""
-
-    operating_point: str
-    threshold: float | None
-    max_fmr: float | None
-    fmr: float | None
-    fmr_interval: Interval | None
-    lookalike_fmr: float | None
-    lookalike_fmr_interval: Interval | None
-    fnmr: float | None
-    fnmr_interval: Interval | None
-    measured_on: str | None
-
-
-class VerifyResult(PointResult, frozen=True, kw_only=True, omit_defaults=True):
+class VerifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A verdict, as `facepairs verify --json` prints it."""
 
     verdict: str | None
@@ -175,6 +159,7 @@ class VerifyResult(PointResult, frozen=True, kw_only=True, omit_defaults=True):
     probability: float | None
     prior: float
     score: float
+    operating_point: OperatingPoint
     faces: FacesResult
     model: str
     schema: int
@@ -215,13 +200,6 @@ class EmbedResult(Struct, frozen=True):
     schema: int
 
 
-class DescribedPoint(PointResult, frozen=True, kw_only=True):
-    """The default threshold, also in words."""
-
-    label: str
-    description: str
-
-
 class ModelResult(Struct, frozen=True, kw_only=True):
     """The model, its default threshold, and its errors at every threshold (`curve`)."""
 
@@ -230,7 +208,9 @@ class ModelResult(Struct, frozen=True, kw_only=True):
     aligned: bool
     gallery: Annotated[str | None, Meta(description="null, `read` or `write`.")]
     max_bytes: Annotated[int, Meta(description="Of a photo.")]
-    operating_point: DescribedPoint
+    operating_point: OperatingPoint
+    label: Annotated[str, Meta(description="The operating point in words.")]
+    description: Annotated[str, Meta(description="Its errors in words.")]
     curve: ErrorTable | None
     note: str
     schema: int
@@ -264,7 +244,7 @@ class ForgetResult(Struct, frozen=True):
     schema: int
 
 
-class IdentifyResult(PointResult, frozen=True, kw_only=True, omit_defaults=True):
+class IdentifyResult(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who a photo shows, as `facepairs gallery identify --json` prints it."""
 
     known: bool | None
@@ -273,10 +253,10 @@ class IdentifyResult(PointResult, frozen=True, kw_only=True, omit_defaults=True)
     people: int
     photos: int
     max_fpir: float | None
-    fpir: float | None
-    fpir_interval: Interval | None
+    fpir: Rate | None
     impostor_pairs: int | None
     same_photo: str | None
+    operating_point: OperatingPoint
     face: FaceResult
     model: str
     schema: int

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from facepairs.bundles.calibration import check_prior
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData, BadImage, NotEnrolled
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.gallery import Gallery
@@ -55,7 +55,6 @@ class Service:
     def model(self) -> schema.ModelResult:
         """Describe the model."""
         bundle, point = self.verifier.bundle, self._default_point
-        words = {"label": point.label, "description": point.describe()}
         gallery = None if self._gallery is None else "write" if self._writable else "read"
         return schema.ModelResult(
             model=self._model,
@@ -63,7 +62,9 @@ class Service:
             aligned=bundle.aligned,
             gallery=gallery,
             max_bytes=self.max_photo_bytes,
-            operating_point=msgspec.convert({**point.to_json(), **words}, schema.DescribedPoint),
+            operating_point=point,
+            label=point.label,
+            description=point.describe(),
             curve=bundle.errors,
             note=source_note(bundle, self._model),
             schema=schema.VERIFY_SCHEMA,
@@ -208,8 +209,7 @@ class Service:
         return vector
 
     def _verdict(self, verdict: Verdict, describe: bool) -> schema.VerifyResult:
-        values = {**verdict.to_json(), **verdict.point.to_json()}
-        values |= {"model": self._model, "schema": schema.VERIFY_SCHEMA}
+        values = verdict.to_json() | {"model": self._model, "schema": schema.VERIFY_SCHEMA}
         if describe:
             values["description"] = verdict_rows(verdict)
         return msgspec.convert(values, schema.VerifyResult)

@@ -20,9 +20,9 @@ import numpy.typing as npt
 import tomli_w
 
 from facepairs.bundles.bundle import NETWORK, Bundle
-from facepairs.bundles.calibration import BundleCalibration
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.manifest import IDENTITIES, Alignment
-from facepairs.bundles.operating_point import operating_point
+from facepairs.bundles.rates import operating_point
 from facepairs.data.synth.faces import draw_face
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.evaluation.calibrate import measured_of
@@ -91,7 +91,7 @@ class ExportRecord:
     threshold_source: str
     verify_threshold: float
     verify_errors: str
-    calibration: BundleCalibration
+    calibration: Calibration
     parity: Parity
     files: tuple[str, ...]
 

@@ -193,8 +193,9 @@ class PairMetrics(keras.callbacks.Callback):  # type: ignore[misc]
         labels, score = np.concatenate(genuine), np.concatenate(scores)
         figures = {f"{self.prefix}auc": auc(labels, score)}
         for far in self.fars:
-            tar = tar_at_far(labels, score, far).tar
-            figures[f"{self.prefix}tar_at_far_{far:g}"] = float("nan") if tar is None else tar
+            point = tar_at_far(labels, score, far)
+            tar = float("nan") if point is None else point.genuine_accepted / int(labels.sum())
+            figures[f"{self.prefix}tar_at_far_{far:g}"] = tar
         return figures
 
 

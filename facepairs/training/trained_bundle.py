@@ -13,7 +13,7 @@ from typing import Any
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import write_bundle
-from facepairs.evaluation.metrics.calibration import FittedCalibration
+from facepairs.evaluation.fitting import FittedCalibration
 from facepairs.evaluation.pair_scores import add_impostors, score_pairs
 from facepairs.evaluation.serialize import to_plain
 from facepairs.models.export.convert import export_onnx, round_weights

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.rates import OperatingPoint
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def expected_matches(point: OperatingPoint, comparisons: int) -> ExpectedMatches
     rate = point.errors.fmr
     if rate is None:
         return None
-    return ExpectedMatches(comparisons, *(comparisons * x for x in (rate.rate, *rate.interval)))
+    return ExpectedMatches(comparisons, *(comparisons * x for x in (rate.value, *rate.interval)))
 
 
 def expected_json(matches: ExpectedMatches | None) -> dict[str, Any]:

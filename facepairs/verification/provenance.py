@@ -16,7 +16,7 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.manifest import read_regular_file
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadBundle, BadData
 from facepairs.support.atomic import atomic_file
 from facepairs.support.checksum import file_sha256

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.operating_point import OperatingPoint, gallery_point
+from facepairs.bundles.rates import OperatingPoint, gallery_point
 from facepairs.data.index import READABLE, walk
 from facepairs.errors import BadData, BadImage
 from facepairs.support.atomic import atomic_file
@@ -92,7 +92,7 @@ class Ranking:
             "matches": self.matches,
             "same_content": self.copies,
             **expected_json(self.expected),
-            **self.point.to_json(),
+            "operating_point": self.point.to_json(),
             "photos": [match._asdict() for match in self.compared[:top]],
             "failed": [failure._asdict() for failure in self.failed],
         }

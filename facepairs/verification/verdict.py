@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from facepairs.bundles.calibration import EQUAL_PRIORS, describe_prior
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.faces.align import AlignedFace
 from facepairs.verification.false_matches import ExpectedMatches, expected_matches
@@ -95,16 +95,14 @@ class Verdict:
         return " ".join(images) + html_table(verdict_rows(self))
 
     def to_json(self) -> dict[str, Any]:
-        """Return a plain dict: verdict, same, probability, prior, score, and left and right faces.
-
-        The threshold and its errors are in `point.to_json()`.
-        """
+        """Return a plain dict: verdict, probability, score, operating point and both faces."""
         return {
             "verdict": None if self.same is None else self.words,
             "same": self.same,
             "probability": self.probability,
             "prior": self.prior,
             "score": self.score,
+            "operating_point": self.point.to_json(),
             "faces": self.faces_json(),
         }
 

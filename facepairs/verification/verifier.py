@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
-from facepairs.bundles.operating_point import OperatingPoint, operating_point
+from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.errors import BadConfig, BadData
 from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
 from facepairs.images.crop import Crop

@@ -19,7 +19,7 @@ import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.default import FOLDER
-from facepairs.bundles.operating_point import operating_point
+from facepairs.bundles.rates import operating_point
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_pairs
 from facepairs.training.export import export

@@ -7,10 +7,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.error_table import ErrorTable
-from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
-from facepairs.evaluation.metrics.error_table import measured_rates, threshold_grid
+from facepairs.evaluation.fitting import measured_rates, threshold_grid
 from facepairs.evaluation.metrics.people import SEED
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
 from facepairs.support.progress import ProgressCallback
@@ -66,11 +65,11 @@ class AllPairs:
             same = self.cluster[start:stop, None] == self.cluster[None, start:]
             yield start, score, impostor, impostor & same
 
-    def thresholds(self) -> list[FmrThreshold]:
+    def thresholds(self) -> list[OperatingPoint]:
         """Return the threshold of each target FMR among look-alikes."""
         alike = self._scores[3]
         return [
-            FmrThreshold(fmr=fmr, threshold=threshold_at_fmr(alike, fmr), among="look-alikes")
+            OperatingPoint(threshold_at_fmr(alike, fmr), f"fmr-{fmr:g}", fmr, "look-alikes")
             for fmr in TARGETS
         ]
 

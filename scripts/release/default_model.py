@@ -29,8 +29,8 @@ from PIL import Image
 
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.default import FOLDER
-from facepairs.bundles.error_table import ErrorTable, SmallFaces
 from facepairs.bundles.identities import Identities
+from facepairs.bundles.rates import ErrorTable, SmallFaces
 from facepairs.bundles.writer import check_replaceable, write_bundle
 from facepairs.cli.shared.output import ERROR, log, print_error, progress_display
 from facepairs.data.index import FaceIndex
@@ -39,13 +39,13 @@ from facepairs.data.minimums import limit_pairs_per_person
 from facepairs.data.pairs import PairList
 from facepairs.data.sampler import distinct_impostors
 from facepairs.errors import BadData, BadImage, FacepairsError
-from facepairs.evaluation.lookalikes import find_clusters
-from facepairs.evaluation.measurement import measure_scores
-from facepairs.evaluation.metrics.calibration import (
+from facepairs.evaluation.fitting import (
     cross_fitted_probability,
     default_promise,
     fit_logistic,
 )
+from facepairs.evaluation.lookalikes import find_clusters
+from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource
@@ -252,7 +252,7 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
         small = small_faces(verifier, index, test, cluster)
     errors: ErrorTable = msgspec.structs.replace(table, small_faces=small)
     promise = default_promise(rows, balanced, errors)
-    decided = next(row.threshold for row in rows if row.fmr == promise)
+    decided = next(row.threshold for row in rows if row.max_fmr == promise)
     assert decided is not None
     manifest |= {
         "calibration": curve,
@@ -269,10 +269,10 @@ def build(data: Path, lists: Path, out: Path, view2: Path) -> Bundle:
 def quote(scores: Path) -> dict[str, float]:
     """Return the accuracy that follows from the scores of View 2's pairs; raises BadData."""
     summary = measure_scores(ScoreSource("scores", str(scores), "default")).summary
-    if summary.lfw_accuracy is None or summary.lfw_accuracy_standard_error is None:
+    if summary.lfw_accuracy is None or summary.lfw_accuracy.standard_error is None:
         raise BadData(f"{scores}: no scores of View 2's ten folds")
-    error = summary.lfw_accuracy_standard_error
-    return {"accuracy": summary.lfw_accuracy, "accuracy_standard_error": error}
+    error = summary.lfw_accuracy.standard_error
+    return {"accuracy": summary.lfw_accuracy.value, "accuracy_standard_error": error}
 
 
 def calibration_crops(index: FaceIndex, lists: Path) -> npt.NDArray[np.uint8]:

@@ -32,11 +32,11 @@ from facepairs.verification.verifier import Verifier
 
 def values(figures: IdentificationFigures) -> dict[str, float]:
     """Return the figures of a set by name; NaN where a rate is not supported."""
-    rows = {f"among the first {rank}": rate.rate for rank, rate in figures.cmc.items()}
+    rows = {f"among the first {rank}": rate.value for rank, rate in figures.cmc.items()}
     for point in figures.points:
         name = f"FPIR {point.max_fpir:g}, threshold of {point.set_by}"
         for kind, rate in (("found", point.dir), ("strangers taken", point.fpir)):
-            rows[f"{name}: {kind}"] = float("nan") if rate is None else rate.rate
+            rows[f"{name}: {kind}"] = float("nan") if rate is None else rate.value
     return rows
 
 

@@ -45,10 +45,10 @@ def test_an_evaluation_is_a_summary_frames_plots_and_html(difference_run, faces,
     scores = tmp_path / "scores.csv"
     found = facepairs.evaluate(run.verifier(), faces, scores_out=scores)
     printed = json.loads(in_process("evaluate", scores, "--json", check=0).stdout)
-    assert found.summary.auc == printed["auc"]
+    assert found.summary.auc.value == printed["auc"]["value"]
     frame = found.to_frame()
-    assert frame.auc.tolist() == [found.summary.auc]
-    assert (*frame.auc_low, *frame.auc_high) == found.summary.auc_interval
+    assert frame.auc.tolist() == [found.summary.auc.value]
+    assert (*frame.auc_low, *frame.auc_high) == found.summary.auc.interval
     assert {"tar_at_far_0.01_low", "tar_at_far_0.01_high"} < set(frame)
     pairs = found.measurements[0].to_frame()
     assert len(pairs) == frame.genuine_pairs[0] + frame.impostor_pairs[0]

@@ -20,7 +20,7 @@ def train_and_evaluate() -> float:
     evaluation = facepairs.evaluate([run.bundle, run.verifier(), "default"], "photos")
     assert_type(evaluation, facepairs.Evaluation)
     evaluation.plot("det").figure.savefig("det.png")
-    return min(losses) + evaluation.summary.auc
+    return min(losses) + evaluation.summary.auc.value
 
 
 def verify() -> bool:

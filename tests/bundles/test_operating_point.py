@@ -5,25 +5,24 @@ import numpy as np
 import pytest
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.error_table import ErrorTable, MeasuredRate
-from facepairs.bundles.operating_point import OperatingPoint, gallery_point, operating_point
-from facepairs.bundles.thresholds import FmrThreshold
-from facepairs.bundles.words import one_in
+from facepairs.bundles.rates import ErrorTable, OperatingPoint, Rate, gallery_point, operating_point
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.verification.verifier import Verifier
 
 FULL = {
-    "fmr": 0.01,
     "threshold": 0.25,
-    "measured_fmr": 0.009,
-    "fmr_interval": [0.006, 0.014],
-    "genuine_pairs": 30,
-    "impostor_pairs": 3000,
+    "name": "fmr-0.01",
+    "max_fmr": 0.01,
 }
-REFUSED = {"fmr": 0.001, "threshold": None, "reason": "3,000 impostor pairs are too few"}
+REFUSED = {
+    "threshold": None,
+    "name": "fmr-0.001",
+    "max_fmr": 0.001,
+    "reason": "3,000 impostor pairs are too few",
+}
 
 
-RATES = [MeasuredRate(rate, rate / 2, min(1.0, 2 * rate)) for rate in (1.0, 0.1, 0.01, 0.0)]
+RATES = [(rate, rate / 2, min(1.0, 2 * rate)) for rate in (1.0, 0.1, 0.01, 0.0)]
 TABLE = ErrorTable(
     measured_on="forty people",
     people=40,
@@ -32,7 +31,7 @@ TABLE = ErrorTable(
     lookalike_pairs=400,
     thresholds=(-1.0, 0.1, 0.25, 0.9),
     fmr=tuple(RATES),
-    lookalike_fmr=tuple(MeasuredRate(3 * r.rate / 4, r.low, r.high) for r in RATES),
+    lookalike_fmr=tuple((3 * rate / 4, low, high) for rate, low, high in RATES),
     fnmr=tuple(reversed(RATES)),
 )
 
@@ -43,17 +42,16 @@ class Model:
     errors = None
 
     def __init__(self, *rows, errors=None, promise=None):
-        self.thresholds = tuple(msgspec.convert(row, FmrThreshold) for row in rows)
+        self.thresholds = tuple(msgspec.convert(row, OperatingPoint) for row in rows)
         self.errors, self.operating_point = errors, promise
 
 
 def test_without_a_promise_the_balanced_threshold_decides():
     assert operating_point(Model()) == OperatingPoint(0.5, "balanced")
-    assert operating_point(Model(), threshold=0.0) == OperatingPoint(0.0)
+    assert operating_point(Model(), threshold=0.0) == OperatingPoint(0.0, "threshold")
     assert "no measured errors" in operating_point(Model()).describe()
     values = operating_point(Model()).to_json()
-    assert (values["operating_point"], values["threshold"]) == ("balanced", 0.5)
-    assert values["fmr"] is values["fnmr"] is values["measured_on"] is None
+    assert values == {"name": "balanced", "threshold": 0.5}
 
 
 def test_a_promise_decides_unless_something_else_is_asked_for():
@@ -73,22 +71,14 @@ def test_every_threshold_has_its_measured_errors():
         "1 in 100 strangers would pass, 1 in 130 of those who look alike (at most 1 in 50); "
         "1 in 10 genuine pairs would be missed (forty people)"
     )
-    values = point.to_json()
-    assert (values["fmr"], values["fmr_interval"]) == (0.01, [0.005, 0.02])
-    assert values["fnmr"] == 0.1
+    errors = msgspec.json.decode(msgspec.json.encode(point.to_json()))["errors"]
+    assert errors["fmr"] == {"value": 0.01, "interval": [0.005, 0.02], "of": 3000}
+    assert (errors["fnmr"]["value"], errors["measured_on"]) == (0.1, "forty people")
     between = operating_point(model, threshold=0.2)
-    assert between.errors.fmr == RATES[1]  # never better than it is
-    assert between.errors.fnmr == TABLE.fnmr[2]
-    assert operating_point(model, threshold=-9.0).errors.fmr.rate == 1
-    assert operating_point(model, threshold=9.0).errors.fnmr.rate == 1
-
-
-def test_rows_of_older_bundles_tell_their_errors():
-    model = Model({"fmr": 0.1, "threshold": 0.1}, FULL)
-    point = operating_point(model, max_fmr=0.01)
-    assert point.errors.fmr == MeasuredRate(0.009, 0.006, 0.014)
-    assert point.describe() == "1 in 110 strangers would pass"
-    assert operating_point(model, max_fmr=0.1).errors.fmr is None
+    assert between.errors.fmr == Rate(RATES[1][0], RATES[1][1:], of=3000)  # never better than it is
+    assert between.errors.fnmr.value == TABLE.fnmr[2][0]
+    assert operating_point(model, threshold=-9.0).errors.fmr.value == 1
+    assert operating_point(model, threshold=9.0).errors.fnmr.value == 1
 
 
 def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
@@ -96,7 +86,7 @@ def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
     point = operating_point(model, threshold=0.15)
     assert gallery_point(model, point, 5) is point
     assert gallery_point(model, point, 100).threshold == 0.25
-    assert gallery_point(model, point, 100).errors.fmr.rate * 100 <= 1
+    assert gallery_point(model, point, 100).errors.fmr.value * 100 <= 1
     assert gallery_point(model, point, 10**6).threshold == 0.9
     assert gallery_point(Model(FULL), point, 10**6) is point
 
@@ -113,7 +103,7 @@ def test_a_gallery_allows_one_false_match_or_the_strictest_that_is_known():
     ],
 )
 def test_rates_are_said_in_words(rate, words):
-    assert one_in(MeasuredRate(*rate)) == words
+    assert Rate(rate[0], rate[1:]).one_in() == words
 
 
 def test_an_entry_keeps_the_fields_of_its_row():
@@ -147,11 +137,10 @@ def test_thresholds_that_cannot_be_chosen_are_refused(thresholds, given, message
     [
         {"threshold": "high"},
         {"threshold": 10**400},
-        {"measured_fmr": "low"},
-        {"fmr_interval": [0.1]},
-        {"fmr_interval": 0.1},
-        {"impostor_pairs": -1},
-        {"genuine_pairs": 1.5},
+        {"max_fmr": "low"},
+        {"max_fmr": 1.5},
+        {"among": "friends"},
+        {"errors": {"fmr": {"value": 0.1}}},
     ],
 )
 def test_unusable_thresholds_of_a_manifest_are_refused_by_name(make_bundle, change):
@@ -184,11 +173,11 @@ def test_errors_that_do_not_fit_together_are_refused(change, message):
 
 def test_the_packaged_model_promises_one_in_a_hundred_look_alikes():
     point = operating_point(Bundle.open(None, verify_files=False))
-    assert (point.max_fmr, point.target.among) == (0.01, "look-alikes")
-    assert point.errors.lookalike_fmr.rate == pytest.approx(0.01, abs=0.0005)
-    assert point.errors.fmr.rate < 0.003
-    assert point.errors.fnmr.rate < 0.5
-    assert point.measured_on.startswith("LFW")
+    assert (point.max_fmr, point.among) == (0.01, "look-alikes")
+    assert point.errors.lookalike_fmr.value == pytest.approx(0.01, abs=0.0005)
+    assert point.errors.fmr.value < 0.003
+    assert point.errors.fnmr.value < 0.5
+    assert point.errors.measured_on.startswith("LFW")
 
 
 def test_errors_are_those_of_faces_as_small_as_the_smaller_one():
@@ -200,7 +189,7 @@ def test_errors_are_those_of_faces_as_small_as_the_smaller_one():
     large, same, small, still, smallest = (point.for_face(model.errors, px) for px in sides)
     assert large == same == point
     assert small == still
-    missed = [one.errors.fnmr.rate for one in (large, small, smallest)]
+    missed = [one.errors.fnmr.value for one in (large, small, smallest)]
     assert missed == sorted(set(missed))
     assert {one.threshold for one in (large, small, smallest)} == {point.threshold}
     assert point.for_face(None, 20.0) == point

@@ -93,7 +93,7 @@ def test_its_errors_are_those_of_the_published_scores():
         missed = sum(score < threshold for score, genuine in rows if genuine)
         for rate, count in ((expected.fnmr, missed), (expected.fmr, passed)):
             low, high = rate.interval  # other pairs of the same people
-            margin = (3 * (3000 * rate.rate) ** 0.5 + 1) / 3000
+            margin = (3 * (3000 * rate.value) ** 0.5 + 1) / 3000
             assert low - margin <= count / 3000 <= high + margin
 
 

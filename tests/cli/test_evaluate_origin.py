@@ -73,11 +73,12 @@ def test_the_headline_is_the_balanced_accuracy(bundle: Bundle, photos: Path, pai
     summary = measured(*words)
     assert (summary["genuine_pairs"], summary["impostor_pairs"]) == (30, 420)
     assert summary["accuracy"] is None
-    errors = summary["fmr"] + summary["fnmr"]
-    assert summary["balanced_accuracy"] == pytest.approx(1 - errors / 2)
+    errors = summary["operating_points"][0]["errors"]
+    both = errors["fmr"]["value"] + errors["fnmr"]["value"]
+    assert summary["balanced_accuracy"]["value"] == pytest.approx(1 - both / 2)
     names = [point["name"] for point in summary["operating_points"]]
     assert names == ["balanced", "fmr-0.01"]
-    assert [point["is_default"] for point in summary["operating_points"]] == [False, True]
+    assert summary["verify_point"] == "fmr-0.01"
     lines = evaluate(*words).stdout.splitlines()
     first = next(place for place, line in enumerate(lines) if line.startswith("Balanced accuracy"))
     accuracy, own, verify, strangers, genuine, *_ = lines[first:]
@@ -87,7 +88,7 @@ def test_the_headline_is_the_balanced_accuracy(bundle: Bundle, photos: Path, pai
     default = summary["operating_points"][1]
     assert verify.startswith("As verify decides ")
     assert strangers.startswith("  Strangers accepted (FMR) ")
-    assert f" {100 * default['fmr']:.2f} % (" in strangers
+    assert f" {100 * default['errors']['fmr']['value']:.2f} % (" in strangers
     assert genuine.startswith("  Genuine pairs missed (FNMR) ")
 
 
@@ -96,11 +97,13 @@ def test_a_comparison_shows_the_errors_as_verify_decides(
 ) -> None:
     words = (bundle.folder, bundle.folder, photos, "--pairs", pairs)
     point = measured(*words)["models"][0]["operating_points"][1]
-    source, _, _, head, row = evaluate(*words).stdout.splitlines()[:5]
+    source, _, _, _, head, row = evaluate(*words).stdout.splitlines()[:6]
     assert source.startswith(f"Pairs from  {pairs}")
     names = ["FMR", "FNMR", "verify's FMR", "verify's FNMR"]
     assert re.split(r" {2,}", head)[3:7] == names
-    assert re.split(r" {2,}", row)[5:7] == [f"{100 * point[x]:.2f} %" for x in ("fmr", "fnmr")]
+    assert re.split(r" {2,}", row)[5:7] == [
+        f"{100 * point['errors'][x]['value']:.2f} %" for x in ("fmr", "fnmr")
+    ]
 
 
 def test_a_file_of_verify_is_decided_as_verify_decided(
@@ -115,10 +118,10 @@ def test_a_file_of_verify_is_decided_as_verify_decided(
     done = evaluate(scores, "--json")
     summary = json.loads(done.stdout)
     assert summary["threshold_source"] == "decided as in the file"
-    assert summary["threshold"] == 0.9
-    assert summary["false_accepts"] == sum(accepted)
-    assert [point["is_default"] for point in summary["operating_points"]] == [True]
-    assert summary["fmr"] == pytest.approx(sum(accepted) / len(accepted))
+    (point,) = summary["operating_points"]
+    assert (point["threshold"], point["name"], summary["verify_point"]) == (0.9, "file", "file")
+    fmr = point["errors"]["fmr"]
+    assert (fmr["count"], fmr["of"]) == (sum(accepted), len(accepted))
     assert summary["scored_by"] == str(bundle.folder)
     known = sum(any(row[side].split("/")[0] in KNOWN for side in ("left", "right")) for row in rows)
     assert summary["pairs_with_known_people"] == known
@@ -127,7 +130,8 @@ def test_a_file_of_verify_is_decided_as_verify_decided(
     provenance_path(scores).unlink()  # the decisions stay, the origin is unknown
     done = evaluate(scores, "--json")
     assert "scores.csv: of unknown origin" in done.stderr
-    assert json.loads(done.stdout)["false_accepts"] == sum(accepted)
+    (point,) = json.loads(done.stdout)["operating_points"]
+    assert point["errors"]["fmr"]["count"] == sum(accepted)
     assert json.loads(done.stdout)["scored_by"] is None
 
 
@@ -137,8 +141,10 @@ def test_a_written_file_gives_the_same_figures_until_it_is_changed(
     scores = tmp_path / "scores.csv"
     before = measured(bundle.folder, photos, "--pairs", pairs, "--out", scores)
     again = measured(scores)
-    for key in ("fmr", "fnmr", "balanced_accuracy_interval", "auc_interval", "ece", "threshold"):
-        assert again[key] == pytest.approx(before[key])
+    for key in ("balanced_accuracy", "auc"):
+        assert again[key]["value"] == pytest.approx(before[key]["value"])
+        assert again[key]["interval"] == pytest.approx(before[key]["interval"])
+    assert again["ece"] == pytest.approx(before["ece"])
     points = [[p["threshold"] for p in found["operating_points"]] for found in (before, again)]
     assert points[0] == points[1] == [0.5, 0.75]
     scores.write_text(scores.read_text("utf-8").replace("0.9", "0.8", 1), "utf-8")
@@ -173,15 +179,15 @@ def test_errors_within_the_user_s_groups(
     folder = make_bundle("embedding", threshold=0.5).folder
     words = (folder, photos, "--protocol", "heldout", "--groups", groups)
     done = evaluate(*words, "--json")
-    found = {group["name"]: group for group in json.loads(done.stdout)["groups"]}
+    found = json.loads(done.stdout)["groups"]
     assert list(found)[2:] == ["absent", "lost"]
     assert "nobody in the pairs is in group absent, lost" in done.stderr
     young, old = found["young"], found["old"]
     assert (young["people"], old["people"]) == (12, 6)  # Ann is known, and left out
-    assert young["genuine_pairs"] == 12 * 6
-    assert young["impostor_pairs"] > 900  # of 1,056, drawn within the group
-    rate, low, high = young["fmr"]
-    assert low <= rate <= high
+    assert young["fnmr"]["of"] == 12 * 6
+    assert young["fmr"]["of"] > 900  # of 1,056, drawn within the group
+    low, high = young["fmr"]["interval"]
+    assert low <= young["fmr"]["value"] <= high
     assert "group old: 6 people" in done.stderr
     assert "its rates are rough" in done.stderr
     assert "1 person not in" in done.stderr
@@ -192,13 +198,13 @@ def test_errors_within_the_user_s_groups(
     listed = [line.split()[0] for line in lines if line.startswith(("young", "old"))]
     assert listed == list(found)[:2]  # the worst first
     both = evaluate(folder, folder, *words[1:])
-    assert both.stdout.count("errors by group\n") == 2
+    assert both.stdout.count(": Errors by group\n") == 2
     assert sum(line.startswith(("young ", "old ")) for line in both.stdout.splitlines()) == 4
     assert both.stderr.count("group old: 6 people") == both.stderr.count("1 person not in") == 1
 
     scores = tmp_path / "scores.csv"
     evaluate(*words, "--out", scores)
-    again = {group["name"]: group for group in measured(scores, "--groups", groups)["groups"]}
+    again = measured(scores, "--groups", groups)["groups"]
     assert again["young"]["people"] == 12  # from the pairs of the file
     (tmp_path / "bad.csv").write_text("person,group\nAnn,\n")
     done = evaluate(scores, "--groups", tmp_path / "bad.csv", check=2)

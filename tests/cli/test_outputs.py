@@ -84,7 +84,6 @@ def test_standard_output_holds_the_rows_alone(photos, person, pairs, mode, tmp_p
         ("train", "PHOTOS", "--out"),
         ("crossval", "PHOTOS", "--lists", "PHOTOS", "--out"),
         ("cache", "build", "PHOTOS", "--pair-count", "10", "--out"),
-        ("evaluate", "default", "PHOTOS", "--report-dir"),
         ("demo", "--out"),
         ("gallery", "list"),
     ],
@@ -203,7 +202,6 @@ def foreign_folder(tmp_path: Path, name: str, text: str) -> Path:
     [
         (("calibrate", "default", "PHOTOS", "--out"), "manifest.json"),
         (("export", "default", "--format", "onnx", "--out"), "export.json"),
-        (("evaluate", "--scores", "SCORES", "--report-dir"), "report.json"),
         (("cache", "build", "PHOTOS", "--pair-count", "10", "--out"), "manifest.json"),
         (("data", "synth", "--out"), "manifest.json"),
         (("data", "import", "PHOTOS"), "manifest.json"),
@@ -213,13 +211,10 @@ def foreign_folder(tmp_path: Path, name: str, text: str) -> Path:
 )
 @pytest.mark.parametrize("thesis", [True, False])
 def test_a_folder_that_is_not_ours_stays(few_faces, tmp_path, words, name, thesis):
-    scores = tmp_path / "scores.csv"
-    scores.write_text("left,right,genuine,score\na,b,1,1\nc,d,0,0\n")
     folder = foreign_folder(tmp_path, name, EXTENSION)
     if not thesis:
         (folder / "thesis.txt").unlink()
-    places = {"PHOTOS": few_faces, "SCORES": scores}
-    in_process(*(places.get(word, word) for word in words), folder, check=2)
+    in_process(*(few_faces if word == "PHOTOS" else word for word in words), folder, check=2)
     kept = {name: EXTENSION, "thesis.txt": "work"} if thesis else {name: EXTENSION}
     assert {path.name: path.read_text() for path in folder.iterdir()} == kept
 
@@ -246,15 +241,3 @@ def test_a_note_in_a_bundle_is_kept(make_bundle):
     with pytest.raises(BadBundle):
         rewrite_bundle(bundle, bundle.folder, {})
     assert (bundle.folder / "notes.txt").exists()
-
-
-def test_a_note_in_a_report_is_kept(tmp_path, few_draws_here):
-    pytest.importorskip("matplotlib")
-    scores, out = tmp_path / "scores.csv", tmp_path / "report"
-    rows = [f"p{k}/1,p{k + k % 2}/2,{int(k % 2 == 0)},{k % 3}" for k in range(40)]
-    scores.write_text("\n".join(["left,right,genuine,score", *rows, ""]))
-    for _ in range(2):
-        in_process("evaluate", "--scores", scores, "--report-dir", out, check=0)
-    (out / "tables" / "mine.csv").touch()
-    in_process("evaluate", "--scores", scores, "--report-dir", out, check=2)
-    assert (out / "tables" / "mine.csv").exists()

@@ -27,8 +27,8 @@ from facepairs.data.minimums import (
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadBundle, BadConfig, BadImage, NotEnough
 from facepairs.evaluation.calibrate import calibrate
-from facepairs.evaluation.metrics.calibration import calibrate as fit_calibration
-from facepairs.evaluation.metrics.decisions import halves
+from facepairs.evaluation.decisions import halves
+from facepairs.evaluation.fitting import calibrate as fit_calibration
 from facepairs.evaluation.metrics.rates import clopper_pearson
 from facepairs.verification.verifier import Verifier
 
@@ -66,7 +66,7 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     assert new.threshold == pytest.approx(new.calibration.threshold)
     assert new.threshold != bundle.threshold
     assert new.calibration.probability(new.threshold) == pytest.approx(0.5)
-    assert [entry.fmr for entry in new.thresholds] == [0.1, 0.01, 0.001]
+    assert [entry.max_fmr for entry in new.thresholds] == [0.1, 0.01, 0.001]
     assert new.raw["calibrated"]["people"] == 24
     assert result.notes == []
     summary = result.summary
@@ -74,7 +74,7 @@ def test_weights_stay_and_calibration_is_new(bundle, faces, tmp_path):
     assert not summary.kept_former
     assert new.errors.measured_on == f"24 people of {faces.name}"
     assert new.errors.people == 24
-    assert json.loads(json.dumps(summary.to_json()))["operating_point"]["fmr"] is not None
+    assert json.loads(json.dumps(summary.to_json()))["operating_point"]["errors"]["fmr"]
     photos = sorted(next(faces.iterdir()).iterdir())
     before, after = (Verifier(b).verify(photos[0], photos[1]) for b in (bundle, new))
     assert after.score == before.score
@@ -181,11 +181,11 @@ def test_errors_of_named_groups_are_on_the_card(bundle, faces, tmp_path):
     out = tmp_path / "out"
     in_process("calibrate", bundle.folder, faces, "--out", out, "--groups", groups)
     errors = Bundle.open(out).errors
-    assert {(group.name, group.people) for group in errors.groups} == {
-        ("first", 12),
-        ("others", 12),
+    assert {name: group.people for name, group in errors.groups.items()} == {
+        "first": 12,
+        "others": 12,
     }
-    rates = [group.fmr.rate for group in errors.groups]
+    rates = [group.fmr.value for group in errors.groups.values()]
     assert rates == sorted(rates, reverse=True)
     assert "| first | 12 |" in (out / "MODEL_CARD.md").read_text(encoding="utf-8")
 

@@ -15,10 +15,7 @@ from facepairs.errors import BadImage
 from facepairs.evaluation.evaluate import Evaluation, evaluate
 from facepairs.evaluation.measurement import measure_view2
 from facepairs.evaluation.protocols import CATEGORIES
-from facepairs.evaluation.report.cells import lines_of
-from facepairs.evaluation.report.data import report_data
-from facepairs.evaluation.report.summary_tables import evaluation_lines, source_rows
-from facepairs.evaluation.report.tables import all_tables
+from facepairs.evaluation.report.table import text_of
 from facepairs.evaluation.sources.find import ScoreSource
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -92,16 +89,13 @@ def test_the_report_says_how_photos_were_taken(both: Evaluation) -> None:
     aligned, whole = (one.summary for one in both.measurements)
     assert (aligned.alignment, whole.alignment) == ("landmarks-5", "lfw-frame")
     assert aligned.category is whole.category is None  # not trained for these pairs
-    rows = dict(source_rows(aligned))
-    assert rows["Photos"] == "faces aligned by five landmarks"
-    assert rows["Unusable photos"] == "2, in 10 pairs"
-    text = "\n".join(
-        line
-        for table in all_tables(report_data(both, ""))
-        for line in (table.note, *lines_of(table))
+    tables = {table.key: table for table in both.tables()}
+    first, second = (
+        {row[0].text: row[1].text for row in tables[key].rows} for key in ("figures-1", "figures-2")
     )
-    assert "faces aligned by five landmarks" in text
-    assert "taken as they are" in text
+    assert first["Photos"] == "faces aligned by five landmarks"
+    assert first["Unusable photos"] == "2, in 10 pairs"
+    assert second["Photos"] == "taken as they are"
 
 
 def test_a_folder_of_crossval_has_the_alignment_of_its_settings(tmp_path: Path) -> None:
@@ -135,8 +129,7 @@ def test_a_bundle_trained_for_the_protocol_has_its_category(
 
 
 def test_several_verifiers_are_compared_by_cost_and_origin_too(both, bundles):
-    data = report_data(both, "")
-    (table,) = [one for one in all_tables(data) if one.key == "facts"]
+    (table,) = [one for one in both.tables() if one.key == "facts"]
     assert table.columns == ["verifier", "ms a face", "MB", "licence of the weights", "trained on"]
     for row, bundle, model in zip(table.rows, bundles, both.to_json()["models"], strict=True):
         facts = model["facts"]
@@ -144,4 +137,4 @@ def test_several_verifiers_are_compared_by_cost_and_origin_too(both, bundles):
         assert facts["network_mb"] == bundle.network_path.stat().st_size / 1e6
         assert row[1].value == facts["network_ms"] >= 0
         assert (row[3].text, facts["licence"]) == ("not recorded", None)
-    assert "\n".join(lines_of(table)) in "\n".join(evaluation_lines(both))
+    assert text_of([table]) in str(both)

@@ -89,18 +89,18 @@ def test_figures_agree_with_a_slower_way(noise: float) -> None:
     assert (figures.known, figures.strangers) == (len(ranks), len(taken)) == (24, 44)
     assert figures.enrolled + figures.known_probes + figures.stranger_probes == len(person)
     for rank, one in figures.cmc.items():
-        assert one.rate == pytest.approx(
+        assert one.value == pytest.approx(
             np.mean([np.mean(np.array(x) <= rank) for x in ranks.values()])
         )
-        assert one.interval[0] <= one.rate <= one.interval[1]
+        assert one.interval[0] <= one.value <= one.interval[1]
     supported = [point for point in figures.points if point.threshold is not None]
     assert [(point.set_by, point.max_fpir) for point in supported] == [(OWN, 0.1), (GALLERY, 0.1)]
     for point in supported:
-        assert point.fpir.rate == pytest.approx(share(taken, point.threshold))
-        assert point.dir.rate == pytest.approx(share(found, point.threshold))
-        assert point.dir.interval[0] <= point.dir.rate <= point.dir.interval[1]
+        assert point.fpir.value == pytest.approx(share(taken, point.threshold))
+        assert point.dir.value == pytest.approx(share(found, point.threshold))
+        assert point.dir.interval[0] <= point.dir.value <= point.dir.interval[1]
     own, promised = supported
-    assert own.fpir.rate <= 0.1
+    assert own.fpir.value <= 0.1
     assert share(taken, own.threshold - 1e-6) > 0.1  # no lower threshold keeps to it
     assert promised.threshold == 0.75  # FMR .001: .1 among the enrolled photos
 
@@ -113,7 +113,7 @@ def test_what_the_data_do_not_support_has_a_reason() -> None:
     assert reasons[0] == "needs 300 strangers, there are 10"
     assert reasons[1] == "needs 30 strangers, there are 10"
     assert reasons[3] == ""
-    assert figures.cmc[1].rate == 1
+    assert figures.cmc[1].value == 1
     assert figures.cmc[1].interval[0] == pytest.approx(0.692, abs=1e-3)  # of ten people
     figures = identification_figures(Model(False), embed(person, 0.1), person, split, dot)
     assert figures.points[3].reason == "the model brings no measured errors"
@@ -134,7 +134,7 @@ def test_the_command_measures_drawn_people(
     assert "Identification: known people among strangers" in page.read_text()
     values = json.loads(in_process(*words, "--json", check=0).stdout)["identification"]
     assert (values["known"], values["enrolled"], values["stranger_probes"]) == (12, 36, 48)
-    assert values["cmc"]["1"][0] <= values["cmc"]["10"][0]
+    assert values["cmc"]["1"]["value"] <= values["cmc"]["10"]["value"]
     assert [point["max_fpir"] for point in values["points"]] == [0.01, 0.1] * 2
     both = in_process("evaluate", bundle, bundle, *words[2:], check=0).stdout
     assert both.count("Identification of 12 known people") == 2

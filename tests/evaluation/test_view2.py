@@ -11,11 +11,11 @@ from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadData, NotEnough
 from facepairs.evaluation.metrics.curves import auc, eer
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
-from facepairs.evaluation.metrics.summary import summarise
 from facepairs.evaluation.metrics.thresholds import tar_at_far
-from facepairs.evaluation.report.cells import lines_of
-from facepairs.evaluation.report.summary_tables import summaries_table
+from facepairs.evaluation.report.table import text_of
+from facepairs.evaluation.report.tables import summaries_table
 from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.summary import summarise
 
 
 def drawn(folds=10, each=50, seed=0):
@@ -33,10 +33,10 @@ def test_two_folds_by_hand():
     assert [row.accuracy for row in rows] == [0.5, 1.0]
     assert [row.threshold for row in rows] == [0.45, 2.0]
     assert [row.auc for row in rows] == [0.75, 1.0]
-    assert found.accuracy == 0.75
-    assert found.accuracy_standard_error == pytest.approx(0.25)  # sigma .3536 over root 2
-    assert found.fmr == found.fnmr == 0.25
-    assert found.auc == auc(genuine, score)
+    assert found.accuracy.value == 0.75
+    assert found.balanced_accuracy.standard_error == pytest.approx(0.25)  # sigma .3536 over root 2
+    assert found.point.errors.fmr.value == found.point.errors.fnmr.value == 0.25
+    assert found.auc.value == auc(genuine, score)
     assert (found.genuine_pairs, found.impostor_pairs) == (4, 4)
     assert found.ece is None
 
@@ -44,14 +44,14 @@ def test_two_folds_by_hand():
 def test_lfws_rule_takes_each_folds_threshold_from_the_other_folds():
     genuine, score, fold = drawn()
     by_rule = summarise(genuine, score, None, fold)
-    expected = (by_rule.accuracy, by_rule.accuracy_standard_error)
+    expected = (by_rule.accuracy.value, by_rule.balanced_accuracy.standard_error)
     for threshold in (dict.fromkeys(range(1, 11), 5.0), 5.0, None):
         found = summarise(genuine, score, threshold, fold)
-        assert (found.lfw_accuracy, found.lfw_accuracy_standard_error) == expected
+        assert (found.lfw_accuracy.value, found.lfw_accuracy.standard_error) == expected
     shifted = score + 100 * (fold == 3)  # no other threshold serves the third fold
     own = {number: 0.75 + 100 * (number == 3) for number in range(1, 11)}
     found = summarise(genuine, shifted, own, fold)
-    assert found.lfw_accuracy < found.accuracy - 0.02
+    assert found.lfw_accuracy.value < found.accuracy.value - 0.02
     assert summarise(genuine, score, 5.0).lfw_accuracy is None
     assert summarise(genuine[:50], score[:50], {1: 5.0}, fold[:50]).lfw_accuracy is None
 
@@ -59,22 +59,25 @@ def test_lfws_rule_takes_each_folds_threshold_from_the_other_folds():
 def test_curve_figures_are_those_of_all_scores_together():
     genuine, score, fold = drawn(each=200)
     found = summarise(genuine, score, dict.fromkeys(range(1, 11), 0.7), fold)
-    assert found.auc == auc(genuine, score)
+    assert found.auc.value == auc(genuine, score)
     assert found.eer == eer(genuine, score)
-    assert found.tar_at_far["0.1"].tar == tar_at_far(genuine, score, 0.1).tar
-    assert found.tar_at_far["0.001"].tar is None
+    assert found.true_accepts("0.1").value == pytest.approx(
+        tar_at_far(genuine, score, 0.1).genuine_accepted / genuine.sum()
+    )
+    assert found.true_accepts("0.001") is None
     assert "not enough pairs" in found.tar_at_far["0.001"].reason
     accuracies = [row.accuracy for row in found.folds]
-    assert found.accuracy == pytest.approx(np.mean(accuracies))
-    assert found.accuracy_standard_error == pytest.approx(np.std(accuracies, ddof=1) / 10**0.5)
+    assert found.accuracy.value == pytest.approx(np.mean(accuracies))
+    assert found.balanced_accuracy.standard_error == pytest.approx(
+        np.std(accuracies, ddof=1) / 10**0.5
+    )
     json.dumps(to_plain(found), allow_nan=False)
 
 
 def test_one_fold_has_no_standard_error_but_a_reason():
     genuine, score, fold = drawn(folds=1)
     found = summarise(genuine, score, {7: 0.7}, fold + 6)
-    assert found.accuracy_standard_error is None
-    assert "2 folds" in found.accuracy_standard_error_reason
+    assert found.balanced_accuracy.standard_error is None
     assert found.folds[0].fold == 7
 
 
@@ -115,10 +118,14 @@ def test_the_table_has_a_line_for_each_method():
     genuine, score, fold = drawn(folds=2)
     two = summarise(genuine, score, {1: 0.7, 2: 0.7}, fold)
     one = summarise(genuine[:50], score[:50], {1: 0.7}, fold[:50], {1: Calibration(1, 0)})
-    head, first, second = lines_of(summaries_table("method", {"pixels": two, "difference": one}))
+    table = summaries_table("method", {"pixels": two, "difference": one})
+    _, head, first, second = text_of([table]).splitlines()
     assert head.split()[:2] == ["method", "accuracy"]
     assert first.startswith("pixels")
-    assert f"{100 * two.accuracy:.2f} % ± {100 * two.accuracy_standard_error:.2f}" in first
+    assert (
+        f"{100 * two.accuracy.value:.2f} % ± {100 * two.balanced_accuracy.standard_error:.2f}"
+        in first
+    )
     assert "(1 fold: no s.e.)" in second
     assert "too few pairs" in first
     assert first.index("±") > head.index("accuracy")

@@ -14,7 +14,7 @@ from PIL import Image
 from tiny.bundles import AMONG_LOOKALIKES, error_table, tiny_bundle
 
 from facepairs import Gallery, Verifier
-from facepairs.bundles.operating_point import identification_point
+from facepairs.bundles.rates import identification_point
 from facepairs.errors import BadBundle, BadConfig, BadData, BadGallery, NotEnough, NotEnrolled
 
 # The tiny network embeds whole images, so drawn waves serve as faces.
@@ -149,7 +149,7 @@ def test_the_threshold_follows_the_gallerys_size(verifier, gallery):
     table = error_table()  # FMR .4 at 0, .01 at .5, .001 at .75
     for photos, fpir, threshold in ((1, 0.4, 0), (1, 0.01, 0.5), (10, 0.1, 0.5), (10, 0.01, 0.75)):
         point = identification_point(verifier.bundle, fpir, photos)
-        assert (point.threshold, point.measured_on) == (threshold, table.measured_on)
+        assert (point.threshold, point.errors.measured_on) == (threshold, table.measured_on)
     found = gallery.identify(picture(1), max_fpir=0.15)
     assert (found.point.threshold, found.max_fpir) == (0.5, 0.15)
     assert found.expected.expected == pytest.approx(15 * 0.01)

@@ -45,17 +45,17 @@ def test_rates_are_those_of_all_pairs_and_nobody_has_more_than_ten(pairs):
     limit = {person: min(1, 10 / len(scores)) for person, scores in genuine.items()}
     for threshold in (0.2, 0.5):
         rates = table.at(threshold)
-        assert rates.fmr.rate == pytest.approx((impostor >= threshold).mean(), abs=1e-6)
-        assert rates.lookalike_fmr.rate == pytest.approx((alike >= threshold).mean(), abs=1e-6)
+        assert rates.fmr.value == pytest.approx((impostor >= threshold).mean(), abs=1e-6)
+        assert rates.lookalike_fmr.value == pytest.approx((alike >= threshold).mean(), abs=1e-6)
         missed = sum(limit[p] * sum(s < threshold for s in genuine[p]) for p in genuine)
         given = sum(limit[p] * len(genuine[p]) for p in genuine)
-        assert rates.fnmr.rate == pytest.approx(missed / given, abs=1e-6)
+        assert rates.fnmr.value == pytest.approx(missed / given, abs=1e-6)
         for rate in (rates.fmr, rates.lookalike_fmr, rates.fnmr):
-            assert rate.low <= rate.rate <= rate.high
+            assert rate.interval[0] <= rate.value <= rate.interval[1]
 
 
 def test_thresholds_keep_their_promise_among_look_alikes(pairs):
     alike = counted(pairs)[2]
     for row in pairs.thresholds():
         if row.threshold is not None:
-            assert (alike >= row.threshold + 1e-6).mean() <= row.fmr
+            assert (alike >= row.threshold + 1e-6).mean() <= row.max_fmr

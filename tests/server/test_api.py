@@ -14,7 +14,7 @@ from PIL import Image
 from processes.command_line import in_process
 
 from facepairs import Verifier
-from facepairs.bundles.error_table import ErrorTable
+from facepairs.bundles.rates import ErrorTable
 from facepairs.server.openapi import openapi
 from facepairs.server.routes import ROUTES
 
@@ -157,7 +157,7 @@ def test_the_model_tells_its_errors(ask):
     assert isinstance(bundle.errors, ErrorTable)
     assert model["curve"]["thresholds"] == list(bundle.errors.thresholds)
     assert (model["gallery"], model["max_bytes"]) == ("write", 10 << 20)
-    assert "strangers would pass" in model["operating_point"]["description"]
+    assert "strangers would pass" in model["description"]
     assert model["note"].startswith("note: ")
 
 

@@ -20,7 +20,6 @@ from processes.command_line import in_process
 from processes.live_server import live_server
 
 from facepairs import Verifier
-from facepairs.bundles.words import one_in
 
 pytest.importorskip("uvicorn", reason="needs facepairs[serve]")
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
@@ -258,7 +257,7 @@ def test_a_slow_network_shows_progress(page, photos):
 
 def test_the_slider_says_what_another_threshold_means(page, photos):
     compared(page, photos.ann, photos.ben)
-    threshold, score = page.answer()["threshold"], page.answer()["score"]
+    threshold, score = page.answer()["operating_point"]["threshold"], page.answer()["score"]
     slider = page.one("#threshold")
     slider.send_keys(Keys.END)
     rows = dict(page.rows("#errors"))
@@ -277,7 +276,7 @@ def test_the_slider_says_what_another_threshold_means(page, photos):
     middles = [(a + b) / 2 for a, b in pairwise(errors.thresholds)]
     thresholds = [-1.0, *errors.thresholds, *middles, 1.0]
     expected = [
-        [one_in(found.fmr), one_in(found.lookalike_fmr), one_in(found.fnmr)]
+        [rate.one_in() for rate in (found.fmr, found.lookalike_fmr, found.fnmr)]
         for found in map(errors.at, thresholds)
     ]
     table = msgspec.to_builtins(errors)

@@ -11,7 +11,7 @@ from drawn.scenes import Place, canvas, drawn_faces, faceless, paste
 from PIL import Image
 from tiny.bundles import tiny_bundle
 
-from facepairs.bundles.operating_point import operating_point
+from facepairs.bundles.rates import operating_point
 from facepairs.errors import BadBundle, BadImage, BadRun, NoFace, TooSmallFace
 from facepairs.faces import inspection
 from facepairs.faces.face_cache import FOLDER_VARIABLE

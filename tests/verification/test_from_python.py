@@ -4,6 +4,7 @@ import dataclasses
 import pickle
 import weakref
 
+import msgspec
 import numpy as np
 import pandas
 import pytest
@@ -50,7 +51,8 @@ def test_a_verdict_shows_both_faces_and_escapes_names(faces):
     page = verdict._repr_html_()
     assert page.count('src="data:image/png;base64,') == 2
     assert f"<td>verdict</td><td>{verdict.words}</td>" in page
-    point = dataclasses.replace(verdict.point, measured_on="<b>people</b>")
+    errors = msgspec.structs.replace(verdict.point.errors, measured_on="<b>people</b>")
+    point = msgspec.structs.replace(verdict.point, errors=errors)
     assert "&lt;b&gt;people" in dataclasses.replace(verdict, point=point)._repr_html_()
 
 

@@ -5,7 +5,7 @@ import pytest
 from drawn.scenes import Place, canvas, drawn_faces, paste
 from PIL import Image
 
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData
 from facepairs.faces.align import align_faces, unaligned_face
 from facepairs.images.crop import CropSpec

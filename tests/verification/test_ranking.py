@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 from tiny.bundles import AMONG_LOOKALIKES, FRAME_PX, tiny_bundle
 
-from facepairs.bundles.operating_point import OperatingPoint, operating_point
+from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.errors import BadData, BadImage
 from facepairs.verification.ranking import rank_folder
 from facepairs.verification.verifier import Verifier

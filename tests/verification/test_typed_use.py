@@ -101,7 +101,7 @@ from pathlib import Path
 from facepairs import Verifier
 from facepairs.verification.ranking import rank_folder
 from facepairs.verification.pairs.verify_pairs import verify_pairs
-from facepairs.bundles.operating_point import operating_point
+from facepairs.bundles.rates import operating_point
 
 verifier, here = Verifier.load({str(folder)!r}), Path({str(tmp_path)!r})
 point = operating_point(verifier.bundle)

@@ -12,7 +12,7 @@ from PIL import Image
 from tiny.bundles import tiny_bundle
 
 import facepairs
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadBundle, BadConfig, BadData, BadImage
 from facepairs.images.photo import open_photo
 from facepairs.verification.pairs import bulk, score_files

@@ -33,7 +33,7 @@ app = typer.Typer(
     epilog="Example: facepairs gallery identify known.gallery photo.jpg",
     no_args_is_help=True,
 )
-SCHEMA = 1
+SCHEMA = 2
 NEW = """\b
 Examples:
   facepairs gallery add known.gallery Ann ann1.jpg ann2.jpg
@@ -239,7 +239,7 @@ def verify_as(
             log(_describe_enrolled(same_photo, name))
         for hint in verdict.left.hints if verdict.left else ():
             log(f"warning: {path}: {hint.text}")
-        values = {**verdict.to_json(), **point.to_json(), "comparisons": verdict.comparisons}
+        values = {**verdict.to_json(), "comparisons": verdict.comparisons}
         face = values.pop("faces")["left"]
         names = {"name": name, "photo": photo, "same_photo": same_photo}
         names |= {"gallery": known.place, "model": bundle}

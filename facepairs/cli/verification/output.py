@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from facepairs.bundles.operating_point import OperatingPoint
+    from facepairs.bundles.rates import OperatingPoint
     from facepairs.verification.pairs.verify_pairs import PairsReport
     from facepairs.verification.ranking import Match, Ranking
     from facepairs.verification.verdict import Verdict

@@ -36,7 +36,7 @@ from facepairs.support.words import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from facepairs.bundles.operating_point import OperatingPoint
+    from facepairs.bundles.rates import OperatingPoint
     from facepairs.faces.align import AlignedFace
     from facepairs.verification.verifier import Verifier
 
@@ -51,7 +51,7 @@ Examples:
   facepairs verify --pairs pairs.csv --out scores.csv --runner DirectRunner
   facepairs verify a.jpg --against photos/ --top 5
 """
-SCHEMA = 2
+SCHEMA = 3
 EXIT_CODES = {True: OK, False: NEGATIVE, None: UNDECIDED}
 DEFAULT_TOP = 10
 NO_WISHES = (None, None, False)
@@ -220,7 +220,7 @@ def _verify_two(
     for line in output.verdict_warnings(best, left, right):
         log(line)
     photos = {"left": str(left), "right": str(right), "model": settings.bundle}
-    values = {**best.to_json(), **point.to_json(), **photos, "schema": SCHEMA}
+    values = {**best.to_json(), **photos, "schema": SCHEMA}
     if every:
         from facepairs.verification.false_matches import expected_json
 
@@ -304,9 +304,11 @@ def _verify_pairs(
             f"warning: {counted(report.pairs_with_known_people, 'pair')} with people that "
             f"{settings.bundle} was trained or calibrated on: with others it may make more errors"
         )
-    values = {**vars(report), **point.to_json(), "prior": settings.prior, "out": str(out)}
+    values = {**vars(report), "operating_point": point.to_json(), "prior": settings.prior}
     rows = output.batch_rows(report, point, describe_prior(settings.prior))
-    print_result(settings.json, {**values, "model": settings.bundle, "schema": SCHEMA}, rows)
+    print_result(
+        settings.json, {**values, "out": str(out), "model": settings.bundle, "schema": SCHEMA}, rows
+    )
     note_source(verifier, settings.json)
     log(
         f"written: {out}"

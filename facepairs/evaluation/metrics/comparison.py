@@ -22,7 +22,7 @@ from facepairs.evaluation.metrics.arrays import (
     check_two_classes,
 )
 from facepairs.evaluation.metrics.beta import beta_share
-from facepairs.evaluation.metrics.operating_points import (
+from facepairs.evaluation.metrics.curves import (
     falling_ranks,
     weighted_auc,
     weights_by_rank,

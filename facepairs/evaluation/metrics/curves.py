@@ -199,3 +199,23 @@ def score_histogram(genuine: npt.ArrayLike, score: npt.ArrayLike, bins: int = 50
     if high == low:
         edges = edges + steps * (abs(low) or 1.0) * 1e-3  # constant scores still need a width
     return Histogram(edges, counts[0] / counts[0].sum(), counts[1] / counts[1].sum())
+
+
+def falling_ranks(score: Floats) -> Ints:
+    """Return the rank of each pair by falling score, from 0; equal scores share one."""
+    values, rising = np.unique(score, return_inverse=True)
+    ranks: Ints = len(values) - 1 - rising
+    return ranks
+
+
+def weights_by_rank(rank: Ints, genuine: Bools, weight: Floats) -> tuple[Floats, Floats]:
+    """Return the weight of genuine and of impostor pairs at each rank, float64[ranks] each."""
+    both = np.bincount(2 * rank + genuine, weight, 2 * int(rank.max()) + 2).astype(np.float64)
+    return both[1::2], both[::2]
+
+
+def weighted_auc(hits: Floats, misses: Floats) -> float:
+    """Return the AUC of pairs by rank, see `weights_by_rank`; NaN where a class is missing."""
+    accepted = np.cumsum(hits)
+    area = accepted[-1] * misses.sum()
+    return float(np.sum(misses * (accepted - hits / 2)) / area) if area else math.nan

@@ -6,61 +6,13 @@ more; the standard error over folds of people includes that.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadConfig, BadData, NotEnough
-from facepairs.evaluation.metrics.arrays import (
-    Interval,
-    check_flags,
-    check_pairs,
-    check_two_classes,
-)
+from facepairs.evaluation.metrics.arrays import Interval, check_pairs
 from facepairs.evaluation.metrics.beta import beta_quantile, student_quantile_975
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorRates:
-    """Errors of decisions: counts, rates from 0 to 1, and Clopper-Pearson intervals of 95 %."""
-
-    genuine_pairs: int
-    impostor_pairs: int
-    false_accepts: int
-    false_rejects: int
-    fmr: float
-    fmr_interval: Interval
-    fnmr: float
-    fnmr_interval: Interval
-
-
-def error_rates(genuine: npt.ArrayLike, accepted: npt.ArrayLike) -> ErrorRates:
-    """Count the errors of decisions.
-
-    Args:
-        genuine: bool[N], the truth.
-        accepted: bool[N], the decisions.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: The arrays are not flat and of one length, or hold something else than booleans.
-    """
-    labels, decisions = check_two_classes(genuine, accepted)
-    accepts = check_flags(decisions, decisions.shape, "accepted")
-    positive, negative = int(labels.sum()), int((~labels).sum())
-    false_accepts = int((accepts & ~labels).sum())
-    false_rejects = int((~accepts & labels).sum())
-    return ErrorRates(
-        genuine_pairs=positive,
-        impostor_pairs=negative,
-        false_accepts=false_accepts,
-        false_rejects=false_rejects,
-        fmr=false_accepts / negative,
-        fmr_interval=clopper_pearson(false_accepts, negative),
-        fnmr=false_rejects / positive,
-        fnmr_interval=clopper_pearson(false_rejects, positive),
-    )
 
 
 def accuracy(genuine: npt.ArrayLike, score: npt.ArrayLike, threshold: float) -> float:

@@ -1,48 +1,31 @@
 """Thresholds: the most accurate one, and those that keep a target FMR."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.error_table import MIN_EXPECTED_FALSE_ACCEPTS
-from facepairs.bundles.thresholds import Among, FmrThreshold
+from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadConfig
-from facepairs.evaluation.metrics.arrays import (
-    Bools,
-    Interval,
-    PairPeople,
-    check_scores,
-    check_two_classes,
-)
+from facepairs.evaluation.metrics.arrays import check_scores, check_two_classes
 from facepairs.evaluation.metrics.curves import count_accepted
-from facepairs.evaluation.metrics.people import independent_pairs
-from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
 
 FARS = (0.1, 0.01, 0.001)  # targets of bundles and summaries
 
 
-@dataclass(frozen=True)
-class TarAtFar:
-    """True accept rate at a target false accept rate, both from 0 to 1.
+class TarAtFar(NamedTuple):
+    """A threshold that keeps to a false accept rate, and the pairs accepted at it.
 
-    With fewer impostor pairs than `needed`, all that is measured is None and `reason` says why.
-    Intervals are Clopper-Pearson, 95 %; they treat the threshold as fixed, although it was chosen
-    on the same impostor pairs.
+    Attributes:
+        threshold: The lowest one that does.
+        genuine_accepted: Of the genuine pairs; their share is the true accept rate (TAR).
+        false_accepts: Of the impostor pairs.
     """
 
-    far: float
-    genuine_pairs: int
-    impostor_pairs: int
-    needed: int
-    tar: float | None = None
-    threshold: float | None = None
-    false_accepts: int | None = None
-    tar_interval: Interval | None = None
-    far_interval: Interval | None = None
-    reason: str | None = None
+    threshold: float
+    genuine_accepted: int
+    false_accepts: int
 
 
 def best_threshold(genuine: npt.ArrayLike, score: npt.ArrayLike) -> float:
@@ -105,8 +88,8 @@ def pairs_needed(far: float) -> int:
     return math.ceil(MIN_EXPECTED_FALSE_ACCEPTS / far)
 
 
-def tar_at_far(genuine: npt.ArrayLike, score: npt.ArrayLike, far: float) -> TarAtFar:
-    """Return the TAR at the smallest threshold whose FMR is at most `far`.
+def tar_at_far(genuine: npt.ArrayLike, score: npt.ArrayLike, far: float) -> TarAtFar | None:
+    """Return the smallest threshold whose FMR is at most `far`, and what it accepts.
 
     By convention the threshold comes from the same pairs: the result is a point of the ROC curve,
     not an estimate for other pairs.
@@ -116,69 +99,17 @@ def tar_at_far(genuine: npt.ArrayLike, score: npt.ArrayLike, far: float) -> TarA
         score: float[N], finite.
         far: The target, in [1e-12, 1).
 
+    Returns:
+        None with fewer than `pairs_needed(far)` impostor pairs.
+
     Raises:
         NotEnough: A class is missing.
         BadData: A score is not finite, or the arrays do not fit together.
         BadConfig: `far` is not in [1e-12, 1).
     """
     labels, scores = check_two_classes(genuine, score)
-    genuine_pairs = int(labels.sum())
-    point = TarAtFar(far, genuine_pairs, len(labels) - genuine_pairs, pairs_needed(far))
-    if point.impostor_pairs < point.needed:
-        reason = (
-            f"not enough pairs: needs {point.needed} impostor pairs, has {point.impostor_pairs}"
-        )
-        return replace(point, reason=reason)
+    if int((~labels).sum()) < pairs_needed(far):
+        return None
     threshold = threshold_at_fmr(scores[~labels], far)
-    rates = error_rates(labels, scores >= threshold)
-    hits = genuine_pairs - rates.false_rejects
-    return replace(
-        point,
-        tar=hits / genuine_pairs,
-        threshold=threshold,
-        false_accepts=rates.false_accepts,
-        tar_interval=clopper_pearson(hits, genuine_pairs),
-        far_interval=rates.fmr_interval,
-    )
-
-
-def thresholds_for(
-    genuine: npt.ArrayLike,
-    score: npt.ArrayLike,
-    targets: Sequence[float] = FARS,
-    lookalike: Bools | None = None,
-    people: PairPeople | None = None,
-) -> list[FmrThreshold]:
-    """Return, for each target FMR, the smallest threshold that keeps to it on these pairs.
-
-    Args:
-        genuine: bool[N] or 0 and 1.
-        score: float[N], finite.
-        targets: Target FMRs, each in [1e-12, 1).
-        lookalike: bool[N], the impostor pairs that look alike: the FMR among them keeps to the
-            target. None where they are not known: that of all impostor pairs does.
-        people: Of the pairs. Pairs of the same two people then count once towards the number of
-            pairs that a target needs.
-
-    Raises:
-        NotEnough: A class is missing.
-        BadData: A score is not finite, or the arrays do not fit together.
-        BadConfig: A target is not in [1e-12, 1).
-    """
-    labels, scores = check_two_classes(genuine, score)
-    hard = ~labels if lookalike is None else lookalike & ~labels
-    available = independent_pairs(hard, people)
-    among: Among = "strangers" if lookalike is None else "look-alikes"
-    rows = []
-    for far in targets:
-        threshold = reason = None
-        if available < pairs_needed(far):
-            once = "" if people is None else ", where every two people count once"
-            reason = (
-                f"not enough pairs: needs {pairs_needed(far):,} pairs of {among}, has "
-                f"{available:,}{once}"
-            )
-        else:
-            threshold = threshold_at_fmr(scores[hard], far)
-        rows.append(FmrThreshold(fmr=far, threshold=threshold, among=among, reason=reason))
-    return rows
+    accepted = scores >= threshold
+    return TarAtFar(threshold, int((accepted & labels).sum()), int((accepted & ~labels).sum()))

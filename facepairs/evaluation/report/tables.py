@@ -1,251 +1,257 @@
-"""The tables of a report, for the page and CSV files."""
+"""Every table of an evaluation: text, page and notebook show them and compute nothing."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
+import datetime
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from facepairs.evaluation.metrics.arrays import Interval
-from facepairs.evaluation.report.cells import (
+import numpy as np
+
+from facepairs.bundles.rates import Errors, Rate
+from facepairs.data.pairs import person_of
+from facepairs.evaluation.measurement import Measurement
+from facepairs.evaluation.metrics.comparison import Comparison, Difference
+from facepairs.evaluation.protocols import HELDOUT_SEED, PairSelection
+from facepairs.evaluation.report.photos import find_photos
+from facepairs.evaluation.report.table import (
     EMPTY,
+    FACTS,
     Cell,
     Table,
+    cells,
     interval,
-    make_table,
     number,
-    rate,
+    percent,
 )
-from facepairs.evaluation.report.data import ModelData, ReportData, point_label
-from facepairs.evaluation.report.summary_tables import (
-    facts_table,
-    figure_rows,
-    group_tables,
-    identification_tables,
-    measured,
-    source_rows,
-    summaries_table,
-    tests_table,
+from facepairs.evaluation.report.verifier_tables import (
+    accuracy_label,
+    accuracy_text,
+    has_other_rule,
+    pair_rows,
+    verifier_tables,
 )
-from facepairs.evaluation.report.tradeoff import TradeOff
 from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.sources.facts import ModelFacts
+from facepairs.evaluation.summary import Summary
+from facepairs.support.checksum import file_sha256
+from facepairs.support.machine import describe
+from facepairs.version import __version__
 
-STRANGERS, ALIKE = "strangers accepted (FMR)", "look-alikes accepted"
-GENUINE = "genuine pairs missed (FNMR)"
 VERIFIERS_NOTE = (
     "All on the same pairs. FMR: strangers accepted. FNMR: genuine pairs missed, both at the "
     "threshold of the accuracy; verify's: at the one that decides by default. LFW's rule: the "
     "accuracy with each fold's threshold from the other folds. EER: where both are equal. TAR at "
     "FAR 0.01: genuine pairs accepted where 1 in 100 strangers is. ECE: error of the probabilities."
 )
-FACTS = ["what", "value"]
-TOO_FEW = Cell("too few pairs", None)
-TRADE_OFF_NOTE = (
-    "Thresholds set on these same pairs: a point of the curve, not a promise for others. Rarer "
-    "errors need more pairs."
-)
 
 
-def comparison_tables(report: ReportData) -> list[Table]:
-    """Return the verifiers side by side and their differences; nothing for one verifier."""
-    if report.comparison is None:
-        return []
-    summaries = {model.name: model.summary for model in report.models}
-    verifiers = summaries_table("verifier", summaries, VERIFIERS_NOTE)
-    facts = facts_table({model.name: model.facts for model in report.models})
-    return [verifiers, *facts, tests_table(report.comparison)]
+def evaluation_tables(
+    found: Sequence[Measurement],
+    comparison: Comparison | None,
+    data: Path | None,
+    selection: PairSelection | None,
+    brief: bool = False,
+) -> list[Table]:
+    """Return every table: of the comparison, of each verifier, of the pairs and of the making.
+
+    Args:
+        found: The verifiers.
+        comparison: None for one verifier.
+        data: The folder of photos, if one was given.
+        selection: The pairs that were scored here, if any were.
+        brief: Only those that a terminal and a notebook show.
+    """
+    tables: list[Table] = []
+    if comparison is not None:
+        summaries = {one.name: one.summary for one in found}
+        tables = [
+            _pairs_table(found),
+            summaries_table("verifier", summaries, VERIFIERS_NOTE),
+            _differences_table(comparison),
+            _facts_table({one.name: one.facts for one in found if one.facts}),
+        ]
+    for place, one in enumerate(found, 1):
+        tables += verifier_tables(one, place, comparison is not None, brief)
+    if not brief:
+        tables += [
+            _data_table(found, data, selection),
+            _history_table(found, comparison, selection),
+        ]
+    return [table for table in tables if table.rows]
 
 
-def _trade_offs(model: ModelData, key: str) -> Table:
-    found: dict[int, dict[str, TradeOff]] = {}
-    for row in model.trade_offs:
-        found.setdefault(row.one_in, {})[row.among] = row
-    kinds = list(dict.fromkeys(row.among for row in model.trade_offs))
+def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "") -> Table:
+    """Return a table with a row for each summary.
+
+    Args:
+        kind: Heading of the names, such as "method".
+        summaries: The summaries by name.
+        note: A text above the table.
+    """
+    first = next(iter(summaries.values()))
+    stricter = any(one.default_point is not one.point for one in summaries.values())
+    rule = any(map(has_other_rule, summaries.values()))
     rows = []
-    for one_in, by_kind in sorted(found.items()):
-        cells = [Cell(f"1 in {one_in:,}", 1 / one_in)]
-        for kind in kinds:
-            choice = by_kind.get(kind)
-            cells += [
-                measured(choice.fnmr, choice.fnmr_interval) if choice else TOO_FEW,
-                number(choice.threshold) if choice else EMPTY,
-            ]
-        rows.append(cells)
-    columns = ["accepting at most"]
-    for kind in kinds:
-        columns += [f"of {kind}: genuine pairs missed", "at threshold"]
-    return make_table(f"trade-offs-{key}", "Choose a threshold", TRADE_OFF_NOTE, columns, rows)
-
-
-def _points_table(model: ModelData, key: str) -> Table:
-    alike = any(point.lookalike_fmr is not None for point in model.points)
-    rows = []
-    for point in model.points:
-        hard = measured(point.lookalike_fmr, point.lookalike_fmr_interval)
+    for name, summary in summaries.items():
+        accuracy = summary.balanced_accuracy
+        lacks_error = " (1 fold: no s.e.)" if len(summary.true_folds) == 1 else ""
+        decided = summary.default_point.errors if summary.verify_point else Errors()
         rows.append(
             [
-                f"{point_label(point)} (default)" if point.is_default else point_label(point),
-                _threshold(model.threshold_range(point)),
-                measured(point.fmr, point.fmr_interval),
-                *([hard] if alike else []),
-                measured(point.fnmr, point.fnmr_interval),
+                name,
+                Cell(accuracy_text(accuracy) + lacks_error, accuracy.value),
+                Cell(interval(accuracy.interval), accuracy.interval[0]),
+                *([_accuracy(summary.lfw_accuracy)] if rule else []),
+                _alone(summary.point.errors.fmr),
+                _alone(summary.point.errors.fnmr),
+                *((_alone(decided.fmr), _alone(decided.fnmr)) if stricter else ()),
+                number(summary.auc.value),
+                Cell(percent(summary.eer), summary.eer),
+                _alone(summary.true_accepts("0.01"), "too few pairs"),
+                number(summary.ece),
             ]
         )
-    columns = ["operating point", "threshold", STRANGERS, *([ALIKE] if alike else []), GENUINE]
+    columns = [kind, accuracy_label(first).lower(), "95 %"]
+    columns += [*(["LFW's rule"] if rule else []), "FMR", "FNMR"]
+    columns += ["verify's FMR", "verify's FNMR"] if stricter else []
+    columns += ["AUC", "EER", "TAR at FAR 0.01", "ECE"]
+    return Table(f"{kind}s", f"{kind.capitalize()}s", columns, cells(rows), note)
+
+
+def _accuracy(rate: Rate | None) -> Cell:
+    return EMPTY if rate is None else Cell(accuracy_text(rate), rate.value)
+
+
+def _alone(rate: Rate | None, missing: str = "") -> Cell:
+    """Return a rate without its interval."""
+    return Cell(missing) if rate is None else Cell(percent(rate.value), rate.value)
+
+
+def _pairs_table(found: Sequence[Measurement]) -> Table:
+    """Return the number of pairs, and where they come from where all agree."""
+    places = [pair_rows(one.summary) for one in found]
+    rows = [row for row in places[0] if all(row in place for place in places) or row[0] == "Pairs"]
+    return Table("pairs", "Pairs", FACTS, cells(rows))
+
+
+def _differences_table(comparison: Comparison) -> Table:
+    """Return the differences between every two verifiers, with tests."""
+    tests = comparison.tests
+    fars = [far for far in tests[0].tar_at_far if far == "0.01"]
+    rows = [
+        [
+            f"{test.first} - {test.second}",
+            _difference(test.balanced_accuracy, "+.2f", 100),
+            Cell(
+                "< .0001" if test.p_adjusted < 1e-4 else f"{test.p_adjusted:.4f}", test.p_adjusted
+            ),
+            _difference(test.auc, "+.4f", 1),
+            *(_difference(test.tar_at_far[far], "+.2f", 100) for far in fars),
+        ]
+        for test in tests
+    ]
+    columns = ["first - second", "balanced accuracy, %", "p", "AUC"]
+    columns += [f"TAR at FAR {far}, %" for far in fars]
     note = (
-        "Errors on these pairs, with 95 % intervals. Scores at or above the threshold are "
-        f"accepted. Thresholds: {model.summary.threshold_source}."
+        f"On the same {comparison.pairs:,} pairs; in parentheses 95 % intervals of "
+        f"{comparison.draws:,} bootstrap draws of {comparison.drawn}. p: {comparison.p_from}, "
+        "corrected for the number of comparisons (Holm)."
     )
-    promises = [point.label for point in model.points if point.max_fmr is not None]
-    if promises:
-        among = " among look-alikes" if any("look-alikes" in label for label in promises) else ""
-        note += f" The FMR in a name was measured{among} where the threshold was set."
-    if alike:
-        note += " Look-alikes are strangers whose photos lie in the same cluster of embeddings."
-    return make_table(f"points-{key}", "Operating points", note, columns, rows)
+    return Table("differences", "Differences", columns, cells(rows), note)
 
 
-def _threshold(bounds: Interval | None) -> Cell:
-    """Return a threshold; of folds with their own, the lowest and the highest."""
-    low, high = bounds or (None, None)
-    return number(low) if low == high else interval(bounds, scale=1)
+def _difference(gap: Difference, form: str, scale: int) -> Cell:
+    middle, low, high = (format(scale * value, form) for value in (gap.difference, *gap.interval))
+    return Cell(f"{middle} ({low} to {high})", gap.difference)
 
 
-def _figures_table(model: ModelData, key: str) -> Table:
-    columns = ["figure", "value", "95 % interval"]
-    note = ". ".join(f"{label}: {text}" for label, text in source_rows(model.summary)[1:])
-    return make_table(f"figures-{key}", "All figures", note, columns, figure_rows(model.summary))
-
-
-def _folds_table(model: ModelData, key: str) -> Table:
-    people = {fold.fold: fold.people.get("training") for fold in model.origin.folds}
+def _facts_table(facts: Mapping[str, ModelFacts]) -> Table:
+    """Return what verifiers cost and where they come from; empty where no network was timed."""
     rows = [
         [
-            fold.fold,
-            rate(fold.accuracy),
-            fold.false_accepts,
-            fold.false_rejects,
-            fold.pairs,
-            number(fold.threshold),
-            people.get(fold.fold),
+            name,
+            EMPTY if one.network_ms is None else Cell(f"{one.network_ms:.1f}", one.network_ms),
+            EMPTY if one.network_mb is None else Cell(f"{one.network_mb:.1f}", one.network_mb),
+            one.licence or "not recorded",
+            one.training_data or "not recorded",
         ]
-        for fold in model.summary.true_folds
+        for name, one in facts.items()
     ]
-    columns = ["fold", "accuracy", "strangers accepted", "genuine pairs missed", "pairs"]
-    columns += ["threshold", "training people"]
-    return make_table(f"folds-{key}", "Folds", _decided_at(model), columns, rows)
+    timed = any(one.network_ms is not None for one in facts.values())
+    columns = ["verifier", "ms a face", "MB", "licence of the weights", "trained on"]
+    note = "CPU time of the network for one face on this machine, without finding it."
+    return Table("facts", "Cost and origin", columns, cells(rows if timed else []), note)
 
 
-def _quality_table(model: ModelData, key: str) -> Table:
-    rows = [
-        [
-            f"{row.measure} ({row.unit})",
-            row.label,
-            Cell(f"{row.low:.3g} to {row.high:.3g}", None, (row.low, row.high)),
-            row.genuine_pairs + row.impostor_pairs,
-            measured(row.fmr, row.fmr_interval),
-            measured(row.fnmr, row.fnmr_interval),
-        ]
-        for row in model.quality or []
-    ]
-    columns = ["quality", "third", "from, to", "pairs", STRANGERS, GENUINE]
-    return make_table(
-        f"quality-{key}", "Errors by image quality", _decided_at(model), columns, rows
-    )
-
-
-def _people_table(model: ModelData, key: str) -> Table:
-    people = model.people
-    assert people is not None
-    rows = [
-        [
-            row.person.replace("_", " "),
-            row.errors,
-            rate(row.error_share),
-            row.false_rejects,
-            row.genuine_pairs,
-            row.false_accepts,
-            row.impostor_pairs,
-        ]
-        for row in people.rows
-    ]
-    note = (
-        f"{_decided_at(model)} "
-        f"{people.people_with_errors:,} of {people.people:,} people are in a wrong pair; those "
-        "with most errors are listed. An impostor pair counts for both its people."
-    )
-    columns = ["person", "errors", "of the person's pairs"]
-    columns += ["genuine pairs missed", "genuine pairs", "strangers accepted", "pairs of strangers"]
-    return make_table(f"people-{key}", "Errors by person", note, columns, rows)
-
-
-def _decided_at(model: ModelData) -> str:
-    """Return at which threshold folds, people and photos are judged, as a sentence."""
-    return f"Errors at the threshold of the accuracy ({point_label(model.points[0])})."
-
-
-def model_tables(model: ModelData, key: str) -> dict[str, Table]:
-    """Return the tables of a verifier by section; those without numbers are left out."""
-    tables = {"points": _points_table(model, key), "figures": _figures_table(model, key)}
-    if model.trade_offs:
-        tables["trade_offs"] = _trade_offs(model, key)
-    at = f"At {point_label(model.default_point)}, worst first, 95 % intervals; pairs within the "
-    tables |= {
-        table.key: table._replace(key=f"{table.key}-{key}", note=at + table.note)
-        for table in group_tables(model.summary)
-    }
-    for table in identification_tables(model.summary):
-        tables[table.key] = table._replace(key=f"{table.key}-{key}")
-    if len(model.summary.true_folds) > 1:
-        tables["folds"] = _folds_table(model, key)
-    if model.quality:
-        tables["quality"] = _quality_table(model, key)
-    if model.people and model.people.rows:
-        tables["people"] = _people_table(model, key)
-    return tables
-
-
-def data_table(report: ReportData) -> Table:
+def _data_table(
+    found: Sequence[Measurement], data: Path | None, selection: PairSelection | None
+) -> Table:
     """Return what was measured on."""
-    labels = {
-        "source": "Pairs from",
-        "folder": "Folder of photos",
-        "photos_missing": "Photos not in the folder",
-        "folder_photos": "Photos in the folder",
-        "folder_people": "People in the folder",
-        "folder_fingerprint": "SHA-256 of the folder's list",
-    }
-    rows = []
-    for field in fields(report.data):
-        value = getattr(report.data, field.name)
-        label = labels.get(field.name, field.name.replace("_", " ").capitalize())
-        if isinstance(value, Mapping):
-            rows += [[f"SHA-256 of {name}", text] for name, text in value.items()]
-        elif value is not None:
-            rows.append([label, value])
-    return make_table("data", "Data", "", FACTS, rows)
-
-
-def history_table(report: ReportData) -> Table:
-    """Return how the figures were made: command, seeds, versions, machine, training."""
-    machine = report.machine
+    first = found[0]
+    scores, names = first.scores, sorted({*first.scores.left, *first.scores.right})
     facts: dict[str, object] = {
-        "Command": report.command,
-        "Created": report.created,
-        "facepairs": report.version,
-        **{f"Seed: {name}": seed for name, seed in report.seeds.items()},
+        "Pairs from": first.summary.pairs,
+        "Folder of photos": data,
+        "Pairs": len(scores),
+        "Genuine pairs": first.summary.genuine_pairs,
+        "Impostor pairs": first.summary.impostor_pairs,
+        "Folds": len(np.unique(scores.fold)),
+    }
+    if scores.has_names:
+        facts |= {"Photos": len(names), "People": len(set(map(person_of, names)))}
+    if photos := find_photos(data, scores):
+        facts["Photos not in the folder"] = len(names) - len(photos)
+    if selection is not None:
+        facts["Photos in the folder"] = len(selection.index)
+        facts["People in the folder"] = len(selection.index.people)
+        facts["SHA-256 of the folder's list"] = selection.index.fingerprint
+    files = [one.source for one in found if Path(one.source).is_file()]
+    facts |= {f"SHA-256 of {file}": file_sha256(Path(file)) for file in files}
+    rows = cells(fact for fact in facts.items() if fact[1] is not None)
+    return Table("data", "Data", FACTS, rows)
+
+
+def _history_table(
+    found: Sequence[Measurement], comparison: Comparison | None, selection: PairSelection | None
+) -> Table:
+    """Return how the figures were made: command, seeds, versions, machine, training."""
+    machine = describe()
+    facts: dict[str, object] = {
+        "Created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "facepairs": __version__,
+    }
+    if selection is not None and selection.protocol == "heldout":
+        facts["Seed: pairs drawn"] = HELDOUT_SEED
+    if comparison is not None:
+        facts["Seed: bootstrap"] = comparison.seed
+    for one in found:
+        if one.origin.seeds:
+            facts[f"Seed: training of {one.name}"] = ", ".join(map(str, one.origin.seeds))
+    facts |= {
         "Processor": f"{machine['cpu']}, {machine['cores']} cores",
         "Memory": f"{machine['memory_gb']} GB",
         "System": f"{machine['os']}, Python {machine['python']}",
         "Libraries": _flatten(machine["versions"]),
     }
-    for model in report.models:
-        facts[f"Scores of {model.name}"] = model.provenance
+    for one in found:
+        facts[f"Scores of {one.name}"] = provenance_text(one)
         facts |= {
-            f"{model.name}: {name.replace('_', ' ')}": _flatten(value)
-            for name, value in to_plain(model.origin).items()
+            f"{one.name}: {name.replace('_', ' ')}": _flatten(value)
+            for name, value in to_plain(one.origin).items()
             if value and name not in ("folds", "ece")
         }
-    rows = [[name, str(value)] for name, value in facts.items()]
-    return make_table("history", "How this was made", "", FACTS, rows)
+    return Table(
+        "history", "How this was made", FACTS, cells((k, str(v)) for k, v in facts.items())
+    )
+
+
+def provenance_text(one: Measurement) -> str:
+    """Return in words where the scores of a verifier come from."""
+    made_by = one.summary.scored_by
+    if made_by is None:
+        return "of unknown origin"
+    network = one.provenance.network_sha256 if one.provenance else None
+    return f"by {made_by}" + (f" (network {network[:12]})" if network else "")
 
 
 def _flatten(value: Any) -> str:
@@ -255,11 +261,3 @@ def _flatten(value: Any) -> str:
     if isinstance(value, list):
         return "; ".join(_flatten(inner) for inner in value)
     return str(value)
-
-
-def all_tables(report: ReportData) -> Iterable[Table]:
-    """Return every table, in the page's order."""
-    tables = comparison_tables(report)
-    for place, model in enumerate(report.models, 1):
-        tables += model_tables(model, str(place)).values()
-    return [*tables, data_table(report), history_table(report)]

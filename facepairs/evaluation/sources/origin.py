@@ -11,12 +11,9 @@ from facepairs.bundles.calibration import Calibration
 from facepairs.config import read_table
 from facepairs.errors import BadData, FacepairsError
 from facepairs.evaluation.protocols import CATEGORIES, OUTSIDE_LABELS
-from facepairs.images.crop import CropSpec
 from facepairs.images.crop_plan import ALIGNMENTS
 from facepairs.support.validation import validate
 from facepairs.verification.loading import Model
-
-LFW_CROP = CropSpec(frame_px=250, crop_px=128)
 
 
 class FoldTraining(msgspec.Struct, frozen=True):
@@ -79,13 +76,11 @@ def read_result(path: Path) -> Origin:
     return validate(values, Origin, str(path), BadData, advice)
 
 
-def read_crop(folder: Path) -> tuple[CropSpec, str | None, str | None]:
-    """Return the crop, alignment and LFW category of a run; LFW's crop and None if not recorded."""
+def read_alignment(folder: Path) -> tuple[str | None, str | None]:
+    """Return the alignment and LFW's category of a run; None where it does not record them."""
     try:
-        table = read_table(folder / "config.toml")
-        recipe, train = table["recipe"], table["train"]
+        train = read_table(folder / "config.toml")["train"]
         alignment = ALIGNMENTS[train["align"]]
-        category = OUTSIDE_LABELS if train.get("init") else CATEGORIES[alignment]
-        return CropSpec(recipe["frame_px"], recipe["crop_px"]), alignment, category
+        return alignment, OUTSIDE_LABELS if train.get("init") else CATEGORIES[alignment]
     except (FacepairsError, AttributeError, KeyError, TypeError, ValueError):
-        return LFW_CROP, None, None
+        return None, None

@@ -38,7 +38,7 @@ async function load() {
     const model = await call("GET", "v1/model", undefined, signal);
     verdict.setModel(model);
     setMaxBytes(model.max_bytes);
-    byId("model").textContent = `Model: ${model.model}. Threshold: ${model.operating_point.label}.`;
+    byId("model").textContent = `Model: ${model.model}. Threshold: ${model.label}.`;
     gallery.open(model.gallery);
     for (const photo of [...pair, asked]) photo.look();
     verdict.update();

@@ -19,8 +19,8 @@ export class VerdictPanel {
     this.slider = byId("threshold");
     this.slider.addEventListener("input", () => this.explain());
     byId("reset").addEventListener("click", () => {
-      this.slider.value = this.result.threshold;
-      this.explain(this.result.threshold);
+      this.slider.value = this.result.operating_point.threshold;
+      this.explain(this.result.operating_point.threshold);
     });
     byId("copy-curl").addEventListener("click", () => copy("curl"));
     byId("copy-json").addEventListener("click", () => copy("json"));
@@ -66,10 +66,10 @@ export class VerdictPanel {
     byId("json").textContent = JSON.stringify(json, null, 2);
     byId("copied").textContent = "";
     byId("answer").hidden = false;
-    if (this.curve && result.threshold !== null) {
+    if (this.curve && result.operating_point.threshold !== null) {
       this.curve.mark(this.curve.score, result.score);
-      this.slider.value = result.threshold;
-      this.explain(result.threshold);
+      this.slider.value = result.operating_point.threshold;
+      this.explain(result.operating_point.threshold);
     } else byId("curl").textContent = curlCommand("v1/verify", fields);
   }
 
@@ -89,8 +89,8 @@ export class VerdictPanel {
     this.curve.mark(this.curve.threshold, threshold);
     byId("threshold-value").textContent = threshold.toFixed(4);
     this.slider.setAttribute("aria-valuetext", `${threshold.toFixed(3)}: ${words}; of strangers, ${passing}`);
-    const other = threshold === this.result.threshold ? {} : { threshold: threshold.toFixed(4) };
-    byId("reset").hidden = threshold === this.result.threshold;
+    const other = threshold === this.result.operating_point.threshold ? {} : { threshold: threshold.toFixed(4) };
+    byId("reset").hidden = threshold === this.result.operating_point.threshold;
     byId("curl").textContent = curlCommand("v1/verify", { ...this.fields, ...other });
   }
 }

@@ -17,17 +17,18 @@ from pathlib import Path
 import numpy as np
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.operating_point import operating_point
+from facepairs.bundles.rates import operating_point
 from facepairs.config import TrainConfig
 from facepairs.data.split import PeopleSplit
 from facepairs.errors import FacepairsError
 from facepairs.evaluation.lookalikes import CLUSTERS
-from facepairs.evaluation.measurement import EvaluationSummary, measure_view2
+from facepairs.evaluation.measurement import measure_view2
 from facepairs.evaluation.pair_scores import score_pairs
 from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
 from facepairs.evaluation.serialize import write_json
 from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
 from facepairs.evaluation.sources.origin import FoldTraining, Origin
+from facepairs.evaluation.summary import Summary
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.support.extras import require_extras
 from facepairs.support.machine import require_room_to_train
@@ -52,7 +53,7 @@ class CrossvalReport:
 
     out: Path
     interrupted: bool
-    methods: dict[str, EvaluationSummary]
+    methods: dict[str, Summary]
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +228,7 @@ def read_fold(folder: Path, fold: int) -> FinishedFold | None:
     return FinishedFold(scores, training)
 
 
-def _summarise(folder: Path, folds: int) -> EvaluationSummary | None:
+def _summarise(folder: Path, folds: int) -> Summary | None:
     """Write the scores and trainings of a method's finished folds, and measure them, if any."""
     found = (read_fold(fold_folder(folder, fold), fold) for fold in range(1, folds + 1))
     done = [fold for fold in found if fold]

@@ -50,14 +50,13 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.error_table import ErrorTable
 from facepairs.bundles.identities import Identities, hashed_in, parse_identities
 from facepairs.bundles.manifest import (
     MAX_IDENTITIES_BYTES,
     check_file_name,
     read_regular_file,
 )
-from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.errors import BadBundle
 from facepairs.images.crop import CropSpec
 from facepairs.support.validation import parse_toml, validate
@@ -163,7 +162,7 @@ class ExternalEmbedder(EmbedderToml, frozen=True, kw_only=True):
     network_path: Path
     framing: CropSpec
     scaling: tuple[Floats, Floats] | None
-    thresholds: Sequence[FmrThreshold] = ()
+    thresholds: Sequence[OperatingPoint] = ()
     operating_point: float | None = None
     errors: ErrorTable | None = None
     identities: Identities = NOBODY

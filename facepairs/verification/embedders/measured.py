@@ -4,15 +4,14 @@ from pathlib import Path
 
 import msgspec
 
-from facepairs.bundles.calibration import BundleCalibration, Finite, Share
-from facepairs.bundles.error_table import ErrorTable
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.manifest import (
     MAX_ERRORS_BYTES,
     MAX_IDENTITIES_BYTES,
     parse_json_object,
     read_regular_file,
 )
-from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.bundles.rates import ErrorTable, Finite, OperatingPoint, Share
 from facepairs.errors import BadBundle
 from facepairs.support.validation import validate
 
@@ -32,12 +31,12 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         people: Hashes of the people on whom all this was measured.
     """
 
-    calibration: BundleCalibration
+    calibration: Calibration
     threshold: Finite
     errors: ErrorTable
     people: frozenset[str]
     threshold_source: str = ""
-    thresholds: tuple[FmrThreshold, ...] = ()
+    thresholds: tuple[OperatingPoint, ...] = ()
     operating_point: Share | None = None
 
     def to_bytes(self) -> bytes:

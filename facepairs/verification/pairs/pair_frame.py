@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadConfig
 from facepairs.support.progress import ProgressCallback
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
-from facepairs.bundles.operating_point import OperatingPoint
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
 from facepairs.faces.align import FaceCells

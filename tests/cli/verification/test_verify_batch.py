@@ -14,19 +14,15 @@ import numpy as np
 import pytest
 from PIL import Image
 from processes.command_line import command, in_process
-from tiny.bundles import FRAME_PX, tiny_bundle
+from tiny.bundles import FRAME_PX, error_table, tiny_bundle
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.verification.provenance import read_provenance
 from facepairs.verification.verifier import Verifier
 
 RATE = {
-    "fmr": 0.01,
+    "max_fmr": 0.01,
     "threshold": 0.75,
-    "measured_fmr": 0.009,
-    "fmr_interval": [0.006, 0.014],
-    "genuine_pairs": 30,
-    "impostor_pairs": 3000,
 }
 
 
@@ -36,9 +32,8 @@ def verify(*arguments, **options):
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
-    return tiny_bundle(
-        tmp_path_factory.mktemp("b") / "bundle", "embedding", thresholds=[RATE]
-    ).folder
+    out = tmp_path_factory.mktemp("b") / "bundle"
+    return tiny_bundle(out, "embedding", errors=error_table(), thresholds=[RATE]).folder
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +70,7 @@ def test_pairs(bundle, photos, tmp_path):
 
     output = json.loads(verify(*options, "--json", "--max-fmr", "0.01").stdout)
     assert (output["pairs"], output["failed"], output["images"]) == (4, 1, 5)
-    assert (output["threshold"], output["fmr_interval"]) == (0.75, [0.006, 0.014])
+    assert output["operating_point"]["threshold"] == 0.75
     assert (output["out"], output["same_content"], output["prior"]) == (str(out), 1, 0.5)
     done = verify("--bundle", bundle, "--pairs", photos / "good.csv", "--out", out)
     assert (done.returncode, "warning" in done.stderr) == (0, False)
@@ -214,9 +209,9 @@ def test_one_against_many(bundle, photos, tmp_path):
     assert scores == sorted(scores, reverse=True)
     assert {match["path"] for match in output["photos"]} == {"1.png", "2.png", "3.png"}
     assert [item["path"] for item in output["failed"]] == ["broken.jpg"]
-    assert (output["max_fmr"], output["fmr"], output["schema"]) == (0.01, 0.009, 2)
-    assert output["expected_false_matches"] == pytest.approx(0.027)
-    assert output["expected_false_matches_interval"] == pytest.approx([0.018, 0.042])
+    assert (output["operating_point"]["max_fmr"], output["schema"]) == (0.01, 3)
+    assert output["expected_false_matches"] == pytest.approx(0.003)
+    assert output["expected_false_matches_interval"] == pytest.approx([0.0015, 0.0105])
 
 
 def test_copies_of_the_photo_are_no_matches(bundle, photos, tmp_path):
@@ -234,9 +229,9 @@ def test_thresholds_on_demand(bundle, photos):
     for threshold, code in ((0.0, int(score < 0)), (score, 0), (1, 1), ("-1", 0)):
         done = verify(*both, "--threshold", threshold, "--json")
         assert done.returncode == code
-        assert json.loads(done.stdout)["threshold"] == float(threshold)
+        assert json.loads(done.stdout)["operating_point"]["threshold"] == float(threshold)
     done = verify(*both, "--max-fmr", "0.01")
-    assert "at this threshold 1 in 110 strangers would pass" in done.stdout
+    assert "at this threshold 1 in 1,000 strangers" in done.stdout
     assert done.returncode == int(score < 0.75)
 
 

@@ -4,26 +4,28 @@ import math
 import msgspec
 import numpy as np
 import pytest
+from by_hand import error_rates
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadBundle, BadConfig, BadData, FacepairsError, NotEnough
-from facepairs.evaluation.metrics.calibration import (
+from facepairs.evaluation.decisions import halves
+from facepairs.evaluation.fitting import (
     calibrate,
     cross_fitted_probability,
     fit_logistic,
+    thresholds_for,
 )
-from facepairs.evaluation.metrics.decisions import halves
-from facepairs.evaluation.metrics.rates import clopper_pearson, error_rates
+from facepairs.evaluation.metrics.rates import clopper_pearson
 from facepairs.evaluation.metrics.reliability import (
     equal_weights,
     expected_calibration_error,
     reliability_curve,
 )
-from facepairs.evaluation.metrics.summary import summarise
-from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr, thresholds_for
+from facepairs.evaluation.metrics.thresholds import best_threshold, threshold_at_fmr
+from facepairs.evaluation.summary import summarise
 from facepairs.support.validation import validate
 
 unhurried = settings(deadline=None)
@@ -100,7 +102,8 @@ def test_json_round_trip_is_exact(scale, offset):
     assume(math.isfinite(offset / scale))
     calibration = Calibration(scale, offset)
     text = json.dumps({**msgspec.to_builtins(calibration), "ece": 0.01})
-    assert msgspec.convert(json.loads(text), Calibration) == calibration
+    again = msgspec.convert(json.loads(text), Calibration)
+    assert (again.scale, again.offset, again.ece) == (scale, offset, 0.01)
 
 
 @pytest.mark.parametrize(
@@ -329,18 +332,23 @@ def test_thresholds_for_returns_a_threshold_or_a_reason():
     fitted = calibrate(genuine, score)
     for entry, target in ((tenth, 0.1), (hundredth, 0.01)):
         threshold = threshold_at_fmr(score[~genuine], target)
-        assert msgspec.to_builtins(entry) == {"fmr": target, "threshold": threshold}
+        assert msgspec.to_builtins(entry) == {
+            "max_fmr": target,
+            "name": f"fmr-{target:g}",
+            "threshold": threshold,
+        }
         rates, table = error_rates(genuine, score >= threshold), fitted.errors.at(threshold)
         for rate, count, pairs in (
             (table.fmr, round(300 * target), 300),
             (table.fnmr, rates.false_rejects, 200),
         ):
-            assert rate.rate == pytest.approx(count / pairs, abs=1e-6)
+            assert rate.value == pytest.approx(count / pairs, abs=1e-6)
             assert rate.interval == pytest.approx(clopper_pearson(count, pairs), abs=1e-6)
     assert (fitted.errors.genuine_pairs, fitted.errors.impostor_pairs) == (200, 300)
     assert tenth.threshold < hundredth.threshold
     assert msgspec.to_builtins(thousandth) == {
-        "fmr": 0.001,
+        "max_fmr": 0.001,
+        "name": "fmr-0.001",
         "threshold": None,
         "reason": "not enough pairs: needs 3,000 pairs of strangers, has 300",
     }

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from facepairs.evaluation.measurement import Measurement, measure_scores, measure_view2
-from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource
 
 RESULTS = Path(__file__).parents[3] / "scripts" / "results"
@@ -30,18 +29,30 @@ def test_every_published_folder_is_measured():
 @pytest.mark.parametrize("method", METHODS)
 def test_result_files_follow_from_scores_and_thresholds(measured, method):
     published = json.loads((VIEW2 / method / "result.json").read_text())
-    summary = to_plain(measured[method].summary)
-    for key in ("accuracy", "accuracy_standard_error", "auc", "eer", "fmr", "fnmr", "ece"):
-        assert summary[key] == pytest.approx(published[key], abs=1e-12), key
+    summary = measured[method].summary
+    errors = summary.point.errors
+    figures = {
+        "accuracy": summary.accuracy.value,
+        "accuracy_standard_error": summary.accuracy.standard_error,
+        "auc": summary.auc.value,
+        "eer": summary.eer,
+        "fmr": errors.fmr.value,
+        "fnmr": errors.fnmr.value,
+        "ece": summary.ece,
+    }
+    for key, value in figures.items():
+        assert value == pytest.approx(published[key], abs=1e-12), key
     low, high = published["auc_interval"]  # for independent pairs; now people may recur
-    assert summary["auc_interval"][0] <= low + 1e-9
-    assert summary["auc_interval"][1] >= high - 1e-9
+    assert summary.auc.interval[0] <= low + 1e-9
+    assert summary.auc.interval[1] >= high - 1e-9
     for far, tar in published["tar_at_far"].items():
-        for key in ("tar", "threshold", "false_accepts", "reason"):
-            assert summary["tar_at_far"][far][key] == tar[key]
-    for fold, row in zip(summary["folds"], published["folds"], strict=True):
+        point = summary.tar_at_far[far]
+        assert (point.threshold, point.reason) == (tar["threshold"], tar["reason"])
+        assert summary.true_accepts(far).value == pytest.approx(tar["tar"], abs=1e-12)
+        assert point.errors.fmr.count == tar["false_accepts"]
+    for fold, row in zip(summary.folds, published["folds"], strict=True):
         for key in ("fold", "accuracy", "threshold", "auc", "genuine_pairs", "impostor_pairs"):
-            assert fold[key] == pytest.approx(row[key], abs=1e-12)
+            assert getattr(fold, key) == pytest.approx(row[key], abs=1e-12)
 
 
 def by_lfws_rule(folder: Path) -> tuple[float, float]:
@@ -75,12 +86,12 @@ def by_lfws_rule(folder: Path) -> tuple[float, float]:
 def test_accuracies_by_lfws_rule_follow_from_the_scores(folder):
     mean, error = by_lfws_rule(folder)
     summary = measure_view2(ScoreSource("view2", str(folder), folder.name)).summary
-    assert summary.lfw_accuracy == pytest.approx(mean)
-    assert summary.lfw_accuracy_standard_error == pytest.approx(error)
+    assert summary.lfw_accuracy.value == pytest.approx(mean)
+    assert summary.lfw_accuracy.standard_error == pytest.approx(error)
     by_file = measure_scores(ScoreSource("scores", str(folder / "scores.csv"), folder.name)).summary
     assert by_file.lfw_accuracy == summary.lfw_accuracy
     result = json.loads((folder / "result.json").read_text())
     assert result["lfw_accuracy"] == pytest.approx(mean)
     assert result["lfw_accuracy_standard_error"] == pytest.approx(error)
-    figures = [f"{value:.4f}".lstrip("0") for value in (mean, error, summary.accuracy)]
+    figures = [f"{value:.4f}".lstrip("0") for value in (mean, error, summary.accuracy.value)]
     assert f"| {figures[0]} ± {figures[1]} | {figures[2]} ± " in ACCURACY.read_text("utf-8")

@@ -1,9 +1,7 @@
-"""The report's page and folder, made from invented scores and photos."""
+"""The report's page, its tables and figures, made from invented scores and photos."""
 
 import base64
-import csv
 import io
-import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -17,16 +15,8 @@ from tiny.scores import draw_photos, invented, write_method
 
 from facepairs.errors import BadConfig
 from facepairs.evaluation.evaluate import Evaluation, evaluate
-from facepairs.evaluation.report.data import ReportData, report_data
-from facepairs.evaluation.report.page import render_page
-from facepairs.evaluation.report.photos import PhotoFinder
-from facepairs.evaluation.report.plots.model import model_plots
-from facepairs.evaluation.report.plots.shared import shared_plots
-from facepairs.evaluation.report.plots.style import svg
-from facepairs.evaluation.report.tables import all_tables
-from facepairs.evaluation.report.write import check_places, write_reports
-from facepairs.evaluation.scores import ScoreTable, read_scores, write_scores
-from facepairs.evaluation.serialize import to_plain
+from facepairs.evaluation.page.page import check_page, render_page
+from facepairs.evaluation.scores import ScoreTable, write_scores
 from facepairs.evaluation.sources.origin import Origin
 
 EVIL = "<script>alert(1)</script>$x_y$&\"'"
@@ -77,22 +67,19 @@ def world(few_draws, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def single(world) -> tuple[Evaluation, ReportData, str]:
+def single(world) -> tuple[Evaluation, str]:
     found = evaluate([str(world / "run" / "siamese"), str(world / "photos")])
-    report = report_data(found, "facepairs evaluate 'a b'")
-    photos = PhotoFinder.below(found.data, found.measurements[0].scores)
-    return found, report, render_page(report, photos)
+    return found, render_page(found, "facepairs evaluate 'a b'")
 
 
 @pytest.fixture(scope="module")
-def several(world) -> tuple[Evaluation, ReportData, str]:
+def several(world) -> tuple[Evaluation, str]:
     found = evaluate([str(world / "run"), str(world / "scores.csv"), str(world / "photos")])
-    report = report_data(found, "facepairs evaluate")
-    return found, report, render_page(report, None)
+    return found, render_page(found, "facepairs evaluate", pictures=False)
 
 
 def test_the_page_parses_and_loads_nothing(single, several):
-    for _, _, html in (single, several):
+    for _, html in (single, several):
         reader = read(html)
         assert not re.search(r"https?:|//[a-z]", html.split("<script>")[0])
         ids = [attributes["id"] for _, attributes in reader.tags if "id" in attributes]
@@ -110,69 +97,56 @@ def test_the_page_parses_and_loads_nothing(single, several):
 
 
 def test_every_figure_and_table_is_on_the_page(single, several):
-    for (_, report, html), names in (
-        (single, ["siamese"]),
-        (several, ["pixels", "siamese", "world"]),
-    ):
-        assert [model.name for model in report.models][: len(names) - 1] == names[:-1] or (
-            len(names) == 1
-        )
-        for key in ("figure-roc", "figure-det", "figure-scores-1", "figure-reliability-1"):
-            assert f'id="{key}"' in html
-        for key in ("folds-1", "quality-1"):
-            assert f'id="figure-{key}"' in html
-            assert f'id="table-{key}"' in html
-        for key in ("points-1", "figures-1", "people-1", "data", "history"):
-            assert f'id="table-{key}"' in html
-        title = "pixels, siamese and " if len(names) > 1 else "siamese on "
+    for (found, html), title in ((single, "siamese on "), (several, "pixels, siamese and ")):
+        figures = {figure.key for figure in found.figures()}
+        assert {"roc", "det", "scores-1", "reliability-1", "folds-1"} <= figures
+        assert set(re.findall(r'<figure id="figure-([^"]+)"', html)) == figures
+        tables = {table.key for table in found.tables()}
+        assert {"points-1", "figures-1", "folds-1", "people-1", "data", "history"} <= tables
+        assert set(re.findall(r' id="table-([^"]+)"', html)) == tables - {"pairs"}
         assert f"<h1>{title}" in html
         assert (
             html.count("<svg") == html.count('role="img"') == len(re.findall("<figure id=", html))
         )
-    assert 'id="table-differences"' in several[2]
+    assert 'id="table-differences"' in several[1]
 
 
 def test_numbers_on_the_page_are_those_of_the_summary(single, several):
-    found, report, html = single
+    found, html = single
     summary = found.to_json()
     reader = read(html)
     cards = [
         a["data-value"] for _, a in reader.tags if a.get("class", "") in ("card first", "card")
     ]
-    assert [float(card) for card in cards] == [summary[key] for key in ("accuracy", "fmr", "fnmr")]
+    accuracy, errors = summary["accuracy"], summary["operating_points"][0]["errors"]
+    shown = [accuracy["value"], errors["fmr"]["value"], errors["fnmr"]["value"]]
+    assert [float(card) for card in cards] == shown
     values = {a["data-value"] for tag, a in reader.tags if tag == "td"}
-    for value in (summary["accuracy"], summary["fmr"], summary["fnmr"], summary["ece"]):
+    for value in (*shown, summary["ece"]):
         assert str(value) in values
     text = "".join(reader.text)
-    assert (
-        f"{100 * summary['accuracy']:.2f} % ± {100 * summary['accuracy_standard_error']:.2f}"
-        in text
-    )
+    assert f"{100 * accuracy['value']:.2f} % ± {100 * accuracy['standard_error']:.2f}" in text
     assert "facepairs evaluate 'a b'" in text
-    assert to_plain(report.models[0].summary) == summary
     test = several[0].to_json()["comparison"]["tests"][0]
-    values = {a["data-value"] for tag, a in read(several[2]).tags if tag == "td"}
+    values = {a["data-value"] for tag, a in read(several[1]).tags if tag == "td"}
     assert {str(test["p_adjusted"]), str(test["balanced_accuracy"]["difference"])} <= values
     assert str(test["auc"]["difference"]) in values
 
 
 def test_worst_errors_are_shown_with_photos_and_scores(single):
-    found, report, html = single
+    found, html = single
     one = found.measurements[0]
-    wrong = report.models[0].worst
-    margins = (one.scores.score - one.threshold)[one.accepted & ~one.scores.genuine]
-    worst = wrong["false_accepts"][0]
-    assert worst.score - worst.threshold == pytest.approx(margins.max())
-    assert len(wrong["false_accepts"]) == 12
+    margins = np.where(one.accepted & ~one.scores.genuine, one.scores.score - one.threshold, 0)
+    worst = int(margins.argmax())
     pictures = [a for tag, a in read(html).tags if tag == "img"]
     assert len(pictures) == 2 * 2 * 8
-    assert pictures[0]["alt"] == worst.left
+    assert pictures[0]["alt"] == one.scores.left[worst]
     data = base64.b64decode(pictures[0]["src"].partition(",")[2])
     with Image.open(io.BytesIO(data)) as image:
         image.load()
         assert (image.format, image.size) == ("JPEG", (144, 144))
         assert not image.getexif()
-    assert f"{worst.score:.3f}" in html
+    assert f"{one.scores.score[worst]:.3f}" in html
 
 
 def test_names_are_escaped_everywhere(world):
@@ -183,7 +157,7 @@ def test_names_are_escaped_everywhere(world):
     named = ScoreTable(evil, evil, scores.genuine, scores.fold, scores.score)
     changed = replace(one, scores=named, name=EVIL, origin=Origin(method=EVIL), warnings=[EVIL])
     hostile = replace(found, measurements=(changed, replace(changed, name="_second")))
-    html = render_page(report_data(hostile, EVIL), None)
+    html = render_page(hostile, EVIL)
     reader = read(html)
     assert sum(tag == "script" for tag, _ in reader.tags) == 1
     assert EVIL in "".join(reader.text)
@@ -196,12 +170,10 @@ def test_scores_without_names_or_folds_still_make_a_report(tmp_path):
     nameless = tmp_path / "nameless.csv"
     rows = zip(scores.genuine, scores.score, strict=True)
     nameless.write_text("genuine,score\n" + "".join(f"{int(g)},{s}\n" for g, s in rows))
-    report = report_data(evaluate([str(nameless)]), "")
-    html = render_page(report, None)
-    read(html)
-    (model,) = report.models
-    assert (model.people, model.worst, model.quality) == (None, None, None)
-    assert model.summary.true_folds == []
+    found = evaluate([str(nameless)])
+    html = render_page(found, "")
+    assert "people-1" not in {table.key for table in found.tables()}
+    assert found.summary.true_folds == []
     assert "need the photos' names" in "".join(read(html).text)
     assert 'id="figure-folds-1"' not in html
 
@@ -209,52 +181,46 @@ def test_scores_without_names_or_folds_still_make_a_report(tmp_path):
 def test_few_and_perfect_scores_make_a_report(tmp_path):
     path = tmp_path / "few.csv"
     path.write_text("genuine,score\n1,3\n1,4\n0,1\n0,2\n")
-    html = render_page(report_data(evaluate([str(path)]), ""), None)
+    html = render_page(evaluate([str(path)]), "")
     assert "not enough pairs" in html
     assert 'id="table-trade-offs' not in html
     path.write_text("genuine,score\n1,3\n1,3\n0,3\n0,3\n")
-    report = report_data(evaluate([str(path)]), "")
-    assert report.models[0].reliability is None
-    read(render_page(report, None))
+    perfect = evaluate([str(path)])
+    assert "reliability-1" not in {figure.key for figure in perfect.figures()}
+    read(render_page(perfect, ""))
 
 
-def test_the_folder_has_the_plots_and_the_same_numbers(single, tmp_path):
-    found, data, _ = single
-    out = tmp_path / "new" / "report"
-    check_places(None, out)
-    write_reports(found, "facepairs", None, out)
-    report = json.loads((out / "report.json").read_text())
-    assert [model["summary"] for model in report["models"]] == [found.to_json()]
-    plots = sorted(path.stem for path in (out / "plots").glob("*.svg"))
-    assert {"roc", "det", "scores-1", "folds-1"} <= set(plots)
-    drawn = [*shared_plots(data), *model_plots(data.models[0], 1)]
-    assert plots == sorted(plot.key for plot in drawn)
-    for plot in drawn:
-        if plot.key in ("roc", "scores-1"):
-            assert svg(plot.figure) == (out / "plots" / f"{plot.key}.svg").read_text()
+def test_every_figure_can_be_saved_as_a_picture(single):
+    for figure in single[0].figures():
         picture = io.BytesIO()
-        plot.figure.savefig(picture, facecolor="white")
+        figure.figure.savefig(picture, facecolor="white")
         with Image.open(picture) as image:
             assert np.asarray(image.convert("L")).std() > 5
-    with open(out / "tables" / "figures-1.csv", encoding="utf-8", newline="") as handle:
-        rows = {row["figure"]: row for row in csv.DictReader(handle)}
-    for label, key in (("AUC", "auc"), ("Accuracy", "accuracy")):
-        assert float(rows[label]["value"]) == found.to_json()[key]
-        bounds = [float(rows[label][f"95 % interval {end}"]) for end in ("low", "high")]
-        assert bounds == found.to_json()[f"{key}_interval"]
-    text = {"figure", "operating point", "what", "quality", "third", "person", "method", "source"}
-    text |= {"trained on", "licence of the weights", "95 % interval"}  # or why there is none
-    for path in (out / "tables").glob("*.csv"):
-        with open(path, encoding="utf-8", newline="") as handle:
-            for row in csv.DictReader(handle):
-                cells = [] if "what" in row else [row[name] for name in row.keys() - text]
-                assert all(cell == "too few pairs" or float(cell or 0) >= 0 for cell in cells), row
-    back = read_scores(out / "scores" / "1-siamese.csv")
-    np.testing.assert_array_equal(back.score, found.measurements[0].scores.score)
+
+
+def test_cells_sort_by_the_numbers_of_the_summary(single):
+    (found, _) = single
+    summary, errors = found.summary, found.summary.point.errors
+    values = {
+        row[0].text: row[1].value
+        for table in found.tables()
+        if table.key == "figures-1"
+        for row in table.rows
+    }
+    wanted = {
+        "Accuracy": summary.accuracy.value,
+        "Accuracy, LFW's rule": summary.lfw_accuracy.value,
+        "AUC": summary.auc.value,
+        "Equal error rate (EER)": summary.eer,
+        "Strangers accepted (FMR)": errors.fmr.value,
+        "Genuine pairs missed (FNMR)": errors.fnmr.value,
+        "Calibration error (ECE)": summary.ece,
+    }
+    assert {label: values[label] for label in wanted} == wanted
 
 
 @pytest.fixture(scope="module")
-def grouped(few_draws, tmp_path_factory) -> tuple[ReportData, Reader]:
+def grouped(few_draws, tmp_path_factory) -> tuple[Evaluation, Reader]:
     """Return a report with look-alikes and groups; people from 10 on are hard, group c is small."""
     root = tmp_path_factory.mktemp("grouped")
     scores = invented(4000, folds=0)
@@ -268,13 +234,12 @@ def grouped(few_draws, tmp_path_factory) -> tuple[ReportData, Reader]:
     names = [f"Person_{k:02},{'ab'[k // 10]}" for k in range(20)]
     (root / "groups.csv").write_text("\n".join(["person,group", *names, "Person_19,c"]))
     found = evaluate([str(root / "scores.csv")], groups=root / "groups.csv")
-    report = report_data(found, "")
-    return report, read(render_page(report, None))
+    return found, read(render_page(found, ""))
 
 
 def test_groups_and_clusters_are_listed_worst_first_with_warnings(grouped):
-    report, reader = grouped
-    tables = {table.key: table for table in all_tables(report)}
+    found, reader = grouped
+    tables = {table.key: table for table in found.tables()}
     assert [row[0].text for row in tables["clusters-1"].rows] == ["2", "1"]
     groups = tables["groups-1"]
     assert groups.columns[-1] == "warning"
@@ -292,30 +257,63 @@ def test_groups_and_clusters_are_listed_worst_first_with_warnings(grouped):
 
 
 def test_a_page_says_in_words_what_a_verdict_costs_and_whose_the_scores_are(grouped):
-    report, reader = grouped
+    found, reader = grouped
     text = " ".join("".join(reader.text).split())
     assert "scores.csv on scores.csv" not in text
     assert "Scores of unknown origin" in text
-    point = report.models[0].default_point
+    errors = found.summary.default_point.errors
     assert re.search(r"in \d+ strangers would pass, .* of those who look alike; .* missed\.", text)
     cards = [
         a["data-value"] for _, a in reader.tags if a.get("class", "") in ("card first", "card")
     ]
-    assert [float(card) for card in cards][1:] == [point.fmr, point.lookalike_fmr, point.fnmr]
+    assert [float(card) for card in cards][1:] == [
+        rate.value for rate in (errors.fmr, errors.lookalike_fmr, errors.fnmr)
+    ]
 
 
 def test_only_view2_is_called_view2(tmp_path):
     write_method(tmp_path / "siamese", invented(6000, folds=10))
-    html = render_page(report_data(evaluate([str(tmp_path / "siamese")]), ""), None)
+    html = render_page(evaluate([str(tmp_path / "siamese")]), "")
     assert "siamese on LFW, View 2" in html
     write_scores(tmp_path / "scores.csv", invented(6000, folds=10))  # other data in ten folds
-    report = report_data(evaluate([str(tmp_path / "scores.csv")]), "")
-    assert report.dataset == "scores.csv"
+    html = render_page(evaluate([str(tmp_path / "scores.csv")]), "")
+    assert f"<h1>{tmp_path.name} on scores.csv</h1>" in html
 
 
-def test_a_report_does_not_replace_other_files(tmp_path):
-    (tmp_path / "photo.jpg").write_bytes(b"x")
-    with pytest.raises(BadConfig, match="neither a report nor an empty folder"):
-        check_places(None, tmp_path)
-    with pytest.raises(BadConfig, match="--report"):
-        check_places(tmp_path / "r.pdf", None)
+def test_a_report_is_an_html_file(tmp_path):
+    check_page(tmp_path / "r.html")
+    with pytest.raises(BadConfig):
+        check_page(tmp_path / "r.pdf")
+
+
+@pytest.mark.parametrize("clusters", [True, False])
+def test_trade_offs_are_those_that_one_counts_by_hand(tmp_path, clusters):
+    draw = np.random.Generator(np.random.Philox(0))
+    genuine = np.arange(1400) < 400
+    score = draw.normal(size=1400) + 2 * genuine
+    alike = ~genuine & (draw.random(1400) < 0.2)
+    names, cluster = [""] * 1400, (3 * alike).astype(np.int16) if clusters else None
+    table = ScoreTable(names, names, genuine, np.zeros(1400, np.int16), score, cluster)
+    write_scores(tmp_path / "scores.csv", table)
+    tables = {table.key: table for table in evaluate(tmp_path / "scores.csv").tables()}
+    rows = [[cell.value for cell in row] for row in tables["trade-offs-1"].rows]
+    assert [row[0] for row in rows] == [1 / 10, 1 / 30, 1 / 100, 1 / 300]
+    found = [(row[0], row[1], row[2], score[~genuine]) for row in rows]
+    if clusters:
+        found += [(row[0], row[3], row[4], score[alike]) for row in rows[:2]]
+        assert [row[3:] for row in rows[2:]] == [[None, None]] * 2
+    for share, missed, threshold, impostor in found:
+        accepted = (impostor >= threshold).sum()
+        assert accepted <= len(impostor) * share < accepted + 1
+        assert (score[genuine] < threshold).mean() == pytest.approx(missed)
+
+
+def test_errors_by_person_by_hand(tmp_path):
+    left = ["Ann/1.jpg", "Ann/1.jpg", "Bob/1.jpg", "Cyd/1.jpg"]
+    right = ["Ann/2.jpg", "Bob/1.jpg", "Cyd/1.jpg", "Cyd/2.jpg"]
+    genuine, score = np.array([True, False, False, True]), np.array([0.0, 1.0, 0.0, 1.0])
+    write_scores(tmp_path / "s.csv", ScoreTable(left, right, genuine, np.zeros(4, np.int16), score))
+    tables = {t.key: t for t in evaluate(tmp_path / "s.csv", threshold=0.5).tables()}
+    ann, bob = ([cell.value for cell in row] for row in tables["people-1"].rows)
+    assert ann == ["Ann", 2, 1.0, 1, 1, 1, 1]
+    assert bob == ["Bob", 1, 0.5, 0, 0, 1, 2]

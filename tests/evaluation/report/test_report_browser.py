@@ -15,7 +15,7 @@ from processes.chromium import DESKTOP, PHONE, open_chromium, set_network, set_s
 from tiny.scores import draw_photos, invented, write_method
 
 from facepairs.evaluation.evaluate import evaluate
-from facepairs.evaluation.report.write import write_reports
+from facepairs.evaluation.page.page import write_page
 
 FIGURES = """
 return [...document.querySelectorAll("figure > svg")].map(svg => {
@@ -46,7 +46,7 @@ def page(tmp_path_factory) -> Path:
         for name, seed, apart in ((long_name, 0, 2.0), ("pixels", 1, 0.8), ("siamese", 2, 1.5))
     ]
     found = evaluate([*map(str, methods), str(photos)])
-    write_reports(found, "facepairs evaluate " + 30 * "word", root / "report.html", None)
+    write_page(found, root / "report.html", "facepairs evaluate " + 30 * "word")
     return root / "report.html"
 
 
@@ -84,7 +84,7 @@ def test_every_figure_is_drawn_without_browser_errors(browser, page, screen, sch
     figures = browser.execute_script(FIGURES)
     names = {name for name, *_ in figures}
     shared = {"figure-roc", "figure-det"}
-    each = {"scores", "reliability", "folds", "quality"}
+    each = {"scores", "reliability", "folds"}
     assert names == shared | {f"figure-{key}-{number}" for key in each for number in (1, 2, 3)}
     for name, width, height, drawn in figures:
         assert width > 250, name

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from facepairs.bundles.bundle import CARD, MODEL, NETWORK, Bundle
-from facepairs.bundles.error_table import ErrorTable, MeasuredRate
 from facepairs.bundles.identities import Identities
+from facepairs.bundles.rates import ErrorTable, Row
 from facepairs.bundles.writer import write_bundle
 
 CROP_PX = 16
@@ -102,14 +102,14 @@ def manifest_of(kind: str, **changes: Any) -> dict[str, Any]:
         },
         "threshold": -0.1,
         "threshold_source": "equal error on 70 held-out pairs",
-        "thresholds": [{"fmr": 0.1, "threshold": -0.1}],
+        "thresholds": [{"max_fmr": 0.1, "threshold": -0.1}],
         "training": {"protocol": "none", "seed": 1},
         "note": "drawn, not real",
     } | changes
 
 
-def _rates(*rates: float) -> tuple[MeasuredRate, ...]:
-    return tuple(MeasuredRate(rate, rate / 2, min(1.0, rate * 1.5 + 0.002)) for rate in rates)
+def _rates(*rates: float) -> tuple[Row, ...]:
+    return tuple((rate, rate / 2, min(1.0, rate * 1.5 + 0.002)) for rate in rates)
 
 
 def error_table() -> ErrorTable:
@@ -133,7 +133,7 @@ AMONG_LOOKALIKES: dict[str, Any] = {
     "operating_point": 0.01,
     "threshold": 0.5,
     "calibration": {"scale": 20.0, "offset": -10.0},
-    "thresholds": [{"fmr": 0.01, "threshold": 0.75, "among": "look-alikes"}],
+    "thresholds": [{"max_fmr": 0.01, "threshold": 0.75, "among": "look-alikes"}],
 }
 """Arguments of `tiny_bundle` for a bundle that knows its errors and promises FMR .01."""
 

@@ -306,8 +306,10 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     a, b = sorted(faces.glob("*/*.jpg"))[:2]
     told = json.loads(in_process("verify", a, b, "--model", mine, "--json").stdout)
     assert told["same"] is not None
-    assert told["measured_on"] == "24 people of faces"
-    assert told["fmr_interval"][0] <= told["fmr"] <= told["fmr_interval"][1]
+    errors = told["operating_point"]["errors"]
+    assert errors["measured_on"] == "24 people of faces"
+    low, high = errors["fmr"]["interval"]
+    assert low <= errors["fmr"]["value"] <= high
     assert 0 < told["probability"] < 1
     refused = in_process("evaluate", mine, faces, check=2)
     assert "this model was trained or calibrated on all 24 people there" in refused.stderr
@@ -350,11 +352,12 @@ def test_verify_without_a_threshold_exits_with_3(tmp_path, photos):
     done = verify(embedder(tmp_path))
     verdict = json.loads(done.stdout)
     assert done.returncode == 3, done.stderr
-    assert (verdict["same"], verdict["probability"], verdict["threshold"]) == (None, None, None)
+    assert (verdict["same"], verdict["probability"]) == (None, None)
+    assert verdict["operating_point"]["threshold"] is None
     assert -1 <= verdict["score"] <= 1
     done = verify(embedder(tmp_path, threshold=0.999))
     assert done.returncode == 1
-    assert json.loads(done.stdout)["threshold"] == 0.999
+    assert json.loads(done.stdout)["operating_point"]["threshold"] == 0.999
 
 
 def test_evaluate_measures_an_external_embedder(tmp_path, faces):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from tiny.bundles import FRAME_PX, tiny_bundle
 
-from facepairs.bundles.operating_point import OperatingPoint, operating_point
+from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.errors import BadBundle, BadData, BadRun
 from facepairs.evaluation.scores import read_scores
 from facepairs.images.photo import open_photo
@@ -373,7 +373,7 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from facepairs.verification.pairs.verify_pairs import verify_pairs
-from facepairs.bundles.operating_point import operating_point
+from facepairs.bundles.rates import operating_point
 from facepairs.verification.verifier import Verifier
 
 bundle, pairs, out, root = map(Path, sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Probabilities from scores: fit them, check them, and choose a bundle's thresholds.
+"""Fit a verifier's probability, choose its thresholds and measure their errors.
 
 All on pairs of people that the network was not trained on.
 """
@@ -11,23 +11,22 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.calibration import BundleCalibration, Calibration
-from facepairs.bundles.error_table import ErrorTable
-from facepairs.bundles.thresholds import FmrThreshold
+from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.rates import Among, ErrorTable, OperatingPoint, Row
 from facepairs.data.minimums import MIN_PAIRS
 from facepairs.errors import NotEnough
-from facepairs.evaluation.metrics.arrays import (
-    Bools,
-    Floats,
-    PairPeople,
-    check_two_classes,
-)
-from facepairs.evaluation.metrics.decisions import parts_of
-from facepairs.evaluation.metrics.error_table import errors_by_group, measure_errors
+from facepairs.evaluation.by_group import errors_by_group
+from facepairs.evaluation.decisions import parts_of
+from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
+from facepairs.evaluation.metrics.people import independent_pairs, people_weights, wider
+from facepairs.evaluation.metrics.rates import clopper_pearson
 from facepairs.evaluation.metrics.reliability import equal_weights, expected_calibration_error
-from facepairs.evaluation.metrics.thresholds import thresholds_for
+from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, threshold_at_fmr
 from facepairs.evaluation.serialize import to_plain
 
+QUANTILES = 48  # of either kind of pair; rates between two thresholds are rounded upwards
+EXTREMES = 64  # thresholds among the highest impostor scores, denser towards the highest
+DIGITS = 8
 MIN_GAP = 1e-5  # between the classes' mean scores, in standard deviations; less is only rounding
 OWN_THRESHOLD = "probability one half on held-out people"
 HELD_OUT = "people held out of training"
@@ -51,17 +50,17 @@ class FittedCalibration:
         errors: The errors at every threshold.
     """
 
-    calibration: BundleCalibration
+    calibration: Calibration
     threshold: float
     threshold_source: str
-    thresholds: list[FmrThreshold]
+    thresholds: list[OperatingPoint]
     operating_point: float | None
     errors: ErrorTable
 
     @property
     def decided_at(self) -> float:
         """The threshold that decides by default."""
-        rows = (row.threshold for row in self.thresholds if row.fmr == self.operating_point)
+        rows = (row.threshold for row in self.thresholds if row.max_fmr == self.operating_point)
         promised = next(rows, None)
         return self.threshold if promised is None else promised
 
@@ -113,7 +112,7 @@ def calibrate(
     else:
         ece = expected_calibration_error(labels, probability, lookalike)
     counts = {"genuine_pairs": int(labels.sum()), "impostor_pairs": int((~labels).sum())}
-    fitted = BundleCalibration(curve.scale, curve.offset, lookalike is not None, ece=ece, **counts)
+    fitted = Calibration(curve.scale, curve.offset, lookalike is not None, ece=ece, **counts)
     rows = thresholds_for(labels, scores, lookalike=lookalike, people=people)
     kept = [row.threshold for row in rows if row.threshold is not None]
     errors = measure_errors(
@@ -136,7 +135,144 @@ def calibrate(
         return result
     groups = {str(k): cluster == k for k in np.unique(cluster[cluster > 0]).tolist()}
     clusters = errors_by_group(groups, labels, scores >= result.decided_at, people)
-    return replace(result, errors=msgspec.structs.replace(errors, clusters=tuple(clusters)))
+    return replace(result, errors=msgspec.structs.replace(errors, clusters=clusters))
+
+
+def thresholds_for(
+    genuine: npt.ArrayLike,
+    score: npt.ArrayLike,
+    targets: Sequence[float] = FARS,
+    lookalike: Bools | None = None,
+    people: PairPeople | None = None,
+) -> list[OperatingPoint]:
+    """Return, for each target FMR, the smallest threshold that keeps to it on these pairs.
+
+    Args:
+        genuine: bool[N] or 0 and 1.
+        score: float[N], finite.
+        targets: Target FMRs, each in [1e-12, 1).
+        lookalike: bool[N], the impostor pairs that look alike: the FMR among them keeps to the
+            target. None where they are not known: that of all impostor pairs does.
+        people: Of the pairs. Pairs of the same two people then count once towards the number of
+            pairs that a target needs.
+
+    Raises:
+        NotEnough: A class is missing.
+        BadData: A score is not finite, or the arrays do not fit together.
+        BadConfig: A target is not in [1e-12, 1).
+    """
+    labels, scores = check_two_classes(genuine, score)
+    hard = ~labels if lookalike is None else lookalike & ~labels
+    available = independent_pairs(hard, people)
+    among: Among = "strangers" if lookalike is None else "look-alikes"
+    rows = []
+    for far in targets:
+        threshold = reason = None
+        if available < pairs_needed(far):
+            once = "" if people is None else ", where every two people count once"
+            reason = (
+                f"not enough pairs: needs {pairs_needed(far):,} pairs of {among}, has "
+                f"{available:,}{once}"
+            )
+        else:
+            threshold = threshold_at_fmr(scores[hard], far)
+        rows.append(OperatingPoint(threshold, f"fmr-{far:g}", far, among, reason=reason))
+    return rows
+
+
+def measure_errors(
+    genuine: Bools,
+    score: Floats,
+    *,
+    cluster: npt.NDArray[np.integer] | None = None,
+    people: PairPeople | None = None,
+    thresholds: Sequence[float] = (),
+    measured_on: str,
+) -> ErrorTable:
+    """Measure the errors of decisions at thresholds over the whole range of scores.
+
+    Args:
+        genuine: bool[N], with both classes.
+        score: float64[N], finite.
+        cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
+            where it is not known.
+        people: Of the pairs, for intervals that know that people recur.
+        thresholds: Thresholds that the table must have.
+        measured_on: The pairs, in words.
+    """
+    grid = threshold_grid(score[genuine], score[~genuine], thresholds)
+    place = np.searchsorted(grid, score, side="right")  # accepted at the first `place` thresholds
+    alike = np.zeros(len(score), bool) if cluster is None else (cluster > 0) & ~genuine
+    kinds = {"fmr": ~genuine, "fnmr": genuine} | ({"alike": alike} if alike.any() else {})
+    draws: dict[str, list[Floats]] = {name: [] for name in kinds}
+    for weight in people_weights(people) if people is not None else ():
+        for name, members in kinds.items():
+            if weight[members].any():
+                draws[name].append(_accepted(place[members], weight[members], len(grid)))
+    columns = {}
+    for name, members in kinds.items():
+        shares = np.array([_accepted(place[members], None, len(grid)), *draws[name]])
+        shares = 1 - shares if name == "fnmr" else shares
+        counts = int(members.sum()), independent_pairs(members, people)
+        columns[name] = measured_rates(shares, *counts)
+    return ErrorTable(
+        measured_on=measured_on,
+        people=None if people is None else len(np.unique(np.concatenate(people))),
+        genuine_pairs=int(genuine.sum()),
+        impostor_pairs=int((~genuine).sum()),
+        lookalike_pairs=int(alike.sum()) if "alike" in kinds else None,
+        thresholds=tuple(grid.tolist()),
+        fmr=columns["fmr"],
+        lookalike_fmr=columns.get("alike"),
+        fnmr=columns["fnmr"],
+    )
+
+
+def threshold_grid(genuine: Floats, impostor: Floats, wanted: Sequence[float]) -> Floats:
+    """Return rising thresholds: quantiles of both kinds of scores, the extremes, and those wanted.
+
+    At the first everything is accepted, at the last nothing.
+    """
+    shares = np.linspace(0, 1, QUANTILES)
+    ranks = np.geomspace(1, max(1, len(impostor) / QUANTILES), EXTREMES).astype(np.int64)
+    low = float(min(genuine.min(), impostor.min()))
+    high = float(max(genuine.max(), impostor.max()))
+    return np.unique(
+        np.concatenate(
+            [
+                [low, np.nextafter(high, np.inf)],
+                np.quantile(genuine, shares),
+                np.quantile(impostor, shares),
+                np.nextafter(np.sort(impostor)[-ranks], np.inf),
+                np.asarray(wanted, np.float64),
+            ]
+        )
+    )
+
+
+def _accepted(place: npt.NDArray[np.integer], weight: Floats | None, thresholds: int) -> Floats:
+    """Return the share of pairs accepted at each threshold, float64[thresholds]."""
+    counts = np.bincount(place, weight, thresholds + 1).astype(np.float64)
+    shares: Floats = np.cumsum(counts[::-1])[::-1][1:] / counts.sum()
+    return shares
+
+
+def measured_rates(shares: Floats, pairs: int, independent: int) -> tuple[Row, ...]:
+    """Return the rate at each threshold and both ends of its interval.
+
+    Args:
+        shares: float64[1 + draws, thresholds]: the measured shares, then those of bootstrap draws.
+        pairs: Number of pairs.
+        independent: The same, where pairs of the same two people count once.
+    """
+    return tuple(_measured(values[0], pairs, independent, values[1:]) for values in shares.T)
+
+
+def _measured(share: float, pairs: int, independent: int, draws: npt.ArrayLike) -> Row:
+    """Return a rate with its interval; see `people.exact_interval` for `independent`."""
+    count = pairs if 0 < share < 1 else independent
+    low, high = wider(clopper_pearson(round(share * count), count), draws)
+    return round(float(share), DIGITS), round(low, DIGITS), round(high, DIGITS)
 
 
 def lookalikes(genuine: Bools, cluster: npt.NDArray[np.integer] | None) -> Bools | None:
@@ -165,7 +301,7 @@ def lookalikes_of(
 
 
 def default_promise(
-    rows: Sequence[FmrThreshold], balanced: float, errors: ErrorTable
+    rows: Sequence[OperatingPoint], balanced: float, errors: ErrorTable
 ) -> float | None:
     """Return the target FMR that decides by default, or None for the balanced threshold.
 
@@ -174,10 +310,10 @@ def default_promise(
     """
     for promise in PROMISES:
         for row in rows:
-            if row.fmr != promise or row.threshold is None or row.threshold < balanced:
+            if row.max_fmr != promise or row.threshold is None or row.threshold < balanced:
                 continue
             missed = errors.at(row.threshold).fnmr
-            if missed is not None and missed.rate <= MOST_MISSED:
+            if missed is not None and missed.value <= MOST_MISSED:
                 return promise
     return None
 

@@ -1,4 +1,4 @@
-"""Style of the plots: colours that a page can replace, text that is legible on a phone."""
+"""Style of the figures: colours that a page can replace, text that is legible on a phone."""
 
 import re
 import warnings
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
 # Each colour has a contrast of 3 or more on white; a page replaces it by its own variable.
 COLOURS = {
@@ -59,13 +59,13 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-class Plot(NamedTuple):
+class Figure(NamedTuple):
     """A figure, its title, and a sentence on how to read it; `key` names files and elements."""
 
     key: str
     title: str
     caption: str
-    figure: "Figure"
+    figure: "Drawing"
 
     def _repr_svg_(self) -> str:
         """Return what a notebook shows."""
@@ -82,15 +82,15 @@ def plot_style() -> Iterator[None]:
         yield
 
 
-def new_figure(height_in: float = HEIGHT_IN) -> "tuple[Figure, Axes]":
+def new_figure(height_in: float = HEIGHT_IN) -> "tuple[Drawing, Axes]":
     """Return a new figure and its axes."""
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Drawing
 
-    figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
+    figure = Drawing(figsize=(WIDTH_IN, height_in), layout="constrained")
     return figure, figure.subplots()
 
 
-def svg(figure: "Figure") -> str:
+def svg(figure: "Drawing") -> str:
     """Return a figure as the text of an SVG file; equal figures give equal text."""
     with plot_style():
         out = BytesIO()
@@ -98,7 +98,7 @@ def svg(figure: "Figure") -> str:
     return out.getvalue().decode("utf-8")
 
 
-def inline_svg(figure: "Figure", key: str, label: str) -> str:
+def inline_svg(figure: "Drawing", key: str, label: str) -> str:
     """Return a figure as an `<svg>` element for a page, in the page's colours and font.
 
     Args:

@@ -6,22 +6,31 @@ part of the pairs is decided with a threshold chosen on the other parts.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.calibration import Calibration
-from facepairs.bundles.operating_point import BALANCED, GIVEN
+from facepairs.bundles.rates import BALANCED, CHOSEN, FILE, GIVEN, OperatingPoint
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, check_folds
 from facepairs.evaluation.metrics.thresholds import best_threshold
 
-FROM_CALLER = "given by the caller"
-OTHER_FOLDS = "each fold's from the other folds, LFW's standard rule"
-OTHER_HALF = "each half's from the other half of the pairs"
-OWN_NETWORKS = "each fold's from its own network"
-FROM_FILE, FILE = "decided as in the file", "file"
+
+class ThresholdFrom(StrEnum):
+    """Where the thresholds of decisions come from, in words."""
+
+    CALLER = "given by the caller"
+    VERIFIER = "the bundle's own"
+    SIDECAR = "the model's own, recorded beside the scores"
+    OTHER_FOLDS = "each fold's from the other folds, LFW's standard rule"
+    OTHER_HALF = "each half's from the other half of the pairs"
+    OWN_NETWORKS = "each fold's from its own network"
+    FILE = "decided as in the file"
+    PROMISE = "promised by the model"
+
 
 # Of the random order of `halves`; any other key would be as fair. Its words are those of
 # `random_streams` for this seed, stream 0 (the pairs), epoch 0, block 0; it stays, because
@@ -34,49 +43,33 @@ class Decisions:
     """Decisions on N pairs at an operating point.
 
     Attributes:
-        name: `balanced`, a promise such as `fmr-0.01`, `threshold` (one that was given), `chosen`
-            (by other parts of the pairs), or `file` (decisions that a file carries).
-        label: The name in words.
+        point: Its name and its threshold, None where parts have their own, or where the decisions
+            of a file follow none. Its errors are not measured yet.
         accepted: bool[N].
         by_pair: float64[N], the threshold of each pair.
-        threshold: The one threshold of all pairs; None where parts have their own, or where the
-            decisions of a file follow none.
-        source: Where thresholds come from, in words.
+        source: Where thresholds come from.
         parts: int64[N], the folds or halves of the pairs, if there are any.
-        max_fmr: The false match rate that the model promises there.
-        is_default: Whether `verify` decides so.
     """
 
-    name: str
-    label: str
+    point: OperatingPoint
     accepted: Bools
     by_pair: Floats
-    threshold: float | None
-    source: str = ""
+    source: ThresholdFrom
     parts: Ints | None = None
-    max_fmr: float | None = None
-    is_default: bool = False
 
 
 def decide_at(
     score: Floats,
-    threshold: float | Floats,
-    name: str,
-    label: str,
-    source: str = "",
+    point: OperatingPoint,
+    source: ThresholdFrom = ThresholdFrom.PROMISE,
     parts: Ints | None = None,
+    by_pair: Floats | None = None,
 ) -> Decisions:
-    """Return the decisions on scores, float64[N], of one threshold or of one for each pair."""
-    by_pair = np.broadcast_to(np.asarray(threshold, np.float64), score.shape)
-    return Decisions(
-        name=name,
-        label=label,
-        accepted=score >= by_pair,
-        by_pair=by_pair,
-        threshold=None if isinstance(threshold, np.ndarray) else float(threshold),
-        source=source,
-        parts=parts,
-    )
+    """Return the decisions on scores, float64[N], at a point or at a threshold for each pair."""
+    if by_pair is None:
+        by_pair = np.broadcast_to(np.asarray(point.threshold, np.float64), score.shape)
+    accepted = score >= by_pair
+    return Decisions(point=point, accepted=accepted, by_pair=by_pair, source=source, parts=parts)
 
 
 def decide(
@@ -84,7 +77,7 @@ def decide(
     score: Floats,
     threshold: float | Mapping[int, float] | None,
     fold: npt.ArrayLike | None = None,
-    source: str = FROM_CALLER,
+    source: ThresholdFrom = ThresholdFrom.CALLER,
 ) -> Decisions:
     """Decide each pair without a threshold that it took part in choosing.
 
@@ -96,7 +89,7 @@ def decide(
             more, and otherwise two halves drawn by position and class, never by score. Halves may
             share people.
         fold: int[N], or None.
-        source: Where a single threshold comes from, in words.
+        source: Where a single threshold comes from.
 
     Raises:
         NotEnough: A class is too rare outside one of the parts.
@@ -108,20 +101,22 @@ def decide(
         by_pair = np.empty(len(score))
         for number, members in _members_of_folds(folds, threshold, "threshold"):
             by_pair[members] = threshold[number]
-        return decide_at(score, by_pair, BALANCED, BALANCED, OWN_NETWORKS, folds)
+        point = OperatingPoint(None, BALANCED)
+        return decide_at(score, point, ThresholdFrom.OWN_NETWORKS, folds, by_pair)
     parts, are_folds = parts_of(genuine, fold)
     if threshold is None:
         by_pair = _held_out_thresholds(genuine, score, parts, are_folds)
-        source = OTHER_FOLDS if are_folds else OTHER_HALF
-        return decide_at(score, by_pair, "chosen", "chosen on other pairs", source, parts)
+        source = ThresholdFrom.OTHER_FOLDS if are_folds else ThresholdFrom.OTHER_HALF
+        return decide_at(score, OperatingPoint(None, CHOSEN), source, parts, by_pair)
     if not math.isfinite(threshold):
         raise BadConfig(f"threshold is {threshold}; give a finite number")
-    name, label = (GIVEN, "the threshold given") if source == FROM_CALLER else (BALANCED, BALANCED)
-    return decide_at(score, threshold, name, label, source, parts if are_folds else None)
+    name = GIVEN if source is ThresholdFrom.CALLER else BALANCED
+    point = OperatingPoint(float(threshold), name)
+    return decide_at(score, point, source, parts if are_folds else None)
 
 
 def decisions_of_file(
-    score: Floats, accepted: Bools, fold: npt.ArrayLike | None, name: str, threshold: float | None
+    score: Floats, accepted: Bools, fold: npt.ArrayLike | None, threshold: float | None
 ) -> Decisions:
     """Return the decisions that a file carries, with the threshold that they follow.
 
@@ -129,7 +124,6 @@ def decisions_of_file(
         score: float64[N].
         accepted: bool[N].
         fold: int[N], or None.
-        name: Of the operating point, "" where it is not known.
         threshold: What the file's origin says decided; None where it is not known. The threshold
             that fits the decisions best is found then, for reports.
     """
@@ -138,12 +132,14 @@ def decisions_of_file(
     elif threshold is None:
         threshold = float(score.min()) if accepted.all() else math.nextafter(score.max(), math.inf)
     parts, are_folds = parts_of(accepted, fold)
-    decided = decide_at(
-        score, threshold, name or FILE, "as in the file", FROM_FILE, parts if are_folds else None
-    )
-    follows = (decided.accepted == accepted).all()
-    return replace(
-        decided, accepted=accepted, threshold=threshold if follows else None, is_default=True
+    by_pair = np.full(len(score), threshold)
+    follows = ((score >= threshold) == accepted).all()
+    return Decisions(
+        point=OperatingPoint(threshold if follows else None, FILE),
+        accepted=accepted,
+        by_pair=by_pair,
+        source=ThresholdFrom.FILE,
+        parts=parts if are_folds else None,
     )
 
 

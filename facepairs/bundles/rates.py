@@ -1,0 +1,385 @@
+"""Error rates, and the thresholds at which they were measured, as files, JSON and Python have them.
+
+Bundles, evaluations, verdicts and the server use the same types: `Rate`, `Errors` and
+`OperatingPoint`. What is not known is None, and left out of JSON. `ErrorTable` is `errors.json`,
+the errors of a bundle at every threshold, so that every verdict can name them.
+
+Strangers who look alike pass more often than strangers at random, so both rates are there.
+Look-alikes are pairs of different people whose photos lie in the same cluster of embeddings, see
+`evaluation.lookalikes`.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
+from facepairs.errors import BadBundle, BadConfig, NotEnough
+from facepairs.support.words import counted
+
+Finite = Annotated[float, Meta(ge=-1e300, le=1e300)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0)]
+Among = Literal["strangers", "look-alikes"]
+Row = tuple[Share, Share, Share]
+"""A rate, and both ends of its interval of 95 %."""
+Rows = Annotated[tuple[Row, ...], Meta(min_length=1, max_length=10_000)]
+BALANCED, GIVEN, GALLERY, CHOSEN, FILE = "balanced", "threshold", "gallery", "chosen", "file"
+LABELS = {
+    GIVEN: "the threshold given",
+    GALLERY: "by the gallery's size",
+    CHOSEN: "chosen on other pairs",
+    FILE: "as in the file",
+}
+UNSURE = 2
+LARGE = 0.2  # from here on, "1 in 3" would be too coarse
+
+
+def smallest_fmr(impostor_pairs: int) -> float:
+    """Return the smallest false match rate that a number of pairs supports."""
+    return MIN_EXPECTED_FALSE_ACCEPTS / max(1, impostor_pairs)
+
+
+class Rate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A measured share.
+
+    Attributes:
+        value: The share, 0 to 1.
+        interval: Its interval of 95 %.
+        count: How often it was seen.
+        of: Among how many.
+        standard_error: Of a mean over folds.
+    """
+
+    value: Share
+    interval: tuple[Share, Share]
+    count: Count | None = None
+    of: Count | None = None
+    standard_error: float | None = None
+
+    def one_in(self, things: str = "") -> str:
+        """Return the rate in words: `1 in 16`, `36 in 100`, or `fewer than 1 in 900`.
+
+        Where nothing was seen, the upper end of the interval counts; where it is more than twice
+        the rate, it is named too.
+
+        Args:
+            things: Of what, such as `strangers`.
+        """
+        of, high = f" {things}" if things else "", self.interval[1]
+        if self.value >= LARGE:
+            return f"{round(100 * self.value)} in 100{of}"
+        if self.value > 0:
+            text = f"1 in {_rounded(1 / self.value):,}{of}"
+            wide = high > UNSURE * self.value
+            return f"{text} (at most 1 in {_rounded(1 / high):,})" if wide else text
+        return f"fewer than 1 in {_rounded(1 / high):,}{of}" if high > 0 else f"none{of}"
+
+
+def _rounded(number: float) -> int:
+    """Round to two significant digits."""
+    return int(float(f"{number:.2g}"))
+
+
+class Errors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The errors of decisions.
+
+    Attributes:
+        fmr: Share of strangers accepted, impostor pairs drawn at random.
+        lookalike_fmr: Share of strangers accepted among those who look alike.
+        fnmr: Share of genuine pairs missed.
+        people: Number of people in the pairs.
+        measured_on: The pairs, in words.
+    """
+
+    fmr: Rate | None = None
+    lookalike_fmr: Rate | None = None
+    fnmr: Rate | None = None
+    people: Count | None = None
+    measured_on: str = ""
+
+    def describe(self) -> str:
+        """Return the errors in words, with the pairs that they were measured on."""
+        if self.fmr is None:
+            return "unknown: this model brings no measured errors"
+        text = f"{self.fmr.one_in('strangers')} would pass"
+        if self.lookalike_fmr is not None:
+            text += f", {self.lookalike_fmr.one_in('of those who look alike')}"
+        if self.fnmr is not None:
+            text += f"; {self.fnmr.one_in('genuine pairs')} would be missed"
+        return f"{text} ({self.measured_on})" if self.measured_on else text
+
+
+class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
+    """Errors at rising thresholds, measured on people that the network was not trained on.
+
+    Attributes:
+        measured_on: The pairs, in words.
+        people: Number of people in the pairs; None where it is not known.
+        genuine_pairs: Number of genuine pairs.
+        impostor_pairs: Number of impostor pairs.
+        lookalike_pairs: Number of impostor pairs that look alike; None where it is not known.
+        thresholds: float[T], rising; at the first everything is accepted, at the last nothing.
+        fmr: T rates with their intervals, among all impostor pairs.
+        lookalike_fmr: The same among those that look alike; None where these are not known.
+        fnmr: The same among genuine pairs.
+        clusters: By number of the cluster, errors within it at the default operating point, the
+            worst first.
+        groups: The same by name, for groups of people that the user named.
+        small_faces: Tables of pairs of small faces, the smallest first.
+
+    Raises:
+        BadBundle: The columns differ in length, or thresholds do not rise.
+    """
+
+    measured_on: str
+    people: Count | None
+    genuine_pairs: Count
+    impostor_pairs: Count
+    lookalike_pairs: Count | None
+    thresholds: Annotated[tuple[Finite, ...], Meta(min_length=1, max_length=10_000)]
+    fmr: Rows
+    lookalike_fmr: Rows | None
+    fnmr: Rows
+    clusters: dict[str, Errors] = {}
+    groups: dict[str, Errors] = {}
+    small_faces: tuple["SmallFaces", ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse columns that do not fit together."""
+        columns = [self.fmr, self.fnmr, self.lookalike_fmr or self.fmr]
+        rises = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))
+        if not rises or any(len(column) != len(self.thresholds) for column in columns):
+            raise BadBundle(
+                "errors need as many rates of each kind as thresholds, and thresholds that rise; "
+                "calibrate again"
+            )
+
+    def for_face(self, side_px: float | None) -> "ErrorTable":
+        """Return the errors of pairs whose smaller face has that side; None: of faces of any size.
+
+        Args:
+            side_px: Side of the square around the face, from the brows to the chin.
+        """
+        tables = (row.errors for row in self.small_faces if (side_px or math.inf) < row.below_px)
+        return next(tables, self)
+
+    def at(self, threshold: float) -> Errors:
+        """Return the errors at a threshold; between two of the table, the larger of each rate."""
+        last = len(self.thresholds) - 1
+        below = max(0, bisect_right(self.thresholds, threshold) - 1)
+        above = min(last, bisect_left(self.thresholds, threshold))
+        alike = self.lookalike_fmr
+        return Errors(
+            fmr=_rate(self.fmr[below], self.impostor_pairs),
+            lookalike_fmr=_rate(alike[below], self.lookalike_pairs) if alike else None,
+            fnmr=_rate(self.fnmr[above], self.genuine_pairs),
+            people=self.people,
+            measured_on=self.measured_on,
+        )
+
+    def threshold_for(self, fmr: float) -> float:
+        """Return the lowest threshold at which at most that share of strangers is accepted.
+
+        Where the pairs are too few for this share, that of the smallest share they support.
+
+        Args:
+            fmr: A false match rate over all impostor pairs, 0 to 1.
+        """
+        supported = max(fmr, smallest_fmr(self.impostor_pairs))
+        rows = zip(self.thresholds, self.fmr, strict=True)
+        return next((value for value, row in rows if row[0] <= supported), self.thresholds[-1])
+
+
+class SmallFaces(msgspec.Struct, frozen=True, kw_only=True):
+    """Errors of pairs whose smaller face is below a size.
+
+    Attributes:
+        below_px: Side of the square around the smaller face, from the brows to the chin.
+        errors: What was measured of them; its own `small_faces` are empty.
+    """
+
+    below_px: Annotated[float, Meta(gt=0)]
+    errors: ErrorTable
+
+
+def _rate(row: Row, pairs: int | None) -> Rate:
+    return Rate(row[0], row[1:], of=pairs)
+
+
+class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A threshold on the score (accept from there on), and its errors.
+
+    Attributes:
+        threshold: None for an external embedder without one, and where pairs were too few.
+        name: `balanced` (probability one half), `threshold` (one that was given), `gallery` (by
+            the size of a gallery), `chosen` (on other pairs), `file` (decisions that a scores file
+            carries), or a promise such as `fmr-0.01`.
+        max_fmr: The false match rate that is promised, 0 to 1; None without a promise.
+        among: Whose false match rate that is: of strangers who look alike, or of all strangers.
+        errors: What was measured at the threshold.
+        reason: Why there is no threshold.
+    """
+
+    threshold: Finite | None
+    name: str = ""
+    max_fmr: Share | None = None
+    among: Among = "strangers"
+    errors: Errors = Errors()
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        """Name a promise after its rate."""
+        if not self.name and self.max_fmr is not None:
+            msgspec.structs.force_setattr(self, "name", f"fmr-{self.max_fmr:g}")
+
+    def for_face(self, table: ErrorTable | None, side_px: float) -> "OperatingPoint":
+        """Return the same threshold with the errors of pairs whose smaller face has that side.
+
+        Args:
+            table: The errors of the model.
+            side_px: Side of the square around the face, from the brows to the chin.
+        """
+        small = table and table.for_face(side_px)
+        if small is None or small is table or self.threshold is None:
+            return self
+        return msgspec.structs.replace(self, errors=small.at(self.threshold))
+
+    @property
+    def label(self) -> str:
+        """The name in words: `balanced`, `FMR 1 % among look-alikes`, …"""
+        if self.max_fmr is None:
+            return LABELS.get(self.name, self.name)
+        among = " among look-alikes" if self.among == "look-alikes" else ""
+        return f"FMR {100 * self.max_fmr:g} %{among}"
+
+    def describe(self) -> str:
+        """Return the errors in words, with the pairs that they were measured on."""
+        return self.errors.describe()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain dict; what is not known is left out."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
+
+
+class HasThresholds(Protocol):
+    """What is read of a bundle or an external embedder."""
+
+    @property
+    def threshold(self) -> float | None: ...
+    @property
+    def thresholds(self) -> Sequence[OperatingPoint]: ...
+    @property
+    def operating_point(self) -> float | None: ...
+    @property
+    def errors(self) -> ErrorTable | None: ...
+
+
+def operating_point(
+    model: HasThresholds,
+    threshold: float | None = None,
+    max_fmr: float | None = None,
+    balanced: bool = False,
+) -> OperatingPoint:
+    """Choose a threshold; by default, the one that the model promises.
+
+    Args:
+        model: A bundle or an external embedder.
+        threshold: A score.
+        max_fmr: A false match rate, 0 to 1, for which the model has a threshold.
+        balanced: The threshold at which the probability is one half.
+
+    Raises:
+        BadConfig: More than one of them is given, `threshold` is not finite, or the model has no
+            threshold for `max_fmr`.
+    """
+    if (threshold is not None) + (max_fmr is not None) + balanced > 1:
+        raise BadConfig("threshold, max FMR and balanced exclude each other; give one of them")
+    if threshold is not None:
+        if not math.isfinite(threshold):
+            raise BadConfig(f"the threshold is {threshold}, not a finite number; give a score")
+        return _measured(model, OperatingPoint(float(threshold), GIVEN))
+    promise = model.operating_point if max_fmr is None and not balanced else max_fmr
+    if promise is None:
+        return _measured(model, OperatingPoint(model.threshold, BALANCED))
+    for point in model.thresholds:
+        rate = point.max_fmr
+        if rate is not None and math.isclose(rate, promise, rel_tol=1e-9):
+            if point.threshold is None:
+                raise BadConfig(
+                    f"this model cannot promise FMR {rate:g} "
+                    f"({point.reason or 'reason not recorded'}); {_supported_rates(model)}"
+                )
+            return _measured(model, point)
+    raise BadConfig(f"this model has no threshold for FMR {promise:g}; {_supported_rates(model)}")
+
+
+def gallery_point(model: HasThresholds, point: OperatingPoint, photos: int) -> OperatingPoint:
+    """Return a threshold for searching a gallery: at most one false match expected in it.
+
+    It is never below that of `point`. Where the measured pairs are too few for a gallery of this
+    size, it is the strictest that they support.
+
+    Args:
+        model: A bundle or an external embedder; without measured errors, `point` is returned.
+        point: The threshold for a single pair.
+        photos: Number of photos in the gallery, at least 1.
+    """
+    if model.errors is None or point.threshold is None:
+        return point
+    threshold = model.errors.threshold_for(1 / photos)
+    if threshold <= point.threshold:
+        return point
+    return _measured(model, OperatingPoint(threshold, GALLERY))
+
+
+def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> OperatingPoint:
+    """Return a threshold at which few strangers are taken for somebody in a gallery.
+
+    A stranger is compared with every photo, so the share of strangers who match any of them is at
+    most the false match rate times the number of photos.
+
+    Args:
+        model: A bundle or an external embedder; without measured errors, there is no threshold.
+        max_fpir: The false-positive identification rate to keep to, in (0, 1].
+        photos: Number of photos in the gallery, at least 1.
+
+    Raises:
+        BadConfig: `max_fpir` is outside (0, 1].
+        NotEnough: The measured pairs are too few; the message says what they support.
+    """
+    if not 0 < max_fpir <= 1:
+        raise BadConfig(
+            f"max FPIR is {max_fpir:g}; give the share of strangers who may be taken for somebody "
+            "in the gallery, such as 0.01"
+        )
+    table = model.errors
+    if table is None:
+        return OperatingPoint(None, GALLERY)
+    fmr, least = max_fpir / photos, smallest_fmr(table.impostor_pairs)
+    if fmr < least:
+        possible = math.ceil(1e4 * least * photos) / 1e4
+        wider = f"give {possible:g} or more, " if possible <= 1 else "give "
+        raise NotEnough(
+            f"max FPIR {max_fpir:g} among {counted(photos, 'photo')} needs a false match rate of "
+            f"{fmr:.2g}, but {table.impostor_pairs:,} pairs of strangers ({table.measured_on}) "
+            f"support {least:.2g} at best; {wider}a threshold, or a model calibrated on more pairs"
+        )
+    return _measured(model, OperatingPoint(table.threshold_for(fmr), GALLERY))
+
+
+def _measured(model: HasThresholds, point: OperatingPoint) -> OperatingPoint:
+    """Return a point with the errors that the model has there."""
+    if point.threshold is None or model.errors is None:
+        return point
+    return msgspec.structs.replace(point, errors=model.errors.at(point.threshold))
+
+
+def _supported_rates(model: HasThresholds) -> str:
+    rates = [f"{point.max_fmr:g}" for point in model.thresholds if point.threshold is not None]
+    return f"it has thresholds for {', '.join(rates)}" if rates else "it has none; give a threshold"

@@ -1,1 +1,0 @@
-"""The plots of a report, drawn with matplotlib from `ReportData`."""

@@ -1,0 +1,423 @@
+"""All figures of scored pairs in one `Summary`, for single runs and for LFW's View 2 alike.
+
+References:
+    Huang and Learned-Miller, *Labeled Faces in the Wild: Updates and New Reporting Procedures*,
+    UMass Amherst UM-CS-2014-003: the accuracy is the mean of the folds, and the ROC curve is that
+    of the scores of all folds together, although each fold has a network of its own. The threshold
+    of a fold comes from the other folds; of several that are equally accurate there, the one in the
+    middle (`best_threshold`).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from facepairs.bundles.calibration import Calibration
+from facepairs.bundles.rates import Errors, OperatingPoint, Rate
+from facepairs.errors import NotEnough
+from facepairs.evaluation.decisions import (
+    Decisions,
+    ThresholdFrom,
+    calibrated_probability,
+    decide,
+)
+from facepairs.evaluation.fitting import lookalikes_of
+from facepairs.evaluation.identification import IdentificationFigures
+from facepairs.evaluation.metrics.arrays import (
+    Bools,
+    Floats,
+    PairPeople,
+    check_two_classes,
+)
+from facepairs.evaluation.metrics.curves import (
+    auc,
+    auc_interval,
+    eer,
+    falling_ranks,
+    weighted_auc,
+    weights_by_rank,
+)
+from facepairs.evaluation.metrics.people import bootstrap, exact_interval, share_of, wider
+from facepairs.evaluation.metrics.rates import (
+    clopper_pearson,
+    mean_and_standard_error,
+    student_interval,
+)
+from facepairs.evaluation.metrics.reliability import expected_calibration_error
+from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, tar_at_far
+
+SCHEMA = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldSummary:
+    """One fold, or one half, of the pairs; `auc` is None where a class is missing."""
+
+    fold: int
+    accuracy: float
+    threshold: float
+    auc: float | None
+    genuine_pairs: int
+    impostor_pairs: int
+    false_accepts: int
+    false_rejects: int
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs."""
+        return self.genuine_pairs + self.impostor_pairs
+
+    @property
+    def balanced_accuracy(self) -> float | None:
+        """The mean of the shares of both classes decided correctly; None without both classes."""
+        if not self.genuine_pairs or not self.impostor_pairs:
+            return None
+        errors = self.false_accepts / self.impostor_pairs + self.false_rejects / self.genuine_pairs
+        return 1 - errors / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """The figures of a verifier on some pairs, and what they were measured on.
+
+    Intervals are of 95 %. Where people are known, they are wide enough for people that recur.
+
+    Attributes:
+        schema: Version of these fields.
+        genuine_pairs: Number of genuine pairs.
+        impostor_pairs: Number of impostor pairs.
+        balanced_accuracy: The mean of 1 - FMR and 1 - FNMR at the first operating point; over
+            folds, the mean of the folds', with Student's interval.
+        accuracy: The same where both classes have equally many pairs, otherwise None: it would tell
+            of their numbers more than of the verifier.
+        lfw_accuracy: The balanced accuracy by LFW's standard rule: the mean over the folds, each
+            decided with the threshold that is best on the other folds, whatever else decides. None
+            where there are not two folds of both classes.
+        threshold_source: Where the thresholds of the first operating point come from.
+        folds: The folds of the pairs, or the two halves that set each other's threshold.
+        operating_points: The errors where the pairs were decided, and at what else the model
+            promises.
+        verify_point: Name of the operating point with which `verify` decides; None where it is not
+            known.
+        auc: Of all scores together.
+        eer: Of all scores together.
+        tar_at_far: By target FAR, "0.1", "0.01" and "0.001": the lowest threshold that keeps to it
+            on these very pairs, and the errors there. The true accept rate (TAR) is 1 - FNMR.
+        ece: Expected calibration error at equal priors; where it is known which strangers look
+            alike, they are half of the strangers. None without probabilities.
+        category: LFW's category by the data that the verifier learned from, where it is known.
+        pairs: Where the pairs come from: a protocol or a file.
+        scored_by: What made the scores; None for scores of unknown origin.
+        people: Number of people in the pairs, where they are known.
+        pairs_with_known_people: Pairs with people on whom the bundle was trained or calibrated;
+            None where that is not known.
+        photos_left_out: Photos of the pairs that cannot be used, where photos were scored here.
+        pairs_left_out: Pairs with such photos; no figure counts them.
+        alignment: How photos become crops, as the bundle has it, where it is known.
+        model: The architecture.
+        bundle: Path of the verifier.
+        clusters: Errors within clusters of look-alikes, as `verify` decides, the worst first.
+        groups: The same for the groups of people that the user named.
+        identification: How well people are identified; None where it was not asked for.
+    """
+
+    schema: int = SCHEMA
+    genuine_pairs: int
+    impostor_pairs: int
+    balanced_accuracy: Rate
+    accuracy: Rate | None
+    lfw_accuracy: Rate | None
+    threshold_source: ThresholdFrom
+    folds: list[FoldSummary]
+    operating_points: list[OperatingPoint]
+    verify_point: str | None
+    auc: Rate
+    eer: float
+    tar_at_far: dict[str, OperatingPoint]
+    ece: float | None
+    category: str | None = None
+    pairs: str = ""
+    scored_by: str | None = None
+    people: int | None = None
+    pairs_with_known_people: int | None = None
+    photos_left_out: int | None = None
+    pairs_left_out: int | None = None
+    alignment: str | None = None
+    model: str | None = None
+    bundle: str | None = None
+    clusters: Mapping[str, Errors] = field(default_factory=dict)
+    groups: Mapping[str, Errors] = field(default_factory=dict)
+    identification: IdentificationFigures | None = None
+
+    @property
+    def aligned(self) -> bool:
+        """Whether faces were found and aligned, as far as is known."""
+        return self.alignment not in (None, "lfw-frame")
+
+    @property
+    def point(self) -> OperatingPoint:
+        """The operating point of the accuracy."""
+        return self.operating_points[0]
+
+    @property
+    def default_point(self) -> OperatingPoint:
+        """The operating point with which `verify` decides; the first one where none is known."""
+        points = self.operating_points
+        return next((point for point in points if point.name == self.verify_point), points[0])
+
+    def true_accepts(self, far: str) -> Rate | None:
+        """Return the true accept rate at a target FAR; None where the pairs are too few."""
+        fnmr = self.tar_at_far[far].errors.fnmr
+        if fnmr is None:
+            return None
+        low, high = fnmr.interval
+        return Rate(1 - fnmr.value, (1 - high, 1 - low))
+
+    @property
+    def true_folds(self) -> list[FoldSummary]:
+        """The folds; empty without folds, also where halves set each other's threshold."""
+        return [] if self.threshold_source is ThresholdFrom.OTHER_HALF else self.folds
+
+
+def summarise(
+    genuine: npt.ArrayLike,
+    score: npt.ArrayLike,
+    threshold: float | Mapping[int, float] | None,
+    fold: npt.ArrayLike | None = None,
+    calibration: Calibration | Mapping[int, Calibration] | None = None,
+    *,
+    cluster: npt.NDArray[np.integer] | None = None,
+    people: PairPeople | None = None,
+) -> Summary:
+    """Return every figure of scored pairs.
+
+    Args:
+        genuine: bool[N].
+        score: float[N].
+        threshold: One for all pairs, or as in View 2, one for each fold number, of the fold's own
+            network. They must not come from the pairs they decide. With None, each part of the
+            pairs is decided with the best threshold of the other parts (`decide`).
+        fold: int[N], or None.
+        calibration: Turns scores into the probabilities whose error is measured; one for all pairs,
+            or one for each fold number.
+        cluster, people: As in `summarise_decisions`.
+
+    Raises:
+        NotEnough: A class is missing, or too rare to set a threshold without the pairs it decides.
+        BadData: A score is not finite, the arrays do not fit together, or a fold has no threshold
+            or calibration.
+        BadConfig: The threshold is not finite.
+    """
+    labels, scores = check_two_classes(genuine, score)
+    decided = decide(labels, scores, threshold, fold)
+    probability = calibrated_probability(scores, fold, calibration)
+    alike = lookalikes_of(calibration, labels, cluster)
+    return summarise_decisions(
+        labels, scores, [decided], probability, alike, cluster=cluster, people=people
+    )
+
+
+def summarise_decisions(
+    genuine: Bools,
+    score: Floats,
+    decisions: Sequence[Decisions],
+    probability: Floats | None = None,
+    lookalike: Bools | None = None,
+    *,
+    verify_point: str | None = None,
+    cluster: npt.NDArray[np.integer] | None = None,
+    people: PairPeople | None = None,
+) -> Summary:
+    """Return every figure of decided pairs.
+
+    Args:
+        genuine: bool[N], with both classes.
+        score: float64[N], finite.
+        decisions: Those of the accuracy, then those at other operating points of the model.
+        probability: float64[N] at equal priors, or None.
+        lookalike: bool[N], the strangers that make up half of those whose probability is judged;
+            None for strangers at random.
+        verify_point: Name of the operating point with which `verify` decides.
+        cluster: int[N], the cluster that both photos of a pair are in, 0 where theirs differ; None
+            where it is not known.
+        people: Of the pairs; None where they are not known.
+
+    Raises:
+        NotEnough: A class is missing, also in a fold with a threshold of its own network.
+    """
+    decided = decisions[0]
+    points, balanced, area = _measure_points(decisions, genuine, score, cluster, people)
+    folds = _folds(genuine, score, decided)
+    if decided.source in (ThresholdFrom.OTHER_FOLDS, ThresholdFrom.OWN_NETWORKS):
+        balanced = _over_folds(folds) or balanced
+    counts = int(genuine.sum()), int((~genuine).sum())
+    fold_counts = [(part.genuine_pairs, part.impostor_pairs) for part in folds]
+    equal = all(one == other for one, other in [counts, *fold_counts])
+    ece = None
+    if probability is not None:
+        ece = expected_calibration_error(genuine, probability, lookalike)
+    return Summary(
+        genuine_pairs=counts[0],
+        impostor_pairs=counts[1],
+        balanced_accuracy=balanced,
+        accuracy=balanced if equal else None,
+        lfw_accuracy=_by_lfws_rule(genuine, score, decided),
+        threshold_source=decided.source,
+        folds=folds,
+        operating_points=points,
+        verify_point=verify_point,
+        auc=area,
+        eer=eer(genuine, score),
+        tar_at_far={str(far): _at_far(genuine, score, far) for far in FARS},
+        ece=ece,
+    )
+
+
+def _measure_points(
+    decisions: Sequence[Decisions],
+    genuine: Bools,
+    score: Floats,
+    cluster: npt.NDArray[np.integer] | None,
+    people: PairPeople | None,
+) -> tuple[list[OperatingPoint], Rate, Rate]:
+    """Measure the errors at operating points, the balanced accuracy of the first, and the AUC.
+
+    Intervals are the wider, on each side, of those for independent pairs (Clopper-Pearson; combined
+    for the balanced accuracy; DeLong for the AUC) and those of a bootstrap over people.
+
+    References:
+        Zou and Donner, "Construction of confidence limits about effect measures", Statistics in
+        Medicine 27, 2008: how the intervals of two rates combine.
+    """
+    alike = np.zeros(len(score), bool) if cluster is None else (cluster > 0) & ~genuine
+    events = [
+        part
+        for one in decisions
+        for part in ((~genuine, one.accepted), (genuine, ~one.accepted), (alike, one.accepted))
+    ]
+    rank, shares = falling_ranks(score), [share_of(*part) for part in events]
+
+    def figures(weight: Floats) -> list[float]:
+        area = weighted_auc(*weights_by_rank(rank, genuine, weight))
+        return [area, *(share(weight) for share in shares)]
+
+    drawn = np.empty((0, 1 + len(shares))) if people is None else bootstrap(people, figures)
+    rates = [
+        None if not members.any() else _rate(members, hits, people, column)
+        for (members, hits), column in zip(events, drawn.T[1:], strict=True)
+    ]
+    count = None if people is None else len(np.unique(np.concatenate(people)))
+    points = [
+        msgspec.structs.replace(
+            one.point, errors=Errors(fmr=fmr, lookalike_fmr=hard, fnmr=fnmr, people=count)
+        )
+        for one, fmr, fnmr, hard in zip(
+            decisions, rates[::3], rates[1::3], rates[2::3], strict=True
+        )
+    ]
+    area = Rate(auc(genuine, score), wider(auc_interval(genuine, score), drawn[:, 0]))
+    return points, _balanced(decisions[0], genuine, people, drawn[:, 1:3].T), area
+
+
+def _rate(members: Bools, events: Bools, people: PairPeople | None, drawn: Floats) -> Rate:
+    """Return the share of pairs with an event."""
+    count, of = int((members & events).sum()), int(members.sum())
+    return Rate(count / of, wider(exact_interval(members, events, people), drawn), count, of)
+
+
+def _balanced(decided: Decisions, genuine: Bools, people: PairPeople | None, drawn: Floats) -> Rate:
+    """Return the mean of 1 - FMR and 1 - FNMR; `drawn` are draws of both."""
+    ends, errors = [], []
+    for members, events in ((~genuine, decided.accepted), (genuine, ~decided.accepted)):
+        errors.append(int((members & events).sum()) / int(members.sum()))
+        ends.append(exact_interval(members, events, people))
+    gaps = [
+        [rate - bounds[side] for rate, bounds in zip(errors, ends, strict=True)] for side in (0, 1)
+    ]
+    below, above = (math.hypot(*gap) for gap in gaps)
+    middle = 1 - (errors[0] + errors[1]) / 2
+    alone = max(0.0, middle - above / 2), min(1.0, middle + below / 2)
+    return Rate(middle, wider(alone, 1 - (drawn[0] + drawn[1]) / 2))
+
+
+def _at_far(genuine: Bools, score: Floats, far: float) -> OperatingPoint:
+    """Return the lowest threshold at which at most that share of the strangers is accepted.
+
+    Its intervals treat the threshold as fixed, although it was chosen on the same impostor pairs.
+    """
+    point, pairs, strangers = (
+        tar_at_far(genuine, score, far),
+        int(genuine.sum()),
+        int((~genuine).sum()),
+    )
+    name = f"far-{far:g}"
+    if point is None:
+        reason = f"not enough pairs: needs {pairs_needed(far)} impostor pairs, has {strangers}"
+        return OperatingPoint(None, name, far, reason=reason)
+    hits, passed = point.genuine_accepted, point.false_accepts
+    low, high = clopper_pearson(hits, pairs)
+    errors = Errors(
+        fmr=Rate(passed / strangers, clopper_pearson(passed, strangers), passed, strangers),
+        fnmr=Rate((pairs - hits) / pairs, (1 - high, 1 - low), pairs - hits, pairs),
+    )
+    return OperatingPoint(point.threshold, name, far, errors=errors)
+
+
+def _folds(genuine: Bools, score: Floats, decided: Decisions) -> list[FoldSummary]:
+    """Return the parts of the decisions, if there are any."""
+    folds = []
+    for number in [] if decided.parts is None else np.unique(decided.parts).tolist():
+        members = decided.parts == number
+        if decided.source is ThresholdFrom.OWN_NETWORKS:
+            check_two_classes(genuine[members], score[members])
+        folds.append(
+            _fold_summary(
+                number,
+                genuine[members],
+                score[members],
+                decided.accepted[members],
+                float(decided.by_pair[members][0]),
+            )
+        )
+    return folds
+
+
+def _over_folds(folds: Sequence[FoldSummary]) -> Rate | None:
+    """Return the mean balanced accuracy over folds; None without two folds of both classes."""
+    by_fold = [fold.balanced_accuracy for fold in folds if fold.balanced_accuracy is not None]
+    if not len(by_fold) == len(folds) > 1:
+        return None
+    mean, error = mean_and_standard_error(by_fold)
+    return Rate(mean, student_interval(mean, error, len(folds)), standard_error=error)
+
+
+def _by_lfws_rule(genuine: Bools, score: Floats, decided: Decisions) -> Rate | None:
+    """Return the accuracy with each fold's threshold from the other folds, if there are any."""
+    parts = None if decided.source is ThresholdFrom.OTHER_HALF else decided.parts
+    if parts is None or len(np.unique(parts)) < 2:
+        return None
+    try:
+        again = decide(genuine, score, None, parts)
+    except NotEnough:
+        return None
+    return _over_folds(_folds(genuine, score, again))
+
+
+def _fold_summary(
+    number: int, genuine: Bools, score: Floats, accepted: Bools, threshold: float
+) -> FoldSummary:
+    positive, negative = int(genuine.sum()), int((~genuine).sum())
+    return FoldSummary(
+        fold=number,
+        accuracy=float(np.mean(accepted == genuine)),
+        threshold=threshold,
+        auc=auc(genuine, score) if positive and negative else None,
+        genuine_pairs=positive,
+        impostor_pairs=negative,
+        false_accepts=int((accepted & ~genuine).sum()),
+        false_rejects=int((~accepted & genuine).sum()),
+    )
