@@ -123,7 +123,7 @@ def test_what_is_trained_on_scenes_is_measured_and_verified_the_same(bundle, sce
     scores = tmp_path / "scores.csv"
     summary = as_json("evaluate", bundle, scenes, "--out", scores)
     assert (summary["alignment"], summary["photos_left_out"]) == ("landmarks-5", 0)
-    assert summary["auc"] > 0.6
+    assert summary["auc"]["value"] > 0.6
     check_verdicts(bundle, scenes, scores_of(scores))
 
 
