@@ -18,8 +18,12 @@ from facepairs.errors import NotEnough
 from facepairs.evaluation.by_group import errors_by_group
 from facepairs.evaluation.decisions import parts_of
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
-from facepairs.evaluation.metrics.people import independent_pairs, people_weights, wider
-from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.intervals import (
+    clopper_pearson,
+    independent_pairs,
+    people_weights,
+    wider,
+)
 from facepairs.evaluation.metrics.reliability import equal_weights, expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, threshold_at_fmr
 from facepairs.evaluation.serialize import to_plain

@@ -41,11 +41,14 @@ from facepairs.evaluation.metrics.curves import (
     weighted_auc,
     weights_by_rank,
 )
-from facepairs.evaluation.metrics.people import bootstrap, exact_interval, share_of, wider
-from facepairs.evaluation.metrics.rates import (
+from facepairs.evaluation.metrics.intervals import (
+    bootstrap,
     clopper_pearson,
+    exact_interval,
     mean_and_standard_error,
+    share_of,
     student_interval,
+    wider,
 )
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, tar_at_far
@@ -270,6 +273,7 @@ def summarise_decisions(
         folds=folds,
         operating_points=points,
         verify_point=verify_point,
+        people=points[0].errors.people,
         auc=area,
         eer=eer(genuine, score),
         tar_at_far={str(far): _at_far(genuine, score, far) for far in FARS},

@@ -10,7 +10,7 @@ from facepairs.evaluation.by_group import is_small, pair_counts
 from facepairs.evaluation.decisions import ThresholdFrom
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools, Ints
-from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.metrics.thresholds import tar_at_far
 from facepairs.evaluation.report.table import (
     EMPTY,

@@ -18,7 +18,7 @@ from facepairs.evaluation.fitting import (
     fit_logistic,
     thresholds_for,
 )
-from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.metrics.reliability import (
     equal_weights,
     expected_calibration_error,
