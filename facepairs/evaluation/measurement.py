@@ -32,10 +32,15 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.pair_scores import ScoredPairs
 from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.evaluation.scores import ScoreTable, read_scores
-from facepairs.evaluation.sources.facts import ModelFacts
 from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
 from facepairs.evaluation.sources.known_people import known_in_file
-from facepairs.evaluation.sources.origin import Origin, origin_of, read_alignment, read_result
+from facepairs.evaluation.sources.origin import (
+    ModelFacts,
+    Origin,
+    origin_of,
+    read_alignment,
+    read_result,
+)
 from facepairs.evaluation.summary import Summary, summarise_decisions
 from facepairs.support.extras import require_extras
 from facepairs.verification.loading import Model
@@ -240,8 +245,7 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
     folder = Path(source.path)
     scores, origin = read_scores(folder / SCORES), read_result(folder / RESULT)
     thresholds = {fold.fold: fold.threshold for fold in origin.folds}
-    curves = {fold.fold: fold.calibration for fold in origin.folds if fold.calibration}
-    calibrations = curves if len(curves) == len(origin.folds) else None
+    calibrations = {fold.fold: fold.calibration for fold in origin.folds}
     alignment, category = read_alignment(folder)
     try:
         measured = _measure(
@@ -258,21 +262,14 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
         )
     except BadData as error:
         raise BadData(f"{folder}: {error}; run crossval again") from None
-    summary, warnings = measured.summary, measured.warnings
-    if calibrations is None:  # a record of an older version has the error, not the calibrations
-        summary = replace(summary, ece=origin.ece)
-    done, total = len(summary.folds), origin.folds_in_all
+    done, total, warnings = len(measured.summary.folds), origin.folds_in_all, measured.warnings
     if total not in (None, done):
         missing = f"{folder}: {done} of {total} folds are done; View 2's figures need all"
         warnings = [missing, *warnings]
-    known_by = read_provenance(folder / SCORES)
-    if known_by is None:  # of an older version, which wrote none
-        known_by = Provenance(model=str(folder), pairs="View 2", protocol="view2", facepairs="")
     return replace(
         measured,
-        summary=summary,
         origin=origin,
-        provenance=known_by,
+        provenance=read_provenance(folder / SCORES),
         facts=ModelFacts(training_data="LFW: the people of the other sets"),
         warnings=warnings,
     )
