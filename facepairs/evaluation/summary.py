@@ -339,10 +339,8 @@ def _balanced(decided: Decisions, genuine: Bools, people: PairPeople | None, dra
     for members, events in ((~genuine, decided.accepted), (genuine, ~decided.accepted)):
         errors.append(int((members & events).sum()) / int(members.sum()))
         ends.append(exact_interval(members, events, people))
-    gaps = [
-        [rate - bounds[side] for rate, bounds in zip(errors, ends, strict=True)] for side in (0, 1)
-    ]
-    below, above = (math.hypot(*gap) for gap in gaps)
+    both = list(zip(errors, ends, strict=True))
+    below, above = (math.hypot(*(rate - ends[side] for rate, ends in both)) for side in (0, 1))
     middle = 1 - (errors[0] + errors[1]) / 2
     alone = max(0.0, middle - above / 2), min(1.0, middle + below / 2)
     return Rate(middle, wider(alone, 1 - (drawn[0] + drawn[1]) / 2))
@@ -353,12 +351,8 @@ def _at_far(genuine: Bools, score: Floats, far: float) -> OperatingPoint:
 
     Its intervals treat the threshold as fixed, although it was chosen on the same impostor pairs.
     """
-    point, pairs, strangers = (
-        tar_at_far(genuine, score, far),
-        int(genuine.sum()),
-        int((~genuine).sum()),
-    )
-    name = f"far-{far:g}"
+    pairs, strangers = int(genuine.sum()), int((~genuine).sum())
+    point, name = tar_at_far(genuine, score, far), f"far-{far:g}"
     if point is None:
         reason = f"not enough pairs: needs {pairs_needed(far)} impostor pairs, has {strangers}"
         return OperatingPoint(None, name, far, reason=reason)

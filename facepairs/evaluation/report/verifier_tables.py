@@ -102,11 +102,8 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
     if summary.photos_left_out:
         left_out = f"{summary.photos_left_out:,}, in {counted(summary.pairs_left_out or 0, 'pair')}"
         rows.append(("Unusable photos", left_out))
-    label, point, accuracy = (
-        accuracy_label(summary),
-        summary.default_point,
-        summary.balanced_accuracy,
-    )
+    label, accuracy = accuracy_label(summary), summary.balanced_accuracy
+    point = summary.default_point
     # With two thresholds, indented lines belong to the line above them.
     indent = "" if point is summary.point else "  "
     rows += [
