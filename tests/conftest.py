@@ -191,13 +191,13 @@ def few_draws_here() -> Iterator[None]:
 @contextmanager
 def drawing_few() -> Iterator[None]:
     from facepairs.evaluation import fitting
-    from facepairs.evaluation.metrics import people
+    from facepairs.evaluation.metrics import intervals
 
     few = 20
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(people, "DRAWS", few)
-        patch.setattr(people, "MIN_DRAWS", few)
-        patch.setattr(fitting, "people_weights", partial(people.people_weights, draws=few))
+        patch.setattr(intervals, "DRAWS", few)
+        patch.setattr(intervals, "MIN_DRAWS", few)
+        patch.setattr(fitting, "people_weights", partial(intervals.people_weights, draws=few))
         yield
 
 

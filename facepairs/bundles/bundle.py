@@ -5,7 +5,7 @@
       network.onnx     the network that verification runs
       model.keras      the same network, to continue training
       identities.json  hashes of the people used in training and calibration
-      errors.json      the errors at every threshold; older bundles have none
+      errors.json      the errors at every threshold, where they were measured
       map.npy          a linear map of its embeddings, where `facepairs calibrate` found one to help
       MODEL_CARD.md    the manifest for people to read
 
@@ -22,7 +22,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.default import bundle_folder
 from facepairs.bundles.embedding_map import MAP, EmbeddingMap, parse_map
 from facepairs.bundles.identities import Identities, hashed_in, parse_identities
 from facepairs.bundles.manifest import (
@@ -38,11 +37,39 @@ from facepairs.bundles.manifest import (
 )
 from facepairs.bundles.rates import ErrorTable
 from facepairs.errors import BadBundle
+from facepairs.support.places import refuse_url
 from facepairs.support.validation import validate
 
 NETWORK = "network.onnx"
 MODEL = "model.keras"
 CARD = "MODEL_CARD.md"
+DEFAULT = "default"  # a folder of that name is given as ./default, or as a Path
+FOLDER = Path(__file__).parents[1] / "default_model"  # package data: pip unpacks it as a folder
+
+
+def bundle_folder(path: Path | str | None) -> Path:
+    """Return the folder of a bundle.
+
+    Args:
+        path: A bundle, or the run folder that holds it as `bundle/`; None or the word `default`
+            mean the package's own bundle.
+
+    Raises:
+        BadBundle: The package comes without a bundle; the message says how to train one.
+        BadData: `path` is a URL.
+    """
+    if not (path is None or path == DEFAULT):
+        refuse_url(path)
+        folder = Path(path)
+        inner = folder / "bundle"
+        is_run = not (folder / MANIFEST).exists() and (inner / MANIFEST).is_file()
+        return inner if is_run else folder
+    if not (FOLDER / MANIFEST).is_file():
+        raise BadBundle(
+            "this facepairs comes without a default model; train one on your photos (facepairs "
+            "train PHOTOS --out run) and give it with --bundle run/bundle"
+        )
+    return FOLDER
 
 
 class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
@@ -142,7 +169,7 @@ class Bundle(Manifest, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def errors(self) -> ErrorTable | None:
-        """The errors at every threshold; None in older bundles. Raises BadBundle."""
+        """The errors at every threshold; None where they were not measured. Raises BadBundle."""
         if ERRORS not in self.files:
             return None
         path = self.folder / ERRORS

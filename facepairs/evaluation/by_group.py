@@ -9,7 +9,7 @@ from facepairs.data.groups import PeopleGroups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
 from facepairs.evaluation.metrics.arrays import Bools, PairPeople
-from facepairs.evaluation.metrics.people import rate_intervals
+from facepairs.evaluation.metrics.intervals import rate_intervals
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.words import counted
 

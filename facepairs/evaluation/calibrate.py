@@ -1,7 +1,7 @@
 """`calibrate`: fit a verifier's probability and thresholds to other people; its weights stay."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
 from facepairs.evaluation.by_group import group_errors
 from facepairs.evaluation.fitting import (
-    FittedCalibration,
     compare_calibrations,
     lookalikes,
 )
@@ -210,7 +209,7 @@ def _calibrate(
     if groups:
         rows, _ = group_errors(groups, scored.table(), scored.score >= fitted.decided_at)
         errors_with_groups = msgspec.structs.replace(fitted.errors, groups=rows)
-        fitted = replace(fitted, errors=errors_with_groups)
+        fitted = msgspec.structs.replace(fitted, errors=errors_with_groups)
     new: Model
     if isinstance(bundle, Bundle):
         new = _write_bundle(bundle, out, fitted, scored, kept_former, whitened and whitened.map)
@@ -238,7 +237,7 @@ def _calibrate(
 def _write_bundle(
     bundle: Bundle,
     out: Path,
-    fitted: FittedCalibration,
+    fitted: Measured,
     scored: ScoredPairs,
     kept_former: bool,
     embedding_map: EmbeddingMap | None,
@@ -265,7 +264,7 @@ def _write_bundle(
 def _write_embedder(
     model: ExternalEmbedder,
     out: Path,
-    fitted: FittedCalibration,
+    fitted: Measured,
     scored: ScoredPairs,
     kept_former: bool,
 ) -> ExternalEmbedder:
@@ -273,25 +272,23 @@ def _write_embedder(
     if kept_former and model.measured:
         return embedders.write_embedder(model, out, read_measured(model.folder / model.measured))
     people = Identities.of((), scored.names).union(model.identities).calibration
-    return embedders.write_embedder(model, out, measured_of(fitted, fitted.errors, people))
+    return embedders.write_embedder(model, out, msgspec.structs.replace(fitted, people=people))
 
 
-def measured_of(
-    source: FittedCalibration | Bundle, errors: ErrorTable, people: frozenset[str]
-) -> Measured:
+def measured_of(bundle: Bundle, errors: ErrorTable, people: frozenset[str]) -> Measured:
     """Return what is written beside an external embedder; `people` are hashes."""
     return Measured(
-        calibration=source.calibration,
-        threshold=source.threshold,
-        threshold_source=source.threshold_source,
-        thresholds=tuple(source.thresholds),
-        operating_point=source.operating_point,
+        calibration=bundle.calibration,
+        threshold=bundle.threshold,
+        threshold_source=bundle.threshold_source,
+        thresholds=bundle.thresholds,
+        operating_point=bundle.operating_point,
         errors=errors,
         people=people,
     )
 
 
-def _former(bundle: Model, fitted: FittedCalibration) -> OperatingPoint | None:
+def _former(bundle: Model, fitted: Measured) -> OperatingPoint | None:
     """Return the operating point before with its errors on the new pairs; None without one."""
     point = operating_point(bundle)
     if point.threshold is None:

@@ -23,9 +23,9 @@ from facepairs.evaluation.report.table import Table, html_of, text_of
 from facepairs.evaluation.report.tables import evaluation_tables
 from facepairs.evaluation.scores import match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources.facts import model_facts
 from facepairs.evaluation.sources.find import Kind, ScoreSource, find_sources
 from facepairs.evaluation.sources.known_people import known_in_selection
+from facepairs.evaluation.sources.origin import model_facts
 from facepairs.evaluation.summary import Summary
 from facepairs.support.extras import require_extras
 from facepairs.support.progress import ProgressFactory, ignore_phases

@@ -4,8 +4,7 @@ All on pairs of people that the network was not trained on.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,11 +17,15 @@ from facepairs.errors import NotEnough
 from facepairs.evaluation.by_group import errors_by_group
 from facepairs.evaluation.decisions import parts_of
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
-from facepairs.evaluation.metrics.people import independent_pairs, people_weights, wider
-from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.intervals import (
+    clopper_pearson,
+    independent_pairs,
+    people_weights,
+    wider,
+)
 from facepairs.evaluation.metrics.reliability import equal_weights, expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, threshold_at_fmr
-from facepairs.evaluation.serialize import to_plain
+from facepairs.verification.embedders.measured import Measured
 
 QUANTILES = 48  # of either kind of pair; rates between two thresholds are rounded upwards
 EXTREMES = 64  # thresholds among the highest impostor scores, denser towards the highest
@@ -37,40 +40,6 @@ model, and 22 % of those of `siamese`, of which .001 would miss most."""
 MOST_MISSED = 0.5  # of the genuine pairs, by a default threshold
 
 
-@dataclass(frozen=True, kw_only=True)
-class FittedCalibration:
-    """What the scores of held-out people give a bundle.
-
-    Attributes:
-        calibration: From a score to a probability.
-        threshold: The balanced threshold, where the probability is one half.
-        threshold_source: Where it comes from, in words.
-        thresholds: Thresholds by target FMR.
-        operating_point: The target FMR that decides by default; None for the balanced threshold.
-        errors: The errors at every threshold.
-    """
-
-    calibration: Calibration
-    threshold: float
-    threshold_source: str
-    thresholds: list[OperatingPoint]
-    operating_point: float | None
-    errors: ErrorTable
-
-    @property
-    def decided_at(self) -> float:
-        """The threshold that decides by default."""
-        rows = (row.threshold for row in self.thresholds if row.max_fmr == self.operating_point)
-        promised = next(rows, None)
-        return self.threshold if promised is None else promised
-
-    def manifest_fields(self) -> dict[str, Any]:
-        """Return the fields of a bundle's manifest; the errors have a file of their own."""
-        fields: dict[str, Any] = to_plain({**vars(self), "errors": None})
-        del fields["errors"]
-        return fields
-
-
 def calibrate(
     genuine: npt.ArrayLike,
     score: npt.ArrayLike,
@@ -80,7 +49,7 @@ def calibrate(
     people: PairPeople | None = None,
     source: str = OWN_THRESHOLD,
     measured_on: str = HELD_OUT,
-) -> FittedCalibration:
+) -> Measured:
     """Fit a bundle's probability, choose its thresholds and measure their errors.
 
     The balanced threshold is where the probability is one half. Where it is known which strangers
@@ -123,11 +92,11 @@ def calibrate(
         thresholds=[curve.threshold, *kept],
         measured_on=measured_on,
     )
-    result = FittedCalibration(
+    result = Measured(
         calibration=fitted,
         threshold=curve.threshold,
         threshold_source=source,
-        thresholds=rows,
+        thresholds=tuple(rows),
         operating_point=default_promise(rows, curve.threshold, errors),
         errors=errors,
     )
@@ -135,7 +104,9 @@ def calibrate(
         return result
     groups = {str(k): cluster == k for k in np.unique(cluster[cluster > 0]).tolist()}
     clusters = errors_by_group(groups, labels, scores >= result.decided_at, people)
-    return replace(result, errors=msgspec.structs.replace(errors, clusters=clusters))
+    return msgspec.structs.replace(
+        result, errors=msgspec.structs.replace(errors, clusters=clusters)
+    )
 
 
 def thresholds_for(

@@ -25,8 +25,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle, NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
-from facepairs.evaluation.metrics.people import DRAWS, wider
-from facepairs.evaluation.metrics.rates import beta_interval
+from facepairs.evaluation.metrics.intervals import DRAWS, beta_interval, wider
 from facepairs.evaluation.pair_scores import refuse_unusable
 from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.support.progress import ProgressFactory

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -32,10 +32,15 @@ from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints
 from facepairs.evaluation.pair_scores import ScoredPairs
 from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.evaluation.scores import ScoreTable, read_scores
-from facepairs.evaluation.sources.facts import ModelFacts
 from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
 from facepairs.evaluation.sources.known_people import known_in_file
-from facepairs.evaluation.sources.origin import Origin, origin_of, read_alignment, read_result
+from facepairs.evaluation.sources.origin import (
+    ModelFacts,
+    Origin,
+    origin_of,
+    read_alignment,
+    read_result,
+)
 from facepairs.evaluation.summary import Summary, summarise_decisions
 from facepairs.support.extras import require_extras
 from facepairs.verification.loading import Model
@@ -136,21 +141,17 @@ def measure_scores(
     measured = _measure(
         source,
         scores,
-        known_by.pairs if known_by else source.path,
         decisions,
         known_by.calibration if known_by else None,
         verify_point,
         by_cluster=known_by is None or known_by.network_sha256 is not None,
         groups=groups,
-    )
-    summary = replace(
-        measured.summary,
+        pairs=known_by.pairs if known_by else source.path,
         scored_by=known_by.model if known_by else None,
         pairs_with_known_people=known,
         alignment=known_by.alignment if known_by else None,
     )
-    warnings += measured.warnings
-    return replace(measured, summary=summary, provenance=known_by, warnings=warnings)
+    return replace(measured, provenance=known_by, warnings=[*warnings, *measured.warnings])
 
 
 def _decisions_of_file(
@@ -201,14 +202,11 @@ def measure_model(
     measured = _measure(
         source,
         scores,
-        selection.source,
         [decided, *(_promises(from_model, scores.score) if from_model else [])],
         from_model.calibration if from_model else None,
         point.name if own is not None else None,
         groups=groups,
-    )
-    summary = replace(
-        measured.summary,
+        pairs=selection.source,
         scored_by=source.path,
         pairs_with_known_people=known_pairs,
         photos_left_out=selection.photos_left_out,
@@ -225,12 +223,7 @@ def measure_model(
         made_by = msgspec.structs.replace(
             made_by, threshold=None, balanced_threshold=None, calibration=None
         )
-    return replace(
-        measured,
-        summary=summary,
-        origin=origin_of(model),
-        provenance=made_by,
-    )
+    return replace(measured, origin=origin_of(model), provenance=made_by)
 
 
 def _promises(model: HasThresholds, score: Floats) -> list[Decisions]:
@@ -252,38 +245,31 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
     folder = Path(source.path)
     scores, origin = read_scores(folder / SCORES), read_result(folder / RESULT)
     thresholds = {fold.fold: fold.threshold for fold in origin.folds}
-    curves = {fold.fold: fold.calibration for fold in origin.folds if fold.calibration}
-    calibrations = curves if len(curves) == len(origin.folds) else None
+    calibrations = {fold.fold: fold.calibration for fold in origin.folds}
+    alignment, category = read_alignment(folder)
     try:
         measured = _measure(
             source,
             scores,
-            str(folder / SCORES),
             [decide(scores.genuine, scores.score, thresholds, scores.fold)],
             calibrations,
             by_cluster=False,
             groups=groups,
+            pairs=str(folder / SCORES),
+            scored_by=str(folder),
+            alignment=alignment,
+            category=category,
         )
     except BadData as error:
         raise BadData(f"{folder}: {error}; run crossval again") from None
-    if calibrations is None:  # a record of an older version has the error, not the calibrations
-        measured = replace(measured, summary=replace(measured.summary, ece=origin.ece))
     done, total, warnings = len(measured.summary.folds), origin.folds_in_all, measured.warnings
     if total not in (None, done):
         missing = f"{folder}: {done} of {total} folds are done; View 2's figures need all"
         warnings = [missing, *warnings]
-    alignment, category = read_alignment(folder)
-    summary = replace(measured.summary, scored_by=str(folder))
-    if alignment is not None:
-        summary = replace(summary, alignment=alignment, category=category)
-    known_by = read_provenance(folder / SCORES)
-    if known_by is None:  # of an older version, which wrote none
-        known_by = Provenance(model=str(folder), pairs="View 2", protocol="view2", facepairs="")
     return replace(
         measured,
-        summary=summary,
         origin=origin,
-        provenance=known_by,
+        provenance=read_provenance(folder / SCORES),
         facts=ModelFacts(training_data="LFW: the people of the other sets"),
         warnings=warnings,
     )
@@ -292,25 +278,25 @@ def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Me
 def _measure(
     source: ScoreSource,
     scores: ScoreTable,
-    pairs: str,
     decisions: Sequence[Decisions],
     calibration: Calibration | Mapping[int, Calibration] | None = None,
     verify_point: str | None = None,
     *,
     by_cluster: bool = True,
     groups: PeopleGroups | None = None,
+    **about: Any,
 ) -> Measurement:
     """Compute the figures of decided pairs; without a calibration, one is fitted here.
 
     Args:
         source: Of the scores.
         scores: The pairs.
-        pairs: Where they come from, in words.
         decisions: How they are decided, and at the verifier's other operating points.
         calibration: Of the verifier, if it has one.
         verify_point: Name of the operating point with which `verify` decides.
         by_cluster: Whether one network clustered all photos, so that clusters can be compared.
         groups: The user's groups.
+        **about: What else the summary says.
     """
     genuine, score, fold, cluster = scores.genuine, scores.score, scores.fold, scores.cluster
     probability = calibrated_probability(score, fold, calibration)
@@ -336,12 +322,11 @@ def _measure(
     default = next((one for one in decisions if one.point.name == verify_point), decided)
     clusters = cluster_errors(scores, default.accepted) if by_cluster else {}
     rows, warnings = group_errors(groups, scores, default.accepted) if groups else ({}, [])
-    people = summary.point.errors.people
     return Measurement(
         name=source.name,
         source=source.path,
         scores=scores,
-        summary=replace(summary, pairs=pairs, people=people, clusters=clusters, groups=rows),
+        summary=replace(summary, clusters=clusters, groups=rows, **about),
         accepted=decided.accepted,
         threshold=decided.by_pair,
         probability=probability,

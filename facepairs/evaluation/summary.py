@@ -41,11 +41,14 @@ from facepairs.evaluation.metrics.curves import (
     weighted_auc,
     weights_by_rank,
 )
-from facepairs.evaluation.metrics.people import bootstrap, exact_interval, share_of, wider
-from facepairs.evaluation.metrics.rates import (
+from facepairs.evaluation.metrics.intervals import (
+    bootstrap,
     clopper_pearson,
+    exact_interval,
     mean_and_standard_error,
+    share_of,
     student_interval,
+    wider,
 )
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, tar_at_far
@@ -270,6 +273,7 @@ def summarise_decisions(
         folds=folds,
         operating_points=points,
         verify_point=verify_point,
+        people=points[0].errors.people,
         auc=area,
         eer=eer(genuine, score),
         tar_at_far={str(far): _at_far(genuine, score, far) for far in FARS},
@@ -335,10 +339,8 @@ def _balanced(decided: Decisions, genuine: Bools, people: PairPeople | None, dra
     for members, events in ((~genuine, decided.accepted), (genuine, ~decided.accepted)):
         errors.append(int((members & events).sum()) / int(members.sum()))
         ends.append(exact_interval(members, events, people))
-    gaps = [
-        [rate - bounds[side] for rate, bounds in zip(errors, ends, strict=True)] for side in (0, 1)
-    ]
-    below, above = (math.hypot(*gap) for gap in gaps)
+    both = list(zip(errors, ends, strict=True))
+    below, above = (math.hypot(*(rate - ends[side] for rate, ends in both)) for side in (0, 1))
     middle = 1 - (errors[0] + errors[1]) / 2
     alone = max(0.0, middle - above / 2), min(1.0, middle + below / 2)
     return Rate(middle, wider(alone, 1 - (drawn[0] + drawn[1]) / 2))
@@ -349,12 +351,8 @@ def _at_far(genuine: Bools, score: Floats, far: float) -> OperatingPoint:
 
     Its intervals treat the threshold as fixed, although it was chosen on the same impostor pairs.
     """
-    point, pairs, strangers = (
-        tar_at_far(genuine, score, far),
-        int(genuine.sum()),
-        int((~genuine).sum()),
-    )
-    name = f"far-{far:g}"
+    pairs, strangers = int(genuine.sum()), int((~genuine).sum())
+    point, name = tar_at_far(genuine, score, far), f"far-{far:g}"
     if point is None:
         reason = f"not enough pairs: needs {pairs_needed(far)} impostor pairs, has {strangers}"
         return OperatingPoint(None, name, far, reason=reason)

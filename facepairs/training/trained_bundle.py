@@ -13,7 +13,6 @@ from typing import Any
 from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.writer import write_bundle
-from facepairs.evaluation.fitting import FittedCalibration
 from facepairs.evaluation.pair_scores import add_impostors, score_pairs
 from facepairs.evaluation.serialize import to_plain
 from facepairs.models.export.convert import export_onnx, round_weights
@@ -24,6 +23,7 @@ from facepairs.pipeline.features import FeatureStore
 from facepairs.support.platform import return_freed_memory
 from facepairs.training.fisher import fit_cohort
 from facepairs.training.training import Training
+from facepairs.verification.embedders.measured import Measured
 from facepairs.verification.verifier import Verifier
 
 UNCALIBRATED = {"calibration": {"scale": 1.0, "offset": 0.0}, "threshold": 0.0, "thresholds": []}
@@ -75,7 +75,7 @@ def write_trained_bundle(training: Training, source: Store) -> Bundle:
     return write_bundle(out, manifest, files, _identities(training), fitted.errors)
 
 
-def _calibrate(bundle: Bundle, training: Training) -> FittedCalibration:
+def _calibrate(bundle: Bundle, training: Training) -> Measured:
     """Fit calibration and thresholds to pairs of people who are not trained on."""
     index, pairs = training.data.index, training.data.calibration_pairs()
     if bundle.kind == "embedding":

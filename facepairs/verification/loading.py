@@ -4,8 +4,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.default import DEFAULT, FOLDER
+from facepairs.bundles.bundle import DEFAULT, FOLDER, Bundle
 from facepairs.errors import BadConfig
 from facepairs.support.words import command_line
 from facepairs.verification.embedders.place import EMBEDDER, is_embedder

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.default import FOLDER
+from facepairs.bundles.bundle import FOLDER, Bundle
 from facepairs.bundles.rates import operating_point
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_pairs

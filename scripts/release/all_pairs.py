@@ -10,7 +10,7 @@ import numpy.typing as npt
 from facepairs.bundles.rates import ErrorTable, OperatingPoint
 from facepairs.data.minimums import MAX_PAIRS_PER_PERSON
 from facepairs.evaluation.fitting import measured_rates, threshold_grid
-from facepairs.evaluation.metrics.people import SEED
+from facepairs.evaluation.metrics.intervals import SEED
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
 from facepairs.support.progress import ProgressCallback
 from facepairs.support.random_streams import Stream, raw_words, unit

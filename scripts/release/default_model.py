@@ -27,8 +27,7 @@ from dlib_weights import dlib_weights
 from eight_bits import to_eight_bits
 from PIL import Image
 
-from facepairs.bundles.bundle import MODEL, NETWORK, Bundle
-from facepairs.bundles.default import FOLDER
+from facepairs.bundles.bundle import FOLDER, MODEL, NETWORK, Bundle
 from facepairs.bundles.identities import Identities
 from facepairs.bundles.rates import ErrorTable, SmallFaces
 from facepairs.bundles.writer import check_replaceable, write_bundle

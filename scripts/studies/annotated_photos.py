@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.errors import BadImage
-from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.faces.alignment import TEMPLATE, fit_similarity
 from facepairs.verification.verifier import Verifier
 

@@ -40,7 +40,7 @@ from facepairs.cli.shared.output import ERROR, json_text, print_error
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_people
 from facepairs.errors import BadConfig, FacepairsError
-from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.faces.detector import DETECTOR
 from facepairs.support.atomic import atomic_file
 from facepairs.verification.verifier import Verifier

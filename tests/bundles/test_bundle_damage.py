@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from tiny.bundles import tiny_bundle
 
-from facepairs.bundles.bundle import CARD, IDENTITIES, MODEL, NETWORK, Bundle
-from facepairs.bundles.default import bundle_folder
+from facepairs.bundles.bundle import CARD, IDENTITIES, MODEL, NETWORK, Bundle, bundle_folder
 from facepairs.bundles.manifest import DIGEST, MANIFEST
 from facepairs.errors import BadBundle
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from processes.command_line import in_process
 
-from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.default import FOLDER, bundle_folder
+from facepairs.bundles.bundle import FOLDER, Bundle, bundle_folder
 from facepairs.errors import BadBundle, BadData
 from facepairs.verification.verifier import Verifier
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from facepairs.bundles.bundle import MODEL, Bundle
-from facepairs.bundles.default import FOLDER
+from facepairs.bundles.bundle import FOLDER, MODEL, Bundle
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import read_pairs
 from facepairs.data.synth.faces import draw_face

@@ -75,7 +75,7 @@ def test_small_folders_are_compared_whole_and_large_ones_in_part() -> None:
 def test_labels_are_not_compared_by_a_model_that_does_not_align_faces(
     make_bundle: Callable[..., Bundle], few_faces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("facepairs.bundles.default.FOLDER", make_bundle("embedding").folder)
+    monkeypatch.setattr("facepairs.bundles.bundle.FOLDER", make_bundle("embedding").folder)
     report = check_dataset(few_faces)
     (finding,) = report.findings
     assert (finding.severity, finding.kind) == ("note", "labels_unchecked")

@@ -29,7 +29,7 @@ from facepairs.errors import BadBundle, BadConfig, BadImage, NotEnough
 from facepairs.evaluation.calibrate import calibrate
 from facepairs.evaluation.decisions import halves
 from facepairs.evaluation.fitting import calibrate as fit_calibration
-from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.verification.verifier import Verifier
 
 pytestmark = pytest.mark.usefixtures("few_draws")

@@ -14,8 +14,7 @@ from facepairs.evaluation.fitting import (
     thresholds_for,
 )
 from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
-from facepairs.evaluation.metrics.people import people_weights, rate_intervals
-from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.intervals import clopper_pearson, people_weights, rate_intervals
 
 
 def drawn_pairs(people=200, looks=4, seed=0):

@@ -22,3 +22,7 @@ def error_rates(genuine: npt.ArrayLike, accepted: npt.ArrayLike) -> ErrorRates:
     own = [taken for same, taken in pairs if same]
     passed, missed = sum(impostor), len(own) - sum(own)
     return ErrorRates(passed, missed, passed / len(impostor), missed / len(own))
+
+
+def accuracy(genuine: npt.ArrayLike, score: npt.ArrayLike, threshold: float) -> float:
+    return float(np.mean((np.asarray(score) >= threshold) == np.asarray(genuine)))

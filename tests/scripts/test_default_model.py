@@ -6,8 +6,7 @@ import pytest
 from drawn.view2 import write_lists
 from processes.script_runner import run_script
 
-from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.default import FOLDER
+from facepairs.bundles.bundle import FOLDER, Bundle
 from facepairs.data.index import FaceIndex
 
 SCRIPT = "scripts/release/default_model.py"

@@ -27,7 +27,7 @@ from facepairs.evaluation.metrics.curves import (
     weighted_auc,
     weights_by_rank,
 )
-from facepairs.evaluation.metrics.people import SEED, bootstrap
+from facepairs.evaluation.metrics.intervals import SEED, bootstrap
 from facepairs.evaluation.metrics.thresholds import pairs_needed
 from facepairs.support.progress import ProgressCallback, ignore_progress
 

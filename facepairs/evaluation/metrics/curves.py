@@ -14,7 +14,7 @@ from facepairs.evaluation.metrics.arrays import (
     check_two_classes,
 )
 from facepairs.evaluation.metrics.beta import NORMAL_975
-from facepairs.evaluation.metrics.rates import beta_interval
+from facepairs.evaluation.metrics.intervals import beta_interval
 
 MOST_POINTS = 600
 

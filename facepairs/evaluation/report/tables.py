@@ -31,7 +31,7 @@ from facepairs.evaluation.report.verifier_tables import (
     verifier_tables,
 )
 from facepairs.evaluation.serialize import to_plain
-from facepairs.evaluation.sources.facts import ModelFacts
+from facepairs.evaluation.sources.origin import ModelFacts
 from facepairs.evaluation.summary import Summary
 from facepairs.support.checksum import file_sha256
 from facepairs.support.machine import describe
@@ -238,7 +238,7 @@ def _history_table(
         facts |= {
             f"{one.name}: {name.replace('_', ' ')}": _flatten(value)
             for name, value in to_plain(one.origin).items()
-            if value and name not in ("folds", "ece")
+            if value and name != "folds"
         }
     return Table(
         "history", "How this was made", FACTS, cells((k, str(v)) for k, v in facts.items())

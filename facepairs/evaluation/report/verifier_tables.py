@@ -10,7 +10,7 @@ from facepairs.evaluation.by_group import is_small, pair_counts
 from facepairs.evaluation.decisions import ThresholdFrom
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools, Ints
-from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.metrics.thresholds import tar_at_far
 from facepairs.evaluation.report.table import (
     EMPTY,
@@ -102,11 +102,8 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
     if summary.photos_left_out:
         left_out = f"{summary.photos_left_out:,}, in {counted(summary.pairs_left_out or 0, 'pair')}"
         rows.append(("Unusable photos", left_out))
-    label, point, accuracy = (
-        accuracy_label(summary),
-        summary.default_point,
-        summary.balanced_accuracy,
-    )
+    label, accuracy = accuracy_label(summary), summary.balanced_accuracy
+    point = summary.default_point
     # With two thresholds, indented lines belong to the line above them.
     indent = "" if point is summary.point else "  "
     rows += [

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from facepairs.bundles.default import DEFAULT
+from facepairs.bundles.bundle import DEFAULT
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.errors import BadConfig
 from facepairs.verification.embedders.place import is_embedder

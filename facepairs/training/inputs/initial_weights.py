@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from facepairs.bundles.bundle import MODEL, Bundle
-from facepairs.bundles.default import DEFAULT
+from facepairs.bundles.bundle import DEFAULT, MODEL, Bundle
 from facepairs.errors import BadBundle, BadConfig
 from facepairs.recipes import RECIPES
 

@@ -223,7 +223,7 @@ def read_fold(folder: Path, fold: int) -> FinishedFold | None:
         return None
     minutes = round(run.seconds / 60, 2)
     training = FoldTraining(
-        fold, threshold, run.people, run.epochs, minutes, seed, origin.calibration
+        fold, threshold, origin.calibration, run.people, run.epochs, minutes, seed
     )
     return FinishedFold(scores, training)
 

@@ -1,6 +1,7 @@
-"""What `facepairs calibrate` measured of an external embedder: `measured.json` beside its TOML."""
+"""What was measured of a verifier on other people; of an embedder it is `measured.json`."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -11,7 +12,7 @@ from facepairs.bundles.manifest import (
     parse_json_object,
     read_regular_file,
 )
-from facepairs.bundles.rates import ErrorTable, Finite, OperatingPoint, Share
+from facepairs.bundles.rates import ErrorTable, Finite, OperatingPoint, Share, operating_point
 from facepairs.errors import BadBundle
 from facepairs.support.validation import validate
 
@@ -19,7 +20,7 @@ MEASURED = "measured.json"
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """Probability, thresholds and errors, as a bundle has them.
+    """Probability, thresholds and errors of a verifier, as a bundle has them.
 
     Attributes:
         calibration: From a score to a probability.
@@ -28,16 +29,28 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         thresholds: Thresholds by target FMR.
         operating_point: The target FMR that decides by default; None for `threshold`.
         errors: The errors at every threshold.
-        people: Hashes of the people on whom all this was measured.
+        people: Hashes of the people on whom all this was measured; a bundle lists them elsewhere.
     """
 
     calibration: Calibration
     threshold: Finite
     errors: ErrorTable
-    people: frozenset[str]
+    people: frozenset[str] = frozenset()
     threshold_source: str = ""
     thresholds: tuple[OperatingPoint, ...] = ()
     operating_point: Share | None = None
+
+    @property
+    def decided_at(self) -> float:
+        """The threshold that decides by default."""
+        point = operating_point(self)
+        assert point.threshold is not None
+        return point.threshold
+
+    def manifest_fields(self) -> dict[str, Any]:
+        """Return the fields of a bundle's manifest; errors and people have files of their own."""
+        fields = msgspec.to_builtins(self)
+        return {name: fields[name] for name in fields if name not in ("errors", "people")}
 
     def to_bytes(self) -> bytes:
         """Return the content of the file: the same bytes for the same figures."""

@@ -9,8 +9,7 @@ from processes import ctrl_c
 from processes.checkpoints import saved_arrays
 from processes.command_line import facepairs, in_process
 
-from facepairs.bundles.bundle import Bundle
-from facepairs.bundles.default import FOLDER
+from facepairs.bundles.bundle import FOLDER, Bundle
 
 pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 

@@ -12,7 +12,7 @@ from facepairs.evaluation.metrics.beta import (
     student_quantile_975,
 )
 from facepairs.evaluation.metrics.comparison import mcnemar
-from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.intervals import clopper_pearson
 
 COUNTS = st.integers(0, 3).flatmap(lambda power: st.integers(1, 10 * 100**power))
 

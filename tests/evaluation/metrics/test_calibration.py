@@ -18,7 +18,7 @@ from facepairs.evaluation.fitting import (
     fit_logistic,
     thresholds_for,
 )
-from facepairs.evaluation.metrics.rates import clopper_pearson
+from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.metrics.reliability import (
     equal_weights,
     expected_calibration_error,
@@ -352,7 +352,7 @@ def test_thresholds_for_returns_a_threshold_or_a_reason():
         "threshold": None,
         "reason": "not enough pairs: needs 3,000 pairs of strangers, has 300",
     }
-    rows = fitted.manifest_fields()["thresholds"]
+    rows = list(fitted.manifest_fields()["thresholds"])
     assert rows == [msgspec.to_builtins(entry) for entry in (tenth, hundredth, thousandth)]
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from facepairs.errors import BadData
-from facepairs.evaluation.metrics import people
+from facepairs.evaluation.metrics import intervals
 from facepairs.evaluation.metrics.comparison import compare, holm, mcnemar
 from facepairs.evaluation.metrics.curves import auc
 from facepairs.evaluation.metrics.thresholds import tar_at_far
@@ -39,8 +39,8 @@ def test_differences_agree_with_the_metrics(seed, tied):
     score = draw.normal(size=60) + genuine
     score = np.round(score) if tied else score
     with pytest.MonkeyPatch.context() as patch:  # intervals are not looked at here
-        patch.setattr(people, "DRAWS", 20)
-        patch.setattr(people, "MIN_DRAWS", 20)
+        patch.setattr(intervals, "DRAWS", 20)
+        patch.setattr(intervals, "MIN_DRAWS", 20)
         found = compare("ab", genuine, [score, -score], [genuine, ~genuine], [0.1])
     (test,) = found.tests
     assert test.auc.difference == pytest.approx(auc(genuine, score) - auc(genuine, -score))

@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from by_hand import error_rates
+from by_hand import accuracy
 
 from facepairs.errors import BadConfig, BadData, FacepairsError, NotEnough
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer, roc
-from facepairs.evaluation.metrics.rates import (
-    accuracy,
+from facepairs.evaluation.metrics.intervals import (
     clopper_pearson,
     mean_and_standard_error,
 )
@@ -54,15 +53,9 @@ def test_auc_counts_beyond_32_bits():
 
 def test_a_pair_at_the_threshold_is_accepted():
     genuine, score = [True, True, False, False], [2.0, 1.0, 1.0, 0.0]
-    assert accuracy(genuine, score, 1.0) == 0.75
-    assert accuracy(genuine, score, np.nextafter(1.0, 2)) == 0.75
-    assert accuracy(genuine, score, 2.0) == 0.75
-    assert accuracy(genuine, score, math.inf) == 0.5
-    assert accuracy(genuine, score, -math.inf) == 0.5
-    at_one = error_rates(genuine, np.array(score) >= 1.0)
-    assert (at_one.false_accepts, at_one.false_rejects) == (1, 0)
-    assert (at_one.fmr, at_one.fnmr) == (0.5, 0.0)
-    assert at_one == error_rates(genuine, [True, True, True, False])
+    for threshold, passed, missed in ((1.0, 1, 0), (np.nextafter(1.0, 2), 0, 1), (2.0, 0, 1)):
+        errors = summarise(genuine, score, threshold).point.errors
+        assert (errors.fmr.count, errors.fnmr.count) == (passed, missed)
 
 
 def test_best_threshold_is_midway_between_scores_and_in_the_middle_of_ties():
@@ -180,9 +173,7 @@ def test_a_missing_class_is_named_with_the_numbers_of_pairs(measure):
         measure([], [])
 
 
-@pytest.mark.parametrize(
-    "measure", [*MEASURES, lambda genuine, score: accuracy(genuine, score, 0.0)]
-)
+@pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize(
     ("genuine", "score", "message"),
     [
@@ -202,7 +193,6 @@ def test_bad_arrays_are_refused(measure, genuine, score, message):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: accuracy([True], [1.0], math.nan),
         lambda: summarise([True, False], [1.0, 0.0], math.nan),
         lambda: threshold_at_fmr([1.0], 1.0),
         lambda: threshold_at_fmr([1.0], -0.1),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from by_hand import error_rates
+from by_hand import accuracy, error_rates
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ from facepairs.evaluation.decisions import (
     decisions_of_file,
 )
 from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
-from facepairs.evaluation.metrics.rates import accuracy, clopper_pearson
+from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far
 from facepairs.evaluation.report.verifier_tables import figure_rows

@@ -7,6 +7,7 @@ import numpy as np
 from PIL import Image
 
 from facepairs.evaluation.scores import ScoreTable, write_scores
+from facepairs.verification.provenance import Provenance
 
 FOLDS = 4
 
@@ -45,12 +46,19 @@ def draw_photos(root: Path) -> Path:
 def write_method(folder: Path, scores: ScoreTable) -> Path:
     """Write the folder of a method as `crossval` writes it."""
     folder.mkdir(parents=True)
-    write_scores(folder / "scores.csv", scores)
+    origin = Provenance(model=folder.name, pairs="LFW View 2", protocol="view2")
+    write_scores(folder / "scores.csv", scores, origin)
     numbers = np.unique(scores.fold).tolist()
     rows = [
-        {"fold": k, "threshold": 0.9 + 0.1 * k, "people": {"training": 10 + k}, "seed": 3}
+        {
+            "fold": k,
+            "threshold": 0.9 + 0.1 * k,
+            "people": {"training": 10 + k},
+            "seed": 3,
+            "calibration": {"scale": 2.0, "offset": -1.8 - 0.2 * k},
+        }
         for k in numbers
     ]
-    result = {"method": folder.name, "folds": rows, "folds_in_all": len(numbers), "ece": 0.0123}
+    result = {"method": folder.name, "folds": rows, "folds_in_all": len(numbers)}
     (folder / "result.json").write_text(json.dumps(result))
     return folder
