@@ -1,4 +1,4 @@
-"""The core alone verifies and measures scores; `measure` adds photos, still without TensorFlow."""
+"""The core alone verifies; `measure` adds measuring, still without TensorFlow."""
 
 import json
 import sys
@@ -99,18 +99,9 @@ def test_it_enrols_and_identifies(core):
     assert exported.returncode == 0, exported.stderr
 
 
-def test_it_scores_pairs_and_measures_and_compares_scores(core):
-    scored, done, text, both = core(
-        ("verify", "--pairs", "pairs.csv", "--out", "scores.csv"),
-        ("evaluate", "scores.csv", "--json"),
-        ("evaluate", "scores.csv"),
-        ("evaluate", "scores.csv", "scores.csv", "--json"),
-    )
+def test_it_scores_pairs(core):
+    (scored,) = core(("verify", "--pairs", "pairs.csv", "--out", "scores.csv"))
     assert scored.returncode == 0, scored.stderr
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["genuine_pairs"] == 3
-    assert "Balanced accuracy" in text.stdout
-    assert len(json.loads(both.stdout)["models"]) == 2
 
 
 def test_it_shows_a_bundle_and_checks_a_folder(core):
@@ -145,7 +136,7 @@ MISSING = {
         "train",
     ),
     ("evaluate", "default", FACES): ("this measurement", "measure"),
-    ("evaluate", "scores.csv", "--report", "r.html"): ("this measurement", "measure"),
+    ("evaluate", "scores.csv"): ("this measurement", "measure"),
 }  # fmt: skip
 
 

@@ -66,17 +66,15 @@ def evaluate(
 
     First the balanced accuracy, the mean of the shares of strangers and of genuine pairs decided
     rightly, then the errors as verify decides. No threshold comes from the pairs it is reported on.
-    Several verifiers are compared on the same pairs. For photos and reports: pip install
-    'facepairs[measure]'
+    Several verifiers are compared on the same pairs. Needs pip install 'facepairs[measure]'
     """
     from facepairs.evaluation.evaluate import evaluate as measure
     from facepairs.evaluation.page.page import check_page, write_page
     from facepairs.evaluation.sources.find import find_sources
     from facepairs.verification.provenance import check_scores_file
 
-    sources, _ = find_sources(bundles or [], scores)
-    if report is not None or any(source.kind == "model" for source in sources):
-        require_extras(["measure"], "this measurement")
+    find_sources(bundles or [], scores)  # refuses what cannot be measured
+    require_extras(["measure"], "this measurement")
     if report is not None:
         check_page(report)
     for path, check in ((report, check_output_file), (out, check_scores_file)):

@@ -239,8 +239,9 @@ def evaluate(
         BadData: A bundle knows people of a protocol's pairs, the pairs of several sources differ,
             or a file cannot be read.
         NotEnough: A class is missing or too rare.
-        MissingExtra: `sources` are verifiers, and the extra `measure` is not installed.
+        MissingExtra: The extra `measure` is not installed.
     """
+    require_extras(["measure"], "facepairs.evaluate")
     words = [_word(one) for one in ([sources] if isinstance(sources, Source) else sources)]
     words += [] if data is None else [str(data)]
     score_sources, folder = find_sources(words, _path(scores))
@@ -252,8 +253,6 @@ def evaluate(
         "--skip-bad": skip_bad or None,
     }
     _check_options([source.kind for source in score_sources], threshold, for_models)
-    if any(source.kind == "model" for source in score_sources):
-        require_extras(["measure"], "facepairs.evaluate on photos")
     people_groups = read_groups(Path(groups)) if groups else None
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection, left_out = None, ""

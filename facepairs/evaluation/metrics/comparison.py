@@ -21,7 +21,6 @@ from facepairs.evaluation.metrics.arrays import (
     PairPeople,
     check_two_classes,
 )
-from facepairs.evaluation.metrics.beta import beta_share
 from facepairs.evaluation.metrics.curves import (
     falling_ranks,
     weighted_auc,
@@ -104,12 +103,14 @@ def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike) -> McNemar:
     References:
         McNemar, Psychometrika 12, 1947; Dietterich, Neural Computation 10, 1998.
     """
+    from scipy.special import betainc
+
     first, second = np.asarray(first_right, np.bool_), np.asarray(second_right, np.bool_)
     if first.ndim != 1 or first.shape != second.shape:
         raise BadData(f"answers of shapes {first.shape} and {second.shape} are not paired")
     only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
     fewer, more = sorted((only_first, only_second))
-    p = 1.0 if fewer == more else 2 * beta_share(0.5, more, fewer + 1)
+    p = 1.0 if fewer == more else 2 * float(betainc(more, fewer + 1, 0.5))
     return McNemar(only_first, only_second, min(p, 1.0))
 
 

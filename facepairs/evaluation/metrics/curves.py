@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,6 @@ from facepairs.evaluation.metrics.arrays import (
     Ints,
     check_two_classes,
 )
-from facepairs.evaluation.metrics.beta import NORMAL_975
 from facepairs.evaluation.metrics.intervals import beta_interval
 
 MOST_POINTS = 600
@@ -130,7 +130,7 @@ def auc_interval(genuine: npt.ArrayLike, score: npt.ArrayLike) -> Interval:
     if not variance:
         return beta_interval(area * fewest, fewest)
     centre = math.log(area / (1 - area))
-    reach = NORMAL_975 * math.sqrt(variance) / (area * (1 - area))
+    reach = NormalDist().inv_cdf(0.975) * math.sqrt(variance) / (area * (1 - area))
     low, high = ((1 + math.tanh(end / 2)) / 2 for end in (centre - reach, centre + reach))
     return low, high
 

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from facepairs.errors import BadConfig, BadData, NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, PairPeople
-from facepairs.evaluation.metrics.beta import beta_quantile, student_quantile_975
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.random_streams import Stream, raw_words, unit
 
@@ -55,8 +54,10 @@ def beta_interval(k: float, n: int) -> Interval:
         k: Observations, 0 to n; not necessarily a whole number.
         n: Trials, at least 1.
     """
-    low = beta_quantile(0.025, k, n - k + 1) if k > 0 else 0.0
-    high = beta_quantile(0.975, k + 1, n - k) if k < n else 1.0
+    from scipy.special import betaincinv
+
+    low = float(betaincinv(k, n - k + 1, 0.025)) if k > 0 else 0.0
+    high = float(betaincinv(k + 1, n - k, 0.975)) if k < n else 1.0
     return low, high
 
 
@@ -83,7 +84,9 @@ def student_interval(mean: float, error: float, count: int) -> Interval:
         error: Its standard error.
         count: How many folds, at least 2.
     """
-    reach = student_quantile_975(count - 1) * error
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(count - 1, 0.975)) * error
     return max(0.0, mean - reach), min(1.0, mean + reach)
 
 
