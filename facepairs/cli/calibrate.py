@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from facepairs.evaluation.calibrate import RecalibrationSummary
 
 EXAMPLE = "Example: facepairs calibrate default photos/ --out mine"
-KEPT = (
-    "warning: the former calibration is kept: fitted to half of these people, a new one was no "
-    "better on the other half"
-)
+KEPT = "fitted to half of these people, a new calibration was no better on the other half"
 
 
 def calibrate(
@@ -40,8 +37,6 @@ def calibrate(
     result = run(bundle, data, out, pairs, skip_bad=skip_bad, groups=groups, progress=progress)
     for line in result.notes:
         log(line)
-    if result.summary.kept_former:
-        log(KEPT)
     print_result(json, result.summary.to_json(), _rows(result.summary))
 
 
@@ -56,6 +51,8 @@ def _rows(summary: "RecalibrationSummary") -> list[tuple[str, str]]:
         ("probability", f"one half at score {summary.threshold:.4f}"),
         ("calibration error", f"{percent(summary.ece)} (ECE on these pairs)"),
     ]
+    if summary.kept_former:
+        rows.insert(2, ("kept as it was", KEPT))
     if summary.auc is not None:
         text = f"adapted: AUC {summary.auc:.4f} on people they were not adapted to"
         rows.append(("embeddings", f"{text}, {summary.auc_before:.4f} before"))

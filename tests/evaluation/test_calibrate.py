@@ -169,7 +169,7 @@ def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
     groups.write_text(f"person,group\n{sorted(p.name for p in faces.iterdir())[0]},some\n")
     words = ("--out", tmp_path / "third", "--groups", groups)
     done = in_process("calibrate", forgotten.folder, faces, *words)
-    assert "the former calibration is kept" in done.stderr
+    assert "kept as it was" in done.stdout
     assert "errors by group are not written" in done.stderr
 
 
