@@ -162,6 +162,7 @@ def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
     assert f"{tmp_path}/none" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process")
 def test_ctrl_c_shows_what_was_measured(photos: Path, tmp_path: Path) -> None:
     out = tmp_path / "bench.json"

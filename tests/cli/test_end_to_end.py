@@ -147,6 +147,7 @@ def check_stopped(out: Path, messages: str) -> None:
     assert not (out / "run.lock").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_saves_and_resume_ends_as_the_same_seed_does_from_another_store(
     short_run, short_settings, faces, tmp_path, monkeypatch
 ):

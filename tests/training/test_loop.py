@@ -153,7 +153,7 @@ def test_the_weights_of_the_best_epoch_are_kept_and_saved(data, tmp_path):
     ("aucs", "chosen", "kept"),
     [
         pytest.param((0.8, 0.7, 0.6), True, 0, marks=pytest.mark.slow),
-        ((0.8, 0.9, 0.7), True, 1),
+        pytest.param((0.8, 0.9, 0.7), True, 1, marks=pytest.mark.slow),
         ((0.8, 0.9, 0.7), False, 0),  # nobody chooses: the last epoch or the start
         pytest.param((0.8, 0.7, 0.9), False, 2, marks=pytest.mark.slow),
     ],

@@ -118,6 +118,7 @@ def check_verdicts(bundle: Path, root: Path, scores: dict[tuple[str, str], float
             assert verdict["same"] is (score >= threshold)
 
 
+@pytest.mark.slow
 def test_what_is_trained_on_scenes_is_measured_and_verified_the_same(bundle, scenes, tmp_path):
     assert Bundle.open(bundle).alignment == "landmarks-5"
     scores = tmp_path / "scores.csv"
@@ -127,6 +128,7 @@ def test_what_is_trained_on_scenes_is_measured_and_verified_the_same(bundle, sce
     check_verdicts(bundle, scenes, scores_of(scores))
 
 
+@pytest.mark.slow
 def test_where_a_face_is_in_its_photo_hardly_matters(bundle, scenes, faces, pairs, tmp_path):
     """The photos from which the scenes were made give nearly the same scores and threshold."""
     both = []
@@ -147,15 +149,13 @@ def test_where_a_face_is_in_its_photo_hardly_matters(bundle, scenes, faces, pair
     assert abs(thresholds[0] - thresholds[1]) < pair_scores.std()
 
 
-def test_photos_without_a_face_are_refused_everywhere(
-    bundle, spoilt, spoilt_pairs, settings, tmp_path
-):
+def test_photos_without_a_face_are_refused_everywhere(spoilt, spoilt_pairs, settings, tmp_path):
     out = tmp_path / "out"
     commands = [
         ("train", spoilt, "--out", out, "--config", settings),
         ("cache", "build", spoilt, "--out", out, "--pair-count", 100),
-        ("evaluate", bundle, spoilt, "--pairs", spoilt_pairs),
-        ("calibrate", bundle, spoilt, "--out", out, "--pairs", spoilt_pairs),
+        ("evaluate", "default", spoilt, "--pairs", spoilt_pairs),
+        ("calibrate", "default", spoilt, "--out", out, "--pairs", spoilt_pairs),
     ]
     for command in commands:
         error = as_json(*command, check=2)["error"]["message"]
@@ -166,7 +166,7 @@ def test_photos_without_a_face_are_refused_everywhere(
     shown = next(spoilt.glob("*/*_0001.png"))
     for photo in (spoilt / NOBODY).iterdir():
         for two in ((photo, shown), (shown, photo)):
-            error = as_json("verify", *two, "--bundle", bundle, check=2)["error"]
+            error = as_json("verify", *two, check=2)["error"]
             assert photo.name in error["message"]
     report = as_json("data", "check", spoilt, "--no-labels", check=1)
     assert {finding["kind"] for finding in report["findings"]} == {"no_face"}
@@ -174,13 +174,13 @@ def test_photos_without_a_face_are_refused_everywhere(
 
 
 def test_photos_without_a_face_are_left_out_and_counted_on_request(
-    bundle, scenes, spoilt, pairs, spoilt_pairs, tmp_path
+    scenes, spoilt, pairs, spoilt_pairs, tmp_path
 ):
     results = []
     for root, listed, skip in ((scenes, pairs, ()), (spoilt, spoilt_pairs, ("--skip-bad",))):
         out, options = tmp_path / root.name, ("--pairs", listed, *skip)
-        summary = as_json("evaluate", bundle, root, *options, "--out", out.with_suffix(".csv"))
-        calibrated = as_json("calibrate", bundle, root, *options, "--out", out)
+        summary = as_json("evaluate", "default", root, *options, "--out", out.with_suffix(".csv"))
+        calibrated = as_json("calibrate", "default", root, *options, "--out", out)
         assert summary["photos_left_out"] == calibrated["photos_left_out"] == 2 * len(skip)
         assert summary["pairs_left_out"] == 2 * len(skip)
         results.append((scores_of(out.with_suffix(".csv")), calibrated["threshold"]))

@@ -61,6 +61,7 @@ def test_onnx_computes_what_keras_computes(crop_px, image_px):
     assert np.abs(rows - mirrored).max() < 2e-5
 
 
+@pytest.mark.slow
 def test_shares_never_become_denormal():
     """With narrow Gaussians most shares are almost 0; arithmetic with denormal numbers is slow."""
     model = network(96, 96, loose=0.02)

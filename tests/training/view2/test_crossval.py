@@ -195,6 +195,7 @@ def test_scores_of_another_fold_or_without_their_origin_are_ignored(done, tmp_pa
     assert read_fold(folder, 1) is None
 
 
+@pytest.mark.slow
 def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path):
     config = plan(tmp_path).configs[METHOD]
     split = view.split(1, config)
