@@ -1,4 +1,4 @@
-"""The work that every row does: the same pairs of the same folder, the same crop and batch size.
+"""The work that rows share: the same pairs of the same folder, and a crop and batch size to use.
 
 A row is a function that takes a `Job` and yields a `Batch` after the other, without end. It raises
 `Skip` where it cannot run.
@@ -52,7 +52,7 @@ class Batch(NamedTuple):
 class Job:
     """The pairs to load: the first 8,192 of the sampler's epoch 0, again and again.
 
-    They are cut to whole batches, so that a batch has the same pairs in every row and every pass.
+    They are cut to whole batches, so that a batch of this size has the same pairs in every pass.
 
     Args:
         spec: The run.

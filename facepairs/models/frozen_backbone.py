@@ -35,11 +35,6 @@ class FeatureHead:
     objective: keras.Layer
 
     @property
-    def variables(self) -> list[keras.Variable]:
-        """All variables of the network, the frozen ones of the backbone included."""
-        return [*self.head.variables, *self.objective.variables]
-
-    @property
     def trainable_variables(self) -> list[keras.Variable]:
         """The projection's variables, then the objective's."""
         return [*self.head.trainable_variables, *self.objective.trainable_variables]

@@ -24,13 +24,8 @@ class Trainable(Protocol):
     """
 
     @property
-    def variables(self) -> list[keras.Variable]:
-        """Everything a checkpoint must hold, except the optimizer's variables."""
-        ...
-
-    @property
     def trainable_variables(self) -> list[keras.Variable]:
-        """What the optimizer updates, in the order of `variables`."""
+        """What the optimizer updates."""
         ...
 
     @abstractmethod

@@ -6,9 +6,9 @@ inputs of the network: the B left ones, then the B right ones. A Siamese network
 are, a pair network takes the two halves.
 
 `files` decodes images in the dataset. For `memory`, and for features, the dataset yields image
-numbers, int32[2·B], and the step gathers from an array on its own device. `tfrecord` decides which
-pairs there are, so it makes batches itself: see `records.store`. Casting, resizing and augmentation
-follow in the same step (`facepairs.models`).
+numbers, int32[2·B], and the step gathers from an array on its own device. A pair cache
+(`records.store`) decides which pairs there are, so it makes batches itself. Casting, resizing and
+augmentation follow in the same step (`facepairs.models`).
 """
 
 from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ from facepairs.training.training import Training, Validation
 
 COLLAPSED_SPREAD = 1e-3
 COLLAPSED_AUC = 0.52
-PATIENCE_EPOCHS = 3  # the first ones may tell little
+WARN_FROM_EPOCH = 3  # the first ones may tell little
 PICTURED_PAIRS = 16
 
 Logs = dict[str, Any] | None
@@ -55,7 +55,7 @@ class ProgressReport(keras.callbacks.Callback):  # type: ignore[misc]
         figures = {"epoch": epoch + 1, **training.history[-1].logs(), "seconds": training.seconds}
         training.run.log(" ".join(f"{name}={value:.6g}" for name, value in figures.items()))
         training.warning = describe_collapse(training.history[-1].validation)
-        if training.warning and epoch + 1 >= PATIENCE_EPOCHS:
+        if training.warning and epoch + 1 >= WARN_FROM_EPOCH:
             training.warn(
                 f"collapse: {training.warning}; try a lower learning_rate, another --seed, or look "
                 "at the training pairs in TensorBoard"

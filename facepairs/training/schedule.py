@@ -1,7 +1,7 @@
 """How long a training runs, how fast it learns, and which pairs it sees.
 
-All are functions of the seed, the settings and the step number alone, so a resumed training
-continues exactly where its last epoch ended.
+All but `plan_epochs`, which follows the clock, are functions of the seed, the settings and the step
+number alone, so a resumed training continues exactly where its last epoch ended.
 """
 
 import math

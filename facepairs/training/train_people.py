@@ -54,7 +54,7 @@ def train_people(
         index: The images, from `prepare`.
         plan: How they are cropped, from `prepare`.
         split: The people, from `prepare`.
-        config: The settings, from `resolve_config`.
+        config: The settings, complete.
         out: The run folder.
         options: How the training runs.
         resume: Continue the run in the folder, if there is one.

@@ -1,8 +1,8 @@
-"""Write the bundle of a training: export its best weights, then calibrate on people held out.
+"""Write the bundle of a training: export the weights that are kept, then calibrate on others.
 
 Calibration scores come from the exported network and Pillow's decoding, as `verify` computes them,
-so threshold and probability fit what a user runs. Large weights are first rounded to half
-precision: the files shrink to half, and Keras, ONNX and calibration use the same weights.
+so threshold and probability fit what a user runs. Large weights are first rounded to 16 or
+8 bits: the files shrink, and Keras, ONNX and calibration use the same weights.
 """
 
 import tempfile

@@ -39,9 +39,9 @@ class TrainingData:
         config: The settings.
         index: All images.
         plan: How they are cropped.
-        split: Who is trained on, who calibrates and who is tested.
+        split: Who is trained on, who chooses the epoch, who calibrates and who is tested.
         store: The images' pixels.
-        cache: Cached pairs for store `tfrecord`, else None.
+        cache: Cached pairs where `config.cache` names them, else None.
     """
 
     config: TrainConfig
