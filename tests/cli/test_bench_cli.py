@@ -67,6 +67,7 @@ def quick(*arguments: object) -> Result:
     return in_process("bench", *arguments, *few, "--align", "none", "--no-training")
 
 
+@pytest.mark.slow
 def test_bench_writes_and_prints_json(photos: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "bench.json"
     done = quick(photos, "--rows", "pil,files", "--out", out, "--json")

@@ -28,7 +28,7 @@ from facepairs.training.view2.protocol import check_unknown, read_view2
 from facepairs.verification.provenance import provenance_path, read_provenance
 from facepairs.verification.verifier import Verifier
 
-pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_draws", "few_validation_pairs")]
 
 METHOD = "siamese-conv"
 SETTINGS = f"""
@@ -195,7 +195,6 @@ def test_scores_of_another_fold_or_without_their_origin_are_ignored(done, tmp_pa
     assert read_fold(folder, 1) is None
 
 
-@pytest.mark.slow
 def test_a_split_that_leaks_people_is_refused_before_scoring(view, tmp_path):
     config = plan(tmp_path).configs[METHOD]
     split = view.split(1, config)
@@ -226,7 +225,6 @@ def test_a_checkpoint_from_another_fold_is_refused(view, done, tmp_path):
         crossval(view, plan(tmp_path, METHOD, "2"), out, resume=True)
 
 
-@pytest.mark.slow
 def test_a_checkpoint_of_other_crops_is_refused(view, done, tmp_path):
     folder, photos = tmp_path / "fold-01", inspect_photos(view.index, "none")
     shutil.copytree(done[1] / METHOD / "fold-01", folder)
@@ -238,7 +236,6 @@ def test_a_checkpoint_of_other_crops_is_refused(view, done, tmp_path):
     view2.run_fold(view, aligned, 1, split, config, folder, SILENT)
 
 
-@pytest.mark.slow
 def test_an_interrupted_fold_ends_at_the_same_weights(view, done, tmp_path, monkeypatch):
     """A kill after the first epoch's checkpoint, as seen by the next run."""
     made, cut = plan(tmp_path, METHOD, "1"), tmp_path / "cut"
@@ -281,7 +278,6 @@ def test_the_best_epoch_of_a_fold_is_chosen_by_people_who_neither_calibrate_nor_
     assert not bundle.trained_on(everyone[without.calibration]).any()
 
 
-@pytest.mark.slow
 def test_the_article_sampler_trains_another_network(view, tmp_path):
     bundles = []
     for method in ("difference", "difference-article"):
