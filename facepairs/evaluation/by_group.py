@@ -1,6 +1,6 @@
-"""Errors within clusters of look-alikes, and within groups of people that the user names."""
+"""Errors of decisions: of all pairs, within clusters of look-alikes, within the user's groups."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -8,13 +8,80 @@ from facepairs.bundles.rates import Errors, Rate
 from facepairs.data.groups import PeopleGroups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadData
-from facepairs.evaluation.metrics.arrays import Bools, PairPeople
-from facepairs.evaluation.metrics.intervals import rate_intervals
+from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople
+from facepairs.evaluation.metrics.intervals import bootstrap, exact_interval, share_of, wider
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.words import counted
 
-DIGITS = 8  # of a rate
 MIN_PEOPLE, MIN_GENUINE, MIN_IMPOSTORS = 10, 20, 100  # of a group; with fewer, rates say little
+
+
+def errors_of(
+    decisions: Sequence[tuple[Bools, Bools]],
+    genuine: Bools,
+    people: PairPeople | None,
+    lookalike: Bools | None = None,
+    more: Callable[[Floats], Sequence[float]] = lambda _: (),
+) -> tuple[list[Errors], Floats]:
+    """Measure the errors of decisions, with intervals of 95 %.
+
+    Each interval is the wider one, on each side, of Clopper-Pearson's and of the bootstrap over
+    people. A rate without pairs is None.
+
+    Args:
+        decisions: (members, accepted), bool[N] each: the pairs that count, those accepted.
+        genuine: bool[N].
+        people: Of the pairs; None for independent pairs.
+        lookalike: bool[N], strangers who look alike; None where that is not known.
+        more: Other figures to draw, of pairs that count float64[N] times each.
+
+    Returns:
+        The errors, and the bootstrap's draws, float64[draws, 3 * decisions + more]: FMR, FNMR and
+        look-alike FMR of each decision, then the other figures; no draws without people.
+    """
+    nobody = np.zeros(len(genuine), np.bool_)
+    alike = nobody if lookalike is None else lookalike
+    parts = [
+        part
+        for members, accepted in decisions
+        for part in (
+            (members & ~genuine, accepted),
+            (members & genuine, ~accepted),
+            (members & alike, accepted),
+        )
+    ]
+    shares = [share_of(*part) for part in parts]
+
+    def figures(weight: Floats) -> list[float]:
+        return [*(share(weight) for share in shares), *more(weight)]
+
+    columns = len(parts) + len(more(np.ones(len(genuine))))
+    drawn = np.empty((0, columns)) if people is None else bootstrap(people, figures)
+    rates = [_rate(*part, people, column) for part, column in zip(parts, drawn.T, strict=False)]
+    return [
+        Errors(
+            fmr=fmr,
+            fnmr=fnmr,
+            lookalike_fmr=alike_fmr,
+            people=None if people is None else count_people(people, members),
+        )
+        for (members, _), fmr, fnmr, alike_fmr in zip(
+            decisions, rates[::3], rates[1::3], rates[2::3], strict=True
+        )
+    ], drawn
+
+
+def _rate(members: Bools, events: Bools, people: PairPeople | None, drawn: Floats) -> Rate | None:
+    """Return the share of pairs with an event; None without pairs."""
+    count, of = int((members & events).sum()), int(members.sum())
+    if not of:
+        return None
+    return Rate(count / of, wider(exact_interval(members, events, people), drawn), count, of)
+
+
+def count_people(people: PairPeople, members: Bools) -> int:
+    """Return the number of people in some of the pairs, bool[N]."""
+    return len(np.unique(np.concatenate([side[members] for side in people])))
 
 
 def errors_by_group(
@@ -28,27 +95,9 @@ def errors_by_group(
         accepted: bool[N], the decisions.
         people: Of the pairs.
     """
-    parts = {}
-    for name, members in groups.items():
-        parts[name, "fmr"] = members & ~genuine, accepted
-        parts[name, "fnmr"] = members & genuine, ~accepted
-    measurable = {key: part for key, part in parts.items() if part[0].any()}
-    rates: dict[tuple[str, str], Rate] = {}
-    intervals = rate_intervals(list(measurable.values()), people)
-    for (key, (members, events)), interval in zip(measurable.items(), intervals, strict=True):
-        low, high = (round(end, DIGITS) for end in interval)
-        value = round(float(events[members].mean()), DIGITS)
-        rates[key] = Rate(value, (low, high), int((members & events).sum()), int(members.sum()))
-    found = {
-        name: Errors(
-            fmr=rates.get((name, "fmr")),
-            fnmr=rates.get((name, "fnmr")),
-            people=None
-            if people is None
-            else len(np.unique(np.concatenate([side[members] for side in people]))),
-        )
-        for name, members in groups.items()
-    }
+    within = [(members, accepted) for members in groups.values()]
+    errors, _ = errors_of(within, genuine, people)
+    found = dict(zip(groups, errors, strict=True))
     return dict(sorted(found.items(), key=lambda row: -row[1].fmr.value if row[1].fmr else 1.0))
 
 
@@ -91,8 +140,14 @@ def group_errors(
     )
     empty = [name for name, row in rows.items() if not row.people]
     warnings = [f"nobody in the pairs is in group {', '.join(empty)}"] if empty else []
-    small = {name: row for name, row in rows.items() if row.people and is_small(row)}
-    return rows, warnings + [_describe_small(name, row) for name, row in small.items()]
+    for name, row in rows.items():
+        if row.people and is_small(row):
+            genuine, impostor = pair_counts(row)
+            warnings.append(
+                f"group {name}: {counted(row.people, 'person', 'people')}, {genuine:,} genuine and "
+                f"{counted(impostor, 'impostor pair')} are few; its rates are rough"
+            )
+    return rows, warnings
 
 
 def pair_counts(row: Errors) -> tuple[int, int]:
@@ -106,12 +161,3 @@ def is_small(row: Errors) -> bool:
     genuine, impostor = pair_counts(row)
     few_people = (row.people or 0) < MIN_PEOPLE
     return few_people or genuine < MIN_GENUINE or impostor < MIN_IMPOSTORS
-
-
-def _describe_small(name: str, row: Errors) -> str:
-    """Return a warning about a group with few people or pairs."""
-    genuine, impostor = pair_counts(row)
-    return (
-        f"group {name}: {counted(row.people or 0, 'person', 'people')}, {genuine:,} genuine and "
-        f"{counted(impostor, 'impostor pair')} are few; its rates are rough"
-    )

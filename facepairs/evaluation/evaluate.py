@@ -50,7 +50,7 @@ class Evaluation:
     """One measurement, or several that were compared; printed, the tables of `facepairs evaluate`.
 
     Attributes:
-        measurements: All on the same pairs in the same order.
+        measurements: All on the same pairs; those of scores files keep their order.
         comparison: None for one verifier.
         data: The folder of photos, if one was given.
         selection: The pairs that were scored here, if any were.
@@ -284,30 +284,29 @@ def evaluate(
             measured[source] = measure_view2(source, people_groups)
         elif source.kind == "scores":
             measured[source] = measure_scores(source, threshold, people_groups)
-    first, *others = (measured[source] for source in score_sources)
-    measurements = (first, *(_in_order_of(first, one) for one in others))
+    measurements = tuple(measured[source] for source in score_sources)
     if people_groups is not None:
-        warnings.append(_describe_unknown(people_groups, selection, first))
-    comparison = _compare(measurements, progress) if others else None
+        warnings.append(_describe_unknown(people_groups, selection, measurements[0]))
+    comparison = _compare(measurements, progress) if len(measurements) > 1 else None
     return Evaluation(
         measurements, comparison, folder, selection, left_out, tuple(filter(None, warnings))
     )
 
 
-def _in_order_of(first: Measurement, one: Measurement) -> Measurement:
-    """Return a measurement with its pairs in the order of another one."""
-    return one.take(match_pairs(first.scores, one.scores, (first.source, one.source)))
-
-
 def _compare(measurements: Sequence[Measurement], progress: ProgressFactory) -> Comparison:
-    first = measurements[0]
+    """Compare verifiers on the first one's pairs, in its order."""
+    first = measurements[0].scores
+    orders = [
+        match_pairs(first, one.scores, (measurements[0].source, one.source)) for one in measurements
+    ]
+    ordered = list(zip(measurements, orders, strict=True))
     return compare(
         [one.name for one in measurements],
-        first.scores.genuine,
-        [one.scores.score for one in measurements],
-        [one.accepted for one in measurements],
+        first.genuine,
+        [one.scores.score[order] for one, order in ordered],
+        [one.accepted[order] for one, order in ordered],
         FARS,
-        first.scores.people,
+        first.people,
         progress=progress("comparing"),
     )
 

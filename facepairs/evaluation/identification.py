@@ -25,7 +25,7 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle, NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
-from facepairs.evaluation.metrics.intervals import DRAWS, beta_interval, wider
+from facepairs.evaluation.metrics.intervals import DRAWS, clopper_pearson, wider
 from facepairs.evaluation.pair_scores import refuse_unusable
 from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.support.progress import ProgressFactory
@@ -238,7 +238,7 @@ def identification_figures(
     drawn = np.round([figures(*_draw(counts, draw)) for draw in range(DRAWS)], DIGITS)
     of = [counts[0]] * len(ranks) + [counts[1], counts[0]] * len(points)
     rates = [
-        Rate(float(rate), wider(beta_interval(float(rate) * count, count), column))
+        Rate(float(rate), wider(clopper_pearson(float(rate) * count, count), column))
         for rate, count, column in zip(measured, of, drawn.T, strict=True)
     ]
     pairs = rates[len(ranks) :]

@@ -30,7 +30,7 @@ def test_one_method_s_folder_gives_its_figures_and_a_report(world, tmp_path):
     where = (world / "run" / "siamese", world / "photos")
     done = evaluate(*where, "--report", page, "--json")
     summary = json.loads(done.stdout)
-    assert summary["threshold_source"] == "each fold's from its own network"
+    assert summary["threshold_source"] == "own_networks"
     html = page.read_text()
     assert html.count("<img") > 10
     assert "facepairs evaluate" in html

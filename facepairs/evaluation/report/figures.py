@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from facepairs.bundles.rates import OperatingPoint
-from facepairs.evaluation.measurement import REFITTED, Measurement
+from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Floats
 from facepairs.evaluation.metrics.curves import score_histogram, thinned_roc
 from facepairs.evaluation.metrics.reliability import reliability_curve
@@ -210,12 +210,12 @@ def _reliability(one: Measurement, place: int) -> Figure:
     weights = "Genuine pairs and strangers count equally"
     if one.lookalike is not None:
         weights += ", and half of the strangers' weight is that of look-alikes"
+    refitted = "fitted here, for each part of the pairs on the other parts"
+    source = refitted if one.refitted else "the verifier's own"
     caption = (
         "Of the pairs with a probability, the share that shows one person; on the dotted line both "
-        f"are equal. {weights}. Probability: {one.probability_source}."
+        f"are equal. {weights}. Probability: {source}."
     )
-    if one.probability_source == REFITTED and one.summary.ece is not None:
-        caption += " The calibration error among all figures is that of the verifier's own."
     return Figure(f"reliability-{place}", "Reliability of the probability", caption, figure)
 
 

@@ -44,6 +44,11 @@ VERIFIERS_NOTE = (
     "FAR 0.01: genuine pairs accepted where 1 in 100 strangers is. ECE: error of the probabilities."
 )
 
+P_FROM = {
+    "mcnemar": "McNemar's exact test",
+    "bootstrap": "the balanced accuracy's bootstrap",
+}
+
 
 def evaluation_tables(
     found: Sequence[Measurement],
@@ -154,8 +159,8 @@ def _differences_table(comparison: Comparison) -> Table:
     columns += [f"TAR at FAR {far}, %" for far in fars]
     note = (
         f"On the same {comparison.pairs:,} pairs; in parentheses 95 % intervals of "
-        f"{comparison.draws:,} bootstrap draws of {comparison.drawn}. p: {comparison.p_from}, "
-        "corrected for the number of comparisons (Holm)."
+        f"{comparison.draws:,} bootstrap draws of {comparison.drawn}. p: "
+        f"{P_FROM[comparison.p_from]}, corrected for the number of comparisons (Holm)."
     )
     return Table("differences", "Differences", columns, cells(rows), note)
 

@@ -27,6 +27,14 @@ from facepairs.evaluation.summary import Summary
 from facepairs.support.words import counted
 
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
+SOURCES = {
+    ThresholdFrom.CALLER: "given by the caller",
+    ThresholdFrom.MODEL: "the model's own",
+    ThresholdFrom.FILE: "decided as in the file",
+    ThresholdFrom.OTHER_FOLDS: "each fold's from the other folds, LFW's standard rule",
+    ThresholdFrom.OTHER_HALF: "each half's from the other half of the pairs",
+    ThresholdFrom.OWN_NETWORKS: "each fold's from its own network",
+}
 STRANGERS, ALIKE = "strangers accepted (FMR)", "look-alikes accepted"
 GENUINE = "genuine pairs missed (FNMR)"
 ONE_IN = (10, 30, 100, 300, 1000, 3000)
@@ -139,12 +147,11 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
 
 
 def _threshold_text(summary: Summary) -> str:
+    source = SOURCES[summary.threshold_source]
     if summary.threshold_source is ThresholdFrom.FILE:
-        return summary.threshold_source
-    if summary.point.threshold is not None:
-        return f"{summary.point.threshold:.6g} ({summary.threshold_source})"
-    values = [part.threshold for part in summary.folds]
-    return f"{min(values):.6g} to {max(values):.6g} ({summary.threshold_source})"
+        return source
+    low, high = threshold_range(summary, summary.point) or (0.0, 0.0)
+    return f"{low:.6g} ({source})" if low == high else f"{low:.6g} to {high:.6g} ({source})"
 
 
 def threshold_range(summary: Summary, point: OperatingPoint) -> tuple[float, float] | None:
@@ -178,7 +185,7 @@ def _points_table(one: Measurement, own: str, name: str) -> Table:
     columns = ["operating point", "threshold", STRANGERS, *([ALIKE] if alike else []), GENUINE]
     note = (
         "Errors on these pairs, with 95 % intervals. Scores at or above the threshold are "
-        f"accepted. Thresholds: {one.summary.threshold_source}."
+        f"accepted. Thresholds: {SOURCES[one.summary.threshold_source]}."
     )
     promises = {point.among for point in points if point.max_fmr is not None}
     if promises:
