@@ -22,6 +22,7 @@ from facepairs.evaluation.metrics.curves import auc, auc_interval, eer
 from facepairs.evaluation.metrics.intervals import clopper_pearson
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import best_threshold, tar_at_far
+from facepairs.evaluation.report.table import facts_of
 from facepairs.evaluation.report.verifier_tables import figure_rows
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.summary import Summary, summarise
@@ -29,8 +30,8 @@ from facepairs.evaluation.summary import Summary, summarise
 
 def texts(summary: Summary) -> dict[str, str]:
     """Return what a terminal shows of a summary."""
-    rows = figure_rows(replace(summary, pairs="p.csv"))
-    return {label: getattr(value, "text", value) for label, value in rows}
+    rows = facts_of("figures", "", figure_rows(replace(summary, pairs="p.csv"))).rows
+    return {label.text: value.text for label, value in rows}
 
 
 unhurried = settings(deadline=None, max_examples=40)  # the first call imports SciPy
@@ -274,9 +275,9 @@ def test_rows_with_a_given_threshold():
         "Genuine pairs missed (FNMR)": "25.00 % (0.63 to 80.59)",
         "AUC": "1.0000 (0.3976 to 1.0000)",
         "Equal error rate (EER)": "0.00 %",
-        "TAR at FAR 0.1": "100.00 % (39.76 to 100.00); 0 of 40 impostor pairs accepted",
-        "TAR at FAR 0.01": "not enough pairs: needs 300 impostor pairs, has 40",
-        "TAR at FAR 0.001": "not enough pairs: needs 3000 impostor pairs, has 40",
+        "TAR at FAR 10 %": "100.00 % (39.76 to 100.00); 0 of 40 impostor pairs accepted",
+        "TAR at FAR 1 %": "not enough pairs: needs 300 impostor pairs, has 40",
+        "TAR at FAR 0.1 %": "not enough pairs: needs 3000 impostor pairs, has 40",
         "Calibration error (ECE)": f"{summary.ece:.4f}",
     }
 

@@ -256,13 +256,12 @@ def test_groups_and_clusters_are_listed_worst_first_with_warnings(grouped):
     assert {"table-groups-1", "table-clusters-1", "table-trade-offs-1"} <= ids
 
 
-def test_a_page_says_in_words_what_a_verdict_costs_and_whose_the_scores_are(grouped):
+def test_a_page_says_what_a_verdict_costs_and_whose_the_scores_are(grouped):
     found, reader = grouped
     text = " ".join("".join(reader.text).split())
     assert "scores.csv on scores.csv" not in text
     assert "Scores of unknown origin" in text
     errors = found.summary.default_point.errors
-    assert re.search(r"in \d+ strangers would pass, .* of those who look alike; .* missed\.", text)
     cards = [
         a["data-value"] for _, a in reader.tags if a.get("class", "") in ("card first", "card")
     ]
