@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from facepairs.bundles.rates import Rate
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig
-from facepairs.evaluation.identification import IdentificationFigures, measure_identification
+from facepairs.evaluation.identification import measure_identification
 from facepairs.evaluation.measurement import (
     Measurement,
     measure_model,
@@ -43,6 +44,7 @@ Source = Place | Verifier
 
 SCHEMA = 4
 FEW_PEOPLE = 30  # `train` warns below, too
+ERRORS = ("fmr", "lookalike_fmr", "fnmr")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,37 +56,19 @@ class Evaluation:
         comparison: None for one verifier.
         data: The folder of photos, if one was given.
         selection: The pairs that were scored here, if any were.
-        left_out: What is wrong with a photo that was left out of the pairs, if any was.
-        notes: What limits the figures of all, one line each.
+        warnings: What limits the figures, one line each.
     """
 
     measurements: tuple[Measurement, ...]
     comparison: Comparison | None
     data: Path | None
     selection: PairSelection | None
-    left_out: str = ""
-    notes: tuple[str, ...] = ()
+    warnings: Sequence[str] = ()
 
     @property
     def summary(self) -> Summary:
         """The figures of the verifier, or of the first one of several."""
         return self.measurements[0].summary
-
-    @property
-    def warnings(self) -> list[str]:
-        """What limits the figures, one line each."""
-        found = [*self.notes, *(line for one in self.measurements for line in one.warnings)]
-        lines = list(dict.fromkeys(found))  # of several verifiers, much is true of the pairs
-        if self.selection is not None and self.selection.photos_left_out:
-            photos, pairs = self.selection.photos_left_out, self.selection.pairs_left_out
-            lines.append(
-                f"left out: {counted(photos, 'unusable photo')}, in {counted(pairs, 'pair')}, such "
-                f"as {self.left_out}"
-            )
-        people = self.summary.people
-        if people is not None and people < FEW_PEOPLE:
-            lines.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
-        return lines
 
     def __repr__(self) -> str:
         names = ", ".join(one.name for one in self.measurements)
@@ -172,26 +156,17 @@ class Evaluation:
 
 def _figures_row(one: Measurement) -> dict[str, object]:
     """Return the name of a verifier and its plain figures."""
-    summary, errors = one.summary, one.summary.point.errors
-    rates = {
-        "balanced_accuracy": summary.balanced_accuracy,
-        "accuracy": summary.accuracy,
-        "lfw_accuracy": summary.lfw_accuracy,
-        "fmr": errors.fmr,
-        "lookalike_fmr": errors.lookalike_fmr,
-        "fnmr": errors.fnmr,
-        "auc": summary.auc,
-        **{f"tar_at_far_{far}": summary.true_accepts(far) for far in summary.tar_at_far},
-    }
-    plain = {
-        name: value
-        for name, value in vars(summary).items()
-        if name not in rates and not isinstance(value, list | dict | IdentificationFigures)
-    }
-    row: dict[str, object] = {"verifier": one.name, "threshold": summary.point.threshold, **plain}
-    for name, rate in rates.items():
-        low, high = rate.interval if rate else (None, None)
-        row |= {name: rate and rate.value, f"{name}_low": low, f"{name}_high": high}
+    summary = one.summary
+    figures: dict[str, object] = {"threshold": summary.point.threshold, **vars(summary)}
+    figures |= {name: getattr(summary.point.errors, name) for name in ERRORS}
+    figures |= {f"tar_at_far_{far}": summary.true_accepts(far) for far in summary.tar_at_far}
+    row: dict[str, object] = {"verifier": one.name}
+    for name, value in figures.items():
+        if isinstance(value, Rate):
+            low, high = value.interval
+            row |= {name: value.value, f"{name}_low": low, f"{name}_high": high}
+        elif value is None or isinstance(value, str | int | float):
+            row[name] = value
     return row
 
 
@@ -265,11 +240,10 @@ def evaluate(
         for source, model in models.items():  # refuses pairs of known people before it reads photos
             known[source], lines = known_in_selection(model, source.path, selection)
             warnings += lines
-        index = selection.index
         selection, scored, left_out = _score_photos(models, selection, skip_bad, progress)
-        identified = (
-            measure_identification(models, index, skip_bad, progress) if identification else {}
-        )
+        identified = {}
+        if identification:
+            identified = measure_identification(models, selection.index, skip_bad, progress)
         for source, model in models.items():
             one = measure_model(
                 source, model, selection, scored[source], known[source], people_groups
@@ -285,12 +259,17 @@ def evaluate(
         elif source.kind == "scores":
             measured[source] = measure_scores(source, threshold, people_groups)
     measurements = tuple(measured[source] for source in score_sources)
-    if people_groups is not None:
-        warnings.append(_describe_unknown(people_groups, selection, measurements[0]))
     comparison = _compare(measurements, progress) if len(measurements) > 1 else None
-    return Evaluation(
-        measurements, comparison, folder, selection, left_out, tuple(filter(None, warnings))
-    )
+    first = measurements[0]
+    if people_groups is not None:
+        warnings.append(_describe_unknown(people_groups, selection, first))
+    warnings += [line for one in measurements for line in one.warnings]
+    warnings.append(left_out)
+    people = first.summary.people
+    if people is not None and people < FEW_PEOPLE:
+        warnings.append(f"{counted(people, 'person', 'people')} only: figures of so few are rough")
+    lines = [line for line in dict.fromkeys(warnings) if line]  # several may share a warning
+    return Evaluation(measurements, comparison, folder, selection, lines)
 
 
 def _compare(measurements: Sequence[Measurement], progress: ProgressFactory) -> Comparison:
@@ -339,23 +318,27 @@ def _score_photos(
     """Score the same pairs with every model.
 
     Returns:
-        The pairs whose photos all models can use, their scores by each model, and what is wrong
-        with a photo that was left out.
+        The pairs whose photos all models can use, their scores by each model, and a warning about
+        photos that were left out.
 
     Raises:
         BadImage: A photo cannot be used, and `skip_bad` is false.
     """
-    index, pairs = selection.index, selection.pairs
     errors: dict[int, str] = {}
     scored = {}
     for source, model in models.items():
         display = progress(f"{describe_scoring(model)} with {source.name}")
-        scored[source] = score_pairs(Verifier(model), index, pairs, display, errors)
+        verifier = Verifier(model)
+        scored[source] = score_pairs(verifier, selection.index, selection.pairs, display, errors)
     refuse_unusable(errors, skip_bad)
     if not errors:
         return selection, scored, ""
-    usable = {source: one.without_photos(errors) for source, one in scored.items()}
-    return selection.without_photos(errors), usable, errors[min(errors)]
+    usable = selection.without_photos(errors)
+    left_out = (
+        f"left out: {counted(usable.photos_left_out, 'unusable photo')}, in "
+        f"{counted(usable.pairs_left_out, 'pair')}, such as {errors[min(errors)]}"
+    )
+    return usable, {source: one.without_photos(errors) for source, one in scored.items()}, left_out
 
 
 def _check_options(

@@ -19,7 +19,6 @@ from facepairs.evaluation.report.style import Figure, inline_svg
 from facepairs.evaluation.report.table import cell, interval, share
 from facepairs.evaluation.report.tables import provenance_text
 from facepairs.evaluation.report.verifier_tables import (
-    ERRORS,
     accuracy_label,
     accuracy_note,
     error_rates,
@@ -171,9 +170,7 @@ def _headlines(found: tuple[Measurement, ...]) -> list[Headline]:
         decided = f"as verify decides ({point.label})" if summary.verify_point else point.label
         differs = point is not summary.point
         rates = [
-            (name, rate)
-            for name, rate in zip(ERRORS, error_rates(point.errors), strict=True)
-            if rate is not None
+            (name, rate) for name, rate in error_rates(point.errors).items() if rate is not None
         ]
         label, notes = accuracy_label(summary).lower(), [accuracy_note(summary)]
         if len(found) > 1:

@@ -1,7 +1,7 @@
 """`Table`, and the two renderers that need no page: text and HTML for notebooks."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -52,15 +52,19 @@ class Table:
         return f"{self.verifier}: {self.title}" if self.verifier else self.title
 
 
-def table_of(
-    key: str, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], note: str = ""
-) -> Table:
-    """Return a table of values, see `cell`; columns without any value are left out."""
-    made = [[cell(value) for value in row] for row in rows]
-    kept = [k for k in range(len(columns)) if any(row[k] != EMPTY for row in made)]
-    return Table(
-        key, title, [columns[k] for k in kept], [[row[k] for k in kept] for row in made], note
-    )
+def table_of(key: str, title: str, rows: Iterable[Mapping[str, object]], note: str = "") -> Table:
+    """Return a table of values by their column, see `cell`; columns without any are left out.
+
+    Args:
+        key: Its name.
+        title: Its heading.
+        rows: The same columns in the same order in every row.
+        note: A text below the heading.
+    """
+    made = [{column: cell(value) for column, value in row.items()} for row in rows]
+    first = made[0] if made else {}
+    columns = [column for column in first if any(row[column] != EMPTY for row in made)]
+    return Table(key, title, columns, [[row[column] for column in columns] for row in made], note)
 
 
 def facts_of(key: str, title: str, facts: Iterable[tuple[str, object]]) -> Table:

@@ -27,8 +27,8 @@ from facepairs.version import __version__
 
 VERIFIERS_NOTE = (
     "All on the same pairs. FMR: strangers accepted. FNMR: genuine pairs missed, both as verify "
-    "decides, which may be stricter than the threshold of the accuracy. LFW's rule: the accuracy "
-    "with each fold's threshold from the other folds. EER: where both are equal. TAR at FAR 1 %: "
+    "decides, which may be stricter than the threshold of the accuracy. LFW's rule: with "
+    "each fold's threshold from the other folds. EER: where both are equal. TAR at FAR 1 %: "
     "genuine pairs accepted where 1 % of strangers are. ECE: error of the probabilities."
 )
 P_FROM = {"mcnemar": "McNemar's exact test", "bootstrap": "the balanced accuracy's bootstrap"}
@@ -73,25 +73,22 @@ def summaries_table(kind: str, summaries: Mapping[str, Summary], note: str = "")
         summaries: The summaries by name.
         note: A text above the table.
     """
-    rows = []
-    for name, summary in summaries.items():
-        errors = summary.default_point.errors
-        rows.append(
-            [
-                name,
-                Cell(share(summary.balanced_accuracy), summary.balanced_accuracy.value),
-                by_other_rule(summary),
-                _alone(errors.fmr),
-                _alone(errors.fnmr),
-                summary.auc.value,
-                percent(summary.eer),
-                _alone(summary.true_accepts("0.01"), "too few pairs"),
-                summary.ece,
-            ]
-        )
-    columns = [kind, accuracy_label(next(iter(summaries.values()))).lower(), "LFW's rule"]
-    columns += ["FMR", "FNMR", "AUC", "EER", "TAR at FAR 1 %", "ECE"]
-    return table_of(f"{kind}s", f"{kind.capitalize()}s", columns, rows, note)
+    accuracy = accuracy_label(next(iter(summaries.values()))).lower()
+    rows = [
+        {
+            kind: name,
+            f"{accuracy} (95 % interval)": summary.balanced_accuracy,
+            "accuracy by LFW's rule": _alone(by_other_rule(summary)),
+            "FMR": _alone(summary.default_point.errors.fmr),
+            "FNMR": _alone(summary.default_point.errors.fnmr),
+            "AUC": summary.auc.value,
+            "EER": percent(summary.eer),
+            "TAR at FAR 1 %": _alone(summary.true_accepts("0.01"), "too few pairs"),
+            "ECE": summary.ece,
+        }
+        for name, summary in summaries.items()
+    ]
+    return table_of(f"{kind}s", f"{kind.capitalize()}s", rows, note)
 
 
 def _alone(rate: Rate | None, missing: str = "") -> Cell:
@@ -109,28 +106,31 @@ def _pairs_table(found: Sequence[Measurement]) -> Table:
 
 def _differences_table(comparison: Comparison) -> Table:
     """Return the differences between every two verifiers, with tests."""
-    rows = []
-    for test in comparison.tests:
-        p, at_far = test.p_adjusted, test.tar_at_far.get("0.01")
-        rows.append(
-            [
-                f"{test.first} - {test.second}",
-                _difference(test.balanced_accuracy),
-                Cell("< .0001" if p < 1e-4 else f"{p:.4f}", p),
-                _difference(test.auc, is_share=False),
-                at_far and _difference(at_far),
-            ]
-        )
-    columns = ["first - second", "balanced accuracy", "p-value", "AUC", "TAR at FAR 1 %"]
+    rows = [
+        {
+            "first - second": f"{test.first} - {test.second}",
+            "balanced accuracy": _difference(test.balanced_accuracy),
+            "p-value": _p_value(test.p_adjusted),
+            "AUC": _difference(test.auc, is_share=False),
+            "TAR at FAR 1 %": _difference(test.tar_at_far.get("0.01")),
+        }
+        for test in comparison.tests
+    ]
     note = (
         f"On the same {comparison.pairs:,} pairs; in parentheses 95 % intervals of "
         f"{comparison.draws:,} bootstrap draws of {comparison.drawn}. p-value: "
         f"{P_FROM[comparison.p_from]}, corrected for the number of comparisons (Holm)."
     )
-    return table_of("differences", "Differences", columns, rows, note)
+    return table_of("differences", "Differences", rows, note)
 
 
-def _difference(gap: Difference, is_share: bool = True) -> Cell:
+def _p_value(p: float) -> Cell:
+    return Cell("< .0001" if p < 1e-4 else f"{p:.4f}", p)
+
+
+def _difference(gap: Difference | None, is_share: bool = True) -> Cell | None:
+    if gap is None:
+        return None
     scale, form, unit = (100, "+.2f", " %") if is_share else (1, "+.4f", "")
     middle, low, high = (format(scale * value, form) for value in (gap.difference, *gap.interval))
     return Cell(f"{middle}{unit} ({low} to {high})", gap.difference)
@@ -139,19 +139,18 @@ def _difference(gap: Difference, is_share: bool = True) -> Cell:
 def _facts_table(facts: Mapping[str, ModelFacts]) -> Table:
     """Return what verifiers cost and where they come from; empty where no network was timed."""
     rows = [
-        [
-            name,
-            Cell(f"{one.network_ms:.1f}", one.network_ms),
-            one.network_mb and Cell(f"{one.network_mb:.1f}", one.network_mb),
-            one.licence or "not recorded",
-            one.training_data or "not recorded",
-        ]
+        {
+            "verifier": name,
+            "ms a face": Cell(f"{one.network_ms:.1f}", one.network_ms),
+            "MB": one.network_mb and Cell(f"{one.network_mb:.1f}", one.network_mb),
+            "licence of the weights": one.licence or "not recorded",
+            "trained on": one.training_data or "not recorded",
+        }
         for name, one in facts.items()
         if one.network_ms is not None
     ]
-    columns = ["verifier", "ms a face", "MB", "licence of the weights", "trained on"]
     note = "CPU time of the network for one face on this machine, without finding it."
-    return table_of("facts", "Cost and origin", columns, rows, note)
+    return table_of("facts", "Cost and origin", rows, note)
 
 
 def _data_table(

@@ -1,6 +1,6 @@
 """The tables of one verifier: its figures, thresholds, groups, folds and people."""
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ SOURCES = {
     ThresholdFrom.OTHER_HALF: "each half's from the other half of the pairs",
     ThresholdFrom.OWN_NETWORKS: "each fold's from its own network",
 }
-ERRORS = ("strangers accepted (FMR)", "look-alikes accepted", "genuine pairs missed (FNMR)")
+STRANGERS, GENUINE = "strangers accepted (FMR)", "genuine pairs missed (FNMR)"
 TOO_FEW = Cell("too few pairs")
 ONE_IN = (10, 30, 100, 300, 1000, 3000)
 MOST_PEOPLE = 20
@@ -74,9 +74,10 @@ def accuracy_note(summary: Summary) -> str:
     return f"mean ± standard error of {len(summary.folds)} folds; {note}"
 
 
-def error_rates(errors: Errors) -> list[Rate | None]:
-    """Return the rates of errors in the order of `ERRORS`."""
-    return [errors.fmr, errors.lookalike_fmr, errors.fnmr]
+def error_rates(errors: Errors) -> dict[str, Rate | None]:
+    """Return the rates of errors by what they are in words."""
+    alike = errors.lookalike_fmr
+    return {STRANGERS: errors.fmr, "look-alikes accepted": alike, GENUINE: errors.fnmr}
 
 
 def by_other_rule(summary: Summary) -> Rate | None:
@@ -97,7 +98,7 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
     if indent:
         decided = f"{point.label} where it was set, threshold {point.threshold:.6g}"
     accuracy = f"{share(summary.balanced_accuracy)} ({accuracy_note(summary)})"
-    rates = zip(ERRORS, error_rates(point.errors), strict=True)
+    rates = error_rates(point.errors).items()
     area, (low, high) = summary.auc.value, summary.auc.interval
     return [
         ("Pairs from", f"{summary.pairs}{among}"),
@@ -150,7 +151,8 @@ def _points_table(summary: Summary) -> Table:
         low, high = threshold_range(summary, point) or (None, None)
         ends = low if low == high else Cell(f"{low:.4f} to {high:.4f}", low)
         default = " (default)" if point.name == summary.verify_point else ""
-        rows.append([point.label + default, ends, *error_rates(point.errors)])
+        name = {"operating point": point.label + default, "threshold": ends}
+        rows.append(name | error_rates(point.errors))
     note = (
         "Errors on these pairs, with 95 % intervals. Scores at or above the threshold are "
         f"accepted. Thresholds: {SOURCES[summary.threshold_source]}."
@@ -159,8 +161,7 @@ def _points_table(summary: Summary) -> Table:
         note += " The FMR in a name was measured where the threshold was set."
     if any(point.errors.lookalike_fmr for point in summary.operating_points):
         note += " Look-alikes are strangers whose photos lie in the same cluster of embeddings."
-    columns = ["operating point", "threshold", *ERRORS]
-    return table_of("points", "Operating points", columns, rows, note)
+    return table_of("points", "Operating points", rows, note)
 
 
 def _trade_offs(one: Measurement) -> Table:
@@ -171,43 +172,42 @@ def _trade_offs(one: Measurement) -> Table:
         kinds["look-alikes"] = (cluster > 0) & ~genuine
     rows = []
     for one_in in ONE_IN:
-        used = [genuine | impostor for impostor in kinds.values()]
-        points = [point_at_far(genuine[part], score[part], 1 / one_in) for part in used]
-        row: list[object] = [Cell(f"{100 / one_in:.2g} %", 1 / one_in)]
-        for point in points:
-            row += [point.errors.fnmr or TOO_FEW, point.threshold]
-        if any(point.threshold is not None for point in points):
-            rows.append(row)
-    columns = ["accepting at most"]
-    for kind in kinds:
-        columns += [f"of {kind}: genuine pairs missed", "at threshold"]
+        row: dict[str, object] = {"accepting at most": Cell(f"{100 / one_in:.2g} %", 1 / one_in)}
+        for kind, impostor in kinds.items():
+            used = genuine | impostor
+            point = point_at_far(genuine[used], score[used], 1 / one_in)
+            row[f"of {kind}: genuine pairs missed"] = point.errors.fnmr or TOO_FEW
+            row[f"threshold for {kind}"] = point.threshold
+        rows.append(row)
+    supported = [row for row in rows if row["threshold for strangers"] is not None]
     note = (
         "Thresholds set on these same pairs: a point of the curve, not a promise for others. Rarer "
         "errors need more pairs."
     )
-    return table_of("trade-offs", "Choose a threshold", columns, rows, note)
+    return table_of("trade-offs", "Choose a threshold", supported, note)
 
 
 def _group_tables(summary: Summary) -> list[Table]:
     """Return the errors within groups of people and within clusters of look-alikes."""
 
     def table(kind: str, groups: Mapping[str, Errors], title: str, what: str) -> Table:
-        rows = [
-            [
-                group,
-                errors.fmr,
-                errors.fnmr,
-                errors.people or 0,
-                *reversed(pair_counts(errors)),
-                "too few to judge" if is_small(errors) else None,
-            ]
-            for group, errors in groups.items()
-        ]
-        columns = [kind, ERRORS[0], ERRORS[2], "people", "pairs of strangers"]
-        columns += ["genuine pairs", "warning"]
+        rows = []
+        for group, errors in groups.items():
+            genuine, impostor = pair_counts(errors)
+            rows.append(
+                {
+                    kind: group,
+                    STRANGERS: errors.fmr,
+                    GENUINE: errors.fnmr,
+                    "people": errors.people or 0,
+                    "pairs of strangers": impostor,
+                    "genuine pairs": genuine,
+                    "warning": "too few to judge" if is_small(errors) else None,
+                }
+            )
         at = summary.default_point.label
         note = f"At {at}, worst first, 95 % intervals; pairs within the {what}"
-        return table_of(f"{kind}s", title, columns, rows, note)
+        return table_of(f"{kind}s", title, rows, note)
 
     named = "group. The groups are those of the file that was given."
     found = "cluster. Clusters are found in the embeddings; nothing is inferred about people."
@@ -229,20 +229,21 @@ def _identification_tables(summary: Summary) -> list[Table]:
     )
     note = "Every person counts once; 95 % intervals are over people."
     rows = [
-        [
-            f"{point.set_by}, FPIR {100 * point.max_fpir:g} %",
-            point.dir,
-            point.fpir,
-            Cell(point.reason) if point.threshold is None else point.threshold,
-        ]
+        {
+            "threshold from": f"{point.set_by}, FPIR {100 * point.max_fpir:g} %",
+            "known people found (DIR)": point.dir,
+            "strangers taken for somebody (FPIR)": point.fpir,
+            "threshold": Cell(point.reason) if point.threshold is None else point.threshold,
+        }
         for point in figures.points
     ]
-    columns = ["threshold from", "known people found (DIR)", "strangers taken for somebody (FPIR)"]
-    columns.append("threshold")
-    at_rank = ["rank", "known people found at this rank or better (CMC)"]
+    ranks = [
+        {"rank": rank, "known people found at this rank or better (CMC)": rate}
+        for rank, rate in figures.cmc.items()
+    ]
     return [
-        table_of("identification", title, columns, rows, note),
-        table_of("ranks", "Ranks of known people", at_rank, figures.cmc.items()),
+        table_of("identification", title, rows, note),
+        table_of("ranks", "Ranks of known people", ranks),
     ]
 
 
@@ -255,45 +256,47 @@ def _folds_table(one: Measurement) -> Table:
     people = {fold.fold: fold.people.get("training") for fold in one.origin.folds}
     folds = one.summary.true_folds
     rows = [
-        [
-            fold.fold,
-            percent(fold.accuracy),
-            fold.false_accepts,
-            fold.false_rejects,
-            fold.pairs,
-            fold.threshold,
-            people.get(fold.fold),
-        ]
+        {
+            "fold": fold.fold,
+            "accuracy": percent(fold.accuracy),
+            "strangers accepted": fold.false_accepts,
+            "genuine pairs missed": fold.false_rejects,
+            "pairs": fold.pairs,
+            "threshold": fold.threshold,
+            "training people": people.get(fold.fold),
+        }
         for fold in (folds if len(folds) > 1 else [])
     ]
-    columns = ["fold", "accuracy", "strangers accepted", "genuine pairs missed", "pairs"]
-    columns += ["threshold", "training people"]
-    return table_of("folds", "Folds", columns, rows, _decided_at(one.summary))
+    return table_of("folds", "Folds", rows, _decided_at(one.summary))
 
 
 def _people_table(one: Measurement) -> Table:
     """Count the errors of each person; an impostor pair counts for both its people."""
-    scores, title = one.scores, "Errors by person"
-    if not scores.has_names:
-        return table_of("people", title, (), ())
-    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    decided = zip(scores.genuine.tolist(), one.accepted.tolist(), strict=True)
-    for left, right, (genuine, accepted) in zip(scores.left, scores.right, decided, strict=True):
-        for person in {person_of(left), person_of(right)}:
-            kind = 0 if genuine else 2
-            counts[person][kind] += accepted != genuine
-            counts[person][kind + 1] += 1
-    rows = []
-    for person, (missed, of_one, passed, of_two) in sorted(counts.items()):
-        if errors := missed + passed:
-            part, name = errors / (of_one + of_two), person.replace("_", " ")
-            row = [name, errors, percent(part), missed, of_one, passed, of_two]
-            rows.append((-errors, -part, row))
-    rows.sort(key=lambda entry: entry[:2])
+    scores = one.scores
+    genuine_pairs, impostor_pairs, missed, passed = (Counter[str]() for _ in range(4))
+    for left, right, genuine, accepted in zip(
+        scores.left, scores.right, scores.genuine, one.accepted, strict=True
+    ):
+        for person in {person_of(left), person_of(right)} if scores.has_names else ():
+            (genuine_pairs if genuine else impostor_pairs)[person] += 1
+            if accepted != genuine:
+                (missed if genuine else passed)[person] += 1
+    pairs, errors = genuine_pairs + impostor_pairs, missed + passed
+    worst = sorted(errors, key=lambda name: (-errors[name], -errors[name] / pairs[name], name))
+    rows = [
+        {
+            "person": name.replace("_", " "),
+            "errors": errors[name],
+            "share of the person's pairs": percent(errors[name] / pairs[name]),
+            "genuine pairs missed": missed[name],
+            "genuine pairs": genuine_pairs[name],
+            "strangers accepted": passed[name],
+            "pairs of strangers": impostor_pairs[name],
+        }
+        for name in worst[:MOST_PEOPLE]
+    ]
     note = (
-        f"{_decided_at(one.summary)} {len(rows):,} of {len(counts):,} people are in a wrong pair; "
+        f"{_decided_at(one.summary)} {len(errors):,} of {len(pairs):,} people are in a wrong pair; "
         "those with most errors are listed. An impostor pair counts for both its people."
     )
-    columns = ["person", "errors", "share of the person's pairs"]
-    columns += ["genuine pairs missed", "genuine pairs", "strangers accepted", "pairs of strangers"]
-    return table_of("people", title, columns, [row for _, _, row in rows[:MOST_PEOPLE]], note)
+    return table_of("people", "Errors by person", rows, note)
