@@ -1,4 +1,4 @@
-"""ROC curve, areas under it and equal error rate, and curves thinned out for drawing."""
+"""ROC curve, areas under it, equal error rate, and histograms of scores."""
 
 import math
 from statistics import NormalDist
@@ -8,8 +8,6 @@ import numpy as np
 
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Interval, Ints
 from facepairs.evaluation.metrics.intervals import clopper_pearson
-
-MOST_POINTS = 600
 
 
 class Roc(NamedTuple):
@@ -113,36 +111,6 @@ def _midrank_share(sorted_scores: Floats, values: Floats) -> Floats:
     """Return, for each value, the share of `sorted_scores` below it; ties count half."""
     below = np.searchsorted(sorted_scores, values, "left")
     return (below + np.searchsorted(sorted_scores, values, "right")) / (2 * len(sorted_scores))
-
-
-def thinned_roc(genuine: Bools, score: Floats) -> Roc:
-    """Return the ROC curve in about MOST_POINTS points at most; unchanged where it has no more.
-
-    The points that are left out differ from their neighbours by less than is visible on linear,
-    logarithmic and normal-deviate axes: a fifth of the points is spread evenly over each of FMR and
-    TMR and over the logarithms of FMR and FNMR.
-
-    Args:
-        genuine: bool[N], with both classes.
-        score: float64[N].
-    """
-    curve = roc(genuine, score)
-    if len(curve.fmr) <= MOST_POINTS:
-        return curve
-    share = MOST_POINTS // 5
-    even = np.linspace(0, 1, share)
-    steep = np.geomspace(1 / len(curve.fmr), 1, share)
-    chosen = np.concatenate(
-        [
-            np.searchsorted(curve.fmr, even),
-            np.searchsorted(curve.tmr, even),
-            np.searchsorted(curve.fmr, steep),
-            np.searchsorted(curve.tmr, 1 - steep),
-            [0, len(curve.fmr) - 1],
-        ]
-    )
-    kept = np.unique(np.minimum(chosen, len(curve.fmr) - 1))
-    return Roc(curve.thresholds[kept], curve.fmr[kept], curve.tmr[kept])
 
 
 def score_histogram(genuine: Bools, score: Floats, bins: int = 50) -> Histogram:

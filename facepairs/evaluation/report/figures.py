@@ -7,7 +7,7 @@ import numpy as np
 
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.evaluation.measurement import Measurement
-from facepairs.evaluation.metrics.curves import score_histogram, thinned_roc
+from facepairs.evaluation.metrics.curves import roc, score_histogram
 from facepairs.evaluation.metrics.reliability import reliability_curve
 from facepairs.evaluation.report import style
 from facepairs.evaluation.report.style import Figure, new_figure
@@ -48,7 +48,7 @@ def _draw_curves(axes: "Axes", found: Sequence[Measurement], low: float) -> None
 
     for place, one in enumerate(found):
         line, name = style.series(place), style.shorten_name(one.name)
-        curve = thinned_roc(one.scores.genuine, one.scores.score)
+        curve = roc(one.scores.genuine, one.scores.score)
         axes.plot(curve.fmr.clip(low, 1 - low), height(1 - curve.tmr), label=name, **line)
     _draw_points(axes, found, low)
 

@@ -12,23 +12,11 @@ from tiny.scores import draw_photos, invented, photo, write_method
 from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.evaluate import evaluate
 from facepairs.evaluation.measurement import measure_scores, measure_view2
-from facepairs.evaluation.metrics.curves import roc, score_histogram, thinned_roc
+from facepairs.evaluation.metrics.curves import score_histogram
 from facepairs.evaluation.report.photos import find_photos, photo_url
 from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
 from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import ScoreSource, find_sources
-
-
-def test_a_thinned_curve_stays_close_to_the_full_curve():
-    scores = invented(20_000, folds=0)
-    full = roc(scores.genuine, scores.score)
-    few = thinned_roc(scores.genuine, scores.score)
-    assert len(few.fmr) <= 602 < len(full.fmr)
-    assert (few.fmr[0], few.tmr[0], few.fmr[-1], few.tmr[-1]) == (0, 0, 1, 1)
-    gaps = np.abs(full.fmr[::7, None] - few.fmr), np.abs(full.tmr[::7, None] - few.tmr)
-    assert np.maximum(*gaps).min(axis=1).max() < 0.01
-    small = thinned_roc(scores.genuine[:40], scores.score[:40])
-    assert len(small.fmr) == 41
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e308])
