@@ -111,7 +111,7 @@ def test_a_file_of_verify_is_decided_as_verify_decided(
 ) -> None:
     scores = tmp_path / "scores.csv"
     options = ("--bundle", bundle.folder, "--root", photos, "--threshold", "0.9")
-    in_process("verify", "--pairs", pairs, "--out", scores, *options)
+    in_process("score", pairs, "--out", scores, *options)
     with scores.open(encoding="utf-8") as handle:
         rows = list(csv.DictReader(handle))
     accepted = [row["same"] == "1" for row in rows if row["genuine"] == "0"]

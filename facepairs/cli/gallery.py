@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from facepairs.cli.shared.options import Balanced, Bundle, Json, MaxFmr, Threshold
+from facepairs.cli.shared.options import Bundle, Json, MaxFmr, Threshold
 from facepairs.cli.shared.output import (
     NEGATIVE,
     OK,
@@ -20,8 +20,7 @@ from facepairs.cli.shared.output import (
     print_rows,
     progress_display,
 )
-from facepairs.cli.verification import output
-from facepairs.cli.verification.verify import EXIT_CODES, note_source, photo_path
+from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, note_source, photo_path
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -197,7 +196,7 @@ def identify(
         if not json:
             print()
             table = [
-                [str(one.rank), f"{one.score:.4f}", output.MATCH[one.match], one.name]
+                [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.name]
                 for one in found.candidates
             ]
             print_rows([["rank", "score", "match", "name"], *table])
@@ -219,7 +218,6 @@ def verify_as(
     photo: Photo,
     threshold: Threshold = None,
     max_fmr: MaxFmr = None,
-    balanced: Balanced = False,
     bundle: Bundle = "default",
     json: Json = False,
 ) -> None:
@@ -232,7 +230,7 @@ def verify_as(
 
     path = photo_path(photo)
     with _open(gallery, bundle, quick=True) as known:
-        point = known.verifier.operating_point(threshold, max_fmr, balanced)
+        point = known.verifier.operating_point(threshold, max_fmr)
         verdict = known.verify_as(name, path, point)
         same_photo = known.enrolled_as(path)
         if same_photo is not None:
