@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from facepairs.cli.shared.options import Bundle, Json, MaxFmr, Threshold
+from facepairs.cli.shared.options import Bundle, Json, Threshold
 from facepairs.cli.shared.output import (
     NEGATIVE,
     OK,
@@ -38,16 +38,16 @@ def search(
     folder: Annotated[Path, Argument(help="Folder of photos, searched in full depth.")],
     bundle: Bundle = "default",
     threshold: Threshold = None,
-    max_fmr: MaxFmr = None,
     top: Annotated[int, Option(min=1, help="Photos to print.")] = 10,
     out: Annotated[Path | None, Option(help="CSV file to write, with all photos.")] = None,
     json: Json = False,
 ) -> None:
-    """Find a person in a folder of photos: best matches first.
+    """Find a person in a folder of photos.
 
-    The most prominent face of A is compared with every face of every photo; of each photo, the most
-    similar face counts. The more faces, the more strangers match by chance: the result says how
-    many to expect, and unless a threshold is given, it is raised until at most one is expected.
+    The best matches come first. The most prominent face of A is compared with every face of every
+    photo; of each photo, the most similar face counts. The more faces, the more strangers match by
+    chance: the result says how many to expect, and unless a threshold is given, it is raised until
+    at most one is expected.
 
     Exit codes: 0 done, 1 done but some photos could not be used, 2 an error.
     """
@@ -58,8 +58,7 @@ def search(
     if out is not None:
         check_output_file(out)
     verifier = Verifier.load(bundle, threads=1)
-    given = (threshold, max_fmr) != (None, None)
-    point = verifier.operating_point(threshold, max_fmr) if given else None
+    point = None if threshold is None else verifier.operating_point(threshold)
     progress = progress_display(json)("searching photos")
     ranking = rank_folder(verifier, path, folder, point, progress)
     if out is not None:

@@ -208,7 +208,7 @@ def train(store: str) -> Callable[[int, Path], Words]:
     """Return a function that gives the words of `train` with a store."""
 
     def words(images: int, place: Path) -> Words:
-        cache = ("--cache", place / f"cache-{images}")
+        cache = ("--pair-cache", place / f"cache-{images}")
         source = cache if store == "tfrecord" else ("--store", store)
         return ("train", photo_folder(images, place), "--out", place / "out", "--config",
                 place / "short.toml", *source)  # fmt: skip
@@ -245,7 +245,7 @@ LIBRARY: dict[str, tuple[str, Callable[[int, Path], None]]] = {  # part → what
 COMMANDS: dict[str, tuple[str, Callable[[int, Path], Words]]] = {  # likewise, the command's words
     "train, store files": ("files", train("files")),
     "cache build": ("files", build_cache),
-    "train, --cache": ("files", train("tfrecord")),
+    "train, --pair-cache": ("files", train("tfrecord")),
     "evaluate a folder": ("files", evaluate_folder),
     "score, all images": ("files", score(pairs_of_all)),
     "score, all missing": ("missing", score(pairs_of_missing)),

@@ -175,20 +175,6 @@ def test_a_file_beside_the_scores_that_is_no_provenance_stays(photos, person, pa
         in_process(*words, check=0)
 
 
-def test_an_export_of_a_gallery_replaces_nothing_else(photos, tmp_path):
-    gallery, out = tmp_path / "people.npz", tmp_path / "out.npz"
-    in_process("gallery", "add", gallery, "Ann", photos[0], check=0)
-    before = gallery.read_bytes()
-    in_process("gallery", "export", gallery, "--out", gallery, check=2)
-    assert gallery.read_bytes() == before
-    out.write_text("mine")
-    in_process("gallery", "export", gallery, "--out", out, check=2)
-    assert out.read_text() == "mine"
-    out.unlink()
-    for _ in range(2):
-        in_process("gallery", "export", gallery, "--out", out, check=0)
-
-
 def foreign_folder(tmp_path: Path, name: str, text: str) -> Path:
     folder = tmp_path / "ext"
     folder.mkdir()

@@ -51,12 +51,12 @@ def test_the_best_come_first(bundle, photos, tmp_path):
     assert [line.split()[0] for line in table] == ["1", "2"]
     assert "probability" not in done.stdout
     assert len(rows_of(tmp_path / "o.csv")) == 4
-    output = json.loads(search(*options, "--json", "--max-fmr", 0.01).stdout)
+    output = json.loads(search(*options, "--json", "--threshold", 0.75).stdout)
     scores = [match["score"] for match in output["photos"]]
     assert scores == sorted(scores, reverse=True)
     assert {match["path"] for match in output["photos"]} == {"1.png", "2.png", "3.png"}
     assert [item["path"] for item in output["failed"]] == ["broken.jpg"]
-    assert (output["operating_point"]["max_fmr"], output["schema"]) == (0.01, 3)
+    assert (output["operating_point"]["threshold"], output["schema"]) == (0.75, 3)
     assert output["expected_false_matches"] == pytest.approx(0.003)
     assert output["expected_false_matches_interval"] == pytest.approx([0.0015, 0.0105])
 
@@ -96,7 +96,7 @@ def test_every_face_of_a_photo_is_looked_at(tmp_path):
         (["d", "d"], "data"),
         (["a.png", "empty"], "data"),
         (["a.png", "a.png"], "data"),
-        (["a.png", "d", "--max-fmr", "0.02"], "config"),
+        (["a.png", "d", "--threshold", "90"], "config"),
         (["a.png", "d", "--out", "d"], "data"),
     ],
 )
