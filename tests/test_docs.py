@@ -111,6 +111,16 @@ def test_code_in_a_page_is_the_example_that_runs(page, example):
     assert f"```py\n{code}```" in (DOCS / page).read_text(encoding="utf-8")
 
 
+def test_the_journey_of_an_image_names_functions_where_they_are():
+    text = (DOCS / "explanation" / "input-pipeline.md").read_text(encoding="utf-8")
+    steps = re.findall(r"^\| [^|]+ \| `([\w.]+)`[^|]*\| `([\w/]+\.py)` \|", text, re.MULTILINE)
+    assert len(steps) > 5
+    for function, file in steps:
+        code = (ROOT / "facepairs" / file).read_text(encoding="utf-8")
+        for name in function.split("."):
+            assert re.search(rf"^ *(def|class) {name}\b", code, re.MULTILINE), (function, file)
+
+
 def anchors(page: Path) -> set[str]:
     """Return the anchors that MkDocs, and GitHub for all but odd headings, make of a page."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
