@@ -1,7 +1,7 @@
 """`TrainConfig`: every setting that decides what a training run learns, as one frozen dataclass.
 
 It is loaded from TOML, checked as a whole, and written as TOML into the run folder, from which
-`--resume` reads it. `settings.toml.template` says what each means; what nobody sets is in
+a resumed run reads it. `settings.toml.template` says what each means; what nobody sets is in
 `facepairs.recipes`.
 """
 
@@ -141,12 +141,6 @@ class TrainConfig:
 
         return tomli_w.dumps(self.to_table())
 
-    def to_commented_toml(self) -> str:
-        """Return all settings as TOML with their meanings; one without a value is commented out."""
-        lines = {name: f"# {name} =" for name in dataclasses.asdict(self)}
-        lines |= {line.partition(" ")[0]: line for line in self.to_toml().splitlines()}
-        return TEMPLATE.read_text(encoding="utf-8").format(**lines)
-
     def to_table(self) -> dict[str, Any]:
         """Return the settings that have a value, by name."""
         values = dataclasses.asdict(self)  # `vars` lacks defaults where msgspec built the object
@@ -201,4 +195,4 @@ def read_table(path: Path) -> dict[str, Any]:
     try:
         return parse_toml(path.read_bytes(), path, BadConfig)
     except OSError as error:
-        raise BadConfig(f"{path}: {error.strerror}; choose a TOML file with --config") from None
+        raise BadConfig(f"{path}: {error.strerror}; choose a TOML file", "config") from None
