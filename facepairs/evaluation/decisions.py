@@ -11,8 +11,8 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.bundles.rates import BALANCED, CHOSEN, FILE, GIVEN, OperatingPoint
-from facepairs.errors import BadConfig, NotEnough
+from facepairs.bundles.rates import BALANCED, CHOSEN, FILE, OperatingPoint
+from facepairs.errors import NotEnough
 from facepairs.evaluation.metrics.arrays import Bools, Floats, Ints, check_folds
 from facepairs.evaluation.metrics.thresholds import best_threshold
 
@@ -20,7 +20,6 @@ from facepairs.evaluation.metrics.thresholds import best_threshold
 class ThresholdFrom(StrEnum):
     """Where the thresholds of decisions come from."""
 
-    CALLER = "caller"
     MODEL = "model"
     FILE = "file"
     OTHER_FOLDS = "other_folds"
@@ -73,34 +72,28 @@ def decide(
     score: Floats,
     threshold: float | None,
     fold: npt.ArrayLike | None = None,
-    source: ThresholdFrom = ThresholdFrom.CALLER,
 ) -> Decisions:
     """Decide each pair without a threshold that it took part in choosing.
 
     Args:
         genuine: bool[N].
         score: float64[N].
-        threshold: For all pairs. With None, each part of the pairs gets the most accurate threshold
+        threshold: The model's own, for all pairs. With None, each part of the pairs gets the most accurate threshold
             of the other parts: the folds where there are two or more, and otherwise two halves
             drawn by position and class, never by score. Halves may share people.
         fold: int[N], or None.
-        source: Where a threshold comes from.
 
     Raises:
         NotEnough: A class is too rare outside one of the parts.
         BadData: `fold` does not have one number for each pair.
-        BadConfig: The threshold is not finite.
     """
     parts, are_folds = parts_of(genuine, fold)
     if threshold is None:
         by_pair = _held_out_thresholds(genuine, score, parts, are_folds)
         source = ThresholdFrom.OTHER_FOLDS if are_folds else ThresholdFrom.OTHER_HALF
         return decide_at(score, OperatingPoint(None, CHOSEN), source, parts, by_pair)
-    if not math.isfinite(threshold):
-        raise BadConfig(f"threshold is {threshold}; give a finite number")
-    name = GIVEN if source is ThresholdFrom.CALLER else BALANCED
-    point = OperatingPoint(float(threshold), name)
-    return decide_at(score, point, source, parts if are_folds else None)
+    point = OperatingPoint(float(threshold), BALANCED)
+    return decide_at(score, point, parts=parts if are_folds else None)
 
 
 def decisions_of_file(

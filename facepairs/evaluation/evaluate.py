@@ -177,9 +177,7 @@ def evaluate(
     protocol: str | None = None,
     lists: Place | None = None,
     pairs: Place | None = None,
-    scores: Place | None = None,
     scores_out: Place | None = None,
-    threshold: float | None = None,
     groups: Place | None = None,
     identification: bool = False,
     skip_bad: bool = False,
@@ -199,9 +197,7 @@ def evaluate(
         protocol: Which pairs: `heldout`, `view1` or `view2`; by default as the bundle was trained.
         lists: Folder of LFW's official lists.
         pairs: CSV file left,right,genuine of the pairs instead, with paths below `data`.
-        scores: A scores file to read; refused with a verifier.
         scores_out: Scores file to write, for a single verifier.
-        threshold: For a single scores file.
         groups: Groups of people (CSV person,group), to measure the errors within them.
         identification: Also measure how well people of `data` whom the verifiers do not know are
             identified, see `facepairs.evaluation.identification`.
@@ -219,7 +215,7 @@ def evaluate(
     require_extras(["measure"], "facepairs.evaluate")
     words = [_word(one) for one in ([sources] if isinstance(sources, Source) else sources)]
     words += [] if data is None else [str(data)]
-    score_sources, folder = find_sources(words, _path(scores))
+    score_sources, folder = find_sources(words)
     for_models = {
         "protocol": protocol,
         "pairs": pairs,
@@ -227,7 +223,7 @@ def evaluate(
         "identification": identification,
         "skip_bad": skip_bad,
     }
-    _check_arguments([source.kind for source in score_sources], threshold, for_models)
+    _check_arguments([source.kind for source in score_sources], for_models)
     people_groups = read_groups(Path(groups)) if groups else None
     models = {source: open_model(source.path) for source in score_sources if source.kind == "model"}
     selection, left_out = None, ""
@@ -257,7 +253,7 @@ def evaluate(
         if source.kind == "view2":
             measured[source] = measure_view2(source, people_groups)
         elif source.kind == "scores":
-            measured[source] = measure_scores(source, threshold, people_groups)
+            measured[source] = measure_scores(source, people_groups)
     measurements = tuple(measured[source] for source in score_sources)
     comparison = _compare(measurements, progress) if len(measurements) > 1 else None
     first = measurements[0]
@@ -341,12 +337,8 @@ def _score_photos(
     return usable, {source: one.without_photos(errors) for source, one in scored.items()}, left_out
 
 
-def _check_arguments(
-    kinds: list[Kind], threshold: float | None, for_models: Mapping[str, object]
-) -> None:
+def _check_arguments(kinds: list[Kind], for_models: Mapping[str, object]) -> None:
     """Raise BadConfig for an argument that has no meaning for the kinds of the sources."""
-    if threshold is not None and kinds != ["scores"]:
-        raise BadConfig("only a single scores file is measured at a given threshold", "threshold")
     given = [name for name, value in for_models.items() if value]
     if given and "model" not in kinds:
         raise BadConfig("scores have their pairs already; give a verifier and photos", *given)

@@ -103,18 +103,15 @@ class Measurement:
         return pandas.DataFrame({**names, **columns, **decisions, "probability": self.probability})
 
 
-def measure_scores(
-    source: ScoreSource, threshold: float | None = None, groups: PeopleGroups | None = None
-) -> Measurement:
+def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:
     """Measure a scores file, also one of another system.
 
-    Pairs are decided by `threshold`, or else as the file says (its column `same`), or else with the
-    threshold of its model, which lies beside it; without all of them, with a threshold that is
-    chosen for each part of the pairs on the other parts.
+    Pairs are decided as the file says (its column `same`), or else with the threshold of its model,
+    which lies beside it; without both, with a threshold that is chosen for each part of the pairs
+    on the other parts.
 
     Args:
         source: The file.
-        threshold: A score.
         groups: Groups of people, to measure the errors within them.
 
     Raises:
@@ -125,7 +122,7 @@ def measure_scores(
     scores, known_by = read_scores(path), read_provenance(path)
     known, warnings = known_in_file(scores, known_by, path)
     warnings += [f"{path}: {line}" for line in scores.limits()]
-    decisions, verify_point = _decisions_of_file(scores, known_by, threshold)
+    decisions, verify_point = _decisions_of_file(scores, known_by)
     measured = _measure(
         source,
         scores,
@@ -143,17 +140,15 @@ def measure_scores(
 
 
 def _decisions_of_file(
-    scores: ScoreTable, known_by: Provenance | None, threshold: float | None
+    scores: ScoreTable, known_by: Provenance | None
 ) -> tuple[list[Decisions], str | None]:
     """Return what decides the pairs of a file, and the point with which `verify` decides."""
     genuine, score, fold = scores.genuine, scores.score, scores.fold
     name, cut = (known_by.operating_point, known_by.threshold) if known_by else (None, None)
-    if threshold is not None:
-        return [decide(genuine, score, threshold, fold)], None
     if scores.decision is not None:
         return [decisions_of_file(score, scores.decision, fold, cut)], FILE
     balanced = known_by.balanced_threshold if known_by else None
-    decided = decide(genuine, score, balanced, fold, ThresholdFrom.MODEL)
+    decided = decide(genuine, score, balanced, fold)
     if known_by is None or cut is None or name == BALANCED:
         return [decided], name if name == BALANCED else None
     point = OperatingPoint(cut, name or GIVEN, known_by.max_fmr)
@@ -185,7 +180,7 @@ def measure_model(
     scores = scored.table()
     from_model = None if selection.protocol == "view2" else model
     own = from_model.threshold if from_model else None
-    decided = decide(scores.genuine, scores.score, own, scores.fold, ThresholdFrom.MODEL)
+    decided = decide(scores.genuine, scores.score, own, scores.fold)
     point = operating_point(model)
     measured = _measure(
         source,

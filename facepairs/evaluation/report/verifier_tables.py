@@ -24,7 +24,6 @@ from facepairs.support.words import counted
 
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
 SOURCES = {
-    ThresholdFrom.CALLER: "given by the caller",
     ThresholdFrom.MODEL: "the model's own",
     ThresholdFrom.FILE: "decided as in the file",
     ThresholdFrom.OTHER_FOLDS: "each fold's from the other folds, LFW's standard rule",

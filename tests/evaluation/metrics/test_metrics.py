@@ -178,7 +178,6 @@ def test_bad_arrays_are_refused(entry, genuine, score):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: figures_of([True, False], [1.0, 0.0], math.nan),
         lambda: tar_at_far([True, False], [1.0, 0.0], 0.0),
         lambda: tar_at_far([True, False], [1.0, 0.0], 1.0),
         lambda: tar_at_far([True, False], [1.0, 0.0], 5e-324),

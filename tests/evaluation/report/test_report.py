@@ -311,8 +311,10 @@ def test_errors_by_person_by_hand(tmp_path):
     left = ["Ann/1.jpg", "Ann/1.jpg", "Bob/1.jpg", "Cyd/1.jpg"]
     right = ["Ann/2.jpg", "Bob/1.jpg", "Cyd/1.jpg", "Cyd/2.jpg"]
     genuine, score = np.array([True, False, False, True]), np.array([0.0, 1.0, 0.0, 1.0])
-    write_scores(tmp_path / "s.csv", ScoreTable(left, right, genuine, np.zeros(4, np.int16), score))
-    tables = {t.key: t for t in evaluate(tmp_path / "s.csv", threshold=0.5).tables()}
+    rows = zip(left, right, map(int, genuine), score, score == 1, strict=True)
+    lines = [",".join(map(str, row)) for row in rows]
+    (tmp_path / "s.csv").write_text("left,right,genuine,score,same\n" + "\n".join(lines))
+    tables = {t.key: t for t in evaluate(tmp_path / "s.csv").tables()}
     ann, bob = ([cell.value for cell in row] for row in tables["people-1"].rows)
     assert ann == ["Ann", 2, 1.0, 1, 1, 1, 1]
     assert bob == ["Bob", 1, 0.5, 0, 0, 1, 2]
