@@ -78,9 +78,10 @@ def decide(
     Args:
         genuine: bool[N].
         score: float64[N].
-        threshold: The model's own, for all pairs. With None, each part of the pairs gets the most accurate threshold
-            of the other parts: the folds where there are two or more, and otherwise two halves
-            drawn by position and class, never by score. Halves may share people.
+        threshold: The model's own, for all pairs. With None, each part of the pairs gets the most
+            accurate threshold of the other parts: the folds where there are two or more, and
+            otherwise two halves drawn by position and class, never by score. Halves may share
+            people.
         fold: int[N], or None.
 
     Raises:

@@ -10,12 +10,7 @@ from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.pairs import person_name
 from facepairs.errors import BadConfig
 from facepairs.evaluation.identification import measure_identification
-from facepairs.evaluation.measurement import (
-    Measurement,
-    measure_model,
-    measure_scores,
-    measure_view2,
-)
+from facepairs.evaluation.measurement import Measurement, measure_model, measure_scores
 from facepairs.evaluation.metrics.comparison import Comparison, compare
 from facepairs.evaluation.metrics.thresholds import FARS
 from facepairs.evaluation.pair_scores import ScoredPairs, refuse_unusable, score_pairs
@@ -250,9 +245,7 @@ def evaluate(
             if scores_out is not None:
                 write_scores(Path(scores_out), one.scores, one.provenance)
     for source in score_sources:
-        if source.kind == "view2":
-            measured[source] = measure_view2(source, people_groups)
-        elif source.kind == "scores":
+        if source not in models:
             measured[source] = measure_scores(source, people_groups)
     measurements = tuple(measured[source] for source in score_sources)
     comparison = _compare(measurements, progress) if len(measurements) > 1 else None

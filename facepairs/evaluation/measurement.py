@@ -104,39 +104,67 @@ class Measurement:
 
 
 def measure_scores(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:
-    """Measure a scores file, also one of another system.
+    """Measure a scores file, also one of another system, or the folder of a `crossval` method.
 
-    Pairs are decided as the file says (its column `same`), or else with the threshold of its model,
-    which lies beside it; without both, with a threshold that is chosen for each part of the pairs
-    on the other parts.
+    Pairs of a file are decided as it says (its column `same`), or else with the threshold of its
+    model, which lies beside it; without both, with a threshold that is chosen for each part of the
+    pairs on the other parts. Each fold of a `crossval` method is decided at the threshold of its
+    own network, which `result.json` has. All figures are computed again from the scores.
 
     Args:
-        source: The file.
+        source: The file, or the folder.
         groups: Groups of people, to measure the errors within them.
 
     Raises:
-        BadData: The file cannot be read, or has pairs of a protocol with people of its model.
+        BadData: A file cannot be read, files do not fit together, or pairs of a protocol show
+            people of their model.
         NotEnough: A class is missing or too rare.
     """
-    path = Path(source.path)
+    folder = Path(source.path) if source.kind == "view2" else None
+    path = folder / SCORES if folder else Path(source.path)
     scores, known_by = read_scores(path), read_provenance(path)
     known, warnings = known_in_file(scores, known_by, path)
     warnings += [f"{path}: {line}" for line in scores.limits()]
-    decisions, verify_point = _decisions_of_file(scores, known_by)
+    origin, category = Origin(), None
+    alignment = known_by.alignment if known_by else None
+    calibration: Calibration | dict[int, Calibration] | None
+    if folder:
+        origin, (alignment, category) = read_result(folder / RESULT), read_alignment(folder)
+        decisions, verify_point = [_decide_by_fold(scores, origin, folder)], None
+        calibration = {fold.fold: fold.calibration for fold in origin.folds}
+        done, total = len(set(scores.fold.tolist())), origin.folds_in_all
+        if total not in (None, done):
+            warnings.append(f"{folder}: {done} of {total} folds are done; View 2 needs all")
+    else:
+        decisions, verify_point = _decisions_of_file(scores, known_by)
+        calibration = known_by.calibration if known_by else None
     measured = _measure(
         source,
         scores,
         decisions,
-        known_by.calibration if known_by else None,
+        calibration,
         verify_point,
         by_cluster=known_by is None or known_by.network_sha256 is not None,
         groups=groups,
-        pairs=known_by.pairs if known_by else source.path,
+        pairs=known_by.pairs if known_by else path.name,
         scored_by=known_by.model if known_by else None,
         pairs_with_known_people=known,
-        alignment=known_by.alignment if known_by else None,
+        alignment=alignment,
+        category=category,
     )
-    return replace(measured, provenance=known_by, warnings=[*warnings, *measured.warnings])
+    warnings += measured.warnings
+    return replace(measured, origin=origin, provenance=known_by, warnings=warnings)
+
+
+def _decide_by_fold(scores: ScoreTable, origin: Origin, folder: Path) -> Decisions:
+    """Return the decisions at the thresholds of the folds' own networks."""
+    thresholds = {fold.fold: fold.threshold for fold in origin.folds}
+    folds = scores.fold.astype(np.int64)
+    if missing := sorted(set(folds.tolist()) - set(thresholds)):
+        raise BadData(f"{folder}: fold {missing[0]} has scores, no threshold; run crossval again")
+    by_pair = np.array([thresholds[number] for number in folds.tolist()])
+    point = OperatingPoint(None, BALANCED)
+    return decide_at(scores.score, point, ThresholdFrom.OWN_NETWORKS, folds, by_pair)
 
 
 def _decisions_of_file(
@@ -212,52 +240,6 @@ def _promises(model: HasThresholds, score: Floats) -> list[Decisions]:
     """Return the decisions at a model's promises, from lenient to strict."""
     points = [point for point in model.thresholds if point.threshold is not None]
     return [decide_at(score, point) for point in sorted(points, key=lambda one: one.threshold or 0)]
-
-
-def measure_view2(source: ScoreSource, groups: PeopleGroups | None = None) -> Measurement:
-    """Measure a method's folder of `crossval`: each fold at the threshold of its own network.
-
-    All figures are computed again from the scores. Thresholds, calibrations and records of the
-    training come from `result.json`.
-
-    Raises:
-        BadData: The files cannot be read or do not fit together.
-        NotEnough: A class is missing in a fold.
-    """
-    folder = Path(source.path)
-    scores, origin = read_scores(folder / SCORES), read_result(folder / RESULT)
-    thresholds = {fold.fold: fold.threshold for fold in origin.folds}
-    numbers = scores.fold.astype(np.int64)
-    if missing := sorted(set(numbers.tolist()) - set(thresholds)):
-        raise BadData(
-            f"{folder}: fold {missing[0]} has scores and no threshold; run crossval again"
-        )
-    by_pair = np.array([thresholds[number] for number in numbers.tolist()])
-    point = OperatingPoint(None, BALANCED)
-    alignment, category = read_alignment(folder)
-    measured = _measure(
-        source,
-        scores,
-        [decide_at(scores.score, point, ThresholdFrom.OWN_NETWORKS, numbers, by_pair)],
-        {fold.fold: fold.calibration for fold in origin.folds},
-        by_cluster=False,
-        groups=groups,
-        pairs=str(folder / SCORES),
-        scored_by=str(folder),
-        alignment=alignment,
-        category=category,
-    )
-    done, total, warnings = len(measured.summary.folds), origin.folds_in_all, measured.warnings
-    if total not in (None, done):
-        line = f"{folder}: {done} of {total} folds are done; View 2's figures need all"
-        warnings = [line, *warnings]
-    return replace(
-        measured,
-        origin=origin,
-        provenance=read_provenance(folder / SCORES),
-        facts=ModelFacts(training_data="LFW: the people of the other sets"),
-        warnings=warnings,
-    )
 
 
 def _measure(

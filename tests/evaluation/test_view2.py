@@ -11,7 +11,7 @@ from tiny.scores import invented, write_method
 
 from facepairs.bundles.calibration import Calibration
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.measurement import measure_view2
+from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.curves import auc, eer
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import tar_at_far
@@ -112,7 +112,7 @@ def test_a_fold_without_a_threshold_or_a_class_is_refused(tmp_path):
     result["folds"].pop()
     (folder / "result.json").write_text(json.dumps(result))
     with pytest.raises(BadData):
-        measure_view2(source)
+        measure_scores(source)
     genuine, score, fold = drawn(folds=2)
     with pytest.raises(BadData):
         figures_of(genuine, score, {1: 0.5, 2: 0.5}, fold[:-1])

@@ -27,7 +27,6 @@ from facepairs.support.atomic import atomic_file
 
 TEMPLATES = Path(__file__).parent
 SHOWN_OF_ONE, SHOWN_OF_SEVERAL = 8, 4  # wrong pairs of each kind, for every verifier
-VIEW2_FOLDS = 10
 
 
 class Headline(NamedTuple):
@@ -130,17 +129,11 @@ def render_page(evaluation: Evaluation, command: str, pictures: bool = True) -> 
 
 
 def _dataset(evaluation: Evaluation) -> str:
-    """Return a name of what was measured on: a protocol, a folder of photos or a file of scores."""
-    selection, first = evaluation.selection, evaluation.measurements[0]
-    protocol = first.provenance and first.provenance.protocol
-    if protocol == "view2" and len(np.unique(first.scores.fold)) == VIEW2_FOLDS:
-        return "LFW, View 2"
-    if selection is not None and selection.protocol == "view1":
-        return "LFW, View 1"
-    if selection is None or evaluation.data is None:
-        return Path(first.source).name
-    folder = evaluation.data.resolve().name
-    return f"{folder}, {selection.source if selection.protocol else Path(selection.source).name}"
+    """Return a name of what was measured on: a folder of photos, and where its pairs come from."""
+    pairs = Path(evaluation.summary.pairs).name  # a protocol, or a file
+    if evaluation.data is None or evaluation.selection is None:
+        return pairs
+    return f"{evaluation.data.resolve().name}, {pairs}"
 
 
 def _origins(found: tuple[Measurement, ...]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from facepairs.evaluation.measurement import Measurement, measure_scores, measure_view2
+from facepairs.evaluation.measurement import Measurement, measure_scores
 from facepairs.evaluation.sources.find import ScoreSource
 
 RESULTS = Path(__file__).parents[3] / "scripts" / "results"
@@ -19,7 +19,7 @@ METHODS = sorted(path.parent.name for path in VIEW2.glob("*/result.json"))
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, Measurement]:
-    return {name: measure_view2(ScoreSource("view2", str(VIEW2 / name), name)) for name in METHODS}
+    return {name: measure_scores(ScoreSource("view2", str(VIEW2 / name), name)) for name in METHODS}
 
 
 def test_every_published_folder_is_measured():
@@ -85,7 +85,7 @@ def by_lfws_rule(folder: Path) -> tuple[float, float]:
 )
 def test_accuracies_by_lfws_rule_follow_from_the_scores(folder):
     mean, error = by_lfws_rule(folder)
-    summary = measure_view2(ScoreSource("view2", str(folder), folder.name)).summary
+    summary = measure_scores(ScoreSource("view2", str(folder), folder.name)).summary
     assert summary.lfw_accuracy.value == pytest.approx(mean)
     assert summary.lfw_accuracy.standard_error == pytest.approx(error)
     by_file = measure_scores(ScoreSource("scores", str(folder / "scores.csv"), folder.name)).summary

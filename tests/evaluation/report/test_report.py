@@ -273,7 +273,7 @@ def test_a_page_says_what_a_verdict_costs_and_whose_the_scores_are(grouped):
 def test_only_view2_is_called_view2(tmp_path):
     write_method(tmp_path / "siamese", invented(6000, folds=10))
     html = render_page(evaluate([str(tmp_path / "siamese")]), "")
-    assert "siamese on LFW, View 2" in html
+    assert "siamese on LFW View 2" in html
     write_scores(tmp_path / "scores.csv", invented(6000, folds=10))  # other data in ten folds
     html = render_page(evaluate([str(tmp_path / "scores.csv")]), "")
     assert f"<h1>{tmp_path.name} on scores.csv</h1>" in html

@@ -11,7 +11,7 @@ from tiny.scores import draw_photos, invented, photo, write_method
 
 from facepairs.errors import BadConfig, BadData
 from facepairs.evaluation.evaluate import evaluate
-from facepairs.evaluation.measurement import measure_scores, measure_view2
+from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.metrics.curves import score_histogram
 from facepairs.evaluation.report.photos import find_photos, photo_url
 from facepairs.evaluation.scores import ScoreTable, match_pairs, write_scores
@@ -104,7 +104,7 @@ def test_pairs_are_matched_by_their_photos():
 def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     scores = invented()
     folder = write_method(tmp_path / "siamese", scores)
-    found = measure_view2(ScoreSource("view2", str(folder), "siamese"))
+    found = measure_scores(ScoreSource("view2", str(folder), "siamese"))
     np.testing.assert_allclose(found.threshold, 0.9 + 0.1 * scores.fold)
     right = (scores.score >= found.threshold) == scores.genuine
     assert found.summary.accuracy.value == pytest.approx(right.mean())
@@ -114,7 +114,7 @@ def test_view2_uses_the_thresholds_of_result_json(tmp_path):
     json.dumps(to_plain(found.summary), allow_nan=False)
     (folder / "result.json").write_text('{"folds": [{"fold": 1}]}')
     with pytest.raises(BadData, match=r"result.json: folds\[0\].threshold is missing"):
-        measure_view2(ScoreSource("view2", str(folder), "siamese"))
+        measure_scores(ScoreSource("view2", str(folder), "siamese"))
 
 
 def test_probabilities_of_a_scores_file_come_from_other_pairs(tmp_path):

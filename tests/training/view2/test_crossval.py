@@ -14,7 +14,7 @@ from figures import figures_of
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadConfig, BadRun
-from facepairs.evaluation.measurement import measure_view2
+from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.scores import read_scores, write_scores
 from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.faces.inspection import inspect_photos
@@ -135,7 +135,7 @@ def test_the_calibration_error_is_that_of_evaluate_where_look_alikes_are_known(
         write_scores(scores, replace(table, cluster=cluster), origin)
     before = done[0].methods[METHOD].ece
     result = crossval(view, plan(tmp_path), out, resume=True).methods[METHOD]
-    measured = measure_view2(ScoreSource("view2", str(out / METHOD), METHOD)).summary
+    measured = measure_scores(ScoreSource("view2", str(out / METHOD), METHOD)).summary
     assert result.ece == measured.ece != before
 
 
