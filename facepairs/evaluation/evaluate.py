@@ -22,7 +22,7 @@ from facepairs.evaluation.serialize import to_plain
 from facepairs.evaluation.sources.find import Kind, ScoreSource, find_sources
 from facepairs.evaluation.sources.known_people import known_in_selection
 from facepairs.evaluation.sources.origin import model_facts
-from facepairs.evaluation.summary import Summary
+from facepairs.evaluation.summary import SCHEMA, Summary
 from facepairs.support.extras import require_extras
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 Place = str | Path
 Source = Place | Verifier
 
-SCHEMA = 4
 FEW_PEOPLE = 30  # `train` warns below, too
 ERRORS = ("fmr", "lookalike_fmr", "fnmr")
 

@@ -12,7 +12,7 @@ References:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,8 @@ MOST_ENROLLED = 3
 FPIRS = (0.01, 0.1)
 RANKS = (1, 2, 3, 5, 10, 20)
 DIGITS = 12  # of a rate; sums of weights end a little above or below 1
-OWN, GALLERY = "these strangers", "gallery identify"
+OWN: Final = "strangers"
+GALLERY: Final = "gallery"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +50,9 @@ class IdentificationPoint:
 
     Attributes:
         max_fpir: The false-positive identification rate that was asked for.
-        set_by: `these strangers`, whose highest scores give the threshold, a point of a curve; or
-            `gallery identify`, from the model's own errors and the number of enrolled photos.
+        set_by: `strangers`, whose highest scores here give the threshold, a point of a curve; or
+            `gallery`, as `gallery identify` sets it, from the model's own errors and the number of
+            enrolled photos.
         threshold: None where the data or the model do not support the rate.
         fpir: Share of strangers taken for somebody (false-positive identification rate).
         dir: Share of known people who rank first and reach the threshold (detection and
@@ -59,7 +61,7 @@ class IdentificationPoint:
     """
 
     max_fpir: float
-    set_by: str
+    set_by: Literal["strangers", "gallery"]
     threshold: float | None = None
     fpir: Rate | None = None
     dir: Rate | None = None

@@ -39,34 +39,7 @@ from facepairs.evaluation.metrics.intervals import (
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.metrics.thresholds import FARS, pairs_needed, tar_at_far
 
-SCHEMA = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoldSummary:
-    """One fold, or one half, of the pairs; `auc` is None where a class is missing."""
-
-    fold: int
-    accuracy: float
-    threshold: float
-    auc: float | None
-    genuine_pairs: int
-    impostor_pairs: int
-    false_accepts: int
-    false_rejects: int
-
-    @property
-    def pairs(self) -> int:
-        """Number of pairs."""
-        return self.genuine_pairs + self.impostor_pairs
-
-    @property
-    def balanced_accuracy(self) -> float | None:
-        """The mean of the shares of both classes decided correctly; None without both classes."""
-        if not self.genuine_pairs or not self.impostor_pairs:
-            return None
-        errors = self.false_accepts / self.impostor_pairs + self.false_rejects / self.genuine_pairs
-        return 1 - errors / 2
+SCHEMA = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +60,8 @@ class Summary:
             decided with the threshold that is best on the other folds, whatever else decides. None
             where there are not two folds of both classes.
         threshold_source: Where the thresholds of the first operating point come from.
-        folds: The folds of the pairs, or the two halves that set each other's threshold.
+        folds: The folds of the pairs, or the two halves that set each other's threshold, by number:
+            threshold and errors, with intervals for independent pairs.
         operating_points: The errors where the pairs were decided, and at what else the model
             promises.
         verify_point: Name of the operating point with which `verify` decides; None where it is not
@@ -121,7 +95,7 @@ class Summary:
     accuracy: Rate | None
     lfw_accuracy: Rate | None
     threshold_source: ThresholdFrom
-    folds: list[FoldSummary]
+    folds: list[OperatingPoint]
     operating_points: list[OperatingPoint]
     verify_point: str | None
     auc: Rate
@@ -166,7 +140,7 @@ class Summary:
         return Rate(1 - fnmr.value, (1 - high, 1 - low))
 
     @property
-    def true_folds(self) -> list[FoldSummary]:
+    def true_folds(self) -> list[OperatingPoint]:
         """The folds; empty without folds, also where halves set each other's threshold."""
         return [] if self.threshold_source is ThresholdFrom.OTHER_HALF else self.folds
 
@@ -209,14 +183,14 @@ def summarise(
         None if cluster is None else (cluster > 0) & ~genuine,
         more=lambda weight: [weighted_auc(*weights_by_rank(rank, genuine, weight))],
     )
-    folds = _folds(genuine, score, decided)
+    folds = _folds(genuine, decided)
     balanced = None
     if decided.source in (ThresholdFrom.OTHER_FOLDS, ThresholdFrom.OWN_NETWORKS):
         balanced = _over_folds(folds)
     balanced = balanced or _balanced(errors[0], drawn, genuine, decided.accepted, people)
     counts = int(genuine.sum()), int((~genuine).sum())
-    fold_counts = [(part.genuine_pairs, part.impostor_pairs) for part in folds]
-    equal = all(one == other for one, other in [counts, *fold_counts])
+    sizes = [[rate and rate.of for rate in (one.errors.fmr, one.errors.fnmr)] for one in folds]
+    equal = all(one == other for one, other in [counts, *sizes])
     ece = None
     if probability is not None:
         ece = expected_calibration_error(genuine, probability, lookalike)
@@ -288,33 +262,37 @@ def point_at_far(genuine: Bools, score: Floats, far: float) -> OperatingPoint:
     return OperatingPoint(point.threshold, name, far, errors=errors)
 
 
-def _folds(genuine: Bools, score: Floats, decided: Decisions) -> list[FoldSummary]:
+def _folds(genuine: Bools, decided: Decisions) -> list[OperatingPoint]:
     """Return the parts of the decisions, if there are any."""
-    folds = []
-    for number in [] if decided.parts is None else np.unique(decided.parts).tolist():
-        members = decided.parts == number
-        same, accepted = genuine[members], decided.accepted[members]
-        positive, negative = int(same.sum()), int((~same).sum())
-        if decided.source is ThresholdFrom.OWN_NETWORKS and not (positive and negative):
-            raise NotEnough(f"fold {number}: needs both genuine and impostor pairs")
-        folds.append(
-            FoldSummary(
-                fold=number,
-                accuracy=float(np.mean(accepted == same)),
-                threshold=float(decided.by_pair[members][0]),
-                auc=auc(same, score[members]) if positive and negative else None,
-                genuine_pairs=positive,
-                impostor_pairs=negative,
-                false_accepts=int((accepted & ~same).sum()),
-                false_rejects=int((~accepted & same).sum()),
-            )
-        )
+    parts = decided.parts
+    if parts is None:
+        return []
+    members = {number: parts == number for number in np.unique(parts).tolist()}
+    errors, _ = errors_of([(mask, decided.accepted) for mask in members.values()], genuine, None)
+    folds = [
+        OperatingPoint(float(decided.by_pair[mask][0]), str(number), errors=found)
+        for (number, mask), found in zip(members.items(), errors, strict=True)
+    ]
+    if decided.source is ThresholdFrom.OWN_NETWORKS and None in map(_balanced_of, folds):
+        raise NotEnough("every fold needs at least 1 genuine and 1 impostor pair")
     return folds
 
 
-def _over_folds(folds: Sequence[FoldSummary]) -> Rate | None:
+def _balanced_of(fold: OperatingPoint) -> float | None:
+    """Return the mean of the shares of both classes decided correctly; None without both."""
+    fmr, fnmr = fold.errors.fmr, fold.errors.fnmr
+    return None if fmr is None or fnmr is None else 1 - (fmr.value + fnmr.value) / 2
+
+
+def wrong_pairs(fold: OperatingPoint) -> tuple[int, int, int]:
+    """Return how many pairs of a fold were accepted wrongly and rejected wrongly, and all pairs."""
+    fmr, fnmr = (rate or Rate(0, (0, 1)) for rate in (fold.errors.fmr, fold.errors.fnmr))
+    return fmr.count or 0, fnmr.count or 0, (fmr.of or 0) + (fnmr.of or 0)
+
+
+def _over_folds(folds: Sequence[OperatingPoint]) -> Rate | None:
     """Return the mean balanced accuracy over folds; None without two folds of both classes."""
-    by_fold = [fold.balanced_accuracy for fold in folds if fold.balanced_accuracy is not None]
+    by_fold = [accuracy for fold in folds if (accuracy := _balanced_of(fold)) is not None]
     if not len(by_fold) == len(folds) > 1:
         return None
     mean, error, interval = over_folds(by_fold)
@@ -330,4 +308,4 @@ def _by_lfws_rule(genuine: Bools, score: Floats, decided: Decisions) -> Rate | N
         again = decide(genuine, score, None, parts)
     except NotEnough:
         return None
-    return _over_folds(_folds(genuine, score, again))
+    return _over_folds(_folds(genuine, again))

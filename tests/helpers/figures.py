@@ -9,7 +9,7 @@ from facepairs.bundles.rates import BALANCED, OperatingPoint
 from facepairs.evaluation.decisions import ThresholdFrom, decide, decide_at
 from facepairs.evaluation.fitting import lookalikes_of
 from facepairs.evaluation.metrics.arrays import check_folds, check_two_classes
-from facepairs.evaluation.summary import Summary, summarise
+from facepairs.evaluation.summary import Summary, summarise, wrong_pairs
 
 
 def checked(metric: Callable[..., Any]) -> Callable[..., Any]:
@@ -19,6 +19,12 @@ def checked(metric: Callable[..., Any]) -> Callable[..., Any]:
         return metric(*check_two_classes(genuine, score), *more)
 
     return measure
+
+
+def fold_accuracy(fold: OperatingPoint) -> float:
+    """Return the share of a fold's pairs that are decided rightly."""
+    passed, missed, pairs = wrong_pairs(fold)
+    return 1 - (passed + missed) / pairs
 
 
 def figures_of(

@@ -13,6 +13,7 @@ from facepairs.evaluation.report import style
 from facepairs.evaluation.report.style import Figure, new_figure
 from facepairs.evaluation.report.table import percent
 from facepairs.evaluation.report.verifier_tables import threshold_range
+from facepairs.evaluation.summary import wrong_pairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -205,9 +206,9 @@ def _folds(one: Measurement, place: int) -> Figure:
     folds = one.summary.true_folds
     figure, axes = new_figure()
     places = range(len(folds))
-    accepts = [fold.false_accepts / fold.pairs for fold in folds]
-    rejects = [fold.false_rejects / fold.pairs for fold in folds]
-    errors = [1 - fold.accuracy for fold in folds]
+    counts = [wrong_pairs(fold) for fold in folds]
+    accepts, rejects = ([count[kind] / count[2] for count in counts] for kind in (0, 1))
+    errors = [accepted + rejected for accepted, rejected in zip(accepts, rejects, strict=True)]
     axes.bar(places, rejects, color=style.GENUINE, width=0.7, label="genuine pairs missed")
     bars = axes.bar(places, accepts, 0.7, rejects, color=style.IMPOSTOR, label="strangers accepted")
     for bar in bars:
@@ -215,12 +216,11 @@ def _folds(one: Measurement, place: int) -> Figure:
     axes.axhline(sum(errors) / len(errors), **style.DASHED)
     top = max(errors) or 0.01
     every = max(1, len(folds) // 12)
-    for at, (fold, height) in enumerate(zip(folds, errors, strict=True)):
-        if len(folds) <= 12:
-            text, above = f"{100 * fold.accuracy:.1f}", height + 0.03 * top
-            axes.text(at, above, text, ha="center", fontsize=8.5, bbox=style.BEHIND_TEXT)
+    for at, height in enumerate(errors if len(folds) <= 12 else []):
+        text, above = f"{100 * (1 - height):.1f}", height + 0.03 * top
+        axes.text(at, above, text, ha="center", fontsize=8.5, bbox=style.BEHIND_TEXT)
     axes.set_ylim(0, 1.32 * top)
-    axes.set_xticks(places[::every], [str(fold.fold) for fold in folds[::every]])
+    axes.set_xticks(places[::every], [fold.name for fold in folds[::every]])
     axes.grid(visible=False, axis="x")
     axes.yaxis.set_major_formatter(style.percent_tick)
     axes.set(xlabel="fold", ylabel="pairs decided wrongly")

@@ -19,7 +19,7 @@ from facepairs.evaluation.report.table import (
     share,
     table_of,
 )
-from facepairs.evaluation.summary import Summary, point_at_far
+from facepairs.evaluation.summary import Summary, point_at_far, wrong_pairs
 from facepairs.support.words import counted
 
 ALIGNMENTS = {"landmarks-5": "faces aligned by five landmarks", "lfw-frame": "taken as they are"}
@@ -31,6 +31,7 @@ SOURCES = {
     ThresholdFrom.OWN_NETWORKS: "each fold's from its own network",
 }
 STRANGERS, GENUINE = "strangers accepted (FMR)", "genuine pairs missed (FNMR)"
+SET_BY = {"strangers": "these strangers", "gallery": "gallery identify"}
 TOO_FEW = Cell("too few pairs")
 ONE_IN = (10, 30, 100, 300, 1000, 3000)
 MOST_PEOPLE = 20
@@ -139,7 +140,7 @@ def threshold_range(summary: Summary, point: OperatingPoint) -> tuple[float, flo
     """Return the lowest and the highest threshold of a point; None where they are not known."""
     if point.threshold is not None:
         return point.threshold, point.threshold
-    values = [part.threshold for part in summary.folds]
+    values = [part.threshold for part in summary.folds if part.threshold is not None]
     own = point is summary.point
     return (min(values), max(values)) if values and own else None
 
@@ -229,7 +230,7 @@ def _identification_tables(summary: Summary) -> list[Table]:
     note = "Every person counts once; 95 % intervals are over people."
     rows = [
         {
-            "threshold from": f"{point.set_by}, FPIR {100 * point.max_fpir:g} %",
+            "threshold from": f"{SET_BY[point.set_by]}, FPIR {100 * point.max_fpir:g} %",
             "known people found (DIR)": point.dir,
             "strangers taken for somebody (FPIR)": point.fpir,
             "threshold": Cell(point.reason) if point.threshold is None else point.threshold,
@@ -256,15 +257,16 @@ def _folds_table(one: Measurement) -> Table:
     folds = one.summary.true_folds
     rows = [
         {
-            "fold": fold.fold,
-            "accuracy": percent(fold.accuracy),
-            "strangers accepted": fold.false_accepts,
-            "genuine pairs missed": fold.false_rejects,
-            "pairs": fold.pairs,
+            "fold": int(fold.name),
+            "accuracy": percent(1 - (passed + missed) / pairs),
+            "strangers accepted": passed,
+            "genuine pairs missed": missed,
+            "pairs": pairs,
             "threshold": fold.threshold,
-            "training people": people.get(fold.fold),
+            "training people": people.get(int(fold.name)),
         }
-        for fold in (folds if len(folds) > 1 else [])
+        for fold, (passed, missed, pairs) in zip(folds, map(wrong_pairs, folds), strict=True)
+        if len(folds) > 1
     ]
     return table_of("folds", "Folds", rows, _decided_at(one.summary))
 
