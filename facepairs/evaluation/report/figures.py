@@ -18,6 +18,7 @@ from facepairs.evaluation.summary import wrong_pairs
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+HIGH = 0.9  # end of the DET curve's axes
 DET_TICKS = (1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
 MARKS = ("o", "D", "s", "^", "v", "P")  # by operating point
 LEGEND: dict[str, Any] = {
@@ -62,9 +63,16 @@ def _draw_points(axes: "Axes", found: Sequence[Measurement], low: float) -> None
         look: dict[str, Any] = {"color": style.series(place)["color"], "edgecolors": style.PAPER}
         for point in one.summary.operating_points:
             if mark := marks.get(point.label):
-                fmr, fnmr = error_values(point)
-                x, y = max(fmr, low), max(fnmr, low) if low else 1 - fnmr
-                axes.scatter(x, y, s=58, zorder=3, clip_on=False, marker=mark, **look)
+                fmr, fnmr = np.clip(error_values(point), low, HIGH if low else 1)
+                axes.scatter(
+                    fmr,
+                    fnmr if low else 1 - fnmr,
+                    s=58,
+                    zorder=3,
+                    clip_on=False,
+                    marker=mark,
+                    **look,
+                )
     for label, mark in marks.items():
         axes.plot([], [], mark, color=style.INK, markersize=6, label=label)
 
@@ -101,7 +109,7 @@ def _det(found: Sequence[Measurement]) -> Figure:
         return ndtri(np.clip(shares, 1e-12, 1 - 1e-12))
 
     figure, axes = new_figure()
-    low, high = min(0.01, max(1e-6, 0.5 / found[0].summary.impostor_pairs)), 0.9
+    low, high = min(0.01, max(1e-6, 0.5 / found[0].summary.impostor_pairs)), HIGH
     axes.set_xscale("function", functions=(deviate, ndtr))
     axes.set_yscale("function", functions=(deviate, ndtr))
     axes.plot([low, high], [low, high], **style.DOTTED)
