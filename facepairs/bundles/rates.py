@@ -275,7 +275,7 @@ class HasThresholds(Protocol):
     @property
     def thresholds(self) -> Sequence[OperatingPoint]: ...
     @property
-    def operating_point(self) -> float | None: ...
+    def promise(self) -> float | None: ...
     @property
     def errors(self) -> ErrorTable | None: ...
 
@@ -304,7 +304,7 @@ def operating_point(
         if not math.isfinite(threshold):
             raise BadConfig(f"the threshold is {threshold}, not a finite number; give a score")
         return _measured(model, OperatingPoint(float(threshold), GIVEN))
-    promise = model.operating_point if max_fmr is None and not balanced else max_fmr
+    promise = model.promise if max_fmr is None and not balanced else max_fmr
     if promise is None:
         return _measured(model, OperatingPoint(model.threshold, BALANCED))
     for point in model.thresholds:

@@ -2,18 +2,16 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from facepairs.bundles.bundle import DEFAULT, FOLDER, Bundle
 from facepairs.errors import BadConfig
 from facepairs.support.words import command_line
-from facepairs.verification.embedders.place import EMBEDDER, is_embedder
+from facepairs.verification.embedders.embedder import EMBEDDER, ExternalEmbedder, is_embedder
+from facepairs.verification.embedders.scorers import EmbedderScorer
 from facepairs.verification.scorer import BundleScorer, Scorer
 
-if TYPE_CHECKING:
-    from facepairs.verification.embedders.embedder import ExternalEmbedder
-
-Model: TypeAlias = "Bundle | ExternalEmbedder"
+Model: TypeAlias = Bundle | ExternalEmbedder
 
 
 def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
@@ -29,8 +27,6 @@ def open_model(path: Path | str | None, verify_files: bool = True) -> Model:
         BadBundle: The model is missing, damaged or cannot be used.
     """
     if path is not None and is_embedder(path):
-        from facepairs.verification.embedders.embedder import ExternalEmbedder
-
         return ExternalEmbedder.open(path)
     return Bundle.open(path, verify_files)
 
@@ -61,8 +57,6 @@ def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -
     """Open a model's network; threads and quick as for `BundleScorer`."""
     if isinstance(model, Bundle):
         return BundleScorer(model, threads, quick)
-    from facepairs.verification.embedders.scorers import EmbedderScorer
-
     return EmbedderScorer(model, threads)
 
 

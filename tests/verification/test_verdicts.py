@@ -9,6 +9,7 @@ from PIL import Image
 from tiny.bundles import AMONG_LOOKALIKES, FRAME_PX, embedding_network, tiny_bundle
 
 from facepairs.bundles.bundle import NETWORK
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadConfig
 from facepairs.verification.false_matches import expected_matches
@@ -36,7 +37,7 @@ def known(tmp_path_factory):
 def older(tmp_path_factory):
     """A verifier like those that older versions wrote: balanced, errors not known."""
     folder = tmp_path_factory.mktemp("older") / "bundle"
-    bundle = tiny_bundle(folder, "embedding", threshold=0.5)
+    bundle = tiny_bundle(folder, "embedding", calibration=Calibration(20.0, -10.0))
     return Verifier.load(bundle.folder, threads=1)
 
 

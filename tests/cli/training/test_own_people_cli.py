@@ -51,7 +51,7 @@ def test_a_stopped_tuning_ends_at_the_same_weights(
     in_process("train", many_faces, "--out", out, "--resume", check=0)
     assert saved_arrays(out) == saved_arrays(tuned)
     one, other = (Bundle.open(run / "bundle") for run in (out, tuned))
-    assert one.identity_counts == other.identity_counts
+    assert one.identities == other.identities
     assert one.training.init == other.training.init
 
 
