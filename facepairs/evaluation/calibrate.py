@@ -35,7 +35,7 @@ from facepairs.evaluation.whitening import whiten
 from facepairs.support.extras import require_extras
 from facepairs.support.lock import held, lock_beside
 from facepairs.support.progress import ProgressFactory, ignore_phases
-from facepairs.support.words import command_line, counted
+from facepairs.support.words import counted
 from facepairs.verification.embedders import embedder
 from facepairs.verification.loading import Model, describe_scoring, model_name, open_model
 from facepairs.verification.verifier import Verifier
@@ -181,28 +181,22 @@ def _calibrate(
     assert table is not None
     assert plain_table is not None
     genuine, alike = scored.pairs.genuine, lookalikes(scored.pairs.genuine, scored.cluster)
-    ece, kept = fitted.calibration.ece, None
+    measured, kept, ece = fitted, False, fitted.calibration.ece
     if model.measured and model.errors and not whitened:  # errors that nobody measured are not kept
         former = model.measured.calibration
-        if is_no_better(former, genuine, scored.score, scored.people, alike):
-            kept = model.measured
+        kept = is_no_better(former, genuine, scored.score, scored.people, alike)
+        if kept:
+            measured = model.measured
             ece = expected_calibration_error(genuine, former.probability(scored.score), alike)
-    if groups and kept:
-        notes.append(
-            "errors by group are not written, because the former calibration is kept; for them "
-            "run: " + command_line("evaluate", out, scored.index.root, "--groups", groups.path)
-        )
-    elif groups:
-        rows, _ = group_errors(groups, scored.table(), scored.score >= fitted.decided_at)
-        table = msgspec.structs.replace(table, groups=rows)
-        fitted = msgspec.structs.replace(fitted, errors=table)
+    if groups and measured.errors:
+        rows, _ = group_errors(groups, scored.table(), scored.score >= measured.decided_at)
+        errors = msgspec.structs.replace(measured.errors, groups=rows)
+        measured = msgspec.structs.replace(measured, errors=errors)
     before = operating_point(model)
     if before.threshold is not None:
-        errors = plain_table.at(before.threshold)
-        before = msgspec.structs.replace(before, errors=errors)
-    new = _write(
-        model, out, kept or fitted, [] if kept else scored.names, whitened and whitened.map
-    )
+        before = msgspec.structs.replace(before, errors=plain_table.at(before.threshold))
+    names = [] if kept else scored.names
+    new = _write(model, out, measured, names, whitened.map if whitened else None)
     return Recalibration(
         bundle=new,
         notes=notes,
@@ -211,7 +205,7 @@ def _calibrate(
         impostor_pairs=table.impostor_pairs,
         people_left_out=int(model.trained_on(list(scored.index.people)).sum()),
         photos_left_out=0,
-        kept_former=kept is not None,
+        kept_former=kept,
         former=before if before.threshold is not None else None,
         operating_point=operating_point(new),
         ece=ece,
@@ -233,7 +227,7 @@ def _write(
         people = msgspec.structs.replace(measured, people=identities.calibration)
         return embedder.write_embedder(model, out, people)
     if not names:
-        return rewrite_bundle(model, out, {})
+        return rewrite_bundle(model, out, {}, measured=measured)
     changes: dict[str, Any] = {
         "failures": None,
         "calibrated": {

@@ -7,7 +7,12 @@ from typing import TypeAlias
 from facepairs.bundles.bundle import DEFAULT, FOLDER, Bundle
 from facepairs.errors import BadConfig
 from facepairs.support.words import command_line
-from facepairs.verification.embedders.embedder import EMBEDDER, ExternalEmbedder, is_embedder
+from facepairs.verification.embedders.embedder import (
+    EMBEDDER,
+    ExternalEmbedder,
+    is_embedder,
+    threshold_problem,
+)
 from facepairs.verification.embedders.scorers import EmbedderScorer
 from facepairs.verification.scorer import BundleScorer, Scorer
 
@@ -62,16 +67,8 @@ def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -
 
 def check_threshold(model: Model, threshold: float) -> None:
     """Raise BadConfig for a threshold that no score of the model can be."""
-    distance = getattr(model, "distance", "cosine")
-    if not math.isfinite(threshold):
-        return  # `operating_point` refuses it
-    if model.kind == "embedding" and distance == "cosine" and abs(threshold) > 1:
-        raise BadConfig(
-            f"the threshold is {threshold:g}, but scores of this model lie from -1 to 1; give one "
-            "of them, or none for the model's own"
-        )
-    if distance != "cosine" and threshold > 0:
-        raise BadConfig(
-            f"the threshold is {threshold:g}, but scores of this model are distances with a minus; "
-            f"give {-threshold:g}"
-        )
+    if model.kind == "pair" or not math.isfinite(threshold):
+        return  # `operating_point` refuses what is not finite
+    distance = "cosine" if isinstance(model, Bundle) else model.distance
+    if problem := threshold_problem(distance, threshold):
+        raise BadConfig(problem)

@@ -166,7 +166,7 @@ def test_a_former_calibration_that_is_as_good_is_kept(bundle, faces, tmp_path):
     words = ("--out", tmp_path / "third", "--groups", groups)
     done = in_process("calibrate", first.folder, faces, *words)
     assert "kept as it was" in done.stdout
-    assert "errors by group are not written" in done.stderr
+    assert set(Bundle.open(tmp_path / "third").errors.groups) == {"some"}
 
 
 def test_errors_of_named_groups_are_on_the_card(bundle, faces, tmp_path):

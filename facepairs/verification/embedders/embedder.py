@@ -5,17 +5,17 @@
     layout = "nchw"            # or "nhwc"
     colours = "rgb"            # or "bgr"
     mean = 127.5               # (x - mean) / std for x from 0 to 255: one number, or three in the
-    std = 127.5                # network's order; or scale and offset: x * scale + offset
+    std = 127.5                # network's order
     align = "arcface-112"      # see below
     distance = "cosine"        # or "euclidean", "squared-euclidean", "manhattan"
 
-These keys are required (a network that takes uint8 needs no scaling). How a face comes into the
-square:
+These keys are required (a network that takes uint8 needs neither mean nor std). How a face comes
+into the square:
 
     align = "arcface-112"      # five landmarks onto those of ArcFace, InsightFace and SFace
     align = "landmarks-5"      # five landmarks onto `points`, five [x, y] in pixels of the square:
     points = [[38, 52], [74, 52], [56, 72], [42, 92], [71, 92]]    # eyes, nose, mouth corners
-    align = "landmarks"        # the default: the centre of the canonical frame of `faces.alignment`
+    align = "landmarks"        # the centre of the canonical frame of `faces.alignment`
     crop = [128, 250]          # of which 128 of 250 pixels of a side, or a share such as 0.6
     align = "none"             # the same of the whole image, with `crop`: nobody looks for a face
 
@@ -32,7 +32,6 @@ Optional keys:
     licence = "Apache-2.0"     # of the weights, and on what they were trained: for reports
     training_data = "MS1MV3: 5.2 million photos from the web"
 
-A threshold or calibration holds for one way of cropping only, so `align` is required beside them.
 Without `people` it is unknown which people the network was trained on. Without a threshold there is
 no verdict, without a calibration no probability.
 """
@@ -40,7 +39,6 @@ no verdict, without a calibration no probability.
 import hashlib
 import json
 import shutil
-from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -109,12 +107,10 @@ class EmbedderToml(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     layout: Literal["nchw", "nhwc"]
     colours: Literal["rgb", "bgr"]
     distance: Literal["cosine", "euclidean", "squared-euclidean", "manhattan"]
+    align: EmbedderAlign
     mean: Numbers | None = None
     std: PositiveNumbers | None = None
-    scale: Numbers | None = None
-    offset: Numbers | None = None
     name: Text | None = None
-    align: EmbedderAlign = "landmarks"
     crop: CropShare | None = None
     points: PointList | None = None
     sha256: Sha256 | None = None
@@ -174,11 +170,9 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True):
         path = Path(path)
         if path.is_dir():
             path = path / EMBEDDER
-        values = read_toml(path)
         try:
-            toml = validate(values, EmbedderToml, error=BadBundle)
+            toml = validate(read_toml(path), EmbedderToml, error=BadBundle)
             check_file_name(toml.file)
-            _check_align(toml, values)
             fields = msgspec.structs.asdict(toml)
             people, fields["measured"] = NOBODY, None
             if toml.measured_file is not None:
@@ -188,7 +182,9 @@ class ExternalEmbedder(EmbedderToml, MeasuredModel, frozen=True, kw_only=True):
                 people = Identities(frozenset(), measured.people)
             if toml.people is not None:
                 people = people.union(_read_people(toml.people, path))
-            _check_threshold(toml.distance, fields["threshold"])
+            threshold = fields["threshold"]
+            if threshold is not None and (problem := threshold_problem(toml.distance, threshold)):
+                raise BadBundle(problem)
             return cls(
                 path=path,
                 network_path=path.parent / toml.file,
@@ -356,36 +352,24 @@ def _crop_share(toml: EmbedderToml) -> float:
 
 
 def _scaling(toml: EmbedderToml) -> tuple[Floats, Floats] | None:
-    """Return scale and offset, float32[3] each, from whichever pair of keys is there."""
-    keys = ("mean", "std", "scale", "offset")
-    given = [key for key in keys if getattr(toml, key) is not None]
-    if not given:
+    """Return scale and offset, float32[3] each, by which (x - mean) / std is computed."""
+    if toml.mean is None and toml.std is None:
         return None
-    if given not in (["mean", "std"], ["scale", "offset"]):
-        raise BadBundle(f"{', '.join(given)}: give mean and std, or scale and offset")
-    first, second = (np.broadcast_to(np.float64(getattr(toml, key)), 3) for key in given)
-    scale, offset = (first, second) if given[0] == "scale" else (1 / second, -first / second)
+    if toml.mean is None or toml.std is None:
+        raise BadBundle("mean and std go together; give both")
+    mean, std = (np.asarray(value, np.float64) for value in (toml.mean, toml.std))
+    scale, offset = np.broadcast_to(1 / std, 3), np.broadcast_to(-mean / std, 3)
     if not (np.isfinite(scale).all() and np.isfinite(offset).all() and scale.all()):
-        raise BadBundle(f"{' and '.join(given)} leave nothing of the image; give others")
+        raise BadBundle("mean and std leave nothing of the image; give others")
     return scale.astype(np.float32), offset.astype(np.float32)
 
 
-def _check_align(toml: EmbedderToml, given: Container[str]) -> None:
-    """Raise BadBundle for a threshold or calibration that does not say which crops it is for."""
-    own = (toml.threshold, toml.calibration, toml.measured_file)
-    if "align" not in given and any(value is not None for value in own):
-        raise BadBundle(
-            "align is missing, and threshold and calibration hold for one way only; give "
-            'align = "landmarks" (they are of aligned faces) or "none" (of whole images)'
+def threshold_problem(distance: str, threshold: float) -> str:
+    """Return why no score can be a threshold, or "" where it can."""
+    if distance == "cosine" and abs(threshold) > 1:
+        return f"threshold is {threshold:g}; a cosine lies from -1 to 1"
+    if distance != "cosine" and threshold > 0:
+        return (
+            f"threshold is {threshold:g}; a score is a distance with a minus: give {-threshold:g}"
         )
-
-
-def _check_threshold(distance: str, value: float | None) -> None:
-    if value is None:
-        return
-    if distance == "cosine" and abs(value) > 1:
-        raise BadBundle(f"threshold is {value}; a cosine lies from -1 to 1")
-    if distance != "cosine" and value > 0:
-        raise BadBundle(
-            f"threshold is {value}; it is on the score, a distance with a minus: give {-value}"
-        )
+    return ""

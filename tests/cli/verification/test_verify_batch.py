@@ -242,7 +242,7 @@ def test_thresholds_on_demand(bundle, photos):
         ),
         (["a.png", "b.png", "--max-fmr", "0.01", "--threshold", "0"], "exclude each other"),
         (["a.png", "b.png", "--threshold", "nan"], "not a finite number"),
-        (["a.png", "b.png", "--threshold", "90"], "scores of this model lie from -1 to 1"),
+        (["a.png", "b.png", "--threshold", "90"], "lies from -1 to 1"),
         (["a.png", "b.png", "--balanced", "--threshold", "0"], "exclude each other"),
         (["a.png", "b.png", "--prior", "1"], "the prior is 1; give the share of genuine pairs"),
         (["--pairs", "p.csv", "--out", "o", "--prior", "-1"], "the prior is -1"),
