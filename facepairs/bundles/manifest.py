@@ -79,7 +79,6 @@ class CalibratedRecord(msgspec.Struct, frozen=True):
 
     people: Count
     finished: str
-    from_threshold: Finite | None
 
 
 class View2Result(msgspec.Struct, frozen=True):

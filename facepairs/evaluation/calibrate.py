@@ -233,7 +233,6 @@ def _write(
         "calibrated": {
             "people": len(names),
             "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "from_threshold": model.threshold,
         },
     }
     files = {}

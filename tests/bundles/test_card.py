@@ -35,7 +35,7 @@ def test_the_card_contains_every_part_of_the_manifest():
         measured_of(thresholds=(OperatingPoint(0.5, max_fmr=0.1), refused)),
         training=training,
         view2=view2,
-        calibrated={"people": 7, "finished": "2026-05-06T00:00:00Z", "from_threshold": 0.25},
+        calibrated={"people": 7, "finished": "2026-05-06T00:00:00Z"},
         failures="- Photos in profile.",
     )
     for text in (
@@ -43,7 +43,7 @@ def test_the_card_contains_every_part_of_the_manifest():
         "abababababababab…", "0.9100 ± 0.0040",
         "| FMR 0.1 | 0.5000 | not recorded",
         "| FMR 0.01 | - | not enough pairs",
-        "Calibrated on 7 people", "0.2500", "- Photos in profile.", "drawn, not real",
+        "Calibrated on 7 people", "- Photos in profile.", "drawn, not real",
         "calibration error, cross-fitted: 0.010",
     ):  # fmt: skip
         assert text in card, text
