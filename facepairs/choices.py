@@ -41,4 +41,3 @@ BenchRow = Literal[
     "memory",
     "limit",
 ]
-FaceChoice = Literal["prominent", "all"]
