@@ -138,7 +138,9 @@ def calibrate(
     require_extras(["measure"], "facepairs.calibrate")
     model, data, out = open_model(bundle), Path(data), Path(out)
     if out.resolve() == model.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
-        raise BadConfig(f"{out} is the bundle itself or lies in the photos; choose another --out")
+        raise BadConfig(
+            f"{out} is the bundle itself or lies in the photos; choose another folder", "out"
+        )
     (check_replaceable if isinstance(model, Bundle) else embedder.check_replaceable)(out)
     people_groups = read_groups(Path(groups)) if groups else None
     with held(lock_beside(out), out):
@@ -285,4 +287,4 @@ def _check_enough(index: FaceIndex, source: Path, pairs: PairList, notes: list[s
     try:
         check_minimums(source, people, len(genuine), len(pairs) - len(genuine))
     except NotEnough as error:
-        raise NotEnough("; ".join([str(error), *notes])) from None
+        raise NotEnough("; ".join([error.message, *notes]), *error.arguments) from None

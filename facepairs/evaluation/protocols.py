@@ -97,7 +97,8 @@ def choose_pairs(
     except NotEnough as error:
         raise NotEnough(
             f"{data}: {len(people):,} of {len(known):,} people are unknown to what is measured: "
-            f"{error}; measure on people it was not trained or calibrated on, or give --pairs"
+            f"{error.message}; measure on people it was not trained or calibrated on, or list pairs",
+            "pairs",
         ) from None
     if all(model.kind == "embedding" for model in models):
         pairs = add_impostors(index, pairs, count=IMPOSTORS)
@@ -115,7 +116,9 @@ def _choose_protocol(models: Sequence[Model], wanted: str | None) -> str:
         protocol = trained_under.pop()
     known = PROTOCOLS if bundles else (*PROTOCOLS, "view2")
     if protocol not in known:
-        raise BadData(f"protocol {protocol!r} is unknown; use one of {', '.join(known)}")
+        raise BadData(
+            f"protocol {protocol!r} is unknown; use one of {', '.join(known)}", "protocol"
+        )
     return protocol
 
 

@@ -71,4 +71,4 @@ def check_threshold(model: Model, threshold: float) -> None:
         return  # `operating_point` refuses what is not finite
     distance = "cosine" if isinstance(model, Bundle) else model.distance
     if problem := threshold_problem(distance, threshold):
-        raise BadConfig(problem)
+        raise BadConfig(problem, "threshold")

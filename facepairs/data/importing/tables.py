@@ -113,13 +113,10 @@ def _choose(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> str:
     for column in wanted:
         if column.strip().lower() in plain:
             return plain[column.strip().lower()]
-    advice = "rename one"
+    lacks = f"has no column {' or '.join(wanted)}, only {', '.join(columns) or 'none'}"
     if wanted is PERSON_COLUMNS:
-        advice += ", or name it with --person-column"
-    raise BadData(
-        f"{path}: has no column {' or '.join(wanted)}, only {', '.join(columns) or 'none'}; "
-        f"{advice}"
-    )
+        raise BadData(f"{path}: {lacks}; rename one, or name it", "person_column")
+    raise BadData(f"{path}: {lacks}; rename one")
 
 
 def _image_column(path: Path, schema: "pyarrow.Schema") -> str:

@@ -150,7 +150,7 @@ def test_a_table_of_paths(tmp_path: Path) -> None:
         "path,person\na/1.jpg\n": "line 2: ",
         "path,person\na/1.jpg,\n": r"line 2: '' cannot name",
         "photo,person\na/1.jpg,Ann\n": r"has no column path or .*, only photo, person; rename one$",
-        "path,who\na/1.jpg,Ann\n": "rename one, or name it with --person-column",
+        "path,who\na/1.jpg,Ann\n": r"rename one, or name it \(person_column\)",
         "path,person\na/1.jpg,nul.x\n": "'nul.x' names a device on Windows",
         "path,person\na/1.jpg,Ann.\n": r"'Ann\.' cannot name a folder or file on every system",
         "path,person\na/1.jpg,Ann\nb/1.jpg,ANN\n": "line 3: 'ANN' and 'Ann' differ only by case",
