@@ -97,7 +97,7 @@ def choose_pairs(
     except NotEnough as error:
         raise NotEnough(
             f"{data}: {len(people):,} of {len(known):,} people are unknown to what is measured: "
-            f"{error.message}; measure on people it was not trained or calibrated on, or list pairs",
+            f"{error.message}; measure on people it has not seen, or list the pairs",
             "pairs",
         ) from None
     if all(model.kind == "embedding" for model in models):
