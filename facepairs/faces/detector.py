@@ -32,7 +32,8 @@ SEARCH_PX = 640  # longer side of the photo in the first search
 LARGE_PX = 1600  # longer side in the search for small faces
 PADDING = 0.5  # of each side, around a face that fills its photo
 MIN_CANDIDATE = 0.6  # score of a single detection
-VIEWS, VIEW_PX = (0.55, 0.65), 96  # pixels per pixel of the frame, and side in pixels
+VIEW_SCALE, VIEW_PX = 0.6, 100  # pixels per pixel of the frame, and side in pixels
+WINDOW_PX, SHIFTS_PX = 96, (0, 4)  # parts of the view: the network's cells have 8 pixels
 MAX_VIEW_ERROR_PX = 25  # mean distance of a view's landmarks from the template, in frame pixels
 TURNS_DEG = range(45, 360, 45)
 MAX_ROUNDS, SETTLED_PX = 4, 4.0  # until landmarks move less than that, in frame pixels
@@ -47,6 +48,7 @@ TINY = 100.0  # in prominence
 MAX_COMPARED = 3  # faces close to the most prominent one that are located to tell which it is
 MIRRORED = [1, 0, 2, 4, 3]  # landmarks of a mirror image
 UNMOVED = Similarity(np.eye(2), np.zeros(2))
+IN_VIEW = centred_square(UNMOVED, FRAME_PX, VIEW_SCALE, VIEW_PX)(TEMPLATE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,29 +255,29 @@ def _is_upright(picture: Image.Image, face: Face) -> bool:
 
 
 def _detect_in_views(picture: Image.Image, face: Face) -> Face | None:
-    """Detect a face in upright views of itself and in their mirror images.
+    """Detect a face again, upright, in two windows of a view of it and in their mirror images.
 
     Returns:
-        The mean of what the views show, None if none shows the face. Where only some of them do,
+        The mean of what the windows show, None if none shows the face. Where only some of them do,
         the others lower the score.
     """
-    maps = [centred_square(face.to_frame, FRAME_PX, scale, VIEW_PX) for scale in VIEWS]
-    images = [warp(picture, to_view, VIEW_PX) for to_view in maps]
-    both = [view for image in images for view in (image, image[:, ::-1])]
+    to_view = centred_square(face.to_frame, FRAME_PX, VIEW_SCALE, VIEW_PX)
+    view = warp(picture, to_view, VIEW_PX)
+    windows = [view[at : at + WINDOW_PX, at : at + WINDOW_PX] for at in SHIFTS_PX]
+    both = [image for window in windows for image in (window, window[:, ::-1])]
     found = []
     for number, detections in enumerate(detect(both, MIN_CANDIDATE / 2)):
-        to_view, scale = maps[number // 2], VIEWS[number // 2]
-        points = [one.landmarks for one in detections]
+        points = np.array([one.landmarks for one in detections]).reshape(-1, 5, 2)
         if number % 2:
-            points = [((VIEW_PX - 1, 0) - one * (1, -1))[MIRRORED] for one in points]
-        expected = centred_square(UNMOVED, FRAME_PX, scale, VIEW_PX)(TEMPLATE)
-        distances = [_distance(one, expected) for one in points]
-        nearest = int(np.argmin(distances)) if distances else -1
-        if distances and distances[nearest] <= MAX_VIEW_ERROR_PX * scale:
-            found.append(Face(to_view.inverse()(points[nearest]), detections[nearest].score))
+            points = ((WINDOW_PX - 1, 0) - points * (1, -1))[:, MIRRORED]
+        points += SHIFTS_PX[number // 2]
+        distances = np.linalg.norm(points - IN_VIEW, axis=2).mean(axis=1)
+        if len(distances) and distances.min() <= MAX_VIEW_ERROR_PX * VIEW_SCALE:
+            nearest = int(distances.argmin())
+            found.append(Face(points[nearest], detections[nearest].score))
     if not found:
         return None
-    landmarks = np.mean([one.landmarks for one in found], axis=0)
+    landmarks = to_view.inverse()(np.mean([one.landmarks for one in found], axis=0))
     return Face(landmarks, sum(one.score for one in found) / len(both))
 
 

@@ -22,7 +22,7 @@ BUDGET_PX = 50_000_000  # some 400 MB at worst
 LARGE_PIXELS = 8_000_000
 # Per pixel: WebP holds three canvases and a copy, AVIF and HEIF their planes and copies, TIFF a
 # strip.
-WEBP_COST, AVIF_COST, TIFF_COST = 4, 4, 2
+CANVASES_COST, STRIP_COST = 4, 2
 KEPT_PIXELS = 4_000_000  # of an image that is kept for the next caller
 
 EXIF_ORIENTATION = 0x0112  # EXIF 2.32, 4.6.4
@@ -85,11 +85,9 @@ def decode_cost_px(data: object, pixels: int, stored_pixels: int) -> int:
         return pixels
     if stored_pixels > LARGE_PIXELS and jpeg.has_several_scans(data):
         return max(pixels, stored_pixels)
-    if data.startswith(TIFF):
-        return pixels * TIFF_COST
-    if data[4:8] == b"ftyp":
-        return pixels * AVIF_COST
-    return pixels * WEBP_COST if data[8:12] == b"WEBP" else pixels
+    if data[4:8] == b"ftyp" or data[8:12] == b"WEBP":
+        return pixels * CANVASES_COST
+    return pixels * STRIP_COST if data.startswith(TIFF) else pixels
 
 
 @contextmanager

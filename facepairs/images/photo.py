@@ -40,7 +40,7 @@ SLOW_CODECS, MAX_SLOW_PIXELS = ("bmp_rle", "ppm"), 1_000_000  # Pillow's decoder
 # Training holds the files of a whole batch in memory.
 BYTES_PER_PIXEL, EXTRA_BYTES = 8, 8_000_000
 MAX_TIFF_PIECE_BYTES = 200_000_000  # a strip or tile, which is held beside the pixels
-MAX_BYTES = 256 * 2**20
+MAX_BYTES, TOO_LARGE = 256 * 2**20, "over 256 MB"
 TILE_WIDTH, TILE_HEIGHT, ROWS_PER_STRIP, BITS, SAMPLES = 322, 323, 278, 258, 277  # TIFF 6.0 tags
 
 PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY  # a long text is no damage
@@ -209,10 +209,6 @@ def _check_tiff_pieces(image: Any, name: str) -> None:
         raise ImageProblem(name, "too_large", reason)
 
 
-class TooLarge(OSError):
-    """A file of more than MAX_BYTES."""
-
-
 def read_image_file(path: str | os.PathLike[str]) -> bytes:
     """Return the content of a file; raise OSError unless it is a regular one within MAX_BYTES."""
     status = Path(path).stat()
@@ -220,7 +216,7 @@ def read_image_file(path: str | os.PathLike[str]) -> bytes:
         what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
         raise OSError(errno.EINVAL, what)
     if status.st_size > MAX_BYTES:
-        raise TooLarge(errno.EFBIG, f"over {MAX_BYTES >> 20} MB")
+        raise OSError(errno.EFBIG, TOO_LARGE)
     return Path(path).read_bytes()
 
 
@@ -245,14 +241,14 @@ def read_checked(file: T, read_file: Callable[[T], bytes], name: str = "image") 
     try:
         data = read_file(file)
         if len(data) > MAX_BYTES:
-            raise TooLarge(errno.EFBIG, f"over {MAX_BYTES >> 20} MB")
+            raise OSError(errno.EFBIG, TOO_LARGE)
     except PermissionError:
         reason = "may not be read; grant yourself read permission"
         raise ImageProblem(name, "no_permission", reason) from None
-    except TooLarge as error:
-        raise ImageProblem(name, "too_large", f"{error.strerror}; use a smaller image") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
+        if why == TOO_LARGE:
+            raise ImageProblem(name, "too_large", f"{why}; use a smaller image") from None
         raise ImageProblem(name, "unreadable", f"{why}; choose a readable image file") from None
     if not data:
         raise ImageProblem(name, "zero_byte", "empty (0 bytes); replace the file")

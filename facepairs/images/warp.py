@@ -85,36 +85,15 @@ def warp(image: Image.Image, to_square: Similarity, side_px: int) -> Pixels:
     back = to_square.inverse()
     reduction = int(back.scale)
     if reduction > 1:
-        left, top, right, bottom = _source_window(back, side_px, *image.size)
-        if left >= right or top >= bottom:
+        centre = back(np.full(2, (side_px - 1) / 2))
+        reach = 0.71 * back.scale * side_px + 2 * reduction  # half of the diagonal, and more
+        first, end = ((centre + sign * reach).clip(0, image.size).astype(int) for sign in (-1, 1))
+        if (first >= end).any():
             return np.zeros((side_px, side_px, 3), np.uint8)
-        image = image.reduce(reduction, (left, top, right, bottom))
-        offset = (back.offset - (left, top) + 0.5) / reduction - 0.5
+        image = image.reduce(reduction, (*first.tolist(), *end.tolist()))
+        offset = (back.offset - first + 0.5) / reduction - 0.5
         back = Similarity(back.matrix / reduction, offset)
     x, y = back.offset + 0.5 - back.matrix.sum(axis=1) / 2  # Pillow counts from pixels' corners
     (a, b), (c, d) = back.matrix
     method, filter_ = Image.Transform.AFFINE, Image.Resampling.BILINEAR
     return np.array(image.transform((side_px, side_px), method, (a, b, x, c, d, y), filter_))
-
-
-def _source_window(
-    back: Similarity, side_px: int, width: int, height: int
-) -> tuple[int, int, int, int]:
-    """Return the part of an image that a square is cut from: left, top, right and bottom.
-
-    It is empty where they do not meet.
-
-    Args:
-        back: Map from the square to the image.
-        side_px: Side of the square.
-        width: Of the image.
-        height: Of the image.
-    """
-    last = side_px - 1.0
-    corners = back(np.array([(0.0, 0.0), (last, 0.0), (0.0, last), (last, last)]))
-    margin = max(1, int(back.scale))
-    left, top = np.floor(corners.min(axis=0)).astype(int) - margin
-    right, bottom = np.ceil(corners.max(axis=0)).astype(int) + margin + 1
-    limits = np.array([width, height, width, height])
-    left, top, right, bottom = np.clip((left, top, right, bottom), 0, limits).tolist()
-    return left, top, right, bottom

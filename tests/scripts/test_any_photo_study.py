@@ -105,7 +105,9 @@ def test_the_place_of_a_scene_is_where_the_photo_lies(kind):
         scene = pictures.make_scene(photo, other, kind, 3, number)
         assert low <= abs(scene.turn_deg) <= high
         assert 0.4 <= scene.scale <= 2
-        back = warp(Image.fromarray(scene.image), scene.place.inverse(), 250)[60:190, 60:190].astype(int)
+        back = warp(Image.fromarray(scene.image), scene.place.inverse(), 250)[
+            60:190, 60:190
+        ].astype(int)
         assert np.abs(back - photo[60:190, 60:190]).mean() < 3
 
 
