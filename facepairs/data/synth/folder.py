@@ -3,12 +3,14 @@
 The JPEG files depend on the seed and on the version of libjpeg.
 """
 
+import io
 import itertools
 from pathlib import Path
 
+from PIL import Image
+
 from facepairs.data.synth import faces
 from facepairs.data.synth.canvas import FRAME_PX
-from facepairs.images.jpeg import write_jpeg
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.parallel import thread_map
 from facepairs.support.places import check_output_folder
@@ -53,7 +55,10 @@ def write_synthetic_faces(
             path.parent.mkdir(exist_ok=True)
             quality = round(faces.shot_of(seed, person, number).jpeg_quality)
             face = faces.draw_face(seed, person, number, size_px, difficulty)
-            write_jpeg(path, face, quality)
+            # Encoded in memory first: Pillow does not notice that a disk is full.
+            data = io.BytesIO()
+            Image.fromarray(face).save(data, "JPEG", quality=quality)
+            path.write_bytes(data.getbuffer())
 
         photos = itertools.product(range(people), range(images))
         for done, _ in enumerate(thread_map(write_photo, photos), 1):
