@@ -27,8 +27,8 @@ from facepairs.cli.shared.output import (
 from facepairs.support.words import command_line, counted
 
 if TYPE_CHECKING:
+    from facepairs.data.findings import DatasetReport
     from facepairs.data.importing.importer import ImportReport
-    from facepairs.doctor.findings import DatasetReport
 
 app = typer.Typer(
     help="Check, import, draw or fetch folders of faces.",
@@ -54,7 +54,7 @@ def check(
     probably show another person than the rest of their folder; exit code 1 if there is an error, 0
     with warnings alone.
     """
-    from facepairs.doctor.check import check_dataset
+    from facepairs.verification.dataset_check import check_dataset
 
     report = check_dataset(data, align or "landmarks", not no_labels, progress_display(json))
     if json:

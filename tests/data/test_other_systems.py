@@ -15,8 +15,8 @@ from facepairs.config import load_config
 from facepairs.data.groups import read_groups
 from facepairs.data.index import FaceIndex, find_file
 from facepairs.data.pairs import parse_fold, parse_genuine, read_pairs_csv
-from facepairs.doctor.check import check_dataset
 from facepairs.evaluation.scores import match_pairs, read_scores
+from facepairs.verification.dataset_check import check_dataset
 from facepairs.verification.embedders.embedder import read_toml
 from facepairs.verification.pairs.verify_pairs import verify_pairs
 from facepairs.verification.ranking import rank_folder

@@ -1,12 +1,14 @@
-"""The doctor on faces: photos without a face, with several, with small or tilted ones."""
+"""Checking a folder: photos without a face, with several, with small or tilted ones."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from drawn.scenes import Place, canvas, paste
 
-from facepairs.doctor.check import check_dataset
-from facepairs.doctor.findings import DatasetReport
+from facepairs.bundles.bundle import Bundle
+from facepairs.data.findings import DatasetReport
+from facepairs.verification.dataset_check import check_dataset
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,7 @@ def test_every_unusual_face_is_found_once(photos: Path) -> None:
     assert report.bad_images == (1, 2)
     assert not report.ok
     assert report.align == "landmarks"
-    assert phases == ["finding faces"]
+    assert phases == ["checking photos"]
 
 
 def test_photos_that_are_taken_as_they_are_need_no_face(photos: Path) -> None:
@@ -54,3 +56,13 @@ def test_photos_that_are_taken_as_they_are_need_no_face(photos: Path) -> None:
     assert report.ok
     assert report.bad_images == ()
     assert set(found(report)) <= {"odd_size"}
+
+
+def test_labels_are_not_compared_by_a_model_that_does_not_align_faces(
+    make_bundle: Callable[..., Bundle], few_faces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("facepairs.bundles.bundle.FOLDER", make_bundle("embedding").folder)
+    report = check_dataset(few_faces)
+    (finding,) = report.findings
+    assert (finding.severity, finding.kind) == ("note", "labels_unchecked")
+    assert check_dataset(few_faces, labels=False).findings == ()

@@ -1,4 +1,4 @@
-"""The doctor on files: every flaw of a folder becomes one finding of the right severity."""
+"""What the files of a folder say: every flaw becomes one finding of the right severity."""
 
 import json
 import os
@@ -14,10 +14,10 @@ from drawn.photos import jpeg, put
 from PIL import Image
 from processes.command_line import in_process
 
+from facepairs.data.findings import DatasetReport, Finding, SizeCount
 from facepairs.data.index import FaceIndex
-from facepairs.doctor.check import check_dataset
-from facepairs.doctor.findings import DatasetReport, Finding, SizeCount
 from facepairs.errors import BadData
+from facepairs.verification.dataset_check import check_dataset
 
 check_files = partial(check_dataset, align="none")
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="POSIX files and permissions")
@@ -56,7 +56,7 @@ def test_a_good_folder_has_no_findings(tmp_path: Path) -> None:
     first = next(tmp_path.rglob("*.jpg"))
     first.write_bytes(first.read_bytes()[:-1] + b"\0")
     assert report.fingerprint != check_dataset(tmp_path, align="none").fingerprint
-    assert calls == [("checking images", 5, 5)]
+    assert calls == [("checking photos", 5, 5)]
 
 
 def test_the_report_is_plain_json_and_the_same_each_time(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_names_that_differ_only_by_unicode_form_are_a_warning(tmp_path: Path) ->
 UNPRIVILEGED = """
 import json, os, sys
 from pathlib import Path
-from facepairs.doctor.check import check_dataset
+from facepairs.verification.dataset_check import check_dataset
 check_dataset(Path(sys.argv[1]), "none")  # imports every plug-in while it has permission
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)

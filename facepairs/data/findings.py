@@ -1,4 +1,4 @@
-"""What the doctor reports: findings of fixed kinds, and the folder in figures."""
+"""What a check of a folder reports: findings of fixed kinds, and the folder in figures."""
 
 import json
 from collections.abc import Iterable, Sequence
