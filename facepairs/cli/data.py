@@ -97,7 +97,7 @@ def _conclusion(report: "DatasetReport") -> str:
     return f"no errors, {counted(warnings, 'warning')}" if warnings else "ok"
 
 
-@app.command("import", epilog="Example: facepairs data import archive.zip data/lfw")
+@app.command("import", epilog="Example: facepairs data import archive.zip photos")
 def import_(
     source: Annotated[Path, Argument(help="Folder, zip, tar, parquet file or CSV file.")],
     out: Annotated[Path, Argument(help="Folder to write; must not exist or be empty.")],
@@ -105,41 +105,32 @@ def import_(
         str | None,
         Option(help="Column of a CSV or parquet file that names the person.", show_default=False),
     ] = None,
-    copy: Annotated[
-        bool, Option("--copy", help="Copy photos. [default: hard links where possible]")
-    ] = False,
     json: Json = False,
 ) -> None:
     """Import photos of people from another layout, as OUT/Person_Name/photo.jpg.
 
     Reads folders and archives (zip, tar) with Person_Name/photo.jpg somewhere in them, such as
-    Kaggle's LFW or scikit-learn's lfw_home, with LFW's official lists; parquet files with images,
-    as Hugging Face has them; and CSV files with the columns path and person.
+    Kaggle's LFW or scikit-learn's lfw_home; parquet files with images, as Hugging Face has them;
+    and CSV files with the columns path and person. Files become hard links where that is possible.
     """
     from facepairs.data.importing.importer import import_photos
 
     report = import_photos(
-        source, out, person_column=person_column, copy=copy, progress=progress_display(json)
+        source, out, person_column=person_column, progress=progress_display(json)
     )
     log_first([f"left out: {name}: {reason}" for name, reason in report.left_out])
-    print_result(json, report.to_json(), _import_rows(report, out))
+    values = {"out": str(out), **report.to_json()}
+    print_result(json, values, _import_rows(report, out))
 
 
 def _import_rows(report: "ImportReport", out: Path) -> Iterator[tuple[str, str]]:
     people = counted(report.people, "person", "people")
-    yield "photos", f"{counted(report.images, 'photo')} of {people} in {report.photos}"
-    extracted = report.images - report.linked - report.copied
-    parts = {"linked": report.linked, "copied": report.copied, "extracted": extracted}
-    yield "files", ", ".join(f"{count:,} {word}" for word, count in parts.items() if count)
+    yield "photos", f"{counted(report.images, 'photo')} of {people} in {out}"
+    if report.linked:
+        yield "linked", f"{report.linked:,}: each is one file under two names"
     if report.left_out:
         yield "left out", f"{len(report.left_out):,}"
-    for one in report.lists:
-        yield one.name, "as published" if one.as_published else "differs from the published list"
-    if report.missing_lists:
-        yield "missing", ", ".join(report.missing_lists)
-        words = command_line("data", "fetch", "lfw", "--lists-only", "--out", out)
-        yield "", f"get them with: {words}"
-    yield "next", command_line("data", "check", report.photos)
+    yield "next", command_line("data", "check", out)
 
 
 @app.command(epilog="Example: facepairs data synth --out faces/ --people 200 --photos 8 --seed 1")

@@ -1,14 +1,25 @@
-"""Read tables of photos: CSV files with paths, parquet files with the images themselves."""
+"""The photos in parquet files as Hugging Face publishes them.
+
+One column holds images as `{bytes, path}` or as bytes, another the person: a text, or a number for
+which the file's metadata have a name.
+"""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from facepairs.data.importing.photos import LeftOut, NewPhoto, PeopleNames, check_name, in_words
-from facepairs.data.index import READABLE, find_file, name_problem
-from facepairs.data.pairs import csv_rows
+from facepairs.data.importing.rows import (
+    LeftOut,
+    NewPhoto,
+    Rows,
+    check_name,
+    choose_column,
+    person_columns,
+)
+from facepairs.data.index import READABLE, walk
 from facepairs.data.unpack import MAX_FILE_BYTES
 from facepairs.errors import BadData
 from facepairs.images.formats import pillow_format
@@ -18,51 +29,21 @@ from facepairs.support.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyarrow import parquet
 
-PATH_COLUMNS = ("path", "file", "file_name", "filename", "image")
-PERSON_COLUMNS = ("person", "identity", "label_name", "name", "label")
-PARQUET_ROWS = 64  # in memory at once
+ROWS = 64  # in memory at once
 SUFFIXES = {"JPEG": ".jpg", "TIFF": ".tif"}  # of Pillow's formats; else the format's own name
-Rows = Iterator[NewPhoto | LeftOut]
 
 
-def read_csv(path: Path, person_column: str | None, progress: ProgressCallback) -> Rows:
-    """Yield the photos of a CSV file with the columns path and person.
-
-    Args:
-        path: The file, as `csv_rows` reads it; its paths count from its folder.
-        person_column: The column that names the person; by default the first of PERSON_COLUMNS.
-        progress: Called with the rows done and in all.
-
-    Raises:
-        BadData: A column is missing, or a row is wrong.
-    """
-    rows = list(csv_rows(path, ()))
-    columns = list(rows[0][1]) if rows else []
-    file_column = _choose(path, columns, PATH_COLUMNS)
-    person_column = _choose(path, columns, [person_column] if person_column else PERSON_COLUMNS)
-    names = PeopleNames()
-    for done, (line, row) in enumerate(rows, 1):
-        place = f"{path}: line {line}"
-        person = names.check(row[person_column].strip(), place)
-        source = find_file(path.parent, row[file_column])
-        if not source.is_file():
-            raise BadData(f"{place}: no file {source}; paths count from the folder of the table")
-        if problem := name_problem(source.name):
-            yield LeftOut(str(source), in_words(problem))
-        else:
-            yield NewPhoto(person, source.name, source)
-        progress(done, len(rows))
+def find_parquet(root: Path) -> list[Path]:
+    """Return the parquet files of a folder, sorted."""
+    found = (folder / name for folder, files in walk(root) for name in files)
+    return sorted(path for path in found if path.suffix.lower() == ".parquet")
 
 
 def read_parquet(
     paths: Sequence[Path], person_column: str | None, progress: ProgressCallback
 ) -> Rows:
-    """Yield the photos of parquet files as Hugging Face publishes them.
-
-    One column holds images as `{bytes, path}` or as bytes, another the person: a text, or a number
-    for which the file's metadata have a name.
+    """Yield the photos of parquet files.
 
     Args:
         paths: The files.
@@ -77,49 +58,32 @@ def read_parquet(
     import pyarrow
     from pyarrow import parquet
 
-    names, numbers = PeopleNames(), Counter[str]()
-    done = 0
+    photos = Counter[str]()  # of each person so far
+    total = done = 0
     path = paths[0]
     try:
-        total = 0
         for path in paths:
             total += parquet.read_metadata(path).num_rows
         for path in paths:
             with parquet.ParquetFile(path) as file:
                 schema = file.schema_arrow
-                image_column = _image_column(path, schema)
-                wanted = [person_column] if person_column else PERSON_COLUMNS
-                label_column = _choose(path, schema.names, wanted)
-                name_of = _label_names(schema, label_column)
-                for row, values in enumerate(_rows(file, [image_column, label_column]), 1):
-                    place = f"{path.name}: row {row:,}"
-                    person = names.check(name_of(values[label_column]), place)
-                    numbers[person] += 1
-                    yield _photo(person, numbers[person], values[image_column], place)
+                columns = [
+                    _image_column(path, schema),
+                    choose_column(path, schema.names, person_columns(person_column)),
+                ]
+                name_of = _label_names(schema, columns[1])
+                batches = file.iter_batches(ROWS, columns=columns)
+                rows = chain.from_iterable(batch.to_pylist() for batch in batches)
+                for number, row in enumerate(rows, 1):
+                    place = f"{path.name}: row {number:,}"
+                    image, label = (row[column] for column in columns)
+                    person = check_name(name_of(label), place)
+                    photos[person] += 1
+                    yield _photo(person, photos[person], image, place)
                     done += 1
                     progress(done, total)
     except (pyarrow.ArrowException, OSError) as error:
         raise BadData(f"{path}: {error}; download the file again") from None
-
-
-def _rows(file: "parquet.ParquetFile", columns: list[str]) -> Iterator[dict[str, Any]]:
-    for batch in file.iter_batches(PARQUET_ROWS, columns=columns):
-        yield from batch.to_pylist()
-
-
-def _choose(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> str:
-    """Return the first of the wanted columns that a table has."""
-    plain = {column.strip().lower(): column for column in columns}
-    for column in wanted:
-        if column.strip().lower() in plain:
-            return plain[column.strip().lower()]
-    advice = "rename one"
-    if wanted is PERSON_COLUMNS:
-        advice += ", or name it with --person-column"
-    raise BadData(
-        f"{path}: has no column {' or '.join(wanted)}, only {', '.join(columns) or 'none'}; "
-        f"{advice}"
-    )
 
 
 def _image_column(path: Path, schema: "pyarrow.Schema") -> str:
