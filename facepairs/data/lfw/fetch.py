@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from facepairs.choices import ImageSet
+from facepairs.data.importing.rows import find_people
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.download import download
 from facepairs.data.unpack import DiskFull, unpack
@@ -24,7 +25,6 @@ from facepairs.support.lock import held
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
 STAMP = ".facepairs-content"  # in an unpacked folder: the checksum of its content
-DOWNLOADED = ".fetched"  # suffix of a downloaded archive, which is removed once it is unpacked
 LOCK = ".fetch.lock"
 
 
@@ -96,17 +96,13 @@ def fetch_lfw(
     if images not in archives:
         raise BadTransfer(f"images is {images!r}; use one of {', '.join(archives)}")
     archive = archives[images]
-    folder, given = out / archive.folder, out / archive.file
-    downloaded = given.with_name(given.name + DOWNLOADED)
+    folder = out / archive.folder
     with _writing(out):
-        for remote in lists:
-            _fetch(remote, out / remote.file)
+        _fetch_lists(lists, out)
         if not _is_complete(folder, archive):
-            path = given if _is_valid(given, archive) else downloaded
             # JPEGs hardly compress, so archive and content take twice the archive's size.
-            _fetch(archive, path, progress, copies=2)
-            _unpack(path, folder, archive)
-        downloaded.unlink(missing_ok=True)
+            _unpack(_fetch(archive, out, progress, copies=2), folder, archive)
+        (out / f"{archive.file}.part").unlink(missing_ok=True)
         sweep(folder)  # what a killed process has unpacked in part
     return folder
 
@@ -114,8 +110,12 @@ def fetch_lfw(
 def fetch_lists(out: Path, lists: Sequence[RemoteFile] = LISTS) -> None:
     """Download the official lists alone, as `fetch_lfw` does."""
     with _writing(out):
-        for remote in lists:
-            _fetch(remote, out / remote.file)
+        _fetch_lists(lists, out)
+
+
+def _fetch_lists(lists: Sequence[RemoteFile], out: Path) -> None:
+    for remote in lists:
+        _fetch(remote, out).replace(out / remote.file)
 
 
 @contextlib.contextmanager
@@ -152,25 +152,21 @@ def content_sha256(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _is_valid(path: Path, remote: RemoteFile) -> bool:
-    """Return whether the file exists and has the published checksum, if there is one."""
-    return path.is_file() and remote.sha256 in ("", file_sha256(path))
-
-
 def _fetch(
-    remote: RemoteFile, target: Path, progress: ProgressCallback = ignore_progress, copies: int = 1
-) -> None:
-    """Download a file unless it is there, and check it."""
-    if _is_valid(target, remote):
-        return
-    if target.is_file() and target.suffix != DOWNLOADED:
+    remote: RemoteFile, out: Path, progress: ProgressCallback = ignore_progress, copies: int = 1
+) -> Path:
+    """Return a checked file: the one in `out`, or a downloaded one, which ends in `.part`."""
+    target = out / remote.file
+    if target.exists():
+        if remote.sha256 in ("", file_sha256(target)):
+            return target
         raise BadTransfer(f"{target}: exists and is not the published file; move it away")
     part = download(remote.url, target, progress, copies)
-    if not _is_valid(part, remote):
-        sha256 = file_sha256(part)
+    sha256 = file_sha256(part)
+    if remote.sha256 not in ("", sha256):
         part.unlink()
         raise _wrong_content(remote.url, "file", sha256, remote.sha256)
-    part.replace(target)
+    return part
 
 
 def _wrong_content(url: str, what: str, sha256: str, expected: str) -> BadTransfer:
@@ -201,15 +197,15 @@ def _unpack(path: Path, folder: Path, archive: Archive) -> None:
             content = temporary / ".archive"
             content.mkdir()
             unpack(path, content)
-            for entry in list(_people_folder(content).iterdir()):
-                entry.rename(temporary / entry.name)
-            shutil.rmtree(content)
-            try:
-                sha256 = content_sha256(temporary)
-            except BadData:
+            people = find_people(content)
+            if people is None:
                 raise BadTransfer(
                     f"{path.name}: holds no Person_Name/photo.jpg, and was removed; try again"
-                ) from None
+                )
+            for entry in list(people.iterdir()):
+                entry.rename(temporary / entry.name)
+            shutil.rmtree(content)
+            sha256 = content_sha256(temporary)
             if archive.content_sha256 not in ("", sha256):
                 raise _wrong_content(archive.url, "content", sha256, archive.content_sha256)
             (temporary / STAMP).write_text(sha256 + "\n", encoding="utf-8")
@@ -220,11 +216,3 @@ def _unpack(path: Path, folder: Path, archive: Archive) -> None:
         raise
     except BadData as error:  # the folder cannot be written
         raise BadTransfer(str(error)) from None
-
-
-def _people_folder(folder: Path) -> Path:
-    """Return the folder of the people's folders: below the archive's own top folders, if any."""
-    folders = [entry for entry in folder.iterdir() if entry.is_dir()]
-    if len(folders) == 1 and any(entry.is_dir() for entry in folders[0].iterdir()):
-        return _people_folder(folders[0])
-    return folder

@@ -1,7 +1,6 @@
 """Downloads resume, check what they resume, and name every failure."""
 
 import hashlib
-import json
 import socket
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from storage.range_server import Remote, serving, sha256
+from storage.range_server import Remote, serving
 
 from facepairs.data.lfw.download import MAX_ATTEMPTS, download
 from facepairs.errors import BadTransfer
@@ -29,14 +28,9 @@ def remote() -> Iterator[Remote]:
         yield server
 
 
-@pytest.mark.parametrize("validator", ["etag", "modified", "none"])
-def test_an_interrupted_transfer_resumes_where_it_stopped(
-    remote: Remote, tmp_path: Path, validator: str
-) -> None:
+def test_an_interrupted_transfer_resumes_where_it_stopped(remote: Remote, tmp_path: Path) -> None:
     remote.files["f"] = BODY
     remote.cut_after = [100_000, 50_000]
-    remote.etag = None if validator == "etag" else ""
-    remote.modified = "Mon, 01 Jan 2007 00:00:00 GMT" if validator == "modified" else ""
     part = download(f"{remote.url}/f", tmp_path / "f")
     assert part.read_bytes() == BODY
     assert remote.asked == [
@@ -44,8 +38,6 @@ def test_an_interrupted_transfer_resumes_where_it_stopped(
         ("f", "bytes=100000-", 50_000),
         ("f", "bytes=150000-", 150_000),
     ]
-    expected = {"etag": f'"{sha256(BODY)[:12]}"', "modified": remote.modified, "none": ""}
-    assert remote.if_range[1:] == [expected[validator]] * 2
     assert [path.name for path in tmp_path.iterdir()] == ["f.part"]
 
 
@@ -65,28 +57,10 @@ def test_the_next_run_resumes_after_a_kill(remote: Remote, tmp_path: Path) -> No
     assert remote.asked[-1] == ("f", "bytes=1000-", len(BODY) - 1000)
 
 
-def test_a_weak_etag_is_not_sent_as_if_range(remote: Remote, tmp_path: Path) -> None:
-    remote.files["f"], remote.etag, remote.cut_after = BODY, 'W/"1"', [10]
-    assert download(f"{remote.url}/f", tmp_path / "f").read_bytes() == BODY
-    assert remote.if_range == ["", ""]
-
-
 def test_a_server_without_ranges_sends_the_whole_file_again(remote: Remote, tmp_path: Path) -> None:
     remote.files["f"], remote.ranges, remote.cut_after = BODY, False, [100_000]
     assert download(f"{remote.url}/f", tmp_path / "f").read_bytes() == BODY
     assert remote.asked == [("f", "", 100_000), ("f", "bytes=100000-", len(BODY))]
-
-
-@pytest.mark.parametrize("etag", [None, ""])
-def test_a_file_that_has_changed_is_downloaded_from_its_start(
-    remote: Remote, tmp_path: Path, etag: str | None
-) -> None:
-    remote.files["f"], remote.etag = BODY, etag
-    remote.cut_after, remote.statuses = [1000], [200, 404]
-    with pytest.raises(BadTransfer):
-        download(f"{remote.url}/f", tmp_path / "f")
-    remote.files["f"] = BODY[::-1] + b"longer"
-    assert download(f"{remote.url}/f", tmp_path / "f").read_bytes() == (BODY[::-1] + b"longer")
 
 
 @pytest.mark.parametrize("length", [500, 300_000, 300_001])
@@ -94,22 +68,8 @@ def test_a_complete_or_too_long_part_ends_as_the_whole_file(
     remote: Remote, tmp_path: Path, length: int
 ) -> None:
     remote.files["f"] = BODY
-    url = f"{remote.url}/f"
     (tmp_path / "f.part").write_bytes((BODY + b"x")[:length])
-    state = {"url": url, "validator": "", "total": 0}
-    (tmp_path / "f.part.json").write_text(json.dumps(state))
-    assert download(url, tmp_path / "f").read_bytes() == BODY
-
-
-def test_a_complete_part_is_not_requested_again(remote: Remote, tmp_path: Path) -> None:
-    remote.files["f"], remote.ranges = BODY, False
-    url = f"{remote.url}/f"
-    (tmp_path / "f.part").write_bytes(BODY)
-    state = {"url": url, "validator": "", "total": len(BODY)}
-    (tmp_path / "f.part.json").write_text(json.dumps(state))
-    assert download(url, tmp_path / "f").read_bytes() == BODY
-    assert remote.asked == []
-    assert [path.name for path in tmp_path.iterdir()] == ["f.part"]
+    assert download(f"{remote.url}/f", tmp_path / "f").read_bytes() == BODY
 
 
 def test_a_file_far_too_large_is_refused_before_the_transfer(
@@ -118,20 +78,9 @@ def test_a_file_far_too_large_is_refused_before_the_transfer(
     monkeypatch.setattr("facepairs.data.lfw.download.MAX_BYTES", len(BODY) - 1)
     remote.files["f"] = BODY
     for copies in (1, 10**12):  # the reason is not the space on the disk
-        with pytest.raises(BadTransfer, match=r"/f: 300,000 bytes are offered"):
+        with pytest.raises(BadTransfer, match="300,000"):
             download(f"{remote.url}/f", tmp_path / "f", copies=copies)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("state", ["", "[]", "{}", '{"url": "http://other/", "total": 1}', "\0"])
-def test_a_part_of_unknown_origin_is_not_resumed(
-    remote: Remote, tmp_path: Path, state: str
-) -> None:
-    remote.files["f"] = BODY
-    (tmp_path / "f.part").write_bytes(b"something else")
-    (tmp_path / "f.part.json").write_text(state)
-    assert download(f"{remote.url}/f", tmp_path / "f").read_bytes() == BODY
-    assert remote.asked == [("f", "", len(BODY))]
 
 
 def test_a_server_need_not_state_the_length(remote: Remote, tmp_path: Path) -> None:
@@ -168,24 +117,6 @@ def test_a_refused_connection_is_reported(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{held.getsockname()[1]}/f"
         with pytest.raises(BadTransfer, match=r"no connection \(.*refused.*check the connection"):
             download(url, tmp_path / "f")
-
-
-@pytest.mark.parametrize(
-    "url", ["file:///etc/hosts", "ftp://127.0.0.1/f", "data:text/plain,x", "pairs.txt", "http:///f"]
-)
-def test_only_http_and_https_addresses_are_accepted(tmp_path: Path, url: str) -> None:
-    with pytest.raises(BadTransfer, match="is not an http or https address"):
-        download(url, tmp_path / "f")
-
-
-@pytest.mark.parametrize("to", ["file:///etc/hosts", "ftp://127.0.0.1:1/f"])
-def test_a_redirection_to_another_protocol_is_not_followed(
-    remote: Remote, tmp_path: Path, to: str
-) -> None:
-    remote.redirect = to
-    with pytest.raises(BadTransfer, match=r"302|redirects to ftp"):
-        download(f"{remote.url}/f", tmp_path / "f")
-    assert list(tmp_path.iterdir()) == []
 
 
 LIMITED = """
