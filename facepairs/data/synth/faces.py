@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFilter
 
-from facepairs.data.synth.canvas import FRAME_PX, SUPERSAMPLING, Canvas, Points
-from facepairs.data.synth.colours import hue
+from facepairs.data.synth.canvas import FRAME_PX, SUPERSAMPLING, Canvas, Points, hue
 from facepairs.data.synth.drawing import draw, relief
 from facepairs.data.synth.parameters import Identity, Shot
 from facepairs.errors import BadConfig

@@ -192,7 +192,7 @@ def test_the_places_of_many_people_are_told_in_short(tmp_path: Path) -> None:
 def test_hostile_and_useless_sources_leave_nothing_behind(tmp_path: Path) -> None:
     sources = {
         "parent.zip": (zipped({"Ann/1.jpg": JPEG, "../out.jpg": JPEG}), "outside the folder"),
-        "text.zip": (zipped({"a/readme.txt": b"x"}), r"text\.zip: no images, found \.txt"),
+        "text.zip": (zipped({"a/readme.txt": b"x"}), r"text\.zip: no images"),
         "splits.zip": (
             zipped({"train/Ann/1.jpg": JPEG, "train/Ann/2.jpg": JPEG, "test/Bo/1.jpg": JPEG}),
             r"several places: .*splits\.zip/train \(2 photos\), .*splits\.zip/test \(1 photo\)",
