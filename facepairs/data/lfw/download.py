@@ -8,7 +8,6 @@ References:
 """
 
 import http.client
-import shutil
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +15,6 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import IO
 
-from facepairs.data.unpack import DISK_FULL_ERRORS, DiskFull
 from facepairs.errors import BadTransfer
 from facepairs.support.progress import ProgressCallback, ignore_progress
 
@@ -32,32 +30,27 @@ class _TryAgain(Exception):
     """A failure that may not occur again."""
 
 
-def download(
-    url: str,
-    target: Path,
-    progress: ProgressCallback = ignore_progress,
-    copies: int = 1,
-) -> Path:
+def download(url: str, target: Path, progress: ProgressCallback = ignore_progress) -> Path:
     """Download a file, resuming an earlier transfer; its content is not checked.
 
     Args:
         url: An http or https address.
         target: Where the file is meant to go; it is not written itself.
         progress: Called with the bytes received and the bytes in all.
-        copies: How many times the file's size must be free on the disk.
 
     Returns:
         The path of the complete file, `target` + `.part`.
 
     Raises:
-        BadTransfer: The server refuses or offers more than MAX_BYTES, the disk is full, or
-            MAX_ATTEMPTS attempts brought no further byte. The `.part` file is kept.
+        BadTransfer: The server refuses or offers more than MAX_BYTES, or MAX_ATTEMPTS attempts
+            brought no further byte. The `.part` file is kept.
+        OSError: The file cannot be written.
     """
     part = target.with_name(target.name + ".part")
     largest, failures = -1, 0
     while True:
         try:
-            _transfer(url, part, progress, copies)
+            _transfer(url, part, progress)
             return part
         except _TryAgain as error:
             size = _size(part)
@@ -69,19 +62,13 @@ def download(
                     f"the bytes received so far ({size:,} bytes) are kept"
                 ) from None
             time.sleep(FIRST_WAIT_S * 2 ** (failures - 1))
-        except OSError as error:
-            if error.errno in DISK_FULL_ERRORS:
-                raise DiskFull(part.parent) from None
-            raise BadTransfer(
-                f"cannot write {part}: {error.strerror or error}; choose another folder"
-            ) from None
 
 
 def _size(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
 
 
-def _transfer(url: str, part: Path, progress: ProgressCallback, copies: int) -> None:
+def _transfer(url: str, part: Path, progress: ProgressCallback) -> None:
     """Request the missing bytes and append them to the `.part` file."""
     size = _size(part)
     response = _open(url, part, size)
@@ -95,9 +82,6 @@ def _transfer(url: str, part: Path, progress: ProgressCallback, copies: int) -> 
         total = size + int(response.headers.get("Content-Length") or 0)
         if total > MAX_BYTES:
             raise BadTransfer(f"{url}: {total:,} bytes are offered; use another address")
-        needed = copies * total - size
-        if needed > shutil.disk_usage(part.parent).free:
-            raise DiskFull(part.parent, needed)
         with open(part, "ab" if size else "wb") as out:
             size = _copy_body(response, out, size, total, progress)
     if size < total:

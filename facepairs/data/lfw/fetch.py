@@ -17,7 +17,7 @@ from facepairs.choices import ImageSet
 from facepairs.data.importing.rows import find_people
 from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.download import download
-from facepairs.data.unpack import DiskFull, unpack
+from facepairs.data.unpack import unpack
 from facepairs.errors import BadData, BadTransfer
 from facepairs.support.atomic import atomic_folder, sweep
 from facepairs.support.checksum import file_sha256
@@ -90,8 +90,8 @@ def fetch_lfw(
         The folder of the images.
 
     Raises:
-        BadTransfer: A transfer failed, a checksum differs, the disk is too small, the folder of the
-            images holds something else, or another process downloads into `out`.
+        BadTransfer: A transfer failed, a checksum differs, `out` cannot be written, the folder of
+            the images holds something else, or another process downloads into `out`.
     """
     if images not in archives:
         raise BadTransfer(f"images is {images!r}; use one of {', '.join(archives)}")
@@ -100,8 +100,7 @@ def fetch_lfw(
     with _writing(out):
         _fetch_lists(lists, out)
         if not _is_complete(folder, archive):
-            # JPEGs hardly compress, so archive and content take twice the archive's size.
-            _unpack(_fetch(archive, out, progress, copies=2), folder, archive)
+            _unpack(_fetch(archive, out, progress), folder, archive)
         (out / f"{archive.file}.part").unlink(missing_ok=True)
         sweep(folder)  # what a killed process has unpacked in part
     return folder
@@ -127,7 +126,7 @@ def _writing(out: Path) -> Iterator[None]:
     except OSError as error:
         place = error.filename or out
         raise BadTransfer(
-            f"cannot write {place}: {error.strerror}; choose another folder"
+            f"cannot write {place}: {error.strerror}; free space or choose another folder"
         ) from None
 
 
@@ -152,16 +151,14 @@ def content_sha256(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _fetch(
-    remote: RemoteFile, out: Path, progress: ProgressCallback = ignore_progress, copies: int = 1
-) -> Path:
+def _fetch(remote: RemoteFile, out: Path, progress: ProgressCallback = ignore_progress) -> Path:
     """Return a checked file: the one in `out`, or a downloaded one, which ends in `.part`."""
     target = out / remote.file
     if target.exists():
         if remote.sha256 in ("", file_sha256(target)):
             return target
         raise BadTransfer(f"{target}: exists and is not the published file; move it away")
-    part = download(remote.url, target, progress, copies)
+    part = download(remote.url, target, progress)
     sha256 = file_sha256(part)
     if remote.sha256 not in ("", sha256):
         part.unlink()
@@ -209,8 +206,6 @@ def _unpack(path: Path, folder: Path, archive: Archive) -> None:
             if archive.content_sha256 not in ("", sha256):
                 raise _wrong_content(archive.url, "content", sha256, archive.content_sha256)
             (temporary / STAMP).write_text(sha256 + "\n", encoding="utf-8")
-    except DiskFull:
-        raise
     except BadTransfer:
         path.unlink()
         raise

@@ -6,7 +6,6 @@ import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from storage.archives import tgz, zipped
@@ -21,7 +20,6 @@ from facepairs.data.lfw.fetch import (
     fetch_lfw,
     fetch_lists,
 )
-from facepairs.data.unpack import DiskFull
 from facepairs.errors import BadTransfer
 
 PHOTOS = {
@@ -184,32 +182,11 @@ def test_a_hostile_archive_is_removed(remote: Remote, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == set(WORDS)
 
 
-def test_a_full_disk_is_reported_before_the_transfer(
-    remote: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    remote.files["images"] = tgz(below("x"))
-    size = len(remote.files["images"])
-    archive = Archive("faces.tgz", f"{remote.url}/images", "", "faces", content())
-
-    def fetch(free_bytes: int) -> Path:
-        usage = SimpleNamespace(free=free_bytes)
-        monkeypatch.setattr("shutil.disk_usage", lambda folder: usage)
-        return fetch_lfw(tmp_path, lists=(), archives={"deepfunneled": archive})
-
-    with pytest.raises(DiskFull, match=r"no room in .*MB needed; free space"):
-        fetch(2 * size - 1)
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(DiskFull):  # enough for the archive twice, not for its content
-        fetch(2 * size)
-    assert [path.name for path in tmp_path.iterdir()] == ["faces.tgz.part"]
-    assert fetch(10**9) == tmp_path / "faces"
-    assert remote.asked[-1] == ("images", f"bytes={size}-", 0)  # it was complete
-
-
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(BadTransfer, match=r"cannot write .*file.* choose another folder"):
+    with pytest.raises(BadTransfer) as caught:
         fetch_lfw(tmp_path / "file" / "lfw")
+    assert str(tmp_path / "file") in str(caught.value)
 
 
 def test_a_folder_in_the_place_of_a_list_is_reported(remote: Remote, tmp_path: Path) -> None:
