@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from facepairs.choices import ImageSet
 from facepairs.cli.shared.options import (
     Align,
     Data,
@@ -166,7 +165,6 @@ def synth(
 def fetch(
     name: Annotated[Literal["lfw"], Argument(help="Data set to download.")],
     out: Annotated[Path, Option(help="Folder for images and lists.")],
-    images: Annotated[ImageSet, Option(help="Version of the images.")] = "deepfunneled",
     lists_only: Annotated[
         bool, Option("--lists-only", help="Download the official lists without images.")
     ] = False,
@@ -182,7 +180,7 @@ def fetch(
         fetch_lists(out)
         print_result(json, {"lists": str(out), "schema": 1}, [("lists", str(out))])
         return
-    faces = fetch_lfw(out, images, progress_display(json)("downloading"))
+    faces = fetch_lfw(out, progress=progress_display(json)("downloading"))
     log("LFW shows real people; its authors published it for research on face recognition")
     values = {"images": str(faces), "lists": str(out)}
     print_result(json, {**values, "schema": 1}, values.items())

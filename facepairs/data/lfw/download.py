@@ -1,7 +1,7 @@
 """Download one file over HTTP; an interrupted transfer resumes where it stopped.
 
-The bytes received so far are in `NAME.part`. Whether they are those of the remote file is for the
-caller to check: by the checksum, once the file is complete.
+Whether the bytes received are those of the remote file is for the caller to check: by the checksum,
+once the file is complete.
 
 References:
     RFC 9110, section 14 (Range).
@@ -30,23 +30,22 @@ class _TryAgain(Exception):
     """A failure that may not occur again."""
 
 
-def download(url: str, target: Path, progress: ProgressCallback = ignore_progress) -> Path:
+def download(url: str, part: Path, progress: ProgressCallback = ignore_progress) -> Path:
     """Download a file, resuming an earlier transfer; its content is not checked.
 
     Args:
         url: An http or https address.
-        target: Where the file is meant to go; it is not written itself.
+        part: Where it is written; what an earlier transfer has left there is continued.
         progress: Called with the bytes received and the bytes in all.
 
     Returns:
-        The path of the complete file, `target` + `.part`.
+        The path of the complete file, `part`.
 
     Raises:
         BadTransfer: The server refuses or offers more than MAX_BYTES, or MAX_ATTEMPTS attempts
-            brought no further byte. The `.part` file is kept.
+            brought no further byte. What was received is kept.
         OSError: The file cannot be written.
     """
-    part = target.with_name(target.name + ".part")
     largest, failures = -1, 0
     while True:
         try:
@@ -69,7 +68,7 @@ def _size(part: Path) -> int:
 
 
 def _transfer(url: str, part: Path, progress: ProgressCallback) -> None:
-    """Request the missing bytes and append them to the `.part` file."""
+    """Request the missing bytes and append them to the file."""
     size = _size(part)
     response = _open(url, part, size)
     if response is None:
