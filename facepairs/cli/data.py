@@ -21,7 +21,6 @@ from facepairs.cli.shared.output import (
     print_json,
     print_result,
     print_rows,
-    progress_display,
 )
 from facepairs.support.words import command_line, counted
 
@@ -55,7 +54,7 @@ def check(
     """
     from facepairs.verification.dataset_check import check_dataset
 
-    report = check_dataset(data, align or "landmarks", not no_labels, progress_display(json))
+    report = check_dataset(data, align or "landmarks", not no_labels)
     if json:
         print_json(report.to_json())
     else:
@@ -114,9 +113,7 @@ def import_(
     """
     from facepairs.data.importing.importer import import_photos
 
-    report = import_photos(
-        source, out, person_column=person_column, progress=progress_display(json)
-    )
+    report = import_photos(source, out, person_column=person_column)
     log_first([f"left out: {name}: {reason}" for name, reason in report.left_out])
     values = {"out": str(out), **report.to_json()}
     print_result(json, values, _import_rows(report, out))
@@ -152,7 +149,6 @@ def synth(
         people,
         photos,
         seed,
-        progress=progress_display(json)("drawing faces"),
         difficulty=difficulty,
     )
     count = people * photos
@@ -180,7 +176,7 @@ def fetch(
         fetch_lists(out)
         print_result(json, {"lists": str(out), "schema": 1}, [("lists", str(out))])
         return
-    faces = fetch_lfw(out, progress=progress_display(json)("downloading"))
+    faces = fetch_lfw(out)
     log("LFW shows real people; its authors published it for research on face recognition")
     values = {"images": str(faces), "lists": str(out)}
     print_result(json, {**values, "schema": 1}, values.items())

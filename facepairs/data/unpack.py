@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from facepairs.errors import BadTransfer
+from facepairs.support import console
 from facepairs.support.places import is_leftover
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
 MAX_MEMBERS = 100_000
 MAX_FILE_BYTES = 64 * 2**20
@@ -26,7 +26,7 @@ PLAIN_ZIP = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 Member = tuple[str, int, tarfile.TarInfo | zipfile.ZipInfo]  # with its name and size in bytes
 
 
-def unpack(archive: Path, into: Path, progress: ProgressCallback = ignore_progress) -> None:
+def unpack(archive: Path, into: Path) -> None:
     """Unpack the regular files and folders of a zip, or of a tar, compressed or not.
 
     Hidden files and what systems leave behind (`places.LEFTOVERS`) are skipped.
@@ -34,7 +34,6 @@ def unpack(archive: Path, into: Path, progress: ProgressCallback = ignore_progre
     Args:
         archive: The archive.
         into: An existing, empty folder. After an error it may hold some of the files.
-        progress: Called with the bytes of the archive that were read, and its size.
 
     Raises:
         BadTransfer: The archive is damaged; a member is a link, a device, encrypted or would land
@@ -43,6 +42,7 @@ def unpack(archive: Path, into: Path, progress: ProgressCallback = ignore_progre
         OSError: `into` cannot be written.
     """
     total = done = 0
+    progress = console.progress("unpacking")
     try:
         archive_bytes = archive.stat().st_size
         with open(archive, "rb") as handle, _open(handle) as opened:

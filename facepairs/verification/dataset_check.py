@@ -29,8 +29,8 @@ from facepairs.faces.inspection import InspectPhotos
 from facepairs.faces.photo_record import PhotoRecord
 from facepairs.images.crop import Crop
 from facepairs.images.photo import open_photo, read_below
+from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
-from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.verification.scorer import BATCH_CROPS
 from facepairs.verification.verifier import Verifier
 
@@ -41,7 +41,6 @@ def check_dataset(
     root: Path,
     align: Align = "landmarks",
     labels: bool = True,
-    progress: ProgressFactory = ignore_phases,
 ) -> DatasetReport:
     """Check a folder of faces; every photo is read whole, hashed, decoded and searched for faces.
 
@@ -49,7 +48,6 @@ def check_dataset(
         root: A folder `Person_Name/photo.jpg`.
         align: With `none`, photos are taken as they are: no face is looked for or compared.
         labels: Compare faces by the default model.
-        progress: Called with the name of each phase; counts photos.
 
     Raises:
         BadData: The folder is missing, not readable, or has no images.
@@ -57,7 +55,7 @@ def check_dataset(
     index = FaceIndex.scan(root)
     aligned = align == "landmarks"
     verifier, unchecked = _default_verifier() if aligned and labels else (None, "")
-    display = progress("checking photos")
+    progress = console.progress("checking photos")
     facts: list[PhotoFacts] = []
     embeddings: list[Embedding | None] = []
     content = np.zeros(len(index), np.int64)
@@ -69,7 +67,7 @@ def check_dataset(
                 content[len(facts)] = record.content
                 facts.append(_facts_of(record, aligned))
             embeddings += found
-            display(len(facts), len(index))
+            progress(len(facts), len(index))
     findings = list(file_findings(index, facts, whole=not aligned))
     if unchecked:
         findings.append(make_finding("labels_unchecked", [], reason=unchecked))

@@ -17,6 +17,7 @@ from processes.command_line import in_process
 from facepairs.data.findings import DatasetReport, Finding, SizeCount
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadData
+from facepairs.support.console import Console, showing
 from facepairs.verification.dataset_check import check_dataset
 
 check_files = partial(check_dataset, align="none")
@@ -38,9 +39,8 @@ def only(report: DatasetReport, kind: str) -> Finding:
 
 def test_a_good_folder_has_no_findings(tmp_path: Path) -> None:
     calls: list[tuple[str, int, int]] = []
-    report = check_files(
-        folder(tmp_path), progress=lambda phase: lambda *done: calls.append((phase, *done))
-    )
+    with showing(Console(progress=lambda phase: lambda *done: calls.append((phase, *done)))):
+        report = check_files(folder(tmp_path))
     assert report.ok
     assert report.findings == ()
     assert report.bad_images == ()

@@ -8,6 +8,8 @@ from drawn.scenes import Place, canvas, paste
 
 from facepairs.bundles.bundle import Bundle
 from facepairs.data.findings import DatasetReport
+from facepairs.support.console import Console, showing
+from facepairs.support.progress import ignore_progress
 from facepairs.verification.dataset_check import check_dataset
 
 
@@ -36,9 +38,8 @@ def found(report: DatasetReport) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 def test_every_unusual_face_is_found_once(photos: Path) -> None:
     phases: list[str] = []
-    report = check_dataset(
-        photos, labels=False, progress=lambda phase: phases.append(phase) or (lambda *_: None)
-    )
+    with showing(Console(progress=lambda phase: phases.append(phase) or ignore_progress)):
+        report = check_dataset(photos, labels=False)
     assert found(report) == {
         "no_face": ("error", ("None/1.jpg",)),
         "several_faces": ("note", ("Two/1.jpg",)),

@@ -20,7 +20,6 @@ from facepairs.data.unpack import unpack
 from facepairs.errors import BadData
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.places import check_output_folder
-from facepairs.support.progress import ProgressCallback, ProgressFactory, ignore_phases
 
 SCHEMA = 2
 
@@ -52,7 +51,6 @@ def import_photos(
     out: Path,
     *,
     person_column: str | None = None,
-    progress: ProgressFactory = ignore_phases,
 ) -> ImportReport:
     """Import photos of people; none is decoded.
 
@@ -62,7 +60,6 @@ def import_photos(
         out: A new or empty folder; it appears complete or not at all. Files of the source get a
             second name there (a hard link) where that is possible, else they are copied.
         person_column: The column of a table that names the person.
-        progress: Called with the name of each phase.
 
     Returns:
         What was imported, and what was not.
@@ -76,31 +73,30 @@ def import_photos(
     if not source.exists():
         raise BadData(f"{source}: does not exist; give a folder, an archive, or a table of photos")
     check_output_folder(out, inputs=source if source.is_dir() else None)
-    display = progress("importing photos")
     with atomic_folder(out.resolve()) as folder:
         if source.is_dir():
-            return _write(_rows_below(source, person_column, display), folder)
+            return _write(_rows_below(source, person_column), folder)
         if source.suffix.lower() == ".csv":
-            return _write(read_csv(source, person_column, display), folder)
+            return _write(read_csv(source, person_column), folder)
         if source.suffix.lower() == ".parquet":
-            return _write(read_parquet([source], person_column, display), folder)
+            return _write(read_parquet([source], person_column), folder)
         content = folder / ".content"
         content.mkdir()
-        unpack(source, content, progress("unpacking"))
+        unpack(source, content)
         try:
-            report = _write(_rows_below(content, person_column, display), folder)
+            report = _write(_rows_below(content, person_column), folder)
         except BadData as error:
             raise BadData(str(error).replace(str(content), str(source))) from None
         shutil.rmtree(content)
         return replace(report, linked=0)
 
 
-def _rows_below(source: Path, person_column: str | None, progress: ProgressCallback) -> Rows:
+def _rows_below(source: Path, person_column: str | None) -> Rows:
     """Return the photos that lie somewhere in a folder."""
     people = find_people(source)
     if people is None and (tables := find_parquet(source)):
-        return read_parquet(tables, person_column, progress)
-    return folder_rows(people or source, progress)
+        return read_parquet(tables, person_column)
+    return folder_rows(people or source)
 
 
 def _write(rows: Rows, folder: Path) -> ImportReport:

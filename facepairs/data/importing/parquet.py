@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from facepairs.data.importing.rows import (
+    PHASE,
     LeftOut,
     NewPhoto,
     Rows,
@@ -24,8 +25,8 @@ from facepairs.data.unpack import MAX_FILE_BYTES
 from facepairs.errors import BadData
 from facepairs.images.formats import pillow_format
 from facepairs.images.problem import ImageProblem
+from facepairs.support import console
 from facepairs.support.extras import require_extras
-from facepairs.support.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import pyarrow
@@ -40,15 +41,12 @@ def find_parquet(root: Path) -> list[Path]:
     return sorted(path for path in found if path.suffix.lower() == ".parquet")
 
 
-def read_parquet(
-    paths: Sequence[Path], person_column: str | None, progress: ProgressCallback
-) -> Rows:
+def read_parquet(paths: Sequence[Path], person_column: str | None) -> Rows:
     """Yield the photos of parquet files.
 
     Args:
         paths: The files.
         person_column: The column that names the person; by default the first of PERSON_COLUMNS.
-        progress: Called with the rows done and in all.
 
     Raises:
         BadData: A file is damaged, or a column is missing.
@@ -60,6 +58,7 @@ def read_parquet(
 
     photos = Counter[str]()  # of each person so far
     total = done = 0
+    progress = console.progress(PHASE)
     path = paths[0]
     try:
         for path in paths:

@@ -9,9 +9,10 @@ from facepairs.data.index import FaceIndex, SkipReason, find_file, name_problem,
 from facepairs.data.pairs import csv_rows
 from facepairs.data.unpack import UNSAFE_CHARACTERS
 from facepairs.errors import BadData
-from facepairs.support.progress import ProgressCallback
+from facepairs.support import console
 from facepairs.support.words import counted
 
+PHASE = "importing photos"
 TABLE = "metadata.csv"  # beside Hugging Face's folders, which name nobody then
 PATH_COLUMNS = ("path", "file", "file_name", "filename", "image")
 PERSON_COLUMNS = ("person", "identity", "label_name", "name", "label")
@@ -35,13 +36,14 @@ class LeftOut(NamedTuple):
 Rows = Iterator[NewPhoto | LeftOut]
 
 
-def folder_rows(people: Path, progress: ProgressCallback) -> Rows:
+def folder_rows(people: Path) -> Rows:
     """Yield the photos of a folder `Person_Name/photo.jpg`.
 
     Raises:
         BadData: It has none.
     """
     index = FaceIndex.scan(people)
+    progress = console.progress(PHASE)
     for done, name in enumerate(index.names(), 1):
         person, _, file = name.rpartition("/")
         yield NewPhoto(person, file, people / name)
@@ -75,18 +77,18 @@ def find_people(root: Path) -> Path | None:
     return people
 
 
-def read_csv(path: Path, person_column: str | None, progress: ProgressCallback) -> Rows:
+def read_csv(path: Path, person_column: str | None) -> Rows:
     """Yield the photos of a CSV file with the columns path and person.
 
     Args:
         path: The file, as `csv_rows` reads it; its paths count from its folder.
         person_column: The column that names the person; by default the first of PERSON_COLUMNS.
-        progress: Called with the rows done and in all.
 
     Raises:
         BadData: A column is missing, or a row is wrong.
     """
     rows = list(csv_rows(path, ()))
+    progress = console.progress(PHASE)
     columns = list(rows[0][1]) if rows else []
     file_column = choose_column(path, columns, PATH_COLUMNS)
     person_column = choose_column(path, columns, person_columns(person_column))

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import IO
 
 from facepairs.errors import BadTransfer
-from facepairs.support.progress import ProgressCallback, ignore_progress
+from facepairs.support import console
+from facepairs.support.progress import ProgressCallback
 
 TIMEOUT_S = 30.0
 MAX_ATTEMPTS = 5  # in a row that bring no further byte
@@ -30,13 +31,12 @@ class _TryAgain(Exception):
     """A failure that may not occur again."""
 
 
-def download(url: str, part: Path, progress: ProgressCallback = ignore_progress) -> Path:
+def download(url: str, part: Path) -> Path:
     """Download a file, resuming an earlier transfer; its content is not checked.
 
     Args:
         url: An http or https address.
         part: Where it is written; what an earlier transfer has left there is continued.
-        progress: Called with the bytes received and the bytes in all.
 
     Returns:
         The path of the complete file, `part`.
@@ -46,6 +46,7 @@ def download(url: str, part: Path, progress: ProgressCallback = ignore_progress)
             brought no further byte. What was received is kept.
         OSError: The file cannot be written.
     """
+    progress = console.progress("downloading")
     largest, failures = -1, 0
     while True:
         try:

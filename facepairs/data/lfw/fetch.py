@@ -21,7 +21,6 @@ from facepairs.errors import BadData, BadTransfer
 from facepairs.support.atomic import atomic_folder, sweep
 from facepairs.support.checksum import file_sha256
 from facepairs.support.lock import held
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
 LOCK = ".fetch.lock"
 
@@ -54,7 +53,6 @@ LISTS, IMAGES = _published.lists, _published.images
 
 def fetch_lfw(
     out: Path,
-    progress: ProgressCallback = ignore_progress,
     *,
     lists: Sequence[RemoteFile] = LISTS,
     images: RemoteFile = IMAGES,
@@ -67,7 +65,6 @@ def fetch_lfw(
     Args:
         out: The output folder. It gets `pairs.txt`, the five other lists, and
             `lfw-deepfunneled/Name/Name_0001.jpg`.
-        progress: Called with the bytes received of the image archive and the bytes in all.
         lists: Where to download the lists, if from a mirror.
         images: Where to download the images, if from a mirror.
 
@@ -84,7 +81,7 @@ def fetch_lfw(
         for remote in lists:
             _fetch_list(remote, out / remote.file)
         if not _is_complete(folder, images.sha256):
-            path = archive if archive.is_file() else download(images.url, part, progress)
+            path = archive if archive.is_file() else download(images.url, part)
             _unpack(path, folder, images)
         part.unlink(missing_ok=True)
         sweep(folder)  # what a killed process has unpacked in part

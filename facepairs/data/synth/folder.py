@@ -9,10 +9,10 @@ from pathlib import Path
 from facepairs.data.synth import faces
 from facepairs.data.synth.canvas import FRAME_PX
 from facepairs.images.jpeg import write_jpeg
+from facepairs.support import console
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.parallel import thread_map
 from facepairs.support.places import check_output_folder
-from facepairs.support.progress import ProgressCallback, ignore_progress
 
 
 def write_synthetic_faces(
@@ -21,7 +21,6 @@ def write_synthetic_faces(
     images: int,
     seed: int,
     size_px: int = FRAME_PX,
-    progress: ProgressCallback = ignore_progress,
     difficulty: float = 0.0,
 ) -> None:
     """Write a folder of invented people, `out/Name/Name_0001.jpg`.
@@ -32,7 +31,6 @@ def write_synthetic_faces(
         images: Photos of each person, from 1 to `faces.MAX_PHOTOS`.
         seed: From 0 to 2**63 - 1.
         size_px: Width and height of the photos.
-        progress: Called with the photos drawn and the photos in all.
         difficulty: How hard people are to tell apart, from 0 to 1: `faces.appearance`.
 
     Raises:
@@ -55,6 +53,7 @@ def write_synthetic_faces(
             face = faces.draw_face(seed, person, number, size_px, difficulty)
             write_jpeg(path, face, quality)
 
+        progress = console.progress("drawing faces")
         photos = itertools.product(range(people), range(images))
         for done, _ in enumerate(thread_map(write_photo, photos), 1):
             progress(done, people * images)

@@ -20,6 +20,8 @@ from facepairs.data.lfw.fetch import (
     fetch_lists,
 )
 from facepairs.errors import BadTransfer
+from facepairs.support.console import Console, showing
+from facepairs.support.progress import ignore_progress
 
 PHOTOS = {
     "Ann_Bo/Ann_Bo_0001.jpg": b"one" * 3000,
@@ -108,7 +110,9 @@ def test_progress_counts_the_archive_to_its_end(remote: Remote, tmp_path: Path) 
     size = len(remote.files["images"])
     images = RemoteFile("faces.zip", f"{remote.url}/images", content())
     seen: list[tuple[int, int]] = []
-    fetch_lfw(tmp_path, lambda *at: seen.append(at), lists=(), images=images)
+    phases = {"downloading": lambda *at: seen.append(at)}
+    with showing(Console(progress=lambda phase: phases.get(phase, ignore_progress))):
+        fetch_lfw(tmp_path, lists=(), images=images)
     assert seen[0] == (0, size)
     assert seen[-1] == (size, size)
     assert seen == sorted(seen)
