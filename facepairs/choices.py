@@ -40,4 +40,3 @@ BenchRow = Literal[
     "memory",
     "limit",
 ]
-FaceChoice = Literal["prominent", "all"]

@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from facepairs.cli.shared.options import (
-    Align,
-    Data,
-    Json,
-)
+from facepairs.cli.shared.options import Data, Json
 from facepairs.cli.shared.output import (
     MAX_SHOWN,
     NEGATIVE,
@@ -39,7 +35,6 @@ NewFolder = Annotated[Path, Option(help="Folder to write; must not exist or be e
 @app.command(epilog="Example: facepairs data check photos/")
 def check(
     data: Data,
-    align: Align = None,
     no_labels: Annotated[
         bool,
         Option("--no-labels", help="Do not compare faces with the rest of their folder; faster."),
@@ -54,7 +49,7 @@ def check(
     """
     from facepairs.verification.dataset_check import check_dataset
 
-    report = check_dataset(data, align or "landmarks", not no_labels)
+    report = check_dataset(data, labels=not no_labels)
     if json:
         print_json(report.to_json())
     else:
