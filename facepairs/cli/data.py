@@ -49,7 +49,7 @@ def check(
     """
     from facepairs.verification.dataset_check import check_dataset
 
-    report = check_dataset(data, labels=not no_labels)
+    report = check_dataset(data, not no_labels)
     if json:
         print_json(report.to_json())
     else:

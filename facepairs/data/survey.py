@@ -1,4 +1,4 @@
-"""What the files of a folder say: photos that cannot be used, copies, sizes, names."""
+"""What the files of a folder say: photos that cannot be used, copies, names."""
 
 import unicodedata
 from collections import Counter, defaultdict
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from facepairs.data.findings import (
-    MIN_SIDE_PX,
     Counts,
     Finding,
     SizeCount,
@@ -19,7 +18,6 @@ from facepairs.data.findings import (
 )
 from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
 
-MAJORITY = 0.5  # if more than this share of the images have one size, the other sizes are odd
 MAX_COMMON_SIZES = 10
 
 
@@ -31,7 +29,7 @@ class PhotoFacts(NamedTuple):
         reason: The problem in words.
         size_px: Width and height of the upright photo, (0, 0) if it cannot be read.
         digest: SHA-256 of the file, b"" if it cannot be read.
-        faces: How many faces it shows; 0 also if they were not looked for.
+        faces: How many faces it shows, if one of them can be used.
         turned: The most prominent one is turned or tilted by more than MAX_TURN_DEG.
     """
 
@@ -43,13 +41,12 @@ class PhotoFacts(NamedTuple):
     turned: bool = False
 
 
-def file_findings(index: FaceIndex, photos: Sequence[PhotoFacts], whole: bool) -> Iterator[Finding]:
+def file_findings(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Finding]:
     """Yield what is wrong with the photos of an index.
 
     Args:
         index: The photos.
         photos: What is known of each.
-        whole: They are used whole, so their sizes are judged, too.
     """
     yield from map(_skipped_finding, index.skipped)
     if index.leftovers:
@@ -64,14 +61,12 @@ def file_findings(index: FaceIndex, photos: Sequence[PhotoFacts], whole: bool) -
     for kind, images in (("several_faces", several), ("turned_face", turned)):
         if images:
             yield make_finding(kind, map(index.name, images))
-    if whole:
-        yield from _unusual_sizes(index, photos)
 
 
 def count_photos(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Counts:
     """Return a folder in figures; arguments as for `file_findings`."""
     images = index.image_counts
-    sizes = _sizes(photos).most_common(MAX_COMMON_SIZES)
+    sizes = Counter(photo.size_px for photo in photos if any(photo.size_px))
     return Counts(
         people=len(index.people),
         images=len(index),
@@ -81,12 +76,8 @@ def count_photos(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Counts:
         images_per_person_max=int(images.max()),
         genuine_pairs=int((images * (images - 1) // 2).sum()),
         megabytes=round(int(index.sizes.sum()) / 1e6, 3),
-        sizes=tuple(SizeCount(*size, count) for size, count in sizes),
+        sizes=tuple(SizeCount(*size, count) for size, count in sizes.most_common(MAX_COMMON_SIZES)),
     )
-
-
-def _sizes(photos: Sequence[PhotoFacts]) -> Counter[tuple[int, int]]:
-    return Counter(photo.size_px for photo in photos if any(photo.size_px))
 
 
 def _duplicates(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Finding]:
@@ -100,19 +91,6 @@ def _duplicates(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Find
             people = sorted({index.people[int(index.person_of[i])] for i in images})
             kind = "duplicate" if len(people) == 1 else "same_photo_two_people"
             yield make_finding(kind, map(index.name, images), people=shorten(people))
-
-
-def _unusual_sizes(index: FaceIndex, photos: Sequence[PhotoFacts]) -> Iterator[Finding]:
-    """Yield one finding for all images that are tiny, and one for those of unusual sizes."""
-    sizes = _sizes(photos)
-    sized = [(index.name(at), p.size_px) for at, p in enumerate(photos) if any(p.size_px)]
-    tiny = [name for name, size in sized if min(size) < MIN_SIDE_PX]
-    if tiny:
-        yield make_finding("tiny", tiny)
-    for common, count in sizes.most_common(1):
-        odd = [name for name, size in sized if size != common]
-        if odd and count > MAJORITY * len(sized):
-            yield make_finding("odd_size", odd, size="{}x{}".format(*common))
 
 
 def _skipped_finding(skipped: Skipped) -> Finding:

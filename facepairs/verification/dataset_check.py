@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.choices import Align
 from facepairs.data.findings import (
     MAX_TURN_DEG,
     SEVERITIES,
@@ -39,36 +38,33 @@ Embedding = npt.NDArray[np.float32]
 
 def check_dataset(
     root: Path,
-    align: Align = "landmarks",
     labels: bool = True,
 ) -> DatasetReport:
     """Check a folder of faces; every photo is read whole, hashed, decoded and searched for faces.
 
     Args:
         root: A folder `Person_Name/photo.jpg`.
-        align: With `none`, photos are taken as they are: no face is looked for or compared.
         labels: Compare faces by the default model.
 
     Raises:
         BadData: The folder is missing, not readable, or has no images.
     """
     index = FaceIndex.scan(root)
-    aligned = align == "landmarks"
-    verifier, unchecked = _default_verifier() if aligned and labels else (None, "")
+    verifier, unchecked = _default_verifier() if labels else (None, "")
     progress = console.progress("checking photos")
     facts: list[PhotoFacts] = []
     embeddings: list[Embedding | None] = []
     content = np.zeros(len(index), np.int64)
-    examine = _ExaminePhotos(index.root, aligned, verifier)
+    examine = _ExaminePhotos(index.root, verifier)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Pillow warns about is part of the records
         for records, found in thread_map(examine, batches(index.names(), BATCH_CROPS)):
             for record in records:
                 content[len(facts)] = record.content
-                facts.append(_facts_of(record, aligned))
+                facts.append(_facts_of(record))
             embeddings += found
             progress(len(facts), len(index))
-    findings = list(file_findings(index, facts, whole=not aligned))
+    findings = list(file_findings(index, facts))
     if unchecked:
         findings.append(make_finding("labels_unchecked", [], reason=unchecked))
     if verifier:
@@ -77,7 +73,6 @@ def check_dataset(
     return DatasetReport(
         str(index.root),
         replace(index, content=content).fingerprint,
-        align,
         count_photos(index, facts),
         tuple(findings),
         tuple(image for image, fact in enumerate(facts) if fact.problem),
@@ -102,12 +97,10 @@ class _ExaminePhotos:
 
     Attributes:
         root: The folder that names count from.
-        aligned: Look for faces.
         verifier: What embeds them; None for no embeddings.
     """
 
     root: Path
-    aligned: bool
     verifier: Verifier | None
 
     def __call__(self, names: list[str]) -> tuple[list[PhotoRecord], list[Embedding | None]]:
@@ -118,7 +111,7 @@ class _ExaminePhotos:
             content[name] = read_below(self.root, name)
             return content[name]
 
-        records = InspectPhotos(self.aligned, face_cache(), read)(names)
+        records = InspectPhotos(True, face_cache(), read)(names)
         embeddings: list[Embedding | None] = [None] * len(records)
         crops: dict[int, Crop] = {}
         for at, (name, record) in enumerate(zip(names, records, strict=True)):
@@ -133,11 +126,11 @@ class _ExaminePhotos:
         return records, embeddings
 
 
-def _facts_of(record: PhotoRecord, aligned: bool) -> PhotoFacts:
+def _facts_of(record: PhotoRecord) -> PhotoFacts:
     problem, reason = record.problem, record.reason
-    if aligned and not problem:
+    if not problem:
         problem, reason = face_problem(record.found) or ("", "")
-    face = record.face if aligned else None
+    face = record.face
     return PhotoFacts(
         problem=problem,
         reason=reason,

@@ -48,15 +48,7 @@ def test_every_unusual_face_is_found_once(photos: Path) -> None:
     }
     assert report.bad_images == (1, 2)
     assert not report.ok
-    assert report.align == "landmarks"
     assert phases == ["checking photos"]
-
-
-def test_photos_that_are_taken_as_they_are_need_no_face(photos: Path) -> None:
-    report = check_dataset(photos, "none")
-    assert report.ok
-    assert report.bad_images == ()
-    assert set(found(report)) <= {"odd_size"}
 
 
 def test_labels_are_not_compared_by_a_model_that_does_not_align_faces(
