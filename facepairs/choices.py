@@ -1,4 +1,4 @@
-"""The values of settings that are a choice, as types: the command line lists them in `--help`.
+"""The values of settings that are a choice, as types: the command line lists them in its help.
 
 Apart from `config`, because the command line imports this module at every start.
 """

@@ -66,8 +66,9 @@ def bundle_folder(path: Path | str | None) -> Path:
         return inner if is_run else folder
     if not (FOLDER / MANIFEST).is_file():
         raise BadBundle(
-            "this facepairs comes without a default model; train one on your photos (facepairs "
-            "train PHOTOS --out run) and give it with --bundle run/bundle"
+            "this facepairs comes without a default model; train one on your photos "
+            "(facepairs train PHOTOS), and give its folder",
+            "bundle",
         )
     return FOLDER
 

@@ -299,10 +299,12 @@ def operating_point(
             threshold for `max_fmr`.
     """
     if (threshold is not None) + (max_fmr is not None) + balanced > 1:
-        raise BadConfig("threshold, max FMR and balanced exclude each other; give one of them")
+        raise BadConfig("give one threshold alone", "threshold", "max_fmr", "balanced")
     if threshold is not None:
         if not math.isfinite(threshold):
-            raise BadConfig(f"the threshold is {threshold}, not a finite number; give a score")
+            raise BadConfig(
+                f"the threshold is {threshold}, not a finite number; give a score", "threshold"
+            )
         return _measured(model, OperatingPoint(float(threshold), GIVEN))
     promise = model.operating_point if max_fmr is None and not balanced else max_fmr
     if promise is None:
@@ -313,10 +315,13 @@ def operating_point(
             if point.threshold is None:
                 raise BadConfig(
                     f"this model cannot promise FMR {rate:g} "
-                    f"({point.reason or 'reason not recorded'}); {_supported_rates(model)}"
+                    f"({point.reason or 'reason not recorded'}); {_supported_rates(model)}",
+                    "max_fmr",
                 )
             return _measured(model, point)
-    raise BadConfig(f"this model has no threshold for FMR {promise:g}; {_supported_rates(model)}")
+    raise BadConfig(
+        f"this model has no threshold for FMR {promise:g}; {_supported_rates(model)}", "max_fmr"
+    )
 
 
 def gallery_point(model: HasThresholds, point: OperatingPoint, photos: int) -> OperatingPoint:
@@ -356,7 +361,8 @@ def identification_point(model: HasThresholds, max_fpir: float, photos: int) -> 
     if not 0 < max_fpir <= 1:
         raise BadConfig(
             f"max FPIR is {max_fpir:g}; give the share of strangers who may be taken for somebody "
-            "in the gallery, such as 0.01"
+            "in the gallery, such as 0.01",
+            "max_fpir",
         )
     table = model.errors
     if table is None:

@@ -148,7 +148,9 @@ def calibrate(
     require_extras(["measure"], "facepairs.calibrate")
     old, data, out = open_model(bundle), Path(data), Path(out)
     if out.resolve() == old.folder.resolve() or out.resolve().is_relative_to(data.resolve()):
-        raise BadConfig(f"{out} is the bundle itself or lies in the photos; choose another --out")
+        raise BadConfig(
+            f"{out} is the bundle itself or lies in the photos; choose another folder", "out"
+        )
     (check_replaceable if isinstance(old, Bundle) else embedders.check_replaceable)(out)
     people_groups = read_groups(Path(groups)) if groups else None
     file = Path(pairs) if pairs else None

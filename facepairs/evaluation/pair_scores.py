@@ -160,7 +160,7 @@ def refuse_unusable(errors: Mapping[int, str], skip_bad: bool) -> None:
         skip_bad: Whether they are left out.
     """
     if errors and not skip_bad:
-        raise BadImage(f"{describe_unusable(errors)}; or leave such photos out with --skip-bad")
+        raise BadImage(f"{describe_unusable(errors)}; or leave such photos out", "skip_bad")
 
 
 def describe_unusable(errors: Mapping[int, str]) -> str:

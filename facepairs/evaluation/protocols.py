@@ -121,14 +121,16 @@ def _heldout_pairs(index: FaceIndex, known: Bools, data: Path, models: str) -> P
     if not len(people):
         raise NotEnough(
             f"{data}: {models} trained or calibrated on {_all(len(known))}; measure on others, or "
-            "give --pairs"
+            "list the pairs",
+            "pairs",
         )
     try:
         return distinct_pairs(index.first, people, HELDOUT_PAIRS, HELDOUT_SEED)
     except NotEnough as error:
         raise NotEnough(
             f"{data}: {counted(len(people), 'person is', 'people are')} not known to this model, "
-            f"of {len(known):,}: {error}, or give --pairs"
+            f"of {len(known):,}: {error}, or list the pairs",
+            "pairs",
         ) from None
 
 

@@ -278,7 +278,8 @@ def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) ->
     if missing or len(other) != len(first):
         raise BadData(
             f"{names[1]} has {len(other):,} pairs and lacks {missing:,} of the {len(first):,} of "
-            f"{names[0]}; compare scores of the same pairs, for bundles with --pairs FILE"
+            f"{names[0]}; compare scores of the same pairs, which bundles can be given",
+            "pairs",
         )
     matched = np.array(found, np.int64)
     if (other.genuine[matched] != first.genuine).any():

@@ -173,7 +173,7 @@ class Service:
     def _known(self) -> Gallery:
         if self._gallery is None:
             raise RequestProblem(
-                404, "no_gallery", "this server has no gallery; start it with --gallery FILE"
+                404, "no_gallery", "this server has no gallery; start it with a gallery"
             )
         return self._gallery
 

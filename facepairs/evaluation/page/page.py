@@ -49,7 +49,7 @@ def check_page(page: Path) -> None:
         BadConfig: The file is no HTML file.
     """
     if page.suffix.lower() not in (".html", ".htm"):
-        raise BadConfig(f"--report {page}: use a name that ends in .html")
+        raise BadConfig(f"{page}: use a name that ends in .html", "report")
 
 
 def write_page(evaluation: Evaluation, page: Path, command: str, pictures: bool = True) -> None:

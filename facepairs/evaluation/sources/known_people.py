@@ -91,6 +91,6 @@ def _judge(count: int, pairs: int, model: str, protocol: str | None) -> tuple[in
     if protocol:
         advice = "measure on other people"
         if protocol in LISTS:
-            advice += f", or train with --protocol {protocol}"
+            advice += f", or train by protocol {protocol}"
         raise BadData(f"{line}, so the figures would be too good; {advice}")
     return count, [f"{line}: the figures are too good; measure on other people"]

@@ -125,7 +125,7 @@ def test_a_table_of_paths(tmp_path: Path) -> None:
         "path,person\na/1.jpg\n": "line 2: ",
         "path,person\na/1.jpg,\n": "line 2: ",
         "photo,person\na/1.jpg,Ann\n": "photo, person",
-        "path,who\na/1.jpg,Ann\n": "--person-column",
+        "path,who\na/1.jpg,Ann\n": "person_column",
         "path,person\na/1.jpg,Ann.\n": "line 2: ",
         "": "table.csv",
         "path,person\nb/2.txt,Bo\n": "2.txt: ",
