@@ -49,9 +49,9 @@ def write_synthetic_faces(
             name = faces.name_of(seed, person)
             path = folder / name / f"{name}_{number + 1:04d}.jpg"
             path.parent.mkdir(exist_ok=True)
-            quality = round(faces.shot_of(seed, person, number).jpeg_quality)
+            _, shot = faces.appearance(seed, person, number, difficulty)
             face = faces.draw_face(seed, person, number, size_px, difficulty)
-            write_jpeg(path, face, quality)
+            write_jpeg(path, face, round(shot.jpeg_quality))
 
         progress = console.progress("drawing faces")
         photos = itertools.product(range(people), range(images))
