@@ -29,7 +29,6 @@ Singletons = Literal["classes", "negatives", "left-out"]
 Devices = Literal["auto", "one", "all"]
 Encoding = Literal["jpeg", "raw"]
 ExportFormat = Literal["onnx", "litert", "litert-int8"]
-ImageSet = Literal["deepfunneled", "funneled", "original"]
 BenchRow = Literal[
     "pil",
     "article",
