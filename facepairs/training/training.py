@@ -319,12 +319,8 @@ def create_network(data: TrainingData) -> Network:
         recipe.crop_px,
         config.image_size,
         recipe.augment,
-        recipe.erase,
         loss=config.loss,
         members=recipe.members,
         cohort=recipe.cohort,
-        photos=data.index.image_counts[data.split.training],
-        temperature=recipe.temperature,
-        margin=recipe.margin,
-        singletons=recipe.singletons,
+        people=len(data.split.training),
     )

@@ -106,7 +106,7 @@ def test_the_projection_starts_from_whitened_principal_components(network, vecto
 @pytest.fixture(scope="module")
 def several(store, tmp_path_factory):
     """A network of two members with a cohort of five, and the features of all images."""
-    network = build_network("siamese", 96, 96, augment=1.0, members=("face", "centre"), cohort=5)
+    network = build_network("siamese", 96, 96, augment=1.0, members=("face", "eyes"), cohort=5)
     fit_mixture(network, store, np.arange(36), seed=0)
     features = precompute(network, store, 48, tmp_path_factory.mktemp("features") / "f.npy")
     start_projection(network, features, np.arange(36), seed=0)

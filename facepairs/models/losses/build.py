@@ -1,6 +1,5 @@
 """Build an objective on embeddings by name: for the training loop, and for Keras's `compile`."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -30,8 +29,7 @@ def build_loss(
     dimensions: int,
     temperature: float = 0.1,
     margin: float | None = None,
-    photos: Sequence[int] = (),
-    singletons: str = "classes",
+    people: int = 0,
 ) -> PairLoss:
     """Build an objective on embeddings; it takes those of the arguments that it has settings for.
 
@@ -40,18 +38,13 @@ def build_loss(
         dimensions: Length of an embedding.
         temperature: Divides cosines; not for margin and triplet losses.
         margin: The loss's margin; None for its own default.
-        photos: int[P], how many photos each training person has; for cosface and arcface.
-        singletons: See `IdentityLoss`; for cosface and arcface.
-
-    Raises:
-        ValueError: No person can be a class. The configuration checks the other arguments.
+        people: How many people are trained on; for cosface and arcface.
     """
     known: dict[str, Any] = {
         "dimensions": dimensions,
         "temperature": temperature,
         "margin": margin,
-        "photos": photos,
-        "singletons": singletons,
+        "people": people,
         "mining": "hard" if name == "triplet-hard" else "semi-hard",
     }
     loss = LOSSES[name]

@@ -1,14 +1,12 @@
 """Objectives over identities: each person has a direction, learned with the network."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
-from facepairs.models.losses.base import EPSILON, EXCLUDED, TemperatureLoss, cosines, masked_mean
+from facepairs.models.losses.base import EPSILON, TemperatureLoss, cosines
 
 
 class IdentityLoss(TemperatureLoss):
@@ -17,39 +15,27 @@ class IdentityLoss(TemperatureLoss):
     A step computes 2·B·P cosines: suited to thousands of people, not to millions.
 
     Args:
-        photos: int[P], how many photos each training person has.
+        people: P, how many people are trained on.
         dimensions: Length of an embedding.
         temperature: Divides cosines.
         margin: How much harder `with_margin` makes the own person's cosine.
-        singletons: The use of people with a single photo. "classes": like the others. "negatives":
-            without a direction; the other images of the batch must stay away from theirs.
-            "left-out": not at all.
         **kwargs: Those of `keras.Layer`.
-
-    Raises:
-        ValueError: No person is a class.
     """
 
-    settings = ("photos", "dimensions", "temperature", "margin", "singletons")
+    settings = ("people", "dimensions", "temperature", "margin")
 
     def __init__(
         self,
-        photos: Sequence[int],
+        people: int,
         dimensions: int,
         temperature: float = 0.1,
         margin: float = 0.2,
-        singletons: str = "classes",
         **kwargs: Any,
     ) -> None:
         super().__init__(temperature, **kwargs)
-        self.photos, self.dimensions = np.asarray(photos, np.int64).tolist(), dimensions
-        self.margin, self.singletons = margin, singletons
-        is_class = (np.asarray(photos) > 1) | (singletons == "classes")
-        if not is_class.any():
-            raise ValueError("an identity loss needs a person with 2 photos, or singletons=classes")
-        self.rows = np.where(is_class, np.cumsum(is_class) - 1, -1).astype(np.int32)
+        self.people, self.dimensions, self.margin = people, dimensions, margin
         self.directions = self.add_weight(
-            (int(is_class.sum()), dimensions),
+            (people, dimensions),
             keras.initializers.RandomNormal(stddev=dimensions**-0.5),
             name="directions",
         )
@@ -60,17 +46,12 @@ class IdentityLoss(TemperatureLoss):
 
     def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
         images = ops.concatenate([left, right], axis=0)
-        row = ops.take(self.rows, ops.concatenate([left_person, right_person], axis=0))
+        person = ops.concatenate([left_person, right_person], axis=0)
         cosine = cosines(images, ops.normalize(self.directions, axis=-1, order=2))
-        own = ops.equal(row[:, None], ops.arange(self.directions.shape[0], dtype="int32"))
+        own = ops.equal(person[:, None], ops.arange(self.people, dtype="int32"))
         target = self.with_margin(ops.sum(ops.where(own, cosine, 0.0), axis=1))
         logits = ops.where(own, target[:, None], cosine) / self.temperature
-        if self.singletons == "negatives":
-            between_images = cosines(images, images) / self.temperature
-            negatives = ops.where(row < 0, between_images, EXCLUDED)
-            logits = ops.concatenate([logits, negatives], axis=1)
-        cost = ops.logsumexp(logits, axis=1) - target / self.temperature
-        return masked_mean(cost, row >= 0)
+        return ops.mean(ops.logsumexp(logits, axis=1) - target / self.temperature)
 
 
 @keras.saving.register_keras_serializable("facepairs")

@@ -27,6 +27,7 @@ from facepairs.training.inputs.pair_cache import cached_batches, open_training_c
 from facepairs.training.options import TrainOptions
 from facepairs.training.schedule import training_blocks
 
+CALIBRATION_PAIRS = 4_000  # half of them genuine
 MAX_VALIDATION_PAIRS = 2_000  # scored after each epoch
 SHARE_OF_FREE_MEMORY = 0.25  # that the memory store may take when the choice is `auto`
 
@@ -90,10 +91,7 @@ class TrainingData:
     def calibration_pairs(self) -> PairList:
         """Draw distinct pairs of the calibration people, or of the training people without any."""
         people = self.split.calibration if len(self.split.calibration) else self.split.training
-        config = self.config
-        return distinct_pairs(
-            self.index.first, people, config.recipe.calibration_pairs, config.seed
-        )
+        return distinct_pairs(self.index.first, people, CALIBRATION_PAIRS, self.config.seed)
 
     def validation_pairs(self) -> PairList:
         """Draw distinct pairs of the people who choose the best epoch.
@@ -111,11 +109,11 @@ class TrainingData:
         first, people, config = self.index.first, self.split.training, self.config
         recipe, seed = config.recipe, config.seed
         if recipe.article:
-            return ArticleSamplerForComparison(first, people, seed, recipe.genuine_share)
+            return ArticleSamplerForComparison(first, people, seed)
         if recipe.embeds:
             size = config.batch_size
             return DistinctPeopleSampler(first, people, seed, size, recipe.several_share)
-        return PairSampler(first, people, seed, recipe.genuine_share)
+        return PairSampler(first, people, seed)
 
     def batches(
         self, source: Store, first_epoch: int, pair_range: tuple[int, int] | None

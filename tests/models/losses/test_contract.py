@@ -19,8 +19,8 @@ every = pytest.mark.parametrize("name", NAMES)
 
 
 def build(name, **settings_):
-    """Build a loss for 6 people of 3 photos, their directions, if any, 60 degrees apart."""
-    loss = build_loss(name, 2, photos=[3] * PEOPLE, **settings_)
+    """Build a loss for 6 people, their directions, if any, 60 degrees apart."""
+    loss = build_loss(name, 2, people=PEOPLE, **settings_)
     if name in IDENTITY:
         loss.directions.assign(on_circle(*range(0, 360, 60)))
     return loss
