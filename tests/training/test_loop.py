@@ -51,8 +51,8 @@ def data(faces):
 def build(data, folder, **changes):
     changed = replace(data, config=data.config.replace(**changes)) if changes else data
     folder.mkdir(exist_ok=True)
-    run = RunFolder(folder, resume=True)
-    return Training.build(changed, run, SINGLE_DEVICE, TrainOptions(started_s=0.0))
+    run = RunFolder(folder)
+    return Training.build(changed, run, SINGLE_DEVICE, TrainOptions(), 0.0)
 
 
 def train(training, should_stop=never, *callbacks, validate=None):
