@@ -15,16 +15,7 @@ Member = Literal["face", "eyes", "lines"]
 ImageModel = Literal["difference", "siamese-conv"]  # they learn from the images of each step
 Align = Literal["landmarks", "none"]
 Store = Literal["auto", "files", "memory"]
-Loss = Literal[
-    "in-batch",
-    "supervised",
-    "margin",
-    "triplet",
-    "triplet-hard",
-    "cross-entropy",
-    "cosface",
-    "arcface",
-]
+Loss = Literal["in-batch", "margin", "triplet", "arcface"]
 Devices = Literal["auto", "one", "all"]
 Encoding = Literal["jpeg", "raw"]
 ExportFormat = Literal["onnx", "litert", "litert-int8"]

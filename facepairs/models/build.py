@@ -45,7 +45,7 @@ def build_network(
         loss: Name of the objective, for embedding networks only.
         members: For siamese only: the regions that its members see, see `fisher_tower`.
         cohort: For siamese only: the size of the cohort, likewise.
-        people: How many people are trained on, for the losses cosface and arcface only.
+        people: How many people are trained on, for the loss arcface only.
 
     Returns:
         The network.

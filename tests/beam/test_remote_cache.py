@@ -10,7 +10,7 @@ from drawn.caches import draw
 from storage.memory_files import FILES
 
 from facepairs.beam import pair_cache
-from facepairs.beam.pair_cache import build_cache_at, upload_shard
+from facepairs.beam.build_cache import build_cache_at, upload_shard
 from facepairs.config import TrainConfig
 from facepairs.errors import BadData
 from facepairs.pipeline.records.manifest import MANIFEST

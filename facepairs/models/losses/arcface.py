@@ -1,4 +1,4 @@
-"""Objectives over identities: each person has a direction, learned with the network."""
+"""The objective over identities: each person has a direction, learned with the network."""
 
 import math
 from typing import Any
@@ -9,17 +9,24 @@ from keras import ops
 from facepairs.models.losses.base import EPSILON, TemperatureLoss, cosines
 
 
-class IdentityLoss(TemperatureLoss):
-    """Classify every image as its person among all training people, by cosines.
+@keras.saving.register_keras_serializable("facepairs")
+class ArcFace(TemperatureLoss):
+    """Classify every image as its person among all training people, by angles.
 
-    A step computes 2·B·P cosines: suited to thousands of people, not to millions.
+    `margin` is added to the angle between an image and its own person. If the angle would exceed π,
+    the cosine is lowered by margin · sin(margin) instead, as in the authors' code. Published with
+    margin 0.5 and scale 64 (temperature 1/64) for millions of photos. A step computes 2·B·P
+    cosines: suited to thousands of people, not to millions.
 
     Args:
         people: P, how many people are trained on.
         dimensions: Length of an embedding.
         temperature: Divides cosines.
-        margin: How much harder `with_margin` makes the own person's cosine.
+        margin: Radians, 0 to π.
         **kwargs: Those of `keras.Layer`.
+
+    References:
+        Deng et al., "ArcFace: Additive Angular Margin Loss for Deep Face Recognition", CVPR 2019.
     """
 
     settings = ("people", "dimensions", "temperature", "margin")
@@ -40,46 +47,17 @@ class IdentityLoss(TemperatureLoss):
             name="directions",
         )
 
-    def with_margin(self, cosine: Any) -> Any:
-        """Lower the cosines of images with their own person: float32[N] → float32[N]."""
-        raise NotImplementedError
-
     def call(self, left: Any, right: Any, genuine: Any, left_person: Any, right_person: Any) -> Any:
         images = ops.concatenate([left, right], axis=0)
         person = ops.concatenate([left_person, right_person], axis=0)
         cosine = cosines(images, ops.normalize(self.directions, axis=-1, order=2))
         own = ops.equal(person[:, None], ops.arange(self.people, dtype="int32"))
-        target = self.with_margin(ops.sum(ops.where(own, cosine, 0.0), axis=1))
+        target = self._add_margin(ops.sum(ops.where(own, cosine, 0.0), axis=1))
         logits = ops.where(own, target[:, None], cosine) / self.temperature
         return ops.mean(ops.logsumexp(logits, axis=1) - target / self.temperature)
 
-
-@keras.saving.register_keras_serializable("facepairs")
-class CosFace(IdentityLoss):
-    """Softmax over identities with `margin` subtracted from the own person's cosine.
-
-    Published with margin 0.35 and scale 64 (temperature 1/64) for half a million photos and more.
-
-    References:
-        Wang et al., "CosFace: Large Margin Cosine Loss for Deep Face Recognition", CVPR 2018.
-    """
-
-    def with_margin(self, cosine: Any) -> Any:
-        return cosine - self.margin
-
-
-@keras.saving.register_keras_serializable("facepairs")
-class ArcFace(IdentityLoss):
-    """Softmax over identities with `margin` (radians, 0 to π) added to the angle to the own person.
-
-    If the angle would exceed π, the cosine is lowered by margin · sin(margin) instead, as in the
-    authors' code. Published with margin 0.5 and scale 64 (temperature 1/64) for millions of photos.
-
-    References:
-        Deng et al., "ArcFace: Additive Angular Margin Loss for Deep Face Recognition", CVPR 2019.
-    """
-
-    def with_margin(self, cosine: Any) -> Any:
+    def _add_margin(self, cosine: Any) -> Any:
+        """Lower the cosines of images with their own person: float32[N] → float32[N]."""
         sine = ops.sqrt(ops.relu(1 - ops.square(cosine)) + EPSILON)
         shifted = cosine * math.cos(self.margin) - sine * math.sin(self.margin)
         below_pi = cosine > -math.cos(self.margin)

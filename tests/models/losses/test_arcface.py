@@ -1,82 +1,70 @@
-"""CosFace and ArcFace: values by hand, and people in any order."""
+"""ArcFace: values by hand, and people in any order."""
 
 import numpy as np
 import pytest
 from tiny.circle import batch, cosine, on_circle
 
-from facepairs.models.losses.identity import ArcFace, CosFace
+from facepairs.models.losses.arcface import ArcFace
 
 MARGIN, TEMPERATURE = 0.3, 0.25
-both = pytest.mark.parametrize("kind", [CosFace, ArcFace])
 CENTRES = [0, 100, 220]
 PAIRS = ([10, 80, 200], [350, 130, 260], [0, 1, 2])
 
 
-def build(kind, centres=CENTRES, margin=MARGIN):
-    loss = kind(len(centres), 2, TEMPERATURE, margin)
+def build(centres=CENTRES, margin=MARGIN):
+    loss = ArcFace(len(centres), 2, TEMPERATURE, margin)
     loss.directions.assign(3 * on_circle(*centres))  # their length is of no matter
     return loss
 
 
-def with_margin(kind, angle, centre):
-    if kind is CosFace:
-        return cosine(angle, centre) - MARGIN
+def with_margin(angle, centre):
     apart = np.arccos(cosine(angle, centre))
     if apart + MARGIN < np.pi:
         return np.cos(apart + MARGIN)
     return np.cos(apart) - MARGIN * np.sin(MARGIN)
 
 
-def slow(kind, angles, people, centres):
+def slow(angles, people, centres):
     """Compute the mean cost of the images."""
     costs = []
     for angle, person in zip(angles, people, strict=True):
-        own = with_margin(kind, angle, centres[person])
+        own = with_margin(angle, centres[person])
         rest = [cosine(angle, c) for k, c in enumerate(centres) if k != person]
         costs.append(np.log(np.exp((np.array([own, *rest]) - own) / TEMPERATURE).sum()))
     return np.mean(costs)
 
 
-@both
 @pytest.mark.parametrize("turn", [0, 60, 175, 182])  # the last two beyond π with the margin
-def test_losses_match_values_computed_by_hand(kind, turn):
+def test_losses_match_values_computed_by_hand(turn):
     centres = np.add(CENTRES, turn)
     left, right, people = PAIRS
-    value = float(build(kind, centres=centres)(*batch(*PAIRS)))
-    expected = slow(kind, [*left, *right], people * 2, centres)
+    value = float(build(centres=centres)(*batch(*PAIRS)))
+    expected = slow([*left, *right], people * 2, centres)
     assert value == pytest.approx(expected, rel=1e-4)
 
 
-@both
-def test_a_larger_margin_costs_more(kind):
-    costs = [float(build(kind, margin=margin)(*batch(*PAIRS))) for margin in (0, 0.1, 0.5)]
+def test_a_larger_margin_costs_more():
+    costs = [float(build(margin=margin)(*batch(*PAIRS))) for margin in (0, 0.1, 0.5)]
     assert costs == sorted(costs)
     assert costs[0] < costs[1] < costs[2]
 
 
-def test_without_a_margin_both_losses_are_equal():
-    cos, arc = (float(build(kind, margin=0.0)(*batch(*PAIRS))) for kind in (CosFace, ArcFace))
-    assert cos == pytest.approx(arc, rel=1e-5)
-
-
-@both
-def test_the_people_can_be_numbered_in_any_order(kind):
+def test_the_people_can_be_numbered_in_any_order():
     order = np.array([2, 0, 3, 1])  # new number → old number
     centres = np.array([0, 100, 220, 300])
     left, right, people = [10, 80, 200, 310], [350, 80, 260, 290], np.arange(4)
-    one = float(build(kind, centres)(*batch(left, right, people)))
-    other = float(build(kind, centres[order])(*batch(left, right, np.argsort(order))))
+    one = float(build(centres)(*batch(left, right, people)))
+    other = float(build(centres[order])(*batch(left, right, np.argsort(order))))
     assert one == pytest.approx(other, rel=1e-5)
 
 
-@both
-def test_the_seed_determines_the_initial_directions(kind):
+def test_the_seed_determines_the_initial_directions():
     import keras
 
     starts = []
     for seed in (3, 3, 4):
         keras.utils.set_random_seed(seed)
-        starts.append(np.asarray(kind(50, 16).directions))
+        starts.append(np.asarray(ArcFace(50, 16).directions))
     assert np.array_equal(starts[0], starts[1])
     assert not np.array_equal(starts[0], starts[2])
     assert np.linalg.norm(starts[0], axis=1).mean() == pytest.approx(1, abs=0.1)
