@@ -153,7 +153,7 @@ def _describe_plan(training: Training) -> None:
             "--patience says, and the validation AUC is of the calibration people"
         )
     if config.minutes and training.wall_s + training.ending_s >= config.minutes * 60:
-        training.warn(f"one epoch at most: the rest takes more than --minutes {config.minutes:g}")
+        training.warn(f"one epoch only: the rest takes more than --minutes {config.minutes:g}")
 
 
 def _result(training: Training, interrupted: bool, bundle: Bundle | None) -> Run:

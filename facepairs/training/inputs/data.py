@@ -20,7 +20,7 @@ from facepairs.data.split import PeopleSplit
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.dataset import Store, make_dataset, people_numbers
 from facepairs.pipeline.files import FileStore
-from facepairs.pipeline.memory import MemoryStore, store_bytes
+from facepairs.pipeline.memory import MemoryStore
 from facepairs.pipeline.records.build import people_digest
 from facepairs.pipeline.records.store import RecordStore
 from facepairs.training.inputs.pair_cache import cached_batches, open_training_cache
@@ -170,7 +170,7 @@ def open_store(
         options: Messages and progress.
     """
     if kind == "auto":
-        size, free = store_bytes(len(index), plan.spec.crop_px), psutil.virtual_memory().available
+        size, free = 3 * len(index) * plan.spec.crop_px**2, psutil.virtual_memory().available
         kind = "memory" if size <= SHARE_OF_FREE_MEMORY * free else "files"
         sizes = f"{size / 1e6:,.0f} MB decoded, {free / 1e6:,.0f} MB of memory are free"
         options.log(f"store: {kind} ({sizes})")
