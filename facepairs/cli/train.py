@@ -46,7 +46,9 @@ def train(
         Path | None, Option(help="Folder of LFW's lists: train on View 1's people.")
     ] = None,
     epochs: Annotated[int | None, Option(help="Most epochs. [default: by model]")] = None,
-    minutes: Annotated[float | None, Option(help="Plan to end by then; one epoch at least.")] = None,
+    minutes: Annotated[
+        float | None, Option(help="Plan to end by then; one epoch at least.")
+    ] = None,
     patience: Annotated[
         int | None, Option(help="Stop when this many epochs were no better.")
     ] = None,
