@@ -1,4 +1,9 @@
-"""What a training reads: its settings, its people, its images and its pairs."""
+"""`TrainingData`: what a training reads, its settings, people, images and pairs.
+
+It yields the training batches without end, and draws the fixed pairs of people who are not trained
+on: those that are scored after each epoch, and those that calibrate the bundle. `open_store`
+decides where the images come from.
+"""
 
 import hashlib
 from collections.abc import Iterator
