@@ -31,4 +31,3 @@ BenchRow = Literal[
     "memory",
     "limit",
 ]
-FaceChoice = Literal["prominent", "all"]

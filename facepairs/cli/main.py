@@ -40,18 +40,13 @@ from facepairs.errors import BadConfig, FacepairsError, TooSmallFace, one_line
 from facepairs.support.extras import require_extras
 from facepairs.support.places import is_stdout, refuse_input, refuse_url
 
-COMMANDS = (
-    "train", "evaluate", "crossval", "calibrate", "verify", "serve", "info", "export",
-    "bench", "demo",
-)  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
+COMMANDS = (  # in the order of use
+    "verify", "score", "search", "gallery", "data", "calibrate", "evaluate", "train", "crossval",
+    "info", "export", "serve", "cache", "bench", "demo",
+)  # fmt: skip
 OUTPUTS = ("out", "report", "show")  # where one is standard output, messages go to stderr
-STREAMED = (
-    "facepairs evaluate",
-    "facepairs bench",
-    "facepairs verify",
-)  # whose Path of an output may be `-`
-VERIFICATION = ("verify", "serve", "gallery")  # modules of the package of that name
+STREAMED = ("evaluate", "bench", "score", "search")  # whose Path of an output may be `-`
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
     "calibrate": ("measure",),
@@ -80,9 +75,10 @@ def _root(
     """Turn a folder of faces into a face verifier whose errors are known."""
 
 
-def build_command(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> Any:
+def build_command(names: Iterable[str] = COMMANDS) -> Any:
     """Return the command line with these commands as a click command, with what all share."""
-    command = typer.main.get_command(build_app(names))
+    command: Any = typer.main.get_command(build_app(names))
+    command.commands = {name: command.commands[name] for name in names}  # typer puts groups last
     _complete(command)
     return command
 
@@ -98,7 +94,7 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
     children = getattr(command, "commands", {})
     if not children:
         extras = NEEDS.get(words[1], ())  # not of `gallery export` by its last word
-        command.callback = _checked(command.callback, " ".join(words), extras, paths)
+        command.callback = _checked(command.callback, words, extras, paths)
     for option, (_, kind, text) in EVERYWHERE.items():
         command.params.append(
             typer.core.TyperOption(param_decls=[option], expose_value=False, help=text, **kind)
@@ -108,13 +104,13 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
 
 
 def _checked(
-    callback: Callable[..., Any], words: str, extras: Sequence[str], paths: set[str]
+    callback: Callable[..., Any], words: Sequence[str], extras: Sequence[str], paths: set[str]
 ) -> Callable[..., Any]:
     @wraps(callback)
     def checked(**values: Any) -> Any:
-        require_extras(extras, words)
+        require_extras(extras, " ".join(words))
         for name in paths:
-            streamed = name in OUTPUTS and words in STREAMED
+            streamed = name in OUTPUTS and words[1] in STREAMED
             if values[name] is not None and not (streamed and is_stdout(values[name])):
                 refuse_url(values[name])
         outputs = [values[name] for name in OUTPUTS if values.get(name)]
@@ -151,7 +147,7 @@ def _as_typed(message: str, values: dict[str, Any]) -> str:
     return f"--{setting[1].replace('_', '-')}{message[setting.end() :]}"
 
 
-def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
+def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """Return the command line with these commands, each from the module of its name."""
     app = typer.Typer(
         name="facepairs",
@@ -165,8 +161,7 @@ def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
     )
     app.callback()(_root)
     for name in names:
-        package = "facepairs.cli.verification" if name in VERIFICATION else "facepairs.cli"
-        module = import_module(f"{package}.{name}")
+        module = import_module(f"facepairs.cli.{name}")
         if name in GROUPS:
             app.add_typer(module.app, name=name)
         else:
@@ -202,9 +197,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: list[str], as_json: bool) -> int:
-    names = (*COMMANDS, *GROUPS)
     first = next((word for word in arguments if not word.startswith("-")), "")
-    selected = [first] if first in names else names  # importing one command starts sooner
+    selected = [first] if first in COMMANDS else COMMANDS  # importing one command starts sooner
     try:
         code = build_command(selected).main(arguments, prog_name="facepairs", standalone_mode=False)
     except FacepairsError as error:

@@ -31,10 +31,6 @@ class Service:
         gallery: Known people; None without any.
         writable: Whether people may be enrolled and removed.
         max_photo_bytes: The largest photo, for those who ask.
-        max_fmr: As in `Verifier.verify`, for requests without a threshold.
-
-    Raises:
-        BadConfig: The model has no threshold for `max_fmr`.
     """
 
     def __init__(
@@ -43,10 +39,9 @@ class Service:
         gallery: Gallery | None,
         writable: bool,
         max_photo_bytes: int,
-        max_fmr: float | None = None,
     ) -> None:
         self.verifier = verifier
-        self._default_point = verifier.operating_point(max_fmr=max_fmr)
+        self._default_point = verifier.operating_point()
         self._gallery = gallery
         self._writable = writable
         self.max_photo_bytes = max_photo_bytes

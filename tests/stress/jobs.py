@@ -261,9 +261,8 @@ def crossval_job(base: Path) -> Job:
 
 def verify_job(base: Path) -> Job:
     def work(place: Path) -> Work:
-        resume = ("--resume",) if (place / "scores.csv.partial/work.sqlite").exists() else ()
-        return command_line("verify", "--pairs", base / "pairs.csv", "--out", place / "scores.csv",
-                            "--root", base / "many", *resume)  # fmt: skip
+        return command_line("score", base / "pairs.csv", "--out", place / "scores.csv",
+                            "--root", base / "many")  # fmt: skip
 
     def is_complete(place: Path) -> bool:
         from facepairs.evaluation.scores import read_scores

@@ -1,4 +1,4 @@
-"""`verify --pairs`: a CSV of pairs in, a CSV of scores out, in memory that does not grow with rows.
+"""`score`: a CSV of pairs in, a CSV of scores out, in memory that does not grow with rows.
 
 The file is read three times: for the images it names, for the pairs to compute, and to write its
 rows with their scores. `pairs_run` prepares it; whoever does the work of the run, threads here or
