@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from facepairs.data.pairs import person_name
-from facepairs.errors import BadConfig
 from facepairs.evaluation.evaluate import Evaluation
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.metrics.arrays import Bools
@@ -64,16 +63,6 @@ class WrongPairs(NamedTuple):
     title: str
     note: str
     pairs: list[WrongPair]
-
-
-def check_page(page: Path) -> None:
-    """Check that a report can be written, before anything is measured.
-
-    Raises:
-        BadConfig: The file is no HTML file.
-    """
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise BadConfig(f"{page}: use a name that ends in .html", "report")
 
 
 def write_page(evaluation: Evaluation, page: Path, command: str, pictures: bool = True) -> None:
