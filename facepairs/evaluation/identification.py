@@ -11,16 +11,13 @@ References:
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from facepairs.bundles.rates import (
-    HasThresholds,
-    Rate,
-    identification_point,
-)
+from facepairs.bundles.rates import HasThresholds, Rate, identification_point
 from facepairs.data.index import FaceIndex
 from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle, NotEnough
@@ -287,14 +284,8 @@ def _at_quantile(strangers: Probes, fpir: float) -> IdentificationPoint:
 
 
 def _at_promise(model: HasThresholds, fpir: float, enrolled: int) -> IdentificationPoint:
-    reason, threshold = "the model brings no measured errors", None
-    try:
+    threshold, reason = None, f"too few pairs behind the model's errors for {enrolled:,} photos"
+    with suppress(NotEnough):
         threshold = identification_point(model, fpir, enrolled).threshold
-    except NotEnough:
-        reason = f"too few pairs behind the model's errors for {enrolled:,} photos"
-    return IdentificationPoint(
-        max_fpir=fpir,
-        set_by=GALLERY,
-        threshold=threshold,
-        reason="" if threshold is not None else reason,
-    )
+        reason = "" if model.errors else "the model brings no measured errors"
+    return IdentificationPoint(max_fpir=fpir, set_by=GALLERY, threshold=threshold, reason=reason)

@@ -20,7 +20,6 @@ from facepairs.bundles.rates import (
 )
 from facepairs.data.groups import PeopleGroups
 from facepairs.errors import BadData, NotEnough
-from facepairs.evaluation.by_group import cluster_errors, group_errors
 from facepairs.evaluation.decisions import (
     Decisions,
     ThresholdFrom,
@@ -28,6 +27,7 @@ from facepairs.evaluation.decisions import (
     decide_at,
     decisions_of_file,
 )
+from facepairs.evaluation.error_rates import cluster_errors, group_errors
 from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes_of
 from facepairs.evaluation.metrics.arrays import Bools, Floats
 from facepairs.evaluation.pair_scores import ScoredPairs

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.errors import NotEnough
-from facepairs.evaluation.by_group import errors_of
 from facepairs.evaluation.decisions import Decisions, ThresholdFrom, decide
+from facepairs.evaluation.error_rates import errors_of
 from facepairs.evaluation.identification import IdentificationFigures
 from facepairs.evaluation.metrics.arrays import Bools, Floats, PairPeople, check_two_classes
 from facepairs.evaluation.metrics.curves import (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facepairs.evaluation.by_group import errors_by_group, errors_of
+from facepairs.evaluation.error_rates import errors_by_group, errors_of
 from facepairs.evaluation.fitting import (
     calibrate,
     fit_logistic,

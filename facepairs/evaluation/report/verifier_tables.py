@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from facepairs.bundles.rates import Errors, OperatingPoint, Rate
 from facepairs.data.pairs import person_of
-from facepairs.evaluation.by_group import is_small, pair_counts
 from facepairs.evaluation.decisions import ThresholdFrom
+from facepairs.evaluation.error_rates import is_small, pair_counts
 from facepairs.evaluation.measurement import Measurement
 from facepairs.evaluation.report.table import (
     Cell,
