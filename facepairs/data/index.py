@@ -7,16 +7,13 @@ Memory: 20 bytes per image plus its file name; 16 per person plus the name.
 """
 
 import hashlib
-import heapq
 import os
 import stat
 from array import array
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, overload
 from unicodedata import normalize
@@ -34,8 +31,6 @@ READABLE = (  # suffixes of the formats that `images.formats` knows
     *(".pbm", ".pgm", ".pnm", ".ppm", ".avif", ".heic", ".heif"),
 )
 OTHER_IMAGES = (".jp2", ".j2k", ".jxl", ".psd", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
-MOST_SUFFIXES = 5  # that a message names
-SORT_CHUNK = 100_000  # names sorted at once, about 10 MB
 
 SkipReason = Literal[
     "broken_link",
@@ -226,7 +221,7 @@ class FaceIndex:
             skipped: What is not in the index; read after `files`.
         """
         # NUL sorts before every character of a name: by person, then by file, without key objects.
-        joined = _sorted("\0".join((*name.rsplit("/", 1), str(size))) for name, size in files)
+        joined = sorted("\0".join((*name.rsplit("/", 1), str(size))) for name, size in files)
         cells = (row.split("\0") for row in joined)
         rows = ((person, file, int(size)) for person, file, size in cells)
         return _build(root, rows, skipped)
@@ -337,21 +332,6 @@ def _build(
     return FaceIndex(root, people, files, person_of, begins, sizes_bytes, tuple(left), leftovers)
 
 
-def _sorted(rows: Iterable[str]) -> Iterator[str]:
-    """Yield strings in order; they are kept as blocks of bytes, sorted in parts and merged."""
-    source = iter(rows)
-    parts = []
-    while part := list(islice(source, SORT_CHUNK)):
-        part.sort()
-        parts.append(StringTable(part))
-    if any(one[-1] > other[0] for one, other in pairwise(parts)):
-        yield from heapq.merge(*parts)
-        return
-    parts.reverse()
-    while parts:
-        yield from parts.pop()  # frees its memory
-
-
 def _walk(root: Path, skipped: list[Skipped]) -> Iterator[tuple[str, str, int]]:
     """Yield sorted rows (person, file, size) of a folder, and append what is left out."""
     try:
@@ -429,25 +409,15 @@ def no_images(root: str, skipped: Iterable[Skipped]) -> BadData:
         root: What the message calls the folder.
         skipped: What is in it.
     """
-    skipped = list(skipped)
-    suffixes = Counter(
-        Path(path).suffix.lower() or "no suffix"
-        for path, reason in skipped
-        if reason in ("not_image", "unsupported", "stray_file")
-    )
-    found = ", ".join(f"{name} ({files})" for name, files in suffixes.most_common(MOST_SUFFIXES))
-    advice = f"one of {', '.join(READABLE)}"
-    nested = next((path for path, reason in skipped if reason == "nested_folder"), None)
-    is_too_high = all("/" not in path or reason == "nested_folder" for path, reason in skipped)
-    if nested is not None and is_too_high:
-        place = Path(root, nested).parent
+    reasons = {reason: path for path, reason in skipped}
+    if "nested_folder" in reasons:
+        place = Path(root, reasons["nested_folder"]).parent
         advice = f"give the folder that holds the folders of the people, {place} or one in it"
-    elif not set(suffixes).isdisjoint(READABLE):
+    elif "stray_file" in reasons:
         advice = "give the folder that holds a folder for each person"
-    elif found:
-        advice = "convert photos to JPEG or PNG"
-    seen = f", found {found}" if found else ""
-    return BadData(f"{root}: no images{seen}; expected {root}/Person_Name/photo.jpg; {advice}")
+    else:
+        advice = f"use one of the formats {', '.join(READABLE)}"
+    return BadData(f"{root}: no images; expected {root}/Person_Name/photo.jpg; {advice}")
 
 
 def name_problem(name: str) -> SkipReason | None:
