@@ -32,10 +32,13 @@ from facepairs.cli.shared.output import (
     ERROR,
     INTERRUPTED,
     escape_unencodable,
+    log,
     print_error,
+    progress_display,
 )
 from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, quiet, silence_libraries
 from facepairs.errors import FacepairsError, one_line
+from facepairs.support.console import Console, showing
 from facepairs.support.extras import require_extras
 from facepairs.support.places import is_stdout, refuse_input, refuse_url
 
@@ -127,7 +130,7 @@ def _checked(
                 refuse_input(out, _inputs(values))
             stdout = None if quiet() else sys.stderr
             aside = redirect_stdout(stdout) if any(map(is_stdout, outputs)) else nullcontext()
-            with aside:
+            with aside, showing(Console(log, progress_display(values.get("json", False)))):
                 return callback(**values)
         except KeyboardInterrupt:  # typer would end without a line
             raise typer.Abort from None

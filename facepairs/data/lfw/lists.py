@@ -37,8 +37,9 @@ class _ListFile:
             text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise BadData(
-                f"{path}: {error.strerror}; give the folder of the official LFW lists",
-                f"lists; {HOW_TO_FETCH}",
+                f"{path}: {error.strerror}; give the folder of the official LFW lists; "
+                f"{HOW_TO_FETCH}",
+                "lists",
             ) from None
         except UnicodeDecodeError:
             raise BadData(

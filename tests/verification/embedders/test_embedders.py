@@ -19,7 +19,7 @@ from facepairs.data.pairs import PairList
 from facepairs.errors import BadBundle, BadData
 from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.faces.align import align_faces
-from facepairs.faces.detector import find_faces
+from facepairs.faces.detector import search_photo
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.photo import load_upright, open_photo
 from facepairs.verification.embedders.embedder import ExternalEmbedder
@@ -245,7 +245,7 @@ PLAIN = {"mean": 0, "std": 1, "crop": None, "colours": "rgb"}
 
 def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
     photo = drawn_faces(tmp_path / "drawn", people=1)[0]
-    (face,) = find_faces(load_upright(open_photo(photo), 1600)[0])
+    (face,) = search_photo(open_photo(photo))
     turn = np.array([[0.6, -0.3], [0.3, 0.6]])  # a similarity, so that all five can be met
     points = face.landmarks @ turn.T
     points = np.round(points - points.min(axis=0) + 20, 6)
