@@ -102,16 +102,18 @@ class Errors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     people: Count | None = None
     measured_on: str = ""
 
-    def describe(self) -> str:
-        """Return the errors in words, with the pairs that they were measured on."""
+    def lines(self) -> list[str]:
+        """Return the errors in words, first of strangers and then of genuine pairs."""
         if self.fmr is None:
-            return "unknown: this model brings no measured errors"
-        text = f"{self.fmr.one_in('strangers')} would pass"
+            return ["unknown: this model brings no measured errors"]
+        lines = [f"{self.fmr.one_in('strangers')} would pass"]
         if self.lookalike_fmr is not None:
-            text += f", {self.lookalike_fmr.one_in('of those who look alike')}"
+            lines[0] += f", {self.lookalike_fmr.one_in('of those who look alike')}"
         if self.fnmr is not None:
-            text += f"; {self.fnmr.one_in('genuine pairs')} would be missed"
-        return f"{text} ({self.measured_on})" if self.measured_on else text
+            lines.append(f"{self.fnmr.one_in('genuine pairs')} would be missed")
+        if self.measured_on:
+            lines[-1] += f" ({self.measured_on})"
+        return lines
 
 
 class ErrorTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,7 +261,7 @@ class OperatingPoint(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def describe(self) -> str:
         """Return the errors in words, with the pairs that they were measured on."""
-        return self.errors.describe()
+        return "; ".join(self.errors.lines())
 
     def to_json(self) -> dict[str, Any]:
         """Return a plain dict; what is not known is left out."""
@@ -275,7 +277,7 @@ class HasThresholds(Protocol):
     @property
     def thresholds(self) -> Sequence[OperatingPoint]: ...
     @property
-    def operating_point(self) -> float | None: ...
+    def promise(self) -> float | None: ...
     @property
     def errors(self) -> ErrorTable | None: ...
 
@@ -306,7 +308,7 @@ def operating_point(
                 f"the threshold is {threshold}, not a finite number; give a score", "threshold"
             )
         return _measured(model, OperatingPoint(float(threshold), GIVEN))
-    promise = model.operating_point if max_fmr is None and not balanced else max_fmr
+    promise = model.promise if max_fmr is None and not balanced else max_fmr
     if promise is None:
         return _measured(model, OperatingPoint(model.threshold, BALANCED))
     for point in model.thresholds:

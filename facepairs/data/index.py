@@ -44,6 +44,12 @@ SkipReason = Literal[
     "symlink_loop",
     "unsupported",
 ]
+MADE_BY_US = {  # what a command has written, by a file or folder in it
+    "network.onnx": "a bundle and no photos",
+    "checkpoints": "the folder of a training, whose bundle is in bundle/",
+    "config.toml": "the folder of a training",
+    "pairs-00000-of-00001.tfrecord": "a cache of pairs",
+}
 
 
 class Skipped(NamedTuple):
@@ -232,6 +238,8 @@ class FaceIndex:
         skipped: list[Skipped] = []
         index = _build(root, _walk(root, skipped), skipped)
         if not len(index):
+            if kind := _made_by_us(root):
+                raise BadData(f"{root}: {kind}; give a folder of Person_Name/photo.jpg")
             raise no_images(str(root), skipped)
         return index
 
@@ -247,6 +255,11 @@ class _Paths(_LazySequence[Path]):
 
     def _item(self, at: int) -> Path:
         return self._index.path(at)
+
+
+def _made_by_us(root: Path) -> str:
+    """Return what a folder without photos is if a command has written it, else ""."""
+    return next((kind for name, kind in MADE_BY_US.items() if (root / name).exists()), "")
 
 
 def _find(table: StringTable, string: str, start: int, stop: int) -> int | None:

@@ -74,4 +74,4 @@ def test_a_calibration_returns_its_bundle(many_faces, tmp_path):
     made = facepairs.calibrate("default", few, tmp_path / "mine")
     assert made.bundle.weights_licence.startswith("CC0-1.0")
     assert "licence            CC0-1.0" in in_process("info", tmp_path / "mine", check=0).stdout
-    assert facepairs.Verifier.load(tmp_path / "mine").bundle.threshold == made.summary.threshold
+    assert facepairs.Verifier.load(tmp_path / "mine").bundle.threshold == made.bundle.threshold

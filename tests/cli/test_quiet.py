@@ -126,7 +126,7 @@ def test_quiet_prints_errors_only(tmp_path, monkeypatch):
     assert hushed.stderr == ""
     assert hushed.stdout == heard.stdout
     absent = in_process("info", tmp_path / "none", "--quiet", check=2).stderr
-    assert absent.startswith(f"facepairs: error: {tmp_path}/none: no such folder")
+    assert absent.startswith(f"facepairs: error: {tmp_path}/none/manifest.json: missing")
     monkeypatch.setenv("FACEPAIRS_QUIET", "1")
     assert in_process(*words, check=1).stderr == ""
 

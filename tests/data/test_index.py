@@ -1,6 +1,7 @@
 """FaceIndex: the same folder gives the same arrays, whatever the file system's order."""
 
 import os
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from facepairs.data.index import READABLE, FaceIndex, StringTable
+from facepairs.data.index import MADE_BY_US, READABLE, FaceIndex, StringTable
 from facepairs.errors import BadData
 
 
@@ -170,3 +171,10 @@ def test_a_string_table_behaves_like_a_list(strings):
         assert table[-1] == strings[-1]
     with pytest.raises(IndexError):
         table[len(strings)]
+
+
+@pytest.mark.parametrize("name", MADE_BY_US)
+def test_a_folder_that_a_command_has_written_is_named(tmp_path, name):
+    (tmp_path / name).touch()
+    with pytest.raises(BadData, match=re.escape(MADE_BY_US[name])):
+        FaceIndex.scan(tmp_path)

@@ -10,6 +10,7 @@ from drawn.photos import encoded, put
 from PIL import Image
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.calibration import Calibration
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import find_mislabelled, pairs_within_folders
 from facepairs.verification.pairs.score_files import embed_files
@@ -25,8 +26,7 @@ def photo(person: int, number: int) -> bytes:
 
 @pytest.fixture
 def verifier(make_bundle: Callable[..., Bundle]) -> Verifier:
-    calibration = {"scale": 100.0, "offset": -94.0, "ece": None}
-    return Verifier(make_bundle("embedding", calibration=calibration))
+    return Verifier(make_bundle("embedding", calibration=Calibration(100.0, -94.0)))
 
 
 @pytest.fixture

@@ -3,12 +3,14 @@
 The JPEG files depend on the seed and on the version of libjpeg.
 """
 
+import io
 import itertools
 from pathlib import Path
 
+from PIL import Image
+
 from facepairs.data.synth import faces
 from facepairs.data.synth.canvas import FRAME_PX
-from facepairs.images.jpeg import write_jpeg
 from facepairs.support import console
 from facepairs.support.atomic import atomic_folder
 from facepairs.support.parallel import thread_map
@@ -51,7 +53,10 @@ def write_synthetic_faces(
             path.parent.mkdir(exist_ok=True)
             _, shot = faces.appearance(seed, person, number, difficulty)
             face = faces.draw_face(seed, person, number, size_px, difficulty)
-            write_jpeg(path, face, round(shot.jpeg_quality))
+            # Encoded in memory first: Pillow does not notice that a disk is full.
+            data = io.BytesIO()
+            Image.fromarray(face).save(data, "JPEG", quality=round(shot.jpeg_quality))
+            path.write_bytes(data.getbuffer())
 
         progress = console.progress("drawing faces")
         photos = itertools.product(range(people), range(images))

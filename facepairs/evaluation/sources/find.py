@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from facepairs.bundles.bundle import DEFAULT
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.errors import BadConfig
-from facepairs.verification.embedders.place import is_embedder
+from facepairs.verification.embedders.embedder import is_embedder
 
 SCORES, RESULT = "scores.csv", "result.json"  # the files that `crossval` writes for a method
 Kind = Literal["model", "scores", "view2"]

@@ -61,7 +61,7 @@ def known_in_file(
             "may be those that its model was trained on"
         ]
     if known_by.identities is None:
-        one_network = known_by.network_sha256 is not None
+        one_network = known_by.embedder_sha256 is not None
         return None, [describe_unknown_training(known_by.model)] if one_network else []
     hashes = known_by.identities.training
     if known_by.protocol != "view2":  # it was looked at when they were scored

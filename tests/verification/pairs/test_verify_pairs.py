@@ -308,7 +308,7 @@ def test_partial_results_of_other_work_are_refused(stopped, verifier, photos, tm
     other = write_list(tmp_path / "q.csv", stopped.read_text() + "0.png,5.png\n")
     with pytest.raises(BadRun, match="other pairs, another model"):
         run(verifier, other, out, photos, resume=True)
-    moved = tiny_bundle(tmp_path / "other", verifier.bundle.kind, note="another")
+    moved = tiny_bundle(tmp_path / "other", verifier.bundle.kind, thresholds=())
     with pytest.raises(BadRun, match="other pairs, another model"):
         run(Verifier.load(moved.folder), stopped, out, photos, resume=True)
     with (
