@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: stop between two steps and save; a second signal stops at once."""
+"""Ctrl-C and SIGTERM ask a training to stop between two steps; a second signal stops it at once."""
 
 import contextlib
 import signal

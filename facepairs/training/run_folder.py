@@ -245,12 +245,11 @@ class RunFolder:
 
     Args:
         path: The folder.
-        resume: Whether the folder may hold a run already.
         read_only: Neither lock nor write: for workers other than the chief.
     """
 
-    def __init__(self, path: Path, resume: bool, read_only: bool = False) -> None:
-        self.path, self.resume, self.read_only = path, resume, read_only
+    def __init__(self, path: Path, read_only: bool = False) -> None:
+        self.path, self.read_only = path, read_only
         self.checkpoints_path = path / "checkpoints"
         self.tensorboard_path = path / "tensorboard"
         self.bundle_path = path / BUNDLE
@@ -258,8 +257,6 @@ class RunFolder:
 
     def __enter__(self) -> "RunFolder":
         if not self.read_only:
-            if not self.resume:
-                _check_empty(self.path, _contents(self.path))
             self._lock.enter_context(held(self.path / LOCK, self.path))
         return self
 

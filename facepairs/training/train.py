@@ -5,7 +5,6 @@ Importing this module loads no TensorFlow, so mistakes are reported before it is
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,7 +71,7 @@ def train(
         MissingExtra: The packages for training are not installed.
         LostWorker: Another worker of the training stopped or cannot be reached.
     """
-    options = replace(options, started_s=time.perf_counter())
+    started_s = time.perf_counter()
     require_extras(["train"], "facepairs.train")
     log, folder = options.log, Path(data)
     cluster = Cluster() if options.devices == "one" else read_cluster()
@@ -98,4 +97,4 @@ def train(
     with options.starting():
         from facepairs.training.train_people import train_people
 
-    return train_people(index, plan, split, settings, place, options, resume, callbacks)
+    return train_people(index, plan, split, settings, place, options, callbacks, started_s)

@@ -20,8 +20,8 @@ from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.frozen_backbone import FrozenBackboneNetwork
 from facepairs.pipeline.dataset import Store
-from facepairs.pipeline.features import FeatureStore
 from facepairs.support.platform import return_freed_memory
+from facepairs.training.features import FeatureStore
 from facepairs.training.fisher import fit_cohort
 from facepairs.training.training import Training
 from facepairs.verification.verifier import Verifier

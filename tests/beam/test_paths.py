@@ -8,7 +8,7 @@ pytest.importorskip("apache_beam")
 
 from storage.memory_files import FILES
 
-from facepairs.beam.pair_cache import index_place
+from facepairs.beam.build_cache import index_place
 from facepairs.beam.paths import (
     BeamPath,
     files_below,
