@@ -1,4 +1,4 @@
-"""The values of settings that are a choice, as types: the command line lists them in `--help`.
+"""The values of settings that are a choice, as types: the command line lists them in its help.
 
 Apart from `config`, because the command line imports this module at every start.
 """
@@ -19,7 +19,6 @@ Loss = Literal["in-batch", "margin", "triplet", "arcface"]
 Devices = Literal["auto", "one", "all"]
 Encoding = Literal["jpeg", "raw"]
 ExportFormat = Literal["onnx", "litert", "litert-int8"]
-ImageSet = Literal["deepfunneled", "funneled", "original"]
 BenchRow = Literal[
     "pil",
     "article",

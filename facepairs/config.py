@@ -1,7 +1,7 @@
 """`TrainConfig`: every setting that decides what a training run learns, as one frozen dataclass.
 
 It is loaded from TOML, checked as a whole, and written as TOML into the run folder, from which
-`--resume` reads it. `settings.toml.template` says what each means; what nobody sets is in
+a resumed run reads it. `settings.toml.template` says what each means; what nobody sets is in
 `facepairs.recipes`.
 """
 
@@ -190,4 +190,4 @@ def read_table(path: Path) -> dict[str, Any]:
     try:
         return parse_toml(path.read_bytes(), path, BadConfig)
     except OSError as error:
-        raise BadConfig(f"{path}: {error.strerror}; choose a TOML file with --config") from None
+        raise BadConfig(f"{path}: {error.strerror}; choose a TOML file", "config") from None

@@ -175,8 +175,9 @@ class DistributedContext:
             if self.workers == 1:
                 raise
             raise LostWorker(
-                "another worker stopped or cannot be reached; start all workers again with "
-                "--resume, and training continues from its last checkpoint"
+                "another worker stopped or cannot be reached; start all workers again: a resumed "
+                "training continues from its last checkpoint",
+                "resume",
             ) from None
 
     def any(self, value: bool) -> bool:

@@ -21,8 +21,8 @@ class _StopHandler:
             raise KeyboardInterrupt
         self.requested.set()
         self._log(
-            "stopping; --resume goes on from the last finished epoch. Press Ctrl-C again to stop "
-            "at once"
+            "stopping; a resumed run goes on from the last finished epoch. Press Ctrl-C again to "
+            "stop at once"
         )
 
 

@@ -78,7 +78,7 @@ def train(
     given = Path(out) if out is not None else None
     settings = settings_of_run(config.changes() if config else {}, given, resume)
     if cluster.workers > 1 and given is None:
-        raise BadConfig("several workers need the run folder that they share: --out RUN")
+        raise BadConfig("several workers need the run folder that they share", "out")
     place = given or Path("runs") / datetime.now().strftime("%Y%m%d-%H%M%S")
     check_place(place, folder, resume)
     if cluster.workers == 1:  # several would disturb each other; the chief checks it later
@@ -87,7 +87,7 @@ def train(
     if finished:
         log(
             f"{place} is finished after {counted(finished.epochs, 'epoch')}; nothing was done "
-            f"(for more: --resume --epochs {2 * finished.epochs})"
+            f"(for more: resume it with {2 * finished.epochs} epochs)"
         )
         return finished
     require_room_to_train()

@@ -102,7 +102,9 @@ def _check_devices(context: DistributedContext, config: TrainConfig, options: Tr
     if config.batch_size < 2 * context.replicas:
         raise BadConfig(
             f"batch_size {config.batch_size} is too small for {context.replicas} devices; use "
-            f"--batch-size {2 * context.replicas} or more, or fewer devices"
+            f"{2 * context.replicas} or more, or fewer devices",
+            "batch_size",
+            "devices",
         )
     worker = f"worker {context.worker} of {context.workers}"
     options.log(f"{worker}; {context.replicas} devices share every batch")
@@ -150,10 +152,10 @@ def _describe_plan(training: Training) -> None:
         or_start = ", or the start where it is no worse," if config.init else ""
         training.report(
             f"too few people to choose the best epoch: the last one{or_start} is kept whatever "
-            "--patience says, and the validation AUC is of the calibration people"
+            "patience says, and the validation AUC is of the calibration people"
         )
     if config.minutes and training.wall_s + training.ending_s >= config.minutes * 60:
-        training.warn(f"one epoch only: the rest takes more than --minutes {config.minutes:g}")
+        training.warn(f"one epoch only: the rest takes more than {config.minutes:g} minutes")
 
 
 def _result(training: Training, interrupted: bool, bundle: Bundle | None) -> Run:

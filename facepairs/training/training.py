@@ -308,14 +308,16 @@ class Training:
             reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
             raise BadRun(
                 f"{path}: damaged, or a checkpoint of another model or version ({reason}); train "
-                "again with another --out"
+                "again in another folder",
+                "out",
             ) from None
         if saved.sources != self.position.sources:
             raise BadRun(
                 f"{path}: made for other people or images than those of {self.data.index.root}, "
-                "or by another detector of faces; train again with another --out"
+                "or by another detector of faces; train again in another folder",
+                "out",
             )
-        if saved.length != self.position.length:  # `--resume --epochs N` asks for more
+        if saved.length != self.position.length:  # a resumed run may train for longer
             saved.epochs, saved.length = self.position.epochs, self.position.length
         self.position, self.earlier_s = saved, saved.wall_s
 

@@ -38,7 +38,7 @@ def verify() -> bool:
 
 def calibrate() -> str:
     calibrated = facepairs.calibrate("default", "photos", "mine", skip_bad=True)
-    return calibrated.summary.operating_point.describe()
+    return calibrated.operating_point.describe()
 
 
 def fit_with_keras() -> dict[str, float]:

@@ -47,7 +47,7 @@ def run_by_command(faces, out, settings, cache):
 def learned(out):
     """What a training has learned: weights, optimizer, and its bundle's calibration."""
     bundle = Bundle.open(out / "bundle")
-    return saved_arrays(out), bundle.threshold, bundle.raw["calibration"]
+    return saved_arrays(out), bundle.threshold, bundle.calibration
 
 
 def mean_losses(out):

@@ -116,7 +116,7 @@ def test_a_resumed_training_keeps_its_init(start, tmp_path):
     config = resolve_config({"init": str(start[0])}, None, tmp_path, False)
     (tmp_path / "config.toml").write_text(config.to_toml())
     assert resolve_config({}, None, tmp_path, True) == config
-    with pytest.raises(BadConfig, match="leave out --init"):
+    with pytest.raises(BadConfig, match="init"):
         resolve_config({"init": "default"}, None, tmp_path, True)
 
 
