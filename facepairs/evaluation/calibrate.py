@@ -20,7 +20,7 @@ from facepairs.data.minimums import check_minimums, limit_pairs_per_person
 from facepairs.data.pairs import PairList, read_pairs_csv
 from facepairs.data.sampler import distinct_pairs
 from facepairs.errors import BadConfig, NotEnough
-from facepairs.evaluation.by_group import group_errors
+from facepairs.evaluation.error_rates import group_errors
 from facepairs.evaluation.fitting import is_no_better, lookalikes
 from facepairs.evaluation.metrics.reliability import expected_calibration_error
 from facepairs.evaluation.pair_scores import (
