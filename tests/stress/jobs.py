@@ -202,8 +202,7 @@ def cache_job(base: Path) -> Job:
 
     def work(place: Path) -> Work:
         return command_line("cache", "build", base / "faces", "--out", place / "cache",
-                            "--pair-count", 1000,
-                            "--shards", 4)  # fmt: skip
+                            "--pair-count", 3000)  # fmt: skip
 
     def is_complete(place: Path) -> bool:
         if not (place / "cache").exists():
