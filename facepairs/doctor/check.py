@@ -16,7 +16,6 @@ from facepairs.doctor.labels import find_mislabelled
 from facepairs.errors import BadBundle
 from facepairs.faces.inspection import photo_records
 from facepairs.support.progress import ProgressFactory, ignore_phases
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 
@@ -76,10 +75,8 @@ def _face_findings(
         reason = "the default model does not align faces"
         yield make_finding("labels_unchecked", [], reason=reason)
         return
-    rows = embed_files(
-        verifier,
-        index.paths,
-        usable,
+    rows = verifier.embed(
+        [index.path(image) for image in usable.tolist()],
         progress=progress("comparing faces"),
         errors={},  # of photos that have changed since they were inspected
     )

@@ -9,22 +9,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from facepairs.choices import Align
 from facepairs.data.index import FaceIndex
-from facepairs.faces.detector import LARGE_PX, find_faces, in_full_size
-from facepairs.faces.face_cache import FaceCache, face_cache
+from facepairs.faces.face_problem import large_enough
+from facepairs.faces.photo_cache import PhotoCache, photo_cache
 from facepairs.faces.photo_record import PhotoRecord, face_rows
 from facepairs.faces.photo_table import PhotoTable
+from facepairs.faces.upright import UprightPhoto, upright
 from facepairs.images.check import is_plain, upright_size
-from facepairs.images.photo import (
-    Photo,
-    hold_budget,
-    load_upright,
-    open_photo,
-    read_below,
-    read_checked,
-    read_image_file,
-)
+from facepairs.images.photo import open_photo, read_below, read_checked, read_image_file
 from facepairs.images.problem import ImageProblem
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.platform import return_freed_memory
@@ -44,7 +39,7 @@ class InspectPhotos:
     """
 
     align: bool
-    cache: FaceCache | None = None
+    cache: PhotoCache | None = None
     read: Callable[[str], bytes] = read_image_file
 
     def __call__(self, names: Iterable[str]) -> list[PhotoRecord]:
@@ -65,30 +60,39 @@ class InspectPhotos:
         try:
             data = read_checked(name, self.read, name)
             digest = hashlib.sha256(data).digest()
-            known = found.get(digest) or (self.cache and self.cache.get(digest))
-            if known and (known.faces is not None or not self.align):
-                return known
-            found[digest] = self._record(open_photo(data, name), digest)
+            known = found.get(digest) or (self.cache and self.cache.record(digest, self.align))
+            if not known:
+                with upright(open_photo(data, name)) as photo:
+                    known = found[digest] = inspect(photo, self.align, digest)
         except ImageProblem as error:  # not kept, because another version may read it
             return PhotoRecord(error.problem, error.reason, digest=digest)
-        return found[digest]
+        return known
 
-    def _record(self, photo: Photo, digest: bytes) -> PhotoRecord:
-        with hold_budget(photo):
-            pixels, scale = load_upright(photo, LARGE_PX if self.align else 1)
-            faces = in_full_size(find_faces(pixels, name=photo.name), scale) if self.align else None
-        width_px, height_px = upright_size(photo, pixels, scale)
-        return PhotoRecord(
-            width_px=width_px,
-            height_px=height_px,
-            plain=is_plain(photo),
-            faces=None if faces is None else face_rows(faces),
-            digest=digest,
-        )
+
+def inspect(photo: UprightPhoto, align: bool, digest: bytes) -> PhotoRecord:
+    """Return the record of a decoded photo.
+
+    Args:
+        photo: A file or its bytes.
+        align: Find faces, too.
+        digest: The SHA-256 of the file.
+
+    Raises:
+        BadConfig: The detector's file is missing or not the expected one.
+        ImageProblem: There is no face, and the image is nearly black.
+    """
+    width_px, height_px = upright_size(*photo)
+    plain = is_plain(photo.photo)
+    record = PhotoRecord(width_px=width_px, height_px=height_px, plain=plain, digest=digest)
+    if not align:
+        return msgspec.structs.replace(record, hints=photo.whole_hints())
+    found = photo.find_faces()
+    hints = next(map(photo.face_hints, large_enough(found)), ())
+    return msgspec.structs.replace(record, faces=face_rows(found), hints=hints)
 
 
 def inspect_content(
-    data: bytes, align: bool, cache: FaceCache | None = None, name: str = "image"
+    data: bytes, align: bool, cache: PhotoCache | None = None, name: str = "image"
 ) -> PhotoRecord:
     """Inspect the content of one file, as `InspectPhotos` does."""
     return InspectPhotos(align, cache, lambda _: data)([name])[0]
@@ -98,7 +102,7 @@ def inspect_photos(
     index: FaceIndex,
     align: Align,
     progress: ProgressCallback = ignore_progress,
-    cache: FaceCache | None = None,
+    cache: PhotoCache | None = None,
 ) -> PhotoTable:
     """Inspect every photo of an index.
 
@@ -118,11 +122,11 @@ def photo_records(
     index: FaceIndex,
     align: Align,
     progress: ProgressCallback = ignore_progress,
-    cache: FaceCache | None = None,
+    cache: PhotoCache | None = None,
 ) -> Iterator[PhotoRecord]:
     """Yield the record of every photo of an index, in order; see `inspect_photos`."""
     read = partial(read_below, index.root)
-    inspect = InspectPhotos(align == "landmarks", cache or face_cache(), read)
+    inspect = InspectPhotos(align == "landmarks", cache or photo_cache(), read)
     yield from collect(thread_map(inspect, batches(index.names(), BATCH)), len(index), progress)
     return_freed_memory()  # a training follows
 

@@ -1,11 +1,13 @@
 """Opening a model: a bundle, or an external embedder that a TOML describes."""
 
+import hashlib
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from facepairs.bundles.bundle import DEFAULT, FOLDER, Bundle
 from facepairs.errors import BadConfig
+from facepairs.support.checksum import file_sha256
 from facepairs.support.words import command_line
 from facepairs.verification.embedders.place import EMBEDDER, is_embedder
 from facepairs.verification.scorer import BundleScorer, Scorer
@@ -55,6 +57,20 @@ def describe_scoring(model: Model) -> str:
     """Return in words what is done with photos to score pairs of them, for displays of progress."""
     scoring = "embedding" if model.kind == "embedding" else "comparing"
     return f"finding faces and {scoring}" if model.aligned else scoring
+
+
+def embedding_sha256(model: Model, network_sha256: str | None = None) -> str:
+    """Return the SHA-256 (hex) of what makes a model's embeddings of crops.
+
+    Args:
+        model: A bundle or an external embedder.
+        network_sha256: That of an embedder's network, where it is open; None for its file's.
+    """
+    if isinstance(model, Bundle):
+        return model.embedder_sha256
+    network = network_sha256 or file_sha256(model.network_path)
+    parts = f"{network} {model.embedding_settings}"
+    return hashlib.sha256(parts.encode()).hexdigest()
 
 
 def open_scorer(model: Model, threads: int | None = None, quick: bool = False) -> Scorer:

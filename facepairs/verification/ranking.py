@@ -11,13 +11,14 @@ import numpy as np
 
 from facepairs.bundles.rates import OperatingPoint, gallery_point
 from facepairs.data.index import READABLE, walk
-from facepairs.errors import BadData, BadImage
+from facepairs.errors import BadData
 from facepairs.support.atomic import atomic_file
+from facepairs.support.parallel import thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.false_matches import ExpectedMatches, expected_json, expected_matches
-from facepairs.verification.pairs.bulk import CropReader, LocalPhotos, same_content
-from facepairs.verification.pairs.pairs_file import printable
-from facepairs.verification.pairs.score_files import score_files
+from facepairs.verification.pairs_file import printable
+from facepairs.verification.scoring import PairScoring
+from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
 
 COLUMNS = ("left", "right", "score", "match", "same_content", "error")
@@ -143,31 +144,35 @@ def rank_folder(
         BadImage: The photo cannot be used.
         BadData: The folder cannot be read, or has no other images.
     """
-    CropReader(verifier, LocalPhotos(Path()))(str(photo))  # an unusable one is refused at once
     names = sorted(_find_images(folder, photo))
     if not names:
         raise BadData(f"{folder}: no other image below it ({', '.join(READABLE)})")
-    errors: dict[int, str] = {}
-    scores = score_files(
-        verifier,
-        [photo, *(folder / name for name in names)],
-        np.zeros(len(names), np.int64),
-        np.arange(1, len(names) + 1),
-        progress=lambda done, _: progress(min(done, len(names)), len(names)),
-        errors=errors,
+    reader, model = verifier.reader(), verifier.bundle
+    first = reader.see(str(photo), photo)
+    if first.error:  # an unusable one is refused at once
+        raise first.error
+    named = [(str(path), path) for path in (photo, *(folder / name for name in names))]
+    others = np.arange(1, len(named))
+    scoring = PairScoring(reader, named, np.zeros_like(others), others)
+    found = scoring.collect(
+        thread_map(scoring.work, scoring.items()),
+        lambda done, _: progress(min(done, len(names)), len(names)),
     )
-    if 0 in errors:
-        raise BadImage(errors[0])
-    failed = [Failure(name, errors[k]) for k, name in enumerate(names, 1) if k in errors]
-    scored = zip(names, scores.tolist(), strict=True)
-    found = [pair for k, pair in enumerate(scored, 1) if k not in errors]
-    found.sort(key=lambda pair: (-pair[1], pair[0]))
-    point = point or gallery_point(verifier.bundle, verifier.operating_point(), len(found) or 1)
-    compared = []
-    for rank, (name, score) in enumerate(found, 1):
-        copy = same_content(photo, folder / name)
-        match = None if copy else verifier.verdict(score, point).same
-        compared.append(Match(rank, name, score, match, copy))
+    seen = [found.photos[number] for number in others.tolist()]
+    failed = [
+        Failure(name, str(one.error)) for name, one in zip(names, seen, strict=True) if one.error
+    ]
+    scored = [
+        (name, score, one.digest == first.digest)
+        for name, one, score in zip(names, seen, found.scores.tolist(), strict=True)
+        if not one.error
+    ]
+    scored.sort(key=lambda one: (-one[1], one[0]))
+    point = point or gallery_point(model, verifier.operating_point(), len(scored) or 1)
+    compared = [
+        Match(rank, name, score, None if copy else Verdict.of(model, score, point).same, copy)
+        for rank, (name, score, copy) in enumerate(scored, 1)
+    ]
     return Ranking(photo, compared, failed, point)
 
 

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from all_pairs import AllPairs
 from dlib_weights import dlib_weights
 from eight_bits import to_eight_bits
+from facepairs.verification.pairs.score_files import embed_files
 from PIL import Image
 
 from facepairs.bundles.bundle import FOLDER, MODEL, NETWORK, Bundle
@@ -54,7 +55,6 @@ from facepairs.models.export.convert import export_onnx, round_weights
 from facepairs.models.export.keras_file import keras_bytes
 from facepairs.recipes import RECIPES
 from facepairs.training.trained_bundle import UNCALIBRATED
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 PACKAGE = "face_recognition_models"

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from facepairs.verification.pairs.score_files import embed_files
 from scipy.stats import t
 
 from facepairs.bundles.bundle import Bundle
@@ -26,7 +27,6 @@ from facepairs.evaluation.identification import (
     split_people,
 )
 from facepairs.support.words import align_columns
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 

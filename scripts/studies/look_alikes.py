@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from facepairs.verification.pairs.score_files import embed_files
 
 from facepairs.cli.shared.output import ERROR, log, print_error, progress_display
 from facepairs.data.groups import read_groups
@@ -30,7 +31,6 @@ from facepairs.errors import FacepairsError, NotEnough
 from facepairs.evaluation.lookalikes import CLUSTERS, find_clusters, pair_clusters
 from facepairs.evaluation.metrics.thresholds import threshold_at_fmr
 from facepairs.support.words import align_columns
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 TARGET = 0.01

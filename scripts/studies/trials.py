@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from facepairs.verification.pairs.score_files import embed_files
 
 from facepairs.cli.shared.output import ERROR, print_error, progress_display
 from facepairs.data.index import FaceIndex
@@ -37,7 +38,6 @@ from facepairs.errors import BadData, FacepairsError, NotEnough
 from facepairs.evaluation.lookalikes import find_clusters, pair_clusters
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.support.words import align_columns
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 FARS = (0.01, 0.001, 0.0001)

@@ -74,7 +74,7 @@ def test_a_shortage_in_a_list_of_local_pairs_is_not_a_matter_of_access(monkeypat
     def raising(*_):
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("facepairs.beam.verify_pairs.pairs_run", raising)
+    monkeypatch.setattr("facepairs.beam.score_list.ListScoring", raising)
     words = ("verify", "--pairs", tmp_path / "pairs.csv", "--out", tmp_path / "out.csv")
     done = in_process(*words, check=2)
     assert done.stderr == "facepairs: error: Too many open files; raise the limit (ulimit -n)\n"

@@ -13,7 +13,6 @@ from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
 from facepairs.doctor.check import check_dataset
 from facepairs.doctor.labels import find_mislabelled, pairs_within_folders
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.verifier import Verifier
 
 
@@ -42,7 +41,7 @@ def index(tmp_path: Path) -> FaceIndex:
 
 
 def mislabelled(verifier: Verifier, index: FaceIndex) -> list[str]:
-    rows = embed_files(verifier, index.paths, np.arange(len(index)), errors={})
+    rows = verifier.embed(index.paths, errors={})
     assert verifier.bundle.calibration is not None
     found = find_mislabelled(index, rows, verifier.bundle.calibration)
     return [index.name(int(image)) for image in found]

@@ -11,13 +11,10 @@ from drawn.scenes import Place, canvas, drawn_faces, faceless, paste
 from PIL import Image
 from tiny.bundles import tiny_bundle
 
-from facepairs.bundles.rates import operating_point
-from facepairs.errors import BadBundle, BadImage, BadRun, NoFace, TooSmallFace
-from facepairs.faces import inspection
-from facepairs.faces.face_cache import FOLDER_VARIABLE
-from facepairs.support.progress import ignore_progress
-from facepairs.verification.pairs import verify_pairs
-from facepairs.verification.pairs.bulk import CropReader, LocalPhotos
+from facepairs.errors import BadBundle, BadImage, NoFace, TooSmallFace
+from facepairs.faces import upright as upright_module
+from facepairs.faces.photo_cache import FILE_VARIABLE
+from facepairs.verification.quick import QuickVerifier
 from facepairs.verification.verifier import Verifier
 
 PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -20))
@@ -25,7 +22,7 @@ PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
@@ -68,8 +65,8 @@ def test_no_photo_is_searched_twice(verifier, photos, monkeypatch):
         searched.append(arguments)
         return find_faces(*arguments, **options)
 
-    find_faces = inspection.find_faces
-    monkeypatch.setattr(inspection, "find_faces", counted)
+    find_faces = upright_module.find_faces
+    monkeypatch.setattr(upright_module, "find_faces", counted)
     left, right = np.triu_indices(4, 1)
     first = verifier.score_images(photos, left, right)
     assert len(searched) == 4
@@ -85,7 +82,7 @@ def test_photos_that_cannot_be_used_are_named(verifier, photos):
             with pytest.raises(kind, match=rf"{bad.name}: "):
                 verifier.verify(*pair)
         with pytest.raises(kind, match=rf"{bad.name}: "):
-            verifier.crop(bad)
+            verifier.detect(bad)
     errors = {}
     everyone = np.arange(len(photos))
     scores = verifier.score_images(photos, everyone, everyone, errors=errors)
@@ -129,23 +126,32 @@ def test_embeddings_follow_the_alignment(verifier, photos):
     if verifier.bundle.kind == "pair":
         pytest.skip("a pair network has no embeddings")
     rows = verifier.embed(photos[:3])
-    crops = np.stack([verifier.crop(photo) for photo in photos[:3]])
+    crops = np.stack([verifier.detect(photo, every=False)[0].crop for photo in photos[:3]])
     assert np.array_equal(rows, verifier.scorer.embed(crops))
 
 
 def test_a_reader_gives_the_crops_that_verify_uses(verifier, photos):
-    read = pickle.loads(pickle.dumps(CropReader(verifier, LocalPhotos(photos[0].parent))))
+    reader = pickle.loads(pickle.dumps(verifier.reader()))
     for photo in photos[:2]:
-        assert np.array_equal(read(photo.name).crop, verifier.crop(photo))
-    with pytest.raises(NoFace, match=r"photos.*/field\.png: no face"):
-        read("field.png")
+        crop = reader.see(photo.name, photo, embeds=False).crop
+        assert np.array_equal(crop, verifier.detect(photo, every=False)[0].crop)
+    assert isinstance(reader.see("field", photos[6]).error, NoFace)
+
+
+@pytest.mark.parametrize("verifier", ["embedding"], indirect=True, scope="module")
+def test_photos_given_as_bytes_are_not_kept(verifier, photos, own_cache):
+    rows = verifier.embed([photos[0].read_bytes(), np.asarray(Image.open(photos[1]))])
+    assert not own_cache.exists()
+    assert np.allclose(verifier.embed(photos[:2]), rows, atol=1e-6)
+    assert np.array_equal(verifier.embed(photos[:2]), verifier.embed(photos[:2]))
+    assert own_cache.exists()
 
 
 def test_two_photos_do_not_open_the_cache(verifier, photos, own_cache):
     code = f"""
 import sys
-from facepairs.verification.verifier import Verifier
-verifier = Verifier.load({str(verifier.bundle.folder)!r}, quick=True)
+from facepairs.verification.quick import QuickVerifier
+verifier = QuickVerifier.load({str(verifier.bundle.folder)!r})
 print(verifier.verify({str(photos[0])!r}, {str(photos[1])!r}).score)
 heavy = ["cv2", "sqlite3", "platformdirs", "joblib", "concurrent.futures", "tensorflow"]
 print([name for name in heavy if name in sys.modules])
@@ -165,16 +171,13 @@ print([name for name in heavy if name in sys.modules])
 
 def test_a_quick_verifier_is_pickled_and_names_a_bad_network(verifier, photos, tmp_path):
     folder = verifier.bundle.folder
-    quick = Verifier.load(folder, quick=True)
+    quick = QuickVerifier.load(folder)
     expected = quick.verify(*photos[:2])
-    assert (
-        pickle.loads(pickle.dumps(Verifier.load(folder, quick=True))).verify(*photos[:2])
-        == expected
-    )
+    assert pickle.loads(pickle.dumps(QuickVerifier.load(folder))).verify(*photos[:2]) == expected
     bundle = tiny_bundle(tmp_path / "bundle", alignment="landmarks-5")
     bundle.network_path.write_bytes(bundle.network_path.read_bytes()[:-1] + b"x")
     with pytest.raises(BadBundle, match="SHA-256"):
-        Verifier.load(bundle.folder, quick=True).verify(*photos[:2])
+        QuickVerifier.load(bundle.folder).verify(*photos[:2])
 
 
 def test_every_face_is_compared_with_every_other(verifier, photos, tmp_path):
@@ -183,14 +186,14 @@ def test_every_face_is_compared_with_every_other(verifier, photos, tmp_path):
     for face, centre in zip(drawn[:3], (150, 450, 750), strict=True):
         paste(group, face, Place(centre, 200, 250))
     group.save(tmp_path / "group.png")
-    left, right = verifier.align_faces(tmp_path / "group.png", every=True), photos[3]
-    other = verifier.align_faces(right)[0].crop
-    verdicts = verifier.compare_faces(tmp_path / "group.png", right)
+    left, right = verifier.detect(tmp_path / "group.png"), verifier.detect(photos[3])
+    other = right[0].crop
+    verdicts = verifier.verify_faces(left, right)
     assert len(verdicts) == len(left) == 3
     for verdict, face in zip(verdicts, left, strict=True):
         expected = verifier.scorer.score_pairs(face.crop[None], other[None])[0]
         assert verdict.score == pytest.approx(expected, abs=1e-5)
-    squared = verifier.compare_faces(tmp_path / "group.png", tmp_path / "group.png")
+    squared = verifier.verify_faces(left, left)
     scores = np.array([verdict.score for verdict in squared]).reshape(3, 3)
     assert np.allclose(scores, scores.T, atol=1e-5)
     assert [np.array_equal(v.left.crop, v.right.crop) for v in squared] == [
@@ -198,21 +201,9 @@ def test_every_face_is_compared_with_every_other(verifier, photos, tmp_path):
     ]
 
 
-def test_partial_results_of_another_detector_are_refused(verifier, photos, tmp_path, monkeypatch):
-    pairs, out = tmp_path / "pairs.csv", tmp_path / "out.csv"
-    pairs.write_text("left,right\n0.png,1.png\n")
-    folder, point = photos[0].parent, operating_point(verifier.bundle)
-
-    def stopping(label):
-        if label == "writing scores":
-            raise KeyboardInterrupt
-        return ignore_progress
-
-    with pytest.raises(KeyboardInterrupt):
-        verify_pairs.verify_pairs(verifier, pairs, out, point, folder, progress=stopping)
-    with monkeypatch.context() as patch:
-        patch.setattr(verify_pairs, "DETECTOR", "eyes-2")
-        with pytest.raises(BadRun, match="other pairs, another model"):
-            verify_pairs.verify_pairs(verifier, pairs, out, point, folder, resume=True)
-    report = verify_pairs.verify_pairs(verifier, pairs, out, point, folder, resume=True)
-    assert (report.pairs, report.failed) == (1, 0)
+def test_what_another_detector_found_is_not_used(verifier, photos, monkeypatch):
+    found = [verifier.reader().see(str(photo), photo, embeds=False) for photo in photos[:2]]
+    verifier.reader().store(found)
+    assert not verifier.reader().see(str(photos[0]), photos[0], embeds=False).new
+    monkeypatch.setattr("facepairs.faces.photo_record.DETECTOR", "eyes-2")
+    assert verifier.reader().see(str(photos[0]), photos[0], embeds=False).new

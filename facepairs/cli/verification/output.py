@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from facepairs.bundles.rates import OperatingPoint
-    from facepairs.verification.pairs.verify_pairs import PairsReport
     from facepairs.verification.ranking import Match, Ranking
+    from facepairs.verification.score_list import PairsReport
     from facepairs.verification.verdict import Verdict
 
 Rows = list[tuple[str, str]]

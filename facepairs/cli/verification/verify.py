@@ -47,7 +47,6 @@ Examples:
   facepairs verify a.jpg group.jpg --face all
   facepairs verify a.jpg b.jpg --show verdict.png
   facepairs verify --pairs pairs.csv --out scores.csv
-  facepairs verify --pairs pairs.csv --out scores.csv --resume
   facepairs verify --pairs pairs.csv --out scores.csv --runner DirectRunner
   facepairs verify a.jpg --against photos/ --top 5
 """
@@ -86,7 +85,6 @@ def verify(
         str | None,
         Option(parser=path, help="Folder that paths in PAIRS count from. [default: PAIRS' own]"),
     ] = None,
-    resume: Annotated[bool, Option("--resume", help="Continue an interrupted run.")] = False,
     against: Annotated[
         Path | None, Option(help="Compare A with every photo below this folder.")
     ] = None,
@@ -124,14 +122,14 @@ def verify(
             raise typer.BadParameter("--pairs needs --out, the CSV file to write")
         if runner is None:
             _refuse("--pairs", A=left, B=right)
-        _verify_pairs(settings, pairs, out, root, resume, runner, words)
+        _verify_pairs(settings, pairs, out, root, runner, words)
         return
     if len(words) > 2:
         raise typer.BadParameter(
             f"{len(words)} photos; give two, one and --against FOLDER, or a list with --pairs"
         )
     if against is not None:
-        _refuse("--against", B=right, root=root, resume=resume, show=show, face=every)
+        _refuse("--against", B=right, root=root, show=show, face=every)
         _refuse("--against", runner=runner, prior=prior)
         if left is None:
             raise typer.BadParameter("--against needs the photo to compare: verify A --against DIR")
@@ -141,7 +139,7 @@ def verify(
     else:
         if left is None or right is None:
             raise typer.BadParameter("give two photos, or --pairs, or a photo and --against")
-        _refuse("two photos", out=out, root=root, resume=resume, runner=runner)
+        _refuse("two photos", out=out, root=root, runner=runner)
         if not every:
             _refuse("two photos without --face all", top=top)
         _verify_two(settings, photo_path(left), photo_path(right), every, top, show)
@@ -169,12 +167,12 @@ def _refuse(mode: str, **options: Any) -> None:
             raise typer.BadParameter(f"{option} does not go with {mode}")
 
 
-def _load(settings: VerifySettings, **options: Any) -> "tuple[Verifier, OperatingPoint]":
+def _load(settings: VerifySettings) -> "tuple[Verifier, OperatingPoint]":
     from facepairs.bundles.calibration import check_prior
     from facepairs.verification.verifier import Verifier
 
     check_prior(settings.prior)
-    verifier = Verifier.load(settings.bundle, **options)
+    verifier = Verifier.load(settings.bundle, threads=1)
     return verifier, verifier.operating_point(*settings.wishes)
 
 
@@ -195,6 +193,8 @@ def _verify_two(
     top: int | None,
     show: Path | None,
 ) -> None:
+    from facepairs.bundles.calibration import check_prior
+    from facepairs.verification.quick import QuickVerifier
     from facepairs.verification.verdict import verdict_rows
 
     if show is not None:
@@ -202,13 +202,16 @@ def _verify_two(
 
         picture_format(show)
         check_output_file(show, MARK)
-    verifier, point = _load(settings, quick=True)
+    check_prior(settings.prior)
+    verifier = QuickVerifier.load(settings.bundle)
+    point = verifier.operating_point(*settings.wishes)
     try:
-        verdicts = verifier.compare_faces(left, right, point, settings.prior, every=every)
+        faces = verifier.detect_both(left, right, every)
+        verdicts = verifier.verify_faces(*faces, point, settings.prior)
     except BadImage as error:
         if show is not None:
-            faces = _usable_face(verifier, left), _usable_face(verifier, right)
-            write_overlay(show, left, right, NoVerdict(str(error), *faces))
+            usable = _usable_face(verifier, left), _usable_face(verifier, right)
+            write_overlay(show, left, right, NoVerdict(str(error), *usable))
             log(f"written: {show}")
         raise
     best = max(verdicts, key=lambda verdict: verdict.score)
@@ -252,7 +255,7 @@ def _warn_of_known(verifier: "Verifier", bundle: str, photos: "Iterable[Path]") 
 
 def _usable_face(verifier: "Verifier", photo: Path) -> "AlignedFace | None":
     try:
-        return verifier.align_faces(photo)[0]
+        return verifier.detect(photo, every=False)[0]
     except BadImage:
         return None
 
@@ -262,24 +265,22 @@ def _verify_pairs(
     pairs: Path,
     out: Path,
     root: str | None,
-    resume: bool,
     runner: str | None,
     beam_options: list[str],
 ) -> None:
-    from facepairs.beam.verify_pairs import verify_pairs_at
+    from facepairs.beam.score_list import score_list_at
     from facepairs.bundles.calibration import describe_prior
     from facepairs.verification.provenance import check_scores_file
 
     check_scores_file(out)
-    verifier, point = _load(settings, threads=1)
+    verifier, point = _load(settings)
     try:
-        report = verify_pairs_at(
+        report = score_list_at(
             verifier,
             pairs,
             out,
             point,
             root,
-            resume,
             progress=progress_display(settings.json),
             runner=runner,
             beam_options=beam_options,
@@ -287,7 +288,7 @@ def _verify_pairs(
         )
     except KeyboardInterrupt:
         if runner is None:
-            log("stopped and saved; continue with the same command and --resume")
+            log("stopped; what was found in photos is kept, and the same command goes on")
         raise
     if report.failed:
         counts = f"{report.failed:,} of {report.pairs:,} pairs"
@@ -322,7 +323,7 @@ def _verify_against(
 ) -> None:
     from facepairs.verification.ranking import rank_folder
 
-    verifier, point = _load(settings, threads=1)
+    verifier, point = _load(settings)
     progress = progress_display(settings.json)("comparing photos")
     wished = None if settings.wishes == NO_WISHES else point
     ranking = rank_folder(verifier, photo, folder, wished, progress)

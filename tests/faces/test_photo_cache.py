@@ -13,17 +13,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
-from facepairs.faces.face_cache import FaceCache, face_cache
+from facepairs.faces.photo_cache import PhotoCache, photo_cache
 from facepairs.faces.photo_record import PhotoRecord
 
 WRITER = """
 import sys
 from pathlib import Path
-from facepairs.faces.face_cache import FaceCache
-from test_face_cache import record
-cache, start = FaceCache(Path(sys.argv[1])), int(sys.argv[2])
+from facepairs.faces.photo_cache import PhotoCache
+from test_photo_cache import record
+cache, start = PhotoCache(Path(sys.argv[1])), int(sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(start, start + 300, 10):
@@ -36,7 +37,7 @@ sys.stdin.readline()
 def record(number):
     face = (0.9, *(float(number + at) for at in range(10)))
     digest = hashlib.sha256(b"%d" % number).digest()
-    return PhotoRecord("", "", 640, 480, True, (face,) * (number % 3), digest)
+    return PhotoRecord("", "", 640, 480, True, (face,) * (number % 3), digest=digest)
 
 
 def writer(path, start):
@@ -51,9 +52,9 @@ def writer(path, start):
 
 
 def stored(path, numbers):
-    cache = FaceCache(path)
+    cache = PhotoCache(path)
     with contextlib.closing(cache):
-        return [cache.get(record(number).digest) == record(number) for number in numbers]
+        return [cache.record(record(number).digest, True) == record(number) for number in numbers]
 
 
 @pytest.fixture
@@ -62,15 +63,40 @@ def path(tmp_path):
 
 
 def test_records_are_found_again(path):
-    cache = FaceCache(path)
-    assert cache.get(record(1).digest) is None
+    cache = PhotoCache(path)
+    assert cache.record(record(1).digest, True) is None
     cache.put([record(1), record(2)])
     assert all(stored(path, [1, 2]))
     newer = PhotoRecord(width_px=7, faces=(), digest=record(1).digest)
-    FaceCache(path).put([newer])
-    assert cache.get(newer.digest) == newer
-    FaceCache(path).put([PhotoRecord(digest=record(1).digest)])  # without faces
-    assert cache.get(newer.digest) == newer
+    PhotoCache(path).put([newer])
+    assert cache.record(newer.digest, True) == newer
+    whole = PhotoRecord(digest=record(1).digest)  # of nobody who looked for faces
+    PhotoCache(path).put([whole])
+    assert cache.record(newer.digest, True) == newer
+    assert cache.record(newer.digest, False) == whole
+
+
+def test_embeddings_are_found_again_bit_by_bit(path):
+    values = np.random.default_rng(0).normal(size=128).astype(np.float32)
+    digest, cache = record(1).digest, PhotoCache(path)
+    cache.put([record(1)], b"network", {digest: values})
+    assert np.array_equal(PhotoCache(path).embedding(b"network", digest), values)
+    assert cache.embedding(b"other", digest) is None
+    assert cache.embedding(b"network", record(2).digest) is None
+    for wrong in (np.full(3, np.nan, np.float32), np.full(3, np.inf, np.float32)):
+        cache.put([], b"network", {digest: wrong})
+        assert cache.embedding(b"network", digest) is None
+
+
+def test_only_the_user_may_read_it_and_it_can_be_forgotten(path):
+    cache = PhotoCache(path)
+    cache.put([record(1)])
+    if os.name == "posix":
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert cache.forget()
+    assert list(path.parent.iterdir()) == []
+    assert cache.record(record(1).digest, True) is None
+    assert not PhotoCache(None).forget()
 
 
 def test_two_processes_write_at_the_same_time(path):
@@ -100,11 +126,11 @@ def test_what_was_stored_survives_a_kill(path):
 
 
 def test_threads_share_one_cache(path):
-    cache = FaceCache(path)
+    cache = PhotoCache(path)
 
     def work(number):
         cache.put([record(number)])
-        return cache.get(record(number).digest) == record(number)
+        return cache.record(record(number).digest, True) == record(number)
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(200)))
@@ -112,27 +138,51 @@ def test_threads_share_one_cache(path):
 
 
 def test_a_copy_opens_the_file_itself(path):
-    cache = FaceCache(path)
+    cache = PhotoCache(path)
     cache.put([record(1)])
-    assert pickle.loads(pickle.dumps(cache)).get(record(1).digest) == record(1)
+    assert pickle.loads(pickle.dumps(cache)).record(record(1).digest, True) == record(1)
 
 
 def torn(path):
-    FaceCache(path).put(record(number) for number in range(2000))
+    PhotoCache(path).put(record(number) for number in range(2000))
     data = path.read_bytes()
     path.write_bytes(data[:4096] + b"\x77" * (len(data) - 4096))
 
 
-@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b"not a database" * 1000), torn])
-def test_a_damaged_or_foreign_file_is_made_anew(path, damage, caplog):
-    path.parent.mkdir()
+def cut(path):
+    PhotoCache(path).put(record(number) for number in range(2000))
+    path.write_bytes(path.read_bytes()[:9000])
+
+
+@pytest.mark.parametrize("damage", [torn, cut])
+def test_a_damaged_file_is_named_and_made_anew(path, damage, caplog):
     damage(path)
-    cache = FaceCache(path)
-    assert cache.get(record(1).digest) is None
+    cache = PhotoCache(path)
+    assert cache.record(record(1).digest, True) is None
     cache.put([record(1)])
-    assert cache.get(record(1).digest) == record(1)
-    assert "it is made anew" in caplog.text
+    assert cache.record(record(1).digest, True) == record(1)
+    assert str(path) in caplog.text
     assert all(stored(path, [1]))
+    cache.put([record(2)])
+    assert all(stored(path, [1, 2]))
+
+
+def other_database(path):
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("CREATE TABLE people (name TEXT)")
+
+
+@pytest.mark.parametrize("make", [lambda path: path.write_bytes(b"a photo" * 999), other_database])
+def test_a_file_of_somebody_else_is_left_alone(path, make, caplog):
+    path.parent.mkdir()
+    make(path)
+    before = path.read_bytes()
+    cache = PhotoCache(path)
+    cache.put([record(1)])
+    assert cache.record(record(1).digest, True) == record(1)
+    assert not cache.forget()
+    assert path.read_bytes() == before
+    assert str(path) in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -148,19 +198,22 @@ def test_a_damaged_or_foreign_file_is_made_anew(path, damage, caplog):
 )
 def test_a_record_of_impossible_values_is_not_used(path, changes):
     wrong = msgspec.structs.replace(record(1), **changes)
-    cache = FaceCache(path)
+    cache = PhotoCache(path)
     cache.put([wrong, record(2)])
-    assert (cache.get(wrong.digest), cache.get(record(2).digest)) == (None, record(2))
+    assert (cache.record(wrong.digest, True), cache.record(record(2).digest, True)) == (
+        None,
+        record(2),
+    )
 
 
 @pytest.mark.parametrize("value", [17, "text", b"", b"\x96\xa1\xff", b"\xff" * 99])
 def test_a_damaged_record_is_not_used(path, value):
-    cache = FaceCache(path)
+    cache = PhotoCache(path)
     cache.put([record(1)])
     cache.close()
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("UPDATE photos SET record = ?", (value,))
-    assert cache.get(record(1).digest) is None
+    assert cache.record(record(1).digest, True) is None
 
 
 def test_where_nothing_can_be_written_memory_serves(tmp_path, caplog):
@@ -168,31 +221,34 @@ def test_where_nothing_can_be_written_memory_serves(tmp_path, caplog):
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
     for path in (tmp_path / "file" / "faces.sqlite", tmp_path / "folder"):
-        cache = FaceCache(path)
+        cache = PhotoCache(path)
         cache.put([record(1)])
-        assert cache.get(record(1).digest) == record(1)
+        assert cache.record(record(1).digest, True) == record(1)
         assert f"{path}: " in caplog.text
         assert "is not kept" in caplog.text
 
 
 def test_while_a_file_is_busy_memory_serves(path, monkeypatch, caplog):
-    monkeypatch.setattr("facepairs.faces.face_cache.TIMEOUT_S", 0.1)
-    cache = FaceCache(path)
+    monkeypatch.setattr("facepairs.faces.photo_cache.TIMEOUT_S", 0.1)
+    cache = PhotoCache(path)
     cache.put([record(1)])
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         for number in (2, 3):
             cache.put([record(number)])
-            assert cache.get(record(number).digest) == record(number)
+            assert cache.record(record(number).digest, True) == record(number)
         other.execute("ROLLBACK")
     assert caplog.text.count("locked; what is found in photos is not kept") == 1
     assert stored(path, [1, 2, 3]) == [True, False, False]
 
 
-def test_the_folder_is_the_users_choice(tmp_path, monkeypatch):
-    monkeypatch.setenv("FACEPAIRS_CACHE", str(tmp_path))
-    cache = face_cache()
-    assert cache is face_cache()
-    assert cache.path.parent == tmp_path
+def test_the_file_is_the_users_choice(tmp_path, monkeypatch):
+    monkeypatch.setenv("FACEPAIRS_CACHE", str(tmp_path / "mine"))
+    cache = photo_cache()
+    assert cache is photo_cache()
+    assert cache.path == tmp_path / "mine"
+    monkeypatch.setenv("FACEPAIRS_NO_CACHE", "1")
+    assert photo_cache().path is None
+    monkeypatch.delenv("FACEPAIRS_NO_CACHE")
     monkeypatch.delenv("FACEPAIRS_CACHE")
-    assert face_cache().path.parent.name.lower() in ("facepairs", "cache")
+    assert photo_cache().path.parent.name.lower() in ("facepairs", "cache")

@@ -1,0 +1,189 @@
+"""Read photos for a network: each one once, whatever the command.
+
+A photo is read and hashed. What the cache of photos knows of its content is not computed again: the
+faces, their hints, and the embedding by this network.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from facepairs.data.index import find_file
+from facepairs.errors import BadImage
+from facepairs.faces.align import AlignedFace, align_faces, crop_known, unaligned_face, usable_faces
+from facepairs.faces.alignment import fit_crop
+from facepairs.faces.inspection import inspect
+from facepairs.faces.photo_record import PhotoRecord, record_kind
+from facepairs.faces.upright import UprightPhoto, upright
+from facepairs.images.crop import Crop, crop_photo
+from facepairs.images.photo import (
+    ImageSource,
+    content_of,
+    open_photo,
+    read_checked,
+    read_image_file,
+)
+from facepairs.verification.loading import Model, embedding_sha256
+from facepairs.verification.scorer import ScoreArray, Scorer
+
+if TYPE_CHECKING:
+    from facepairs.faces.photo_cache import PhotoCache
+
+Source = ImageSource | AlignedFace
+Named = tuple[str, Source]
+"""What messages call a photo, and its path, content, image, or a face that was found."""
+
+
+class SeenPhoto(NamedTuple):
+    """What was found in one photo.
+
+    Attributes:
+        name: What messages call it.
+        error: Why it cannot be used, else None.
+        digest: The SHA-256 of its file; b"" where it has none, or was not read.
+        record: What it shows; None where that is not known.
+        crop: What the network sees: uint8[crop_px, crop_px, 3]; None where it is not needed.
+        embedding: float32[D]; None where it is not needed.
+        new: Something was found just now that the cache may remember.
+    """
+
+    name: str
+    error: BadImage | None = None
+    digest: bytes = b""
+    record: PhotoRecord | None = None
+    crop: Crop | None = None
+    embedding: ScoreArray | None = None
+    new: bool = False
+
+
+@dataclass(frozen=True)
+class PhotoFolder:
+    """The photos below a folder of this machine, by their names in a list; picklable.
+
+    Attributes:
+        root: The folder that names count from.
+    """
+
+    root: Any = Path()
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a photo; may raise OSError."""
+        return read_image_file(find_file(self.root, name))
+
+    def title(self, name: str) -> str:
+        """Return what messages call a photo."""
+        return str(Path(self.root, name))
+
+
+@dataclass(frozen=True)
+class PhotoReader:
+    """Reads photos as a network sees them, and embeds them; threads and processes can share it.
+
+    Attributes:
+        model: Whose network it is.
+        scorer: The network.
+        cache: Where files given by name are looked up, and what is found in them is stored; None
+            for nowhere.
+        keep: Whether anything is stored there.
+        read: Returns the content of a file; may raise OSError.
+    """
+
+    model: Model
+    scorer: Scorer
+    cache: "PhotoCache | None" = None
+    keep: bool = True
+    read: Callable[[Any], bytes] = content_of
+
+    @cached_property
+    def network(self) -> bytes:
+        """Names what decides the embedding of a photo: network, crop and detector."""
+        model = self.model
+        sha256 = embedding_sha256(model, self.scorer.network_sha256)
+        parts = sha256, repr(model.framing), record_kind(model.aligned)
+        return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
+
+    def embed(self, photos: Sequence[Named]) -> list[SeenPhoto]:
+        """Return what was found in some photos, with the embeddings of those that can be used."""
+        return self.embed_seen([self.see(*photo) for photo in photos])
+
+    def embed_seen(self, photos: Sequence[SeenPhoto]) -> list[SeenPhoto]:
+        """Return what `see` returned of some photos with the embeddings of all crops in it."""
+        crops = [one.crop for one in photos if one.crop is not None]
+        rows = iter(self.scorer.embed(np.stack(crops)) if crops else ())
+        seen = [
+            one if one.crop is None else one._replace(crop=None, embedding=next(rows))
+            for one in photos
+        ]
+        self.store(seen)
+        return seen
+
+    def see(self, name: str, source: Source, embeds: bool = True) -> SeenPhoto:
+        """Return what was found in a photo: with its crop, or with an embedding that is known.
+
+        Args:
+            name: What messages call it.
+            source: The photo.
+            embeds: Whether an embedding serves as well as the crop.
+        """
+        try:
+            if isinstance(source, AlignedFace):
+                return SeenPhoto(name, crop=source.crop)
+            if isinstance(source, str | os.PathLike | bytes) or hasattr(source, "read"):
+                data = read_checked(source, self.read, name)
+                return self.see_content(name, data, isinstance(source, str | os.PathLike), embeds)
+            return SeenPhoto(name, crop=self._align(source, name))
+        except BadImage as error:
+            return SeenPhoto(name, error)
+
+    def see_content(self, name: str, data: bytes, kept: bool, embeds: bool = True) -> SeenPhoto:
+        """Return what was found in a photo, as `see` does.
+
+        Args:
+            name: What messages call it.
+            data: Its file.
+            kept: Whether it may be in the cache, and may be stored there.
+            embeds: Whether an embedding serves as well as the crop.
+        """
+        model, cache = self.model, self.cache if kept else None
+        seen = SeenPhoto(name, digest=hashlib.sha256(data).digest())
+        try:
+            record = cache.record(seen.digest, model.aligned) if cache else None
+            if record is None:
+                with upright(open_photo(data, name)) as photo:
+                    record = inspect(photo, model.aligned, seen.digest)
+                    seen = seen._replace(record=record, new=kept)
+                    return seen._replace(crop=self._cut(photo, record))
+            seen = seen._replace(record=record)
+            embedding = cache.embedding(self.network, seen.digest) if cache and embeds else None
+            if embedding is not None and len(embedding) == self.scorer.width:
+                return seen._replace(embedding=embedding)
+            crop = crop_known(data, record, model.framing, name)
+            return seen._replace(crop=crop, new=kept and embeds)
+        except BadImage as error:
+            return seen._replace(error=error)
+
+    def _align(self, source: ImageSource, name: str) -> Crop:
+        if self.model.aligned:
+            return align_faces(source, self.model.framing, name)[0].crop
+        return unaligned_face(source, self.model.framing, name).crop
+
+    def _cut(self, photo: UprightPhoto, record: PhotoRecord) -> Crop:
+        spec = self.model.framing
+        if not self.model.aligned:
+            return crop_photo(photo.photo, spec)
+        face = usable_faces(record.found, photo.photo.name)[0]
+        return photo.cut(fit_crop(face.landmarks, spec), spec.crop_px)
+
+    def store(self, seen: Sequence[SeenPhoto]) -> None:
+        """Let the cache remember what was found just now."""
+        new = [one for one in seen if one.new]
+        if self.cache and self.keep and new:
+            records = [one.record for one in new if one.record]
+            found = {one.digest: one.embedding for one in new if one.embedding is not None}
+            self.cache.put(records, self.network if found else b"", found)
