@@ -106,7 +106,7 @@ def photo_hints(crop: Crop, source_px: float, face: Face | None = None) -> tuple
 def _too_small(crop_px: int, source_px: float, face: Face | None) -> str:
     """Return the text of the hint `small`, with the side that other messages name."""
     if face is None:
-        return f"too small: {source_px:.0f} pixels for the {crop_px} that the model sees"
+        return f"too small: {source_px:.0f} pixels; {SMALL * crop_px:.0f} are enough"
     needed = SMALL * crop_px / source_px * face.side_px
     return f"too small: the face measures {face.side_px:.0f} pixels; {needed:.0f} are enough"
 
