@@ -21,7 +21,7 @@ import typer
 from typer import Option
 
 import facepairs
-from facepairs.choices import MAX_MEGAPIXELS
+from facepairs.choices import MAX_MEGAPIXELS, NO_PHOTO_CACHE, PHOTO_CACHE
 from facepairs.cli.shared.failures import (
     describe_shortage,
     is_usage_error,
@@ -54,14 +54,18 @@ STREAMED = (
 VERIFICATION = ("verify", "serve", "gallery")  # modules of the package of that name
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
+    "cache forget": (),
     "calibrate": ("measure",),
     "serve": ("serve",),
 }
 FLAG: dict[str, Any] = {"is_flag": True, "default": False}
 WHOLE: dict[str, Any] = {"type": int}
+FILE: dict[str, Any] = {"type": str, "metavar": "FILE"}
 EVERYWHERE = {  # options of every command, before or after its name: what they set, and their kind
     "--quiet": (QUIET, FLAG, "Print nothing on stderr but errors."),
     "--verbose": (VERBOSE, FLAG, "Show warnings and logs of libraries."),
+    "--photo-cache": (PHOTO_CACHE, FILE, "Keep what is found in photos in this file."),
+    "--no-photo-cache": (NO_PHOTO_CACHE, FLAG, "Keep nothing of what is found in photos."),
     "--max-megapixels": (MAX_MEGAPIXELS, WHOLE, "Read photos of up to this size.  [default: 52]"),
 }
 
@@ -97,7 +101,7 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
     paths = {parameter.name for parameter in command.params if hasattr(parameter.type, "dir_okay")}
     children = getattr(command, "commands", {})
     if not children:
-        extras = NEEDS.get(words[1], ())  # not of `gallery export` by its last word
+        extras = NEEDS.get(" ".join(words[1:]), NEEDS.get(words[1], ()))
         command.callback = _checked(command.callback, " ".join(words), extras, paths)
     for option, (_, kind, text) in EVERYWHERE.items():
         command.params.append(

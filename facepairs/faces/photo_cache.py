@@ -20,12 +20,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from facepairs.choices import NO_PHOTO_CACHE, PHOTO_CACHE
+from facepairs.errors import BadData
 from facepairs.faces.photo_record import PhotoRecord, record_kind
 
 T = TypeVar("T")
 Embedding = npt.NDArray[np.float32]
 
-FILE_VARIABLE, OFF_VARIABLE = "FACEPAIRS_CACHE", "FACEPAIRS_NO_CACHE"
 TIMEOUT_S = 30.0  # for other processes that write
 MARK = 0x46506361  # SQLite's application id: a file without it is somebody else's
 MAGIC, MARK_AT = b"SQLite format 3\0", slice(68, 72)  # in the header of a SQLite file
@@ -192,6 +193,8 @@ def _prepare(path: Path) -> None:
 def is_own(path: Path) -> bool:
     """Return whether a file may be written or deleted as a cache of photos: it is one, or empty."""
     try:
+        if not path.is_file():  # opening a pipe could block
+            return False
         with open(path, "rb") as handle:
             head = handle.read(MARK_AT.stop)
     except OSError:
@@ -212,16 +215,22 @@ def photo_cache() -> PhotoCache:
     """Return this process' cache: the file $FACEPAIRS_CACHE, or the one in the user's cache folder.
 
     With $FACEPAIRS_NO_CACHE it is in memory.
+
+    Raises:
+        BadData: $FACEPAIRS_CACHE is another file.
     """
-    path = None if os.environ.get(OFF_VARIABLE) else cache_file()
+    path = None if os.environ.get(NO_PHOTO_CACHE) else cache_file()
     return _cache_at(path, os.getpid())
 
 
 def cache_file() -> Path:
     """Return the file in which photos are remembered."""
-    file = os.environ.get(FILE_VARIABLE)
-    if file:
-        return Path(file)
+    chosen = os.environ.get(PHOTO_CACHE)
+    if chosen:
+        file = Path(chosen)
+        if file.exists() and not is_own(file):
+            raise BadData(f"{file}: no cache of photos; give another file, or one to be made")
+        return file
     import platformdirs  # not needed by every command
 
     return Path(platformdirs.user_cache_dir("facepairs", appauthor=False), "photos.sqlite")

@@ -16,12 +16,14 @@ import msgspec
 import numpy as np
 import pytest
 
+from facepairs.errors import BadData
 from facepairs.faces.photo_cache import PhotoCache, photo_cache
 from facepairs.faces.photo_record import PhotoRecord
 
 WRITER = """
 import sys
 from pathlib import Path
+from facepairs.errors import BadData
 from facepairs.faces.photo_cache import PhotoCache
 from test_photo_cache import record
 cache, start = PhotoCache(Path(sys.argv[1])), int(sys.argv[2])
@@ -247,6 +249,11 @@ def test_the_file_is_the_users_choice(tmp_path, monkeypatch):
     cache = photo_cache()
     assert cache is photo_cache()
     assert cache.path == tmp_path / "mine"
+    (tmp_path / "photo.jpg").write_bytes(b"not ours")
+    for other in (tmp_path, tmp_path / "photo.jpg"):
+        monkeypatch.setenv("FACEPAIRS_CACHE", str(other))
+        with pytest.raises(BadData):
+            photo_cache()
     monkeypatch.setenv("FACEPAIRS_NO_CACHE", "1")
     assert photo_cache().path is None
     monkeypatch.delenv("FACEPAIRS_NO_CACHE")

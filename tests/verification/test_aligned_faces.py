@@ -11,9 +11,9 @@ from drawn.scenes import Place, canvas, drawn_faces, faceless, paste
 from PIL import Image
 from tiny.bundles import tiny_bundle
 
+from facepairs.choices import PHOTO_CACHE
 from facepairs.errors import BadBundle, BadImage, NoFace, TooSmallFace
 from facepairs.faces import upright as upright_module
-from facepairs.faces.photo_cache import FILE_VARIABLE
 from facepairs.verification.quick import QuickVerifier
 from facepairs.verification.verifier import Verifier
 
@@ -22,7 +22,7 @@ PLACES = (Place(150, 130, 125), Place(195, 110, 160, 12), Place(130, 100, 110, -
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(PHOTO_CACHE, str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 

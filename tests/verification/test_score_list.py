@@ -12,9 +12,10 @@ from PIL import Image
 from tiny.bundles import FRAME_PX, tiny_bundle
 
 from facepairs.bundles.rates import OperatingPoint, operating_point
+from facepairs.choices import PHOTO_CACHE
 from facepairs.errors import BadBundle, BadData
 from facepairs.evaluation.scores import read_scores
-from facepairs.faces.photo_cache import FILE_VARIABLE, PhotoCache
+from facepairs.faces.photo_cache import PhotoCache
 from facepairs.verification import photos as photos_module
 from facepairs.verification import score_list as module
 from facepairs.verification import scoring
@@ -249,9 +250,9 @@ def stopped(verifier, photos, tmp_path, monkeypatch):
         tmp_path / "p.csv",
         "left,right\n" + "".join(f"{a}.png,{a + 1}.png\n" for a in range(IMAGES - 1)),
     )
-    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "other.sqlite"))
+    monkeypatch.setenv(PHOTO_CACHE, str(tmp_path / "other.sqlite"))
     run(verifier, pairs, tmp_path / "whole.csv", photos)
-    monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "photos.sqlite"))
+    monkeypatch.setenv(PHOTO_CACHE, str(tmp_path / "photos.sqlite"))
     monkeypatch.setattr(scoring, "BATCH_CROPS", 2)
     monkeypatch.setattr("facepairs.support.parallel.cores", lambda: 1)
 
