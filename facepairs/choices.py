@@ -43,4 +43,3 @@ BenchRow = Literal[
     "memory",
     "limit",
 ]
-FaceChoice = Literal["prominent", "all"]

@@ -141,12 +141,6 @@ class TrainConfig:
 
         return tomli_w.dumps(self.to_table())
 
-    def to_commented_toml(self) -> str:
-        """Return all settings as TOML with their meanings; one without a value is commented out."""
-        lines = {name: f"# {name} =" for name in dataclasses.asdict(self)}
-        lines |= {line.partition(" ")[0]: line for line in self.to_toml().splitlines()}
-        return TEMPLATE.read_text(encoding="utf-8").format(**lines)
-
     def to_table(self) -> dict[str, Any]:
         """Return the settings that have a value, by name."""
         values = dataclasses.asdict(self)  # `vars` lacks defaults where msgspec built the object

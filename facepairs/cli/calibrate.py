@@ -25,11 +25,11 @@ def calibrate(
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
-    """Fit a verifier's probability and thresholds to your people; its weights stay the same.
+    """Fit a verifier's probability and thresholds to your people.
 
-    Needs at least 6 people and 20 genuine pairs; from about 20 people on, thresholds fit your
-    photos far better than those of another collection. Measure the result on other people.
-    The packages for it: pip install 'facepairs[measure]'
+    Its weights stay the same. Needs at least 6 people and 20 genuine pairs; from about 20 people
+    on, thresholds fit your photos far better than those of another collection. Measure the result
+    on other people. The packages for it: pip install 'facepairs[measure]'
     """
     from facepairs.evaluation.calibrate import calibrate as run
 

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from facepairs.choices import ImageSet
-from facepairs.cli.shared.options import (
-    Align,
-    Data,
-    Json,
-)
+from facepairs.cli.shared.options import Data, Json
 from facepairs.cli.shared.output import (
     MAX_SHOWN,
     NEGATIVE,
@@ -41,7 +36,6 @@ NewFolder = Annotated[Path, Option(help="Folder to write; must not exist or be e
 @app.command(epilog="Example: facepairs data check photos/")
 def check(
     data: Data,
-    align: Align = None,
     no_labels: Annotated[
         bool,
         Option("--no-labels", help="Do not compare faces with the rest of their folder; faster."),
@@ -56,7 +50,7 @@ def check(
     """
     from facepairs.doctor.check import check_dataset
 
-    report = check_dataset(data, align or "landmarks", not no_labels, progress_display(json))
+    report = check_dataset(data, "landmarks", not no_labels, progress_display(json))
     if json:
         print_json(report.to_json())
     else:
@@ -105,9 +99,6 @@ def import_(
         str | None,
         Option(help="Column of a CSV or parquet file that names the person.", show_default=False),
     ] = None,
-    copy: Annotated[
-        bool, Option("--copy", help="Copy photos. [default: hard links where possible]")
-    ] = False,
     json: Json = False,
 ) -> None:
     """Import photos of people from another layout, as OUT/Person_Name/photo.jpg.
@@ -119,7 +110,7 @@ def import_(
     from facepairs.data.importing.importer import import_photos
 
     report = import_photos(
-        source, out, person_column=person_column, copy=copy, progress=progress_display(json)
+        source, out, person_column=person_column, progress=progress_display(json)
     )
     log_first([f"left out: {name}: {reason}" for name, reason in report.left_out])
     print_result(json, report.to_json(), _import_rows(report, out))
@@ -175,7 +166,6 @@ def synth(
 def fetch(
     name: Annotated[Literal["lfw"], Argument(help="Data set to download.")],
     out: Annotated[Path, Option(help="Folder for images and lists.")],
-    images: Annotated[ImageSet, Option(help="Version of the images.")] = "deepfunneled",
     lists_only: Annotated[
         bool, Option("--lists-only", help="Download the official lists without images.")
     ] = False,
@@ -191,7 +181,7 @@ def fetch(
         fetch_lists(out)
         print_result(json, {"lists": str(out), "schema": 1}, [("lists", str(out))])
         return
-    faces = fetch_lfw(out, images, progress_display(json)("downloading"))
+    faces = fetch_lfw(out, progress=progress_display(json)("downloading"))
     log("LFW shows real people; its authors published it for research on face recognition")
     values = {"images": str(faces), "lists": str(out)}
     print_result(json, {**values, "schema": 1}, values.items())

@@ -18,7 +18,10 @@ EXAMPLE = "Example: facepairs info run/bundle"
 
 
 def info(bundle: VerifierArgument, json: Json = False) -> None:
-    """Show a verifier: model, training, thresholds and their errors. Checks files' checksums."""
+    """Show a verifier: model, training, thresholds, errors.
+
+    Its files are compared with their checksums.
+    """
     from facepairs.bundles.bundle import Bundle
     from facepairs.verification.loading import open_model
 

@@ -34,24 +34,20 @@ from facepairs.cli.shared.output import (
     UNDECIDED,
     escape_unencodable,
     print_error,
+    show_warnings,
 )
 from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, quiet, silence_libraries
 from facepairs.errors import BadConfig, FacepairsError, TooSmallFace, one_line
 from facepairs.support.extras import require_extras
 from facepairs.support.places import is_stdout, refuse_input, refuse_url
 
-COMMANDS = (
-    "train", "evaluate", "crossval", "calibrate", "verify", "serve", "info", "export",
-    "bench", "demo",
-)  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
+COMMANDS = (  # in the order of use
+    "verify", "score", "search", "gallery", "data", "calibrate", "evaluate", "train", "crossval",
+    "info", "export", "serve", "cache", "bench", "demo",
+)  # fmt: skip
 OUTPUTS = ("out", "report", "show")  # where one is standard output, messages go to stderr
-STREAMED = (
-    "facepairs evaluate",
-    "facepairs bench",
-    "facepairs verify",
-)  # whose Path of an output may be `-`
-VERIFICATION = ("verify", "serve", "gallery")  # modules of the package of that name
+STREAMED = ("evaluate", "bench", "score", "search")  # whose Path of an output may be `-`
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
     "cache forget": (),
@@ -84,9 +80,10 @@ def _root(
     """Turn a folder of faces into a face verifier whose errors are known."""
 
 
-def build_command(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> Any:
+def build_command(names: Iterable[str] = COMMANDS) -> Any:
     """Return the command line with these commands as a click command, with what all share."""
-    command = typer.main.get_command(build_app(names))
+    command: Any = typer.main.get_command(build_app(names))
+    command.commands = {name: command.commands[name] for name in names}  # typer puts groups last
     _complete(command)
     return command
 
@@ -102,7 +99,7 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
     children = getattr(command, "commands", {})
     if not children:
         extras = NEEDS.get(" ".join(words[1:]), NEEDS.get(words[1], ()))
-        command.callback = _checked(command.callback, " ".join(words), extras, paths)
+        command.callback = _checked(command.callback, words, extras, paths)
     for option, (_, kind, text) in EVERYWHERE.items():
         command.params.append(
             typer.core.TyperOption(param_decls=[option], expose_value=False, help=text, **kind)
@@ -112,13 +109,13 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
 
 
 def _checked(
-    callback: Callable[..., Any], words: str, extras: Sequence[str], paths: set[str]
+    callback: Callable[..., Any], words: Sequence[str], extras: Sequence[str], paths: set[str]
 ) -> Callable[..., Any]:
     @wraps(callback)
     def checked(**values: Any) -> Any:
-        require_extras(extras, words)
+        require_extras(extras, " ".join(words))
         for name in paths:
-            streamed = name in OUTPUTS and words in STREAMED
+            streamed = name in OUTPUTS and words[1] in STREAMED
             if values[name] is not None and not (streamed and is_stdout(values[name])):
                 refuse_url(values[name])
         outputs = [values[name] for name in OUTPUTS if values.get(name)]
@@ -155,7 +152,7 @@ def _as_typed(message: str, values: dict[str, Any]) -> str:
     return f"--{setting[1].replace('_', '-')}{message[setting.end() :]}"
 
 
-def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
+def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """Return the command line with these commands, each from the module of its name."""
     app = typer.Typer(
         name="facepairs",
@@ -169,8 +166,7 @@ def build_app(names: Iterable[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
     )
     app.callback()(_root)
     for name in names:
-        package = "facepairs.cli.verification" if name in VERIFICATION else "facepairs.cli"
-        module = import_module(f"{package}.{name}")
+        module = import_module(f"facepairs.cli.{name}")
         if name in GROUPS:
             app.add_typer(module.app, name=name)
         else:
@@ -190,6 +186,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             variable, kind, _ = EVERYWHERE[option]
             os.environ[variable] = "1" if kind is FLAG else value or following
     silence_libraries()
+    show_warnings()
     code = 0
     try:
         code = _run(arguments, "--json" in ours)
@@ -206,9 +203,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _run(arguments: list[str], as_json: bool) -> int:
-    names = (*COMMANDS, *GROUPS)
     first = next((word for word in arguments if not word.startswith("-")), "")
-    selected = [first] if first in names else names  # importing one command starts sooner
+    selected = [first] if first in COMMANDS else COMMANDS  # importing one command starts sooner
     try:
         code = build_command(selected).main(arguments, prog_name="facepairs", standalone_mode=False)
     except FacepairsError as error:

@@ -3,7 +3,7 @@
 CSV, UTF-8, a header and one pair a line: `left,right,genuine,fold,score`; higher scores mean more
 alike. Only `genuine` and `score` are required, so that the scores of any other system can be
 measured too. Optional columns: `cluster`, the cluster of look-alikes that both photos are in, empty
-where theirs differ; `same`, decisions, and `error`, why a pair has no score, as `verify --pairs`
+where theirs differ; `same`, decisions, and `error`, why a pair has no score, as `score`
 writes them. Beside files written here lies their origin, NAME.json with their SHA-256; files
 without it are not checked.
 """
@@ -220,7 +220,7 @@ def read_scores(path: Path) -> ScoreTable:
 
 
 def _is_copy(row: Mapping[str, str]) -> bool:
-    """Return whether a row names one photo twice, or `verify --pairs` found two copies of one."""
+    """Return whether a row names one photo twice, or `score` found two copies of one."""
     left = row.get("left", "")
     same = bool(left) and left == row.get("right", "")
     return same or SAME_CONTENT in row.get("left_hints", "").split()

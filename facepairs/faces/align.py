@@ -179,7 +179,9 @@ def unaligned_face(source: ImageSource, spec: CropSpec, name: str | None = None)
         return AlignedFace(crop_photo(photo.photo, spec), hints=photo.whole_hints())
 
 
-def crop_known(data: bytes, record: PhotoRecord, spec: CropSpec, name: str) -> Crop:
+def crop_known(
+    data: bytes, record: PhotoRecord, spec: CropSpec, name: str, position: int = 0
+) -> Crop:
     """Cut the crop that a network sees of a photo whose record is known.
 
     Args:
@@ -187,15 +189,15 @@ def crop_known(data: bytes, record: PhotoRecord, spec: CropSpec, name: str) -> C
         record: Its record.
         spec: What the network sees.
         name: What messages call the photo.
+        position: Which of the faces that are large enough, from 0 for the most prominent.
 
     Raises:
         BadImage: As in `align_faces`.
     """
-    photo = open_photo(data, name)
     if record.faces is None:
-        return crop_photo(photo, spec)
-    face = usable_faces(record.found, name)[0]
-    return warp_photo(photo, fit_crop(face.landmarks, spec), spec.crop_px)
+        return crop_photo(open_photo(data, name), spec)
+    face = usable_faces(record.found, name)[position]
+    return warp_photo(open_photo(data, name), fit_crop(face.landmarks, spec), spec.crop_px)
 
 
 def _align(photo: UprightPhoto, spec: CropSpec, face: Face, faces: int, number: int) -> AlignedFace:

@@ -36,7 +36,8 @@ TABLES = (
         kind TEXT, digest BLOB, record BLOB NOT NULL, PRIMARY KEY (kind, digest)
     ) WITHOUT ROWID""",
     """CREATE TABLE IF NOT EXISTS embeddings (
-        network BLOB, digest BLOB, embedding BLOB NOT NULL, PRIMARY KEY (network, digest)
+        network BLOB, digest BLOB, face INTEGER, embedding BLOB NOT NULL,
+        PRIMARY KEY (network, digest, face)
     ) WITHOUT ROWID""",
 )
 STORED = np.dtype("<f4")
@@ -75,15 +76,16 @@ class PhotoCache:
         except (msgspec.MsgspecError, TypeError, ValueError):
             return None
 
-    def embedding(self, network: bytes, digest: bytes) -> Embedding | None:
-        """Return a photo's embedding, float32[D]; None if there is none or it makes no sense.
+    def embedding(self, network: bytes, digest: bytes, face: int = 0) -> Embedding | None:
+        """Return a face's embedding, float32[D]; None if there is none or it makes no sense.
 
         Args:
             network: What `put` was given.
             digest: The SHA-256 of the photo's file.
+            face: Which of the faces that are large enough, from 0 for the most prominent.
         """
-        query = "SELECT embedding FROM embeddings WHERE network = ? AND digest = ?"
-        data = self._value(query, network, digest)
+        query = "SELECT embedding FROM embeddings WHERE network = ? AND digest = ? AND face = ?"
+        data = self._value(query, network, digest, face)
         if not isinstance(data, bytes) or len(data) % STORED.itemsize:
             return None
         values: Embedding = np.frombuffer(data, STORED).astype(np.float32)
@@ -93,28 +95,30 @@ class PhotoCache:
         self,
         records: Iterable[PhotoRecord],
         network: bytes = b"",
-        embeddings: Mapping[bytes, Embedding] | None = None,
+        embeddings: Mapping[tuple[bytes, int], Embedding] | None = None,
     ) -> None:
         """Store what was found in some photos, in one transaction.
 
         Args:
             records: Of photos that were read.
             network: Names the network and everything else that decides an embedding.
-            embeddings: float32[D] by the SHA-256 of the photo's file.
+            embeddings: float32[D] by the SHA-256 of the photo's file and the number of the face.
         """
         rows = [
             (record_kind(one.faces is not None), one.digest, msgspec.msgpack.encode(one))
             for one in records
         ]
         vectors = [
-            (network, digest, values.astype(STORED).tobytes())
-            for digest, values in (embeddings or {}).items()
+            (network, *face, values.astype(STORED).tobytes())
+            for face, values in (embeddings or {}).items()
         ]
 
         def insert(database: sqlite3.Connection) -> None:
             with database:
                 database.executemany("INSERT OR REPLACE INTO photos VALUES (?, ?, ?)", rows)
-                database.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?)", vectors)
+                database.executemany(
+                    "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", vectors
+                )
 
         if rows or vectors:
             self._do(insert)

@@ -130,7 +130,7 @@ class Gallery:
                 f"{self.place}: made with another model ({made_with.describe()}) than {name} "
                 f"({given.describe()}); give that one, with --bundle or FACEPAIRS_BUNDLE, or enrol "
                 "the photos again: "
-                + command_line("gallery", "add-folder", "NEW_GALLERY", "photos/", "--bundle", name)
+                + command_line("gallery", "add", "NEW_GALLERY", "photos/", "--bundle", name)
             )
 
     def set_model(self, width: int) -> None:
@@ -244,7 +244,7 @@ class Gallery:
         if not len(vectors):
             raise NotEnrolled(
                 f"{self.place}: holds nobody; add people: "
-                + command_line("gallery", "add", self.place, "NAME", "PHOTO")
+                + command_line("gallery", "add", self.place, "photos/")
             )
         if threshold is not None:
             point = verifier.operating_point(threshold)

@@ -35,7 +35,6 @@ def run_server(
     read_only: bool,
     workers: int | None,
     max_photo_bytes: int,
-    max_fmr: float | None,
     started: Callable[[int], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM; requests that are in work are answered first.
@@ -50,7 +49,6 @@ def run_server(
         read_only: Whether the gallery is never changed.
         workers: Requests that are worked on at the same time; None for one per core.
         max_photo_bytes: The largest photo.
-        max_fmr: The false match rate of the default threshold; None for the model's own default.
         started: Called with the port once requests are answered.
 
     Raises:
@@ -69,7 +67,7 @@ def run_server(
         people = None
         if gallery is not None:
             people = stack.enter_context(Gallery(gallery, verifier, write=not read_only))
-        service = Service(verifier, people, not read_only, max_photo_bytes, max_fmr)
+        service = Service(verifier, people, not read_only, max_photo_bytes)
         config = uvicorn.Config(
             build_app(service, access, workers or cores()),
             access_log=False,

@@ -31,10 +31,6 @@ class Service:
         gallery: Known people; None without any.
         writable: Whether people may be enrolled and removed.
         max_photo_bytes: The largest photo, for those who ask.
-        max_fmr: As in `Verifier.verify`, for requests without a threshold.
-
-    Raises:
-        BadConfig: The model has no threshold for `max_fmr`.
     """
 
     def __init__(
@@ -43,10 +39,9 @@ class Service:
         gallery: Gallery | None,
         writable: bool,
         max_photo_bytes: int,
-        max_fmr: float | None = None,
     ) -> None:
         self.verifier = verifier
-        self._default_point = verifier.operating_point(max_fmr=max_fmr)
+        self._default_point = verifier.operating_point()
         self._gallery = gallery
         self._writable = writable
         self.max_photo_bytes = max_photo_bytes
@@ -75,7 +70,7 @@ class Service:
         point = self._point(request)
         left = self._face(request.left, "left", request.left_face)
         right = self._face(request.right, "right", request.right_face)
-        verdict = self.verifier.verify_faces([left], [right], point, request.prior)[0]
+        verdict = self.verifier.verify_faces(left, right, point, request.prior)
         return self._verdict(verdict, request.describe)
 
     def verify_batch(self, request: schema.BatchRequest) -> schema.BatchResult:
@@ -97,7 +92,7 @@ class Service:
                 detail = schema.ErrorDetail(error.kind, str(error))
                 results.append(schema.PairResult(error=detail))
                 continue
-            verdict = self.verifier.verify_faces([faces[0]], [faces[1]], point, request.prior)[0]
+            verdict = self.verifier.verify_faces(*faces, point, request.prior)
             results.append(schema.PairResult(self._verdict(verdict, request.describe)))
         return schema.BatchResult(results, self._model, schema.VERIFY_SCHEMA)
 

@@ -16,8 +16,16 @@ import numpy as np
 
 from facepairs.data.index import find_file
 from facepairs.errors import BadImage
-from facepairs.faces.align import AlignedFace, align_faces, crop_known, unaligned_face, usable_faces
+from facepairs.faces.align import (
+    AlignedFace,
+    align_faces,
+    box_of,
+    crop_known,
+    unaligned_face,
+    usable_faces,
+)
 from facepairs.faces.alignment import fit_crop
+from facepairs.faces.face_problem import large_enough
 from facepairs.faces.inspection import inspect
 from facepairs.faces.photo_record import PhotoRecord, record_kind
 from facepairs.faces.upright import UprightPhoto, upright
@@ -50,6 +58,7 @@ class SeenPhoto(NamedTuple):
         record: What it shows; None where that is not known.
         crop: What the network sees: uint8[crop_px, crop_px, 3]; None where it is not needed.
         embedding: float32[D]; None where it is not needed.
+        face: Which of the faces that are large enough it is, from 0 for the most prominent.
         new: Something was found just now that the cache may remember.
     """
 
@@ -59,7 +68,14 @@ class SeenPhoto(NamedTuple):
     record: PhotoRecord | None = None
     crop: Crop | None = None
     embedding: ScoreArray | None = None
+    face: int = 0
     new: bool = False
+
+    @property
+    def box(self) -> list[int] | None:
+        """The square around the face, see `faces.align.box_of`; None without one."""
+        faces = large_enough(self.record.found) if self.record else []
+        return box_of(faces[self.face]) if faces else None
 
 
 @dataclass(frozen=True)
@@ -141,6 +157,19 @@ class PhotoReader:
         except BadImage as error:
             return SeenPhoto(name, error)
 
+    def see_every(self, name: str, source: Path, embeds: bool = True) -> list[SeenPhoto]:
+        """Return what `see` returns of every face that is large enough, or why there is none."""
+        try:
+            data = read_checked(source, self.read, name)
+        except BadImage as error:
+            return [SeenPhoto(name, error)]
+        first = self.see_content(name, data, True, embeds)
+        if first.error or first.record is None:
+            return [first]
+        faces = range(1, len(large_enough(first.record.found)))
+        others = (self._see_known(first, first.record, data, True, embeds, face) for face in faces)
+        return [first, *(one for one in others if not one.error)]
+
     def see_content(self, name: str, data: bytes, kept: bool, embeds: bool = True) -> SeenPhoto:
         """Return what was found in a photo, as `see` does.
 
@@ -150,23 +179,39 @@ class PhotoReader:
             kept: Whether it may be in the cache, and may be stored there.
             embeds: Whether an embedding serves as well as the crop.
         """
-        model, cache = self.model, self.cache if kept else None
+        aligned = self.model.aligned
         seen = SeenPhoto(name, digest=hashlib.sha256(data).digest())
+        record = self.cache.record(seen.digest, aligned) if self.cache and kept else None
+        if record is not None:
+            return self._see_known(seen, record, data, kept, embeds)
         try:
-            record = cache.record(seen.digest, model.aligned) if cache else None
-            if record is None:
-                with upright(open_photo(data, name)) as photo:
-                    record = inspect(photo, model.aligned, seen.digest)
-                    seen = seen._replace(record=record, new=kept)
-                    return seen._replace(crop=self._cut(photo, record))
-            seen = seen._replace(record=record)
-            embedding = cache.embedding(self.network, seen.digest) if cache and embeds else None
-            if embedding is not None and len(embedding) == self.scorer.width:
-                return seen._replace(embedding=embedding)
-            crop = crop_known(data, record, model.framing, name)
-            return seen._replace(crop=crop, new=kept and embeds)
+            with upright(open_photo(data, name)) as photo:
+                record = inspect(photo, aligned, seen.digest)
+                seen = seen._replace(record=record, new=kept)
+                return seen._replace(crop=self._cut(photo, record))
         except BadImage as error:
             return seen._replace(error=error)
+
+    def _see_known(
+        self,
+        seen: SeenPhoto,
+        record: PhotoRecord,
+        data: bytes,
+        kept: bool,
+        embeds: bool,
+        face: int = 0,
+    ) -> SeenPhoto:
+        """Return what is seen of one face of a photo whose record is known."""
+        seen = SeenPhoto(seen.name, digest=seen.digest, record=record, face=face)
+        if self.cache and kept and embeds:
+            embedding = self.cache.embedding(self.network, seen.digest, face)
+            if embedding is not None and len(embedding) == self.scorer.width:
+                return seen._replace(embedding=embedding)
+        try:
+            crop = crop_known(data, record, self.model.framing, seen.name, face)
+        except BadImage as error:
+            return seen._replace(error=error)
+        return seen._replace(crop=crop, new=kept and embeds)
 
     def _align(self, source: ImageSource, name: str) -> Crop:
         if self.model.aligned:
@@ -185,5 +230,7 @@ class PhotoReader:
         new = [one for one in seen if one.new]
         if self.cache and self.keep and new:
             records = [one.record for one in new if one.record]
-            found = {one.digest: one.embedding for one in new if one.embedding is not None}
+            found = {
+                (one.digest, one.face): one.embedding for one in new if one.embedding is not None
+            }
             self.cache.put(records, self.network if found else b"", found)

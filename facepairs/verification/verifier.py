@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from facepairs.bundles.calibration import EQUAL_PRIORS, check_prior
 from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.errors import BadConfig, BadData
 from facepairs.faces.align import AlignedFace, align_faces, unaligned_face
-from facepairs.images.crop import Crop
 from facepairs.images.photo import ImageSource
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.loading import (
@@ -146,9 +145,10 @@ class Verifier:
                 several thresholds are asked for, or the prior is outside (0, 1).
         """
         point = self.operating_point(threshold, max_fmr, balanced)
-        left = self.detect(a, _name_of(a, "first image"), every=False)
-        right = self.detect(b, _name_of(b, "second image"), every=False)
-        return self.verify_faces(left, right, point, prior)[0]
+        check_prior(prior)
+        (left,) = self.detect(a, _name_of(a, "first image"), every=False)
+        (right,) = self.detect(b, _name_of(b, "second image"), every=False)
+        return self.verify_faces(left, right, point, prior)
 
     def operating_point(
         self,
@@ -163,55 +163,29 @@ class Verifier:
 
     def verify_faces(
         self,
-        left: Sequence[AlignedFace],
-        right: Sequence[AlignedFace],
+        left: AlignedFace,
+        right: AlignedFace,
         point: OperatingPoint | None = None,
         prior: float = EQUAL_PRIORS,
-    ) -> list[Verdict]:
-        """Compare every face of `left` with every face of `right`.
+    ) -> Verdict:
+        """Compare two faces.
 
         Args:
-            left: Faces of one photo, from `detect`.
-            right: Faces of the other photo.
+            left: A face from `detect`.
+            right: The other face.
             point: The threshold; None for the model's default.
             prior: As for `verify`.
-
-        Returns:
-            Verdicts by face of `left`, then of `right`. If there are several, none has a
-            probability, because the best of them is no single comparison; see
-            `Verdict.expected_matches`.
 
         Raises:
             BadConfig: The prior is outside (0, 1).
         """
         point = point or self.operating_point()
         check_prior(prior)
-        scores = self._score_all(*(np.stack([f.crop for f in side]) for side in (left, right)))
-        count = len(left) * len(right)
-        return [
-            replace(
-                Verdict.of(self.bundle, score, self._point_for(point, one, other), prior, count),
-                left=one,
-                right=other,
-            )
-            for one, row in zip(left, scores, strict=True)
-            for other, score in zip(right, row.tolist(), strict=True)
-        ]
-
-    def _point_for(self, point: OperatingPoint, *faces: AlignedFace) -> OperatingPoint:
-        """Return the threshold with the errors of faces of this size."""
-        sides = [aligned.face.side_px for aligned in faces if aligned.face]
-        return point.for_face(self.bundle.errors, min(sides)) if sides else point
-
-    def _score_all(self, left: Crop, right: Crop) -> Iterator[ScoreArray]:
-        """Score M crops with each of N others: M times float32[N]; no copy of a crop per pair."""
-        scorer = self.scorer
-        rows: npt.NDArray[Any] = left
-        others: npt.NDArray[Any] = right
-        score: Callable[[Any, Any], ScoreArray] = scorer.score_pairs
-        if self.bundle.kind == "embedding":
-            score, rows, others = scorer.compare, scorer.embed(left), scorer.embed(right)
-        return (score(np.broadcast_to(row, others.shape), others) for row in rows)
+        score = float(self.scorer.score_pairs(left.crop[None], right.crop[None])[0])
+        sides = [aligned.face.side_px for aligned in (left, right) if aligned.face]
+        if sides:  # with the errors of faces of this size
+            point = point.for_face(self.bundle.errors, min(sides))
+        return replace(Verdict.of(self.bundle, score, point, prior), left=left, right=right)
 
     def compare(self, left: ScoreArray, right: ScoreArray) -> ScoreArray:
         """Score embeddings row by row, the same in either order.

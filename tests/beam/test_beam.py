@@ -184,7 +184,7 @@ def test_processes_give_the_same_scores(faces, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("left,right\n" + "".join(f"{a},{b}\n" for a, b in pairwise(names)))
     processes = ("--", "--direct_running_mode", "multi_processing", "--direct_num_workers", 2)
-    score = ("verify", "--pairs", pairs, "--root", faces, "--out")
+    score = ("score", pairs, "--root", faces, "--out")
     facepairs(*score, tmp_path / "a.csv", check=0)
     facepairs(*score, tmp_path / "b.csv", "--runner", DIRECT, *processes, check=0)
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()

@@ -14,7 +14,7 @@ from processes.command_line import command, facepairs, in_process
 
 
 def score(pairs, out, *options):
-    return ("verify", "--pairs", pairs, "--out", out, *options)
+    return ("score", pairs, "--out", out, *options)
 
 
 def kept(file, table="embeddings"):
@@ -82,7 +82,8 @@ def test_two_photos_and_enrolment_keep_nothing(few_faces, tmp_path):
     in_process("verify", *photos, "--photo-cache", file)
     assert not file.exists()
     gallery = tmp_path / "known.gallery"
-    in_process("gallery", "add", gallery, "Ann", photos[0], "--any-quality", "--photo-cache", file)
+    add = ("gallery", "add", gallery, photos[0], "--name", "Ann", "--any-quality")
+    in_process(*add, "--photo-cache", file)
     assert kept(file) == kept(file, "photos") == 0
 
 

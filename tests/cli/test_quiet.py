@@ -119,7 +119,7 @@ def test_quiet_prints_errors_only(tmp_path, monkeypatch):
     write_synthetic_faces(tmp_path / "faces", people=2, images=1, seed=1)
     photo = next((tmp_path / "faces").glob("*/*.jpg"))
     Image.new("L", (250, 250)).save(photo.with_name("blank.jpg"))
-    words = ("verify", photo, "--against", tmp_path / "faces")
+    words = ("search", photo, tmp_path / "faces")
     heard = facepairs(*words, check=1)
     assert "blank.jpg" in heard.stderr
     hushed = facepairs(*words, "--quiet", check=1)

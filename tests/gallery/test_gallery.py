@@ -185,7 +185,7 @@ def test_another_model_is_refused(tmp_path, gallery, verifier):
 
     network = embedding_network(width=25)
     other = tiny_bundle(tmp_path / "other", network=network, **AMONG_LOOKALIKES)
-    with pytest.raises(BadData, match=r"made with another model .*gallery add-folder NEW_GALLERY"):
+    with pytest.raises(BadData, match=r"made with another model .*gallery add NEW_GALLERY"):
         Gallery(gallery.place, Verifier.load(other.folder))
     moved = tiny_bundle(tmp_path / "aligned", alignment="landmarks-5", **AMONG_LOOKALIKES)
     with pytest.raises(BadData, match="another model"):

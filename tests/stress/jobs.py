@@ -262,7 +262,7 @@ def crossval_job(base: Path) -> Job:
 
 def verify_job(base: Path) -> Job:
     def work(place: Path) -> Work:
-        return command_line("verify", "--pairs", base / "pairs.csv", "--out", place / "scores.csv",
+        return command_line("score", base / "pairs.csv", "--out", place / "scores.csv",
                             "--root", base / "many",
                             "--photo-cache", place / "photos.sqlite")  # fmt: skip
 

@@ -200,7 +200,7 @@ def train_task(base: Path, model: str, store: str) -> Task:
     sizes = f"batch_size = {batch}\npairs_per_epoch = {STEPS * batch}\n"
     file.write_text(f'model = "{model}"\n{sizes}{TOML}{settings}')
     words: tuple[object, ...] = ("train", base / "sets", "--config", file)
-    words += ("--cache", cache) if store == "tfrecord" else ("--store", store)
+    words += ("--pair-cache", cache) if store == "tfrecord" else ("--store", store)
     if store == "tfrecord":
         build = (
             "cache", "build", base / "sets", "--out", cache, "--pair-count", STEPS * batch,

@@ -33,8 +33,9 @@ def run(faces, out, config, resume=False):
 
 def run_by_command(faces, out, settings, cache):
     """Run the command until the AUC stays as it is; return the result, whose words are checked."""
-    words = ("--config", settings, "--cache", cache)
-    more = ("--epochs", 30, "--patience", 2)
+    settings.write_text(settings.read_text() + "patience = 2\n")
+    words = ("--config", settings, "--pair-cache", cache)
+    more = ("--epochs", 30)
     done = in_process("train", faces, "--out", out, *words, *more, check=0)
     report = json.loads((out / "result.json").read_text())
     assert f"; epoch {report['epoch']} was kept" in done.stdout

@@ -48,15 +48,6 @@ def silence_libraries() -> None:
     """Silence libraries from here on; in verbose mode, show all their warnings and logs."""
     import logging  # `--help` does not need it
 
-    class OurWarnings(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            from facepairs.cli.shared.output import log
-
-            log(f"warning: {record.getMessage()}")
-
-    faces = logging.getLogger("facepairs.faces")
-    if not faces.handlers:
-        faces.addHandler(OurWarnings())
     with contextlib.suppress(OSError):
         _separate_stderr()
     if verbose():

@@ -11,7 +11,6 @@ import pytest
 from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
-from facepairs.config import load_config
 from facepairs.support.lock import held
 
 pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
@@ -115,10 +114,9 @@ REFUSALS = [
     (["--out", "{tmp}/used"], "is in use by process"),
     (["--epochs", "0"], "--epochs is 0; use a whole number from 1 to 100000"),
     (["--minutes", "0"], "--minutes is 0.0; use a number from 0.01 to 100000"),
-    (["--patience", "0"], "--patience is 0; use a whole number from 1"),
     (["--batch-size", "1"], "--batch-size is 1; use a whole number from 2 to 4096"),
     (["--config", "{tmp}/small.toml", "--epochs", "3"], "{tmp}/small.toml: image_size is 50; use"),
-    (["--cache", "{tmp}/none"], "{tmp}/none"),
+    (["--pair-cache", "{tmp}/none"], "{tmp}/none"),
 ]
 
 
@@ -156,30 +154,3 @@ def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
     assert heavy == "HEAVY []"
     for message, why in zip(messages, reasons, strict=True):
         assert why.format(**names) in message
-
-
-def test_the_settings_are_printed_as_commented_toml_that_can_be_read_again(tmp_path, settings):
-    words = ("train", "--config", settings, "--seed", 7)
-    printed = in_process(*words, "--print-config", check=0).stdout
-    assert "# Pairs per step.\nbatch_size = 16\n" in printed
-    assert "\n# minutes =\n" in printed
-    (tmp_path / "all.toml").write_text(printed)
-    config = load_config(tmp_path / "all.toml")
-    assert config == load_config(settings).replace(seed=7)
-
-
-def test_tensorboard_shows_scalars_pictures_and_settings(finished):
-    from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
-    from tensorboard.context import RequestContext
-
-    folder = str(finished[0] / "tensorboard")
-    runs = plugin_event_multiplexer.EventMultiplexer().AddRunsFromDirectory(folder)
-    runs.Reload()
-    shown = data_provider.MultiplexerDataProvider(runs, folder)  # what its plugins read
-    scalars = shown.list_scalars(RequestContext(), experiment_id="", plugin_name="scalars")
-    images = shown.list_blob_sequences(RequestContext(), experiment_id="", plugin_name="images")
-    figures = {"loss", "learning_rate", "pairs_per_s", "input_wait"}
-    assert {f"epoch_{name}" for name in figures} <= set(scalars["train"])
-    assert {"epoch_auc", "epoch_score_spread"} <= set(scalars["validation"])
-    assert set(images["."]) == {"genuine pairs", "impostor pairs"}
-    assert list(runs.PluginRunToTagToContent("hparams")) == ["."]

@@ -306,7 +306,7 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
         "embedder.toml", "measured.json", "network.onnx"
     ]  # fmt: skip
     a, b = sorted(faces.glob("*/*.jpg"))[:2]
-    told = json.loads(in_process("verify", a, b, "--model", mine, "--json").stdout)
+    told = json.loads(in_process("verify", a, b, "--bundle", mine, "--json").stdout)
     assert told["same"] is not None
     errors = told["operating_point"]["errors"]
     assert errors["measured_on"] == "24 people of faces"
@@ -317,13 +317,13 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     assert "this model was trained or calibrated on all 24 people there" in refused.stderr
     with (mine / "network.onnx").open("ab") as network:
         network.write(b" ")  # another network has other errors
-    refused = in_process("verify", a, b, "--model", mine, check=2)
+    refused = in_process("verify", a, b, "--bundle", mine, check=2)
     assert "its SHA-256 is not the one in embedder.toml" in refused.stderr
     shutil.copyfile(tmp_path / "e" / "network.onnx", mine / "network.onnx")
     broken = json.loads((mine / "measured.json").read_text())
     del broken["errors"]["fmr"]
     (mine / "measured.json").write_text(json.dumps(broken))
-    refused = in_process("verify", a, b, "--model", mine, check=2)
+    refused = in_process("verify", a, b, "--bundle", mine, check=2)
     assert "measured.json: errors.fmr is missing" in refused.stderr
 
 

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 
-import numpy as np
 import pytest
 from processes.command_line import facepairs, in_process
 from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
@@ -30,7 +29,7 @@ def drawn(tmp_path_factory):
 @pytest.fixture(scope="module")
 def enrolled(drawn):
     path = drawn / "known.gallery"
-    in_process("gallery", "add-folder", path, drawn / "all", "--any-quality", check=0)
+    in_process("gallery", "add", path, drawn / "all", "--any-quality", check=0)
     return path
 
 
@@ -50,7 +49,7 @@ def names(drawn):
 def test_people_are_enrolled_identified_and_removed(drawn, tmp_path):
     place = tmp_path / "known.gallery"
     ann = sorted((drawn / "all" / names(drawn)[0]).iterdir())
-    done = gallery("add", place, "Ann", *ann, "--any-quality", check=0)
+    done = gallery("add", place, "--name", "Ann", *ann, "--any-quality", check=0)
     assert done.stdout.splitlines()[0] == "enrolled       3 photos"
     assert done.stdout.splitlines()[-1] == "gallery        1 person, 3 photos"
     photo = drawn / "asked" / f"{names(drawn)[0]}_0004.jpg"
@@ -65,11 +64,10 @@ def test_people_are_enrolled_identified_and_removed(drawn, tmp_path):
     assert gallery("remove", place, "Ann", check=0).stdout == "removed  Ann, 3 photos\n"
     assert gallery("list", place, check=0).stdout.splitlines() == ["name  photos  added  forgotten"]
     assert "holds nobody; add people" in gallery("identify", place, photo, check=2).stderr
-    assert gallery("check", place, check=0).stdout == "ok: 0 people\n"
 
 
 def test_a_folder_is_enrolled_once(drawn, place):
-    done = gallery("add-folder", place, drawn / "all", "--any-quality", "--json", check=0)
+    done = gallery("add", place, drawn / "all", "--any-quality", "--json", check=0)
     counts = json.loads(done.stdout)
     assert (counts["enrolled"], counts["known"], counts["refused"]) == (0, 3 * PEOPLE, [])
     assert (counts["people"], counts["photos"], counts["schema"]) == (PEOPLE, 3 * PEOPLE, 2)
@@ -122,7 +120,7 @@ def test_no_face_and_no_verdict(drawn, place, tmp_path):
 
     Image.new("RGB", (300, 300), (90, 90, 90)).save(tmp_path / "gray.png")
     assert "no face found" in gallery("identify", place, tmp_path / "gray.png", check=2).stderr
-    done = gallery("add", place, "Gray", tmp_path / "gray.png", check=1)
+    done = gallery("add", place, "--name", "Gray", tmp_path / "gray.png", check=1)
     assert f"not enrolled: {tmp_path}/gray.png: no face found" in done.stderr
     face = next((drawn / "all").glob("*/*.jpg"))
     with Image.open(face) as image:
@@ -134,7 +132,7 @@ def test_no_face_and_no_verdict(drawn, place, tmp_path):
     assert done.returncode in (2, 3)  # 2 if the detector misses it
     bundle = tiny_bundle(tmp_path / "b", "embedding", alignment="landmarks-5").folder
     other = ("--bundle", bundle)
-    gallery("add", tmp_path / "g", "Ann", face, "--any-quality", *other, check=0)
+    gallery("add", tmp_path / "g", "--name", "Ann", face, "--any-quality", *other, check=0)
     done = gallery("identify", tmp_path / "g", face, *other, check=3)
     assert done.stdout.startswith("person     none: no threshold\n")
     assert "this very photo is enrolled as Ann" in done.stderr
@@ -143,15 +141,17 @@ def test_no_face_and_no_verdict(drawn, place, tmp_path):
 def test_another_model_names_the_way_out(place, drawn, tmp_path):
     bundle = tiny_bundle(tmp_path / "b", alignment="landmarks-5", **AMONG_LOOKALIKES).folder
     photo = next((drawn / "asked").iterdir())
-    for words in (("identify", place, photo), ("add", place, "Ann", photo)):
+    for words in (("identify", place, photo), ("add", place, "--name", "Ann", photo)):
         done = gallery(*words, "--bundle", bundle, check=2)
         assert "made with another model" in done.stderr
-        assert f"facepairs gallery add-folder NEW_GALLERY photos/ --bundle {bundle}" in done.stderr
+        assert f"facepairs gallery add NEW_GALLERY photos/ --bundle {bundle}" in done.stderr
 
 
 def test_visitors_are_forgotten(drawn, place):
     photo = next((drawn / "asked").iterdir())
-    done = gallery("add", place, "Guest", photo, "--any-quality", "--forget-after", 3, check=0)
+    done = gallery(
+        "add", place, "--name", "Guest", photo, "--any-quality", "--forget-after", 3, check=0
+    )
     rows = {row.split()[0]: row.split()[-1] for row in gallery("list", place).stdout.splitlines()}
     assert rows.pop("Guest").startswith("20")
     assert set(rows.values()) == {"forgotten", "never"}
@@ -159,7 +159,7 @@ def test_visitors_are_forgotten(drawn, place):
     assert [one["name"] for one in people if one["expires"]] == ["Guest"]
     assert (
         "forget-after is -1"
-        in gallery("add", place, "Guest", photo, "--forget-after", -1, check=2).stderr
+        in gallery("add", place, "--name", "Guest", photo, "--forget-after", -1, check=2).stderr
     )
     assert "enrolled       1 photo\n" in done.stdout
 
@@ -167,33 +167,35 @@ def test_visitors_are_forgotten(drawn, place):
 def test_damage_is_one_line(place, tmp_path):
     data = place.read_bytes()
     place.write_bytes(data[: len(data) // 2])
-    for words in (("list", place), ("check", place), ("remove", place, "x")):
+    for words in (("list", place), ("remove", place, "x")):
         done = gallery(*words, check=2)
         assert done.stderr.startswith(f"facepairs: error: {place}: damaged, or not a gallery")
         assert done.stderr.count("\n") == 1
     for words in (
         ("list", tmp_path / "x"),
-        ("check", tmp_path / "x"),
         ("remove", tmp_path / "x", "y"),
     ):
         assert f"{tmp_path}/x: no such gallery" in gallery(*words, check=2).stderr
         assert not (tmp_path / "x").exists()
 
 
-def test_check_and_export(place, tmp_path):
+def test_the_list_says_what_is_wrong(place):
     place.chmod(0o600)
-    assert json.loads(gallery("check", place, "--json", check=0).stdout)["problems"] == []
+    listed = json.loads(gallery("list", place, "--json", check=0).stdout)
+    assert (listed["problems"], len(listed["people"])) == ([], PEOPLE)
     if os.name == "posix":
         place.chmod(0o644)
-        assert "others may read it" in gallery("check", place, check=1).stdout
-    out = tmp_path / "people.npz"
-    assert gallery("export", place, "--out", out, check=0).stdout == (
-        f"written  {3 * PEOPLE} embeddings in {out}\n"
-    )
-    with np.load(out) as arrays:
-        assert arrays["vector"].shape == (3 * PEOPLE, 128)
-        assert arrays["vector"].dtype == np.float16
-    assert ".npz" in gallery("export", place, "--out", tmp_path / "x.csv", check=2).stderr
+        listed = json.loads(gallery("list", place, "--json", check=1).stdout)
+        assert (len(listed["problems"]), len(listed["people"])) == (1, PEOPLE)
+
+
+def test_photos_need_a_name_and_a_folder_has_names(drawn, tmp_path):
+    person = min((drawn / "all").iterdir())
+    one, other = sorted(person.iterdir())[:2]
+    for words in ((one,), (one, other), (drawn / "all", drawn / "asked")):
+        done = gallery("add", tmp_path / "g", *words, "--json", check=2)
+        assert json.loads(done.stdout)["error"]["kind"] == "usage"
+        assert not (tmp_path / "g").exists()
 
 
 def test_quiet_leaves_the_result_alone(drawn, place):
@@ -206,13 +208,13 @@ def test_quiet_leaves_the_result_alone(drawn, place):
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_an_interrupted_folder_goes_on(drawn, tmp_path):
     place, folder = tmp_path / "g", drawn / "all"
-    words = ("gallery", "add-folder", place, folder, "--any-quality", "--json")
+    words = ("gallery", "add", place, folder, "--any-quality", "--json")
     for wait_s in (0.7, 1.4):
         try:
             facepairs(*words, timeout=wait_s)
         except subprocess.TimeoutExpired:  # it was killed
             if place.exists() and place.stat().st_size > 4096:
-                gallery("check", place, check=0)
+                gallery("list", place, check=0)
     counts = json.loads(facepairs(*words, check=0).stdout)
     assert counts["enrolled"] + counts["known"] == counts["photos"] == 3 * PEOPLE
-    assert gallery("check", place, check=0).stdout == f"ok: {PEOPLE} people\n"
+    assert len(gallery("list", place, check=0).stdout.splitlines()) == 1 + PEOPLE

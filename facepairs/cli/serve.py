@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Option
 
-from facepairs.cli.shared.options import Bundle, Json, MaxFmr
+from facepairs.cli.shared.options import Bundle, Json
 from facepairs.cli.shared.quiet import quiet
 
 EXAMPLE = """\b
@@ -51,7 +51,6 @@ def serve(
     rate: Annotated[
         float, Option(min=0, help="Requests per second of one client; 0 for any number.")
     ] = 200,
-    max_fmr: MaxFmr = None,
     workers: Annotated[
         int | None,
         Option(min=1, help="Requests worked on at the same time. [default: one per core]"),
@@ -59,12 +58,13 @@ def serve(
     max_mb: Annotated[int, Option(min=1, max=100, help="Size of the largest photo.")] = 10,
     json: Json = False,
 ) -> None:
-    """Serve a web page and an HTTP API that compare photos, on this machine alone by default.
+    """Serve a web page and an HTTP API that compare photos.
 
-    Open the address that is printed, or send photos: curl -F left=@a.jpg -F right=@b.jpg
-    http://127.0.0.1:8756/v1/verify; /docs lists everything. With --gallery also enrol, identify and
-    forget people. Photos are never stored or logged. Ctrl+C or SIGTERM answers what is in work and
-    stops. With --json the line that is printed at the start is an object.
+    By default only this machine can reach them. Open the address that is printed, or send photos:
+    curl -F left=@a.jpg -F right=@b.jpg http://127.0.0.1:8756/v1/verify; /docs lists everything.
+    With --gallery also enrol, identify and forget people. Photos are never stored or logged. Ctrl+C
+    or SIGTERM answers what is in work and stops. With --json the line that is printed at the start
+    is an object.
     """
     from facepairs.server.guard import Access
     from facepairs.server.run import run_server
@@ -88,7 +88,6 @@ def serve(
         read_only=read_only,
         workers=workers,
         max_photo_bytes=max_mb * 2**20,
-        max_fmr=max_fmr,
         started=started,
     )
 

@@ -26,8 +26,7 @@ def test_a_jumping_wall_clock_changes_nothing(tmp_path):
         photo.save(tmp_path / f"{number}.png")
     (tmp_path / "pairs.csv").write_text("left,right\n0.png,1.png\n1.png,2.png\n")
     words = [
-        "verify",
-        "--pairs",
+        "score",
         "pairs.csv",
         "--out",
         "out.csv",

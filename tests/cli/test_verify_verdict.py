@@ -4,7 +4,7 @@ import json
 
 import msgspec
 import pytest
-from drawn.scenes import Place, canvas, drawn_faces, paste
+from drawn.scenes import drawn_faces
 from processes.command_line import in_process
 from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
@@ -48,9 +48,9 @@ def test_a_verdict_names_its_threshold_and_errors(known, drawn):
         "             30 in 100 genuine pairs would be missed (drawn pairs)",
     ]
     assert rows[4].endswith("(threshold 0.7500: FMR 1 % among look-alikes)")
-    output = verify(drawn[0], drawn[0], "--bundle", known, "--balanced").stdout
+    output = verify(drawn[0], drawn[0], "--bundle", known, "--threshold", 0.5).stdout
     assert "1 in 100 strangers would pass, 1 in 20 of those who look alike" in output
-    assert "(threshold 0.5000: balanced)" in output
+    assert "(threshold 0.5000: the threshold given)" in output
 
 
 def test_json_always_has_the_errors(known, older, drawn):
@@ -80,19 +80,46 @@ def test_between_same_and_different_a_verdict_is_not_confirmed(known, drawn):
 
 def test_the_included_model_says_where_its_errors_were_measured(known, drawn):
     note = "facepairs calibrate default photos/ --out mine"
-    for words in (drawn[:2], (drawn[0], "--against", drawn[0].parent)):
-        assert note in verify(*words).stderr
-        assert note not in verify(*words, "--quiet").stderr
-        assert note not in verify(*words, "--json").stderr
-        assert note not in verify(*words, "--bundle", known).stderr
+    for words in (("verify", *drawn[:2]), ("search", drawn[0], drawn[0].parent)):
+        assert note in in_process(*words).stderr
+        assert note not in in_process(*words, "--quiet").stderr
+        assert note not in in_process(*words, "--json").stderr
+        assert note not in in_process(*words, "--bundle", known).stderr
 
 
-def test_the_best_of_all_faces_counts_false_matches(known, drawn, tmp_path):
-    group = paste(canvas(760, 440), drawn[1], Place(190, 210, 260))
-    paste(group, drawn[2], Place(560, 210, 300)).save(tmp_path / "group.jpg")
-    words = (tmp_path / "group.jpg", drawn[0], "--bundle", known, "--face", "all")
-    output = verify(*words).stdout
-    assert "false matches  about 0.002 expected among 2 comparisons" in output
-    values = json.loads(verify(*words, "--json").stdout)
-    assert values["expected_false_matches"] == pytest.approx(0.002)
-    assert {one["probability"] for one in values["comparisons"]} == {None}
+def test_thresholds_on_demand(known, drawn):
+    both = (*drawn[:2], "--bundle", known)
+    score = json.loads(verify(*both, "--json").stdout)["score"]
+    for threshold, code in ((0.0, int(score < 0)), (score, 0), (1, 1), ("-1", 0)):
+        done = verify(*both, "--threshold", threshold, "--json")
+        assert done.returncode == code
+        assert json.loads(done.stdout)["operating_point"]["threshold"] == float(threshold)
+    point = json.loads(verify(*both, "--max-fmr", "0.01", "--json").stdout)["operating_point"]
+    assert (point["max_fmr"], point["threshold"]) == (0.01, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        (["--max-fmr", "0.02"], "config"),
+        (["--max-fmr", "0.01", "--threshold", "0"], "config"),
+        (["--threshold", "nan"], "config"),
+        (["--threshold", "90"], "config"),
+        (["--prior", "1"], "config"),
+        (["--face", "0"], "usage"),
+        (["--face", "1", "--face", "1", "--face", "1"], "usage"),
+        (["--face", "3"], "config"),
+        (["c.png"], "usage"),
+        (["--show", "a.doc"], "data"),
+    ],
+)
+def test_misuse_is_one_line_and_exit_2(known, drawn, tmp_path, monkeypatch, options, kind):
+    monkeypatch.chdir(tmp_path)
+    words = (*drawn[:2], "--bundle", known, *options)
+    assert json.loads(verify(*words, "--json", check=2).stdout)["error"]["kind"] == kind
+    assert len(verify(*words, check=2).stderr.splitlines()) == 1
+
+
+def test_one_photo_is_not_enough(drawn):
+    for words in ((), drawn[:1]):
+        assert len(verify(*words, check=2).stderr.splitlines()) == 1

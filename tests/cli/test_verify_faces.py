@@ -68,8 +68,8 @@ def test_a_photo_without_a_face_is_refused_everywhere(bundle, photos, drawn):
         error = json.loads(done.stdout)["error"]
         assert error["kind"] == "no_face"
         assert "blank 0.png: no face found" in error["message"]
-    done = verify(bundle, bad, "--against", drawn[0].parent)
-    assert (done.returncode, "no face found" in done.stderr) == (2, True)
+    words = ("search", bad, drawn[0].parent, "--bundle", bundle, "--json")
+    assert json.loads(in_process(*words, check=2).stdout)["error"]["kind"] == "no_face"
 
 
 def test_whatever_shows_no_face_is_refused_in_a_list(bundle, photos, drawn, tmp_path):
@@ -78,7 +78,8 @@ def test_whatever_shows_no_face_is_refused_in_a_list(bundle, photos, drawn, tmp_
     listed = [*((one, good) for one in bad), *((one, one) for one in bad), (good, good)]
     lines = "".join(f"{left},{right}\n" for left, right in listed)
     (tmp_path / "p.csv").write_text("left,right\n" + lines)
-    verify(bundle, "--pairs", tmp_path / "p.csv", "--out", tmp_path / "o.csv", check=1)
+    words = (tmp_path / "p.csv", "--out", tmp_path / "o.csv", "--bundle", bundle)
+    in_process("score", *words, check=1)
     rows = rows_of(tmp_path / "o.csv")
     assert [bool(row["score"]) for row in rows] == [False] * 2 * len(bad) + [True]
     assert all("no face found" in row["error"] for row in rows[:-1])
@@ -102,27 +103,18 @@ def test_a_face_of_too_few_pixels_exits_with_3(bundle, photos, drawn):
     assert "pixels from the brows to the chin" in error["message"]
 
 
-def test_every_face(bundle, photos, drawn):
-    one = json.loads(verify(bundle, photos / "group.jpg", drawn[0], "--json").stdout)
-    assert one["faces"]["left"]["faces"] == 2
-    assert "comparisons" not in one
-    done = verify(bundle, photos / "group.jpg", drawn[0], "--face", "all", "--json")
-    every = json.loads(done.stdout)
-    comparisons = every["comparisons"]
-    assert len(comparisons) == 2
-    assert comparisons[0]["faces"]["left"]["box"][0] > comparisons[1]["faces"]["left"]["box"][0]
-    best = max(comparisons, key=lambda row: row["score"])
-    assert (best["score"], best["same"]) == (every["score"], every["same"])
-    assert (every["probability"], every["verdict"] in ("match", "no match")) == (None, True)
-    assert every["expected_false_matches"] is None  # this bundle does not know its errors
-    assert done.returncode == (0 if any(row["same"] for row in comparisons) else 1)
-    output = verify(bundle, photos / "group.jpg", drawn[0], "--face", "all").stdout
-    assert "none: this is the best of 2 comparisons" in output
-    header, *table = output.splitlines()[-3:]
-    assert header.split("  ")[0] == "rank"
-    assert [line.split()[0] for line in table] == ["1", "2"]
-    best = verify(bundle, photos / "group.jpg", drawn[0], "--face", "all", "--top", 1).stdout
-    assert best == output.removesuffix(f"{table[1]}\n")
+def test_a_face_of_a_group_photo_is_chosen_by_its_number(bundle, photos, drawn):
+    group = photos / "group.jpg"
+    done = verify(bundle, group, drawn[0], "--json")
+    first = json.loads(done.stdout)["faces"]["left"]
+    assert first["faces"] == 2
+    assert "--face 2" in done.stderr
+    done = verify(bundle, group, drawn[0], "--face", 2, "--json")
+    second = json.loads(done.stdout)["faces"]["left"]
+    assert second["box"][0] < first["box"][0]
+    assert "--face" not in done.stderr
+    done = verify(bundle, drawn[0], group, "--face", 1, "--face", 2, "--json")
+    assert json.loads(done.stdout)["faces"]["right"]["box"] == second["box"]
 
 
 def test_hints_are_warnings(bundle, drawn, tmp_path):
@@ -145,7 +137,8 @@ def test_a_list_of_pairs_describes_the_faces(bundle, photos, drawn, tmp_path):
     lines = "".join(f"{left},{right}\n" for left, right in listed)
     (tmp_path / "p.csv").write_text("left,right\n" + lines)
     out = tmp_path / "o.csv"
-    done = verify(bundle, "--pairs", tmp_path / "p.csv", "--out", out, "--json", check=1)
+    words = (tmp_path / "p.csv", "--out", out, "--bundle", bundle, "--json")
+    done = in_process("score", *words, check=1)
     rows = rows_of(out)
     for (left, right), row in zip(listed[:2], rows, strict=False):
         single = json.loads(verify(bundle, left, right, "--json").stdout)
@@ -178,10 +171,11 @@ def test_what_is_no_photo_gets_one_plain_line(bundle, photos, drawn):
     for word, message in (
         ("https://example.org/a.jpg", "https://example.org/a.jpg: not a file of this machine"),
         ("-", "standard input is not read"),
-        (photos, "a folder; give a photo, or compare one with all of a folder"),
+        (photos, "facepairs search A.jpg"),
     ):
-        for words in ((word, drawn[0]), (drawn[0], word), (word, "--against", photos)):
-            done = verify(bundle, *words)
+        for words in (("verify", word, drawn[0]), ("verify", drawn[0], word),
+                      ("search", word, photos)):  # fmt: skip
+            done = in_process(*words, "--bundle", bundle)
             assert (done.returncode, done.stdout) == (2, "")
             assert message in done.stderr
             assert len(done.stderr.splitlines()) == 1
@@ -211,18 +205,6 @@ def test_a_bundle_without_alignment_takes_whole_images(photos, drawn, tmp_path):
     assert "the whole image" in verify(whole, photos / "far.png", drawn[0]).stdout
 
 
-def test_options_that_do_not_go_together(bundle, photos, drawn, tmp_path):
-    one = photos / "one.jpg"
-    for options in (
-        ("--pairs", "x.csv", "--out", tmp_path / "o.csv", "--show", tmp_path / "a.png"),
-        (one, "--against", photos, "--face", "all"),
-        (one, drawn[0], "--show", tmp_path / "a.doc"),
-        (one, drawn[0], "--show", tmp_path),
-        (one, drawn[0], "--no-framing"),
-    ):
-        assert verify(bundle, *options).returncode == 2
-
-
 def rows_of(path):
     with open(path, newline="") as handle:
         return list(csv.DictReader(handle))
@@ -236,11 +218,11 @@ def test_no_output_replaces_a_photo_or_an_input(bundle, photos, drawn, tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     a, b = tmp_path / "a.jpg", tmp_path / "b.jpg"
     for words in (
-        (a, b, "--show", b),
-        (a, "--against", tmp_path, "--out", b),
-        ("--pairs", list_, "--out", b),
-        ("--pairs", list_, "--out", list_),
+        ("verify", a, b, "--show", b),
+        ("search", a, tmp_path, "--out", b),
+        ("score", list_, "--out", b),
+        ("score", list_, "--out", list_),
     ):
-        done = verify(bundle, *words, check=2)
+        done = in_process(*words[:3], "--bundle", bundle, *words[3:], check=2)
         assert str(words[-1]) in done.stderr
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -1,4 +1,4 @@
-"""`facepairs gallery add | add-folder | identify | verify-as | list | remove | check | export`."""
+"""`facepairs gallery add | identify | verify-as | list | remove`."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from facepairs.cli.shared.options import Balanced, Bundle, Json, MaxFmr, Threshold
+from facepairs.cli.shared.options import Bundle, Json, MaxFmr, Threshold
 from facepairs.cli.shared.output import (
     NEGATIVE,
     OK,
@@ -20,8 +20,7 @@ from facepairs.cli.shared.output import (
     print_rows,
     progress_display,
 )
-from facepairs.cli.verification import output
-from facepairs.cli.verification.verify import EXIT_CODES, note_source, photo_path
+from facepairs.cli.shared.verdicts import EXIT_CODES, MATCH, note_source, photo_path
 from facepairs.support.words import counted
 
 if TYPE_CHECKING:
@@ -36,8 +35,9 @@ app = typer.Typer(
 SCHEMA = 2
 NEW = """\b
 Examples:
-  facepairs gallery add known.gallery Ann ann1.jpg ann2.jpg
-  facepairs gallery add known.gallery Visitor visitor.jpg --forget-after 7
+  facepairs gallery add known.gallery photos/
+  facepairs gallery add known.gallery --name Ann ann1.jpg ann2.jpg
+  facepairs gallery add known.gallery --name Visitor visitor.jpg --forget-after 7
 """
 Place = Annotated[
     str,
@@ -97,47 +97,38 @@ def _new_passphrase(place: str) -> str:
 @app.command(epilog=NEW)
 def add(
     gallery: Place,
-    name: Name,
-    photos: Annotated[list[str], Argument(metavar="PHOTO...", help="Photos of this person.")],
+    photos: Annotated[
+        list[str],
+        Argument(
+            metavar="PHOTO...",
+            help="Folder of Person_Name/photo.jpg, or photos of one person with --name.",
+        ),
+    ],
+    name: Annotated[
+        str | None, Option(help="Whom the photos show. [default: as their folders are called]")
+    ] = None,
     bundle: Bundle = "default",
     forget_after: ForgetAfter = None,
     any_quality: AnyQuality = False,
     encrypt: Encrypt = False,
     json: Json = False,
 ) -> None:
-    """Enrol photos of one person; the gallery is made if it is missing.
+    """Enrol people; the gallery is made if it is missing.
 
     Several photos, in different light and on different days, make errors rarer. A photo that is
-    enrolled already is skipped. Photos without a usable face are listed, and the exit code is then
-    1. A warning says if somebody else in the gallery looks the same.
+    enrolled already is skipped, so an interrupted run goes on when it is started again. Photos
+    without a usable face are listed, and the exit code is then 1. A warning says if somebody else
+    in the gallery looks the same.
     """
-    paths = [photo_path(photo) for photo in photos]
-    with _open(gallery, bundle, write=True, encrypt=encrypt) as known:
-        enrolment = known.add(name, paths, forget_after, any_quality)
-        _print_enrolment(known, enrolment, json)
-
-
-@app.command(epilog="Example: facepairs gallery add-folder known.gallery photos/")
-def add_folder(
-    gallery: Place,
-    folder: Annotated[Path, Argument(help="Folder of Person_Name/photo.jpg.")],
-    bundle: Bundle = "default",
-    forget_after: ForgetAfter = None,
-    any_quality: AnyQuality = False,
-    encrypt: Encrypt = False,
-    json: Json = False,
-) -> None:
-    """Enrol everybody of a folder; the names of its folders are those of the people.
-
-    Resumable: what was enrolled before an interruption is skipped. Otherwise as `add`.
-    """
+    if name is None and (len(photos) > 1 or not Path(photos[0]).is_dir()):
+        raise typer.BadParameter("say whom the photos show, or give a folder", param_hint="--name")
+    paths = [] if name is None else [photo_path(photo) for photo in photos]
     progress = progress_display(json)("enrolling photos")
     with _open(gallery, bundle, write=True, encrypt=encrypt) as known:
-        try:
-            enrolment = known.add_folder(folder, forget_after, any_quality, progress)
-        except KeyboardInterrupt:
-            log("stopped and saved; continue with the same command")
-            raise
+        if name is None:
+            enrolment = known.add_folder(photos[0], forget_after, any_quality, progress)
+        else:
+            enrolment = known.add(name, paths, forget_after, any_quality)
         _print_enrolment(known, enrolment, json)
 
 
@@ -174,7 +165,6 @@ def identify(
         Option(help="Share of strangers who may be taken for somebody.  [default: 0.01]"),
     ] = None,
     threshold: Threshold = None,
-    top: Annotated[int, Option(min=1, help="Candidates to print.")] = 5,
     bundle: Bundle = "default",
     json: Json = False,
 ) -> None:
@@ -187,7 +177,7 @@ def identify(
     """
     path = photo_path(photo)
     with _open(gallery, bundle) as known:
-        found = known.identify(path, max_fpir, threshold, top)
+        found = known.identify(path, max_fpir, threshold)
         if found.same_photo is not None:
             log(_describe_enrolled(found.same_photo))
         for hint in found.face.hints:
@@ -197,7 +187,7 @@ def identify(
         if not json:
             print()
             table = [
-                [str(one.rank), f"{one.score:.4f}", output.MATCH[one.match], one.name]
+                [str(one.rank), f"{one.score:.4f}", MATCH[one.match], one.name]
                 for one in found.candidates
             ]
             print_rows([["rank", "score", "match", "name"], *table])
@@ -219,7 +209,6 @@ def verify_as(
     photo: Photo,
     threshold: Threshold = None,
     max_fmr: MaxFmr = None,
-    balanced: Balanced = False,
     bundle: Bundle = "default",
     json: Json = False,
 ) -> None:
@@ -232,7 +221,7 @@ def verify_as(
 
     path = photo_path(photo)
     with _open(gallery, bundle) as known:
-        point = known.verifier.operating_point(threshold, max_fmr, balanced)
+        point = known.verifier.operating_point(threshold, max_fmr)
         verdict = known.verify_as(name, path, point)
         same_photo = known.enrolled_as(path)
         if same_photo is not None:
@@ -252,24 +241,32 @@ def verify_as(
 
 @app.command("list", epilog="Example: facepairs gallery list known.gallery")
 def list_people(gallery: Place, json: Json = False) -> None:
-    """List everybody in the gallery: photos, date, and when they are forgotten."""
+    """List everybody in the gallery: photos, date, and when they are forgotten.
+
+    Checks that the gallery is as it was written, and that nobody else may read its file: exit code
+    1 if something is wrong, 2 if it cannot be opened.
+    """
     from facepairs.gallery.gallery import Gallery
 
     with Gallery(gallery, passphrase=_ask()) as known:
+        problems = known.check()
         people, model = known.people(), known.model
+    for problem in problems:
+        log(f"error: {gallery}: {problem}")
     if json:
         import msgspec  # costs some ms at every start
 
         identity = vars(model) if model else None
-        rows = msgspec.to_builtins(people)
-        print_json({"people": rows, "model": identity, "gallery": known.place, "schema": SCHEMA})
-        return
-    cells = [
-        [one.name, str(one.photos), str(one.added.date()),
-         one.expires.isoformat() if one.expires else "never"]
-        for one in people
-    ]  # fmt: skip
-    print_rows([["name", "photos", "added", "forgotten"], *cells])
+        values = {"people": msgspec.to_builtins(people), "model": identity, "problems": problems}
+        print_json({**values, "gallery": known.place, "schema": SCHEMA})
+    else:
+        cells = [
+            [one.name, str(one.photos), str(one.added.date()),
+             one.expires.isoformat() if one.expires else "never"]
+            for one in people
+        ]  # fmt: skip
+        print_rows([["name", "photos", "added", "forgotten"], *cells])
+    raise typer.Exit(NEGATIVE if problems else OK)
 
 
 @app.command(epilog="Example: facepairs gallery remove known.gallery Ann")
@@ -284,47 +281,3 @@ def remove(gallery: Place, name: Name, json: Json = False) -> None:
         removed = known.remove(name)
     values = {"name": name, "photos": removed, "gallery": known.place, "schema": SCHEMA}
     print_result(json, values, [("removed", f"{name}, {counted(removed, 'photo')}")])
-
-
-@app.command(epilog="Example: facepairs gallery check known.gallery")
-def check(gallery: Place, json: Json = False) -> None:
-    """Check that the gallery is as it was written, and that nobody else may read its file.
-
-    Exit code 1 if something is wrong, 2 if it cannot be opened.
-    """
-    from facepairs.gallery.gallery import Gallery
-
-    with Gallery(gallery, passphrase=_ask()) as known:
-        problems = known.check()
-        people = [] if problems else known.people()
-    if json:
-        values = {"ok": not problems, "problems": problems, "gallery": known.place}
-        print_json({**values, "people": len(people), "schema": SCHEMA})
-    else:
-        for problem in problems:
-            print_rows([("error", f"{known.place}: {problem}")])
-        print(
-            "something is wrong" if problems else f"ok: {counted(len(people), 'person', 'people')}"
-        )
-    raise typer.Exit(NEGATIVE if problems else OK)
-
-
-@app.command(epilog="Example: facepairs gallery export known.gallery --out people.npz")
-def export(
-    gallery: Place,
-    out: Annotated[Path, Option(help="File of NumPy arrays to write (.npz).")],
-    json: Json = False,
-) -> None:
-    """Write names and embeddings for other search engines, such as FAISS or pgvector.
-
-    Arrays: name, vector (float16), sha256 of the photos, added, model. The file is as sensitive as
-    the gallery; only its owner may read it.
-    """
-    from facepairs.gallery.gallery import Gallery
-
-    if out.suffix.lower() != ".npz":
-        raise typer.BadParameter(f"{out}: the file to write ends in .npz")
-    with Gallery(gallery, passphrase=_ask()) as known:
-        photos = known.export(out)
-    values = {"out": str(out), "photos": photos, "gallery": known.place, "schema": SCHEMA}
-    print_result(json, values, [("written", f"{counted(photos, 'embedding')} in {out}")])
