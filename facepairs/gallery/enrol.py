@@ -118,7 +118,7 @@ class EnrolPhotos:
         # What other commands found is used, but nothing is stored: it would outlive the gallery's.
         reader = self.verifier.reader(keep=False)
         read, seen = zip(*(self._read(reader, photo) for photo in photos), strict=True)
-        embedded = reader.embed_seen(seen)
+        embedded = reader.complete(seen)
         return [
             result._replace(vector=found.embedding)
             for result, found in zip(read, embedded, strict=True)

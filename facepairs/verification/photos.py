@@ -107,14 +107,14 @@ class PhotoReader:
         cache: Where files given by name are looked up, and what is found in them is stored; None
             for nowhere.
         keep: Whether anything is stored there.
-        read: Returns the content of a file; may raise OSError.
+        open: Returns the content of a file; may raise OSError.
     """
 
     model: Model
     scorer: Scorer
     cache: "PhotoCache | None" = None
     keep: bool = True
-    read: Callable[[Any], bytes] = content_of
+    open: Callable[[Any], bytes] = content_of
 
     @cached_property
     def network(self) -> bytes:
@@ -124,66 +124,82 @@ class PhotoReader:
         parts = sha256, repr(model.framing), record_kind(model.aligned)
         return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
 
-    def embed(self, photos: Sequence[Named]) -> list[SeenPhoto]:
-        """Return what was found in some photos, with the embeddings of those that can be used."""
-        return self.embed_seen([self.see(*photo) for photo in photos])
+    @property
+    def embeds(self) -> bool:
+        """Whether the network has embeddings; else it takes the crops of two faces."""
+        return self.model.kind == "embedding"
 
-    def embed_seen(self, photos: Sequence[SeenPhoto]) -> list[SeenPhoto]:
-        """Return what `see` returned of some photos with the embeddings of all crops in it."""
-        crops = [one.crop for one in photos if one.crop is not None]
-        rows = iter(self.scorer.embed(np.stack(crops)) if crops else ())
-        seen = [
-            one if one.crop is None else one._replace(crop=None, embedding=next(rows))
-            for one in photos
-        ]
-        self.store(seen)
+    def read(self, photos: Sequence[Named]) -> list[SeenPhoto]:
+        """Return what was found in some photos, ready for `score`."""
+        return self.complete([self.see(*photo) for photo in photos])
+
+    def complete(self, photos: Sequence[SeenPhoto]) -> list[SeenPhoto]:
+        """Embed all faces that `see` returned with their crops; let the cache remember what is new.
+
+        The crops stay where the network has no embeddings.
+        """
+        seen = list(photos)
+        if self.embeds and (crops := [one.crop for one in seen if one.crop is not None]):
+            rows = iter(self.scorer.embed(np.stack(crops)))
+            seen = [
+                one if one.crop is None else one._replace(crop=None, embedding=next(rows))
+                for one in seen
+            ]
+        new = [one for one in seen if one.new]
+        if self.cache and self.keep and new:
+            records = [one.record for one in new if one.record]
+            found = {
+                (one.digest, one.face): one.embedding for one in new if one.embedding is not None
+            }
+            self.cache.put(records, self.network if found else b"", found)
         return seen
 
-    def see(self, name: str, source: Source, embeds: bool = True) -> SeenPhoto:
-        """Return what was found in a photo: with its crop, or with an embedding that is known.
+    def score(self, left: Sequence[SeenPhoto], right: Sequence[SeenPhoto]) -> ScoreArray:
+        """Score faces that `complete` returned with others, pair by pair: float32[N]."""
+        if self.embeds:
+            rows = (np.stack([one.embedding for one in side]) for side in (left, right))  # type: ignore[misc]
+            return self.scorer.compare(*rows)
+        crops = (np.stack([one.crop for one in side]) for side in (left, right))  # type: ignore[misc]
+        return self.scorer.score_pairs(*crops)
 
-        Args:
-            name: What messages call it.
-            source: The photo.
-            embeds: Whether an embedding serves as well as the crop.
-        """
+    def see(self, name: str, source: Source) -> SeenPhoto:
+        """Return what was found in a photo: with its crop, or with an embedding that is known."""
         try:
             if isinstance(source, AlignedFace):
                 return SeenPhoto(name, crop=source.crop)
             if isinstance(source, str | os.PathLike | bytes) or hasattr(source, "read"):
-                data = read_checked(source, self.read, name)
-                return self.see_content(name, data, isinstance(source, str | os.PathLike), embeds)
+                data = read_checked(source, self.open, name)
+                return self.see_content(name, data, isinstance(source, str | os.PathLike))
             return SeenPhoto(name, crop=self._align(source, name))
         except BadImage as error:
             return SeenPhoto(name, error)
 
-    def see_every(self, name: str, source: Path, embeds: bool = True) -> list[SeenPhoto]:
+    def see_every(self, name: str, source: Path) -> list[SeenPhoto]:
         """Return what `see` returns of every face that is large enough, or why there is none."""
         try:
-            data = read_checked(source, self.read, name)
+            data = read_checked(source, self.open, name)
         except BadImage as error:
             return [SeenPhoto(name, error)]
-        first = self.see_content(name, data, True, embeds)
+        first = self.see_content(name, data, True)
         if first.error or first.record is None:
             return [first]
         faces = range(1, len(large_enough(first.record.found)))
-        others = (self._see_known(first, first.record, data, True, embeds, face) for face in faces)
+        others = (self._see_known(first, first.record, data, True, face) for face in faces)
         return [first, *(one for one in others if not one.error)]
 
-    def see_content(self, name: str, data: bytes, kept: bool, embeds: bool = True) -> SeenPhoto:
+    def see_content(self, name: str, data: bytes, kept: bool) -> SeenPhoto:
         """Return what was found in a photo, as `see` does.
 
         Args:
             name: What messages call it.
             data: Its file.
             kept: Whether it may be in the cache, and may be stored there.
-            embeds: Whether an embedding serves as well as the crop.
         """
         aligned = self.model.aligned
         seen = SeenPhoto(name, digest=hashlib.sha256(data).digest())
         record = self.cache.record(seen.digest, aligned) if self.cache and kept else None
         if record is not None:
-            return self._see_known(seen, record, data, kept, embeds)
+            return self._see_known(seen, record, data, kept)
         try:
             with upright(open_photo(data, name)) as photo:
                 record = inspect(photo, aligned, seen.digest)
@@ -193,17 +209,11 @@ class PhotoReader:
             return seen._replace(error=error)
 
     def _see_known(
-        self,
-        seen: SeenPhoto,
-        record: PhotoRecord,
-        data: bytes,
-        kept: bool,
-        embeds: bool,
-        face: int = 0,
+        self, seen: SeenPhoto, record: PhotoRecord, data: bytes, kept: bool, face: int = 0
     ) -> SeenPhoto:
         """Return what is seen of one face of a photo whose record is known."""
         seen = SeenPhoto(seen.name, digest=seen.digest, record=record, face=face)
-        if self.cache and kept and embeds:
+        if self.cache and kept and self.embeds:
             embedding = self.cache.embedding(self.network, seen.digest, face)
             if embedding is not None and len(embedding) == self.scorer.width:
                 return seen._replace(embedding=embedding)
@@ -211,7 +221,7 @@ class PhotoReader:
             crop = crop_known(data, record, self.model.framing, seen.name, face)
         except BadImage as error:
             return seen._replace(error=error)
-        return seen._replace(crop=crop, new=kept and embeds)
+        return seen._replace(crop=crop, new=kept and self.embeds)
 
     def _align(self, source: ImageSource, name: str) -> Crop:
         if self.model.aligned:
@@ -224,13 +234,3 @@ class PhotoReader:
             return crop_photo(photo.photo, spec)
         face = usable_faces(record.found, photo.photo.name)[0]
         return photo.cut(fit_crop(face.landmarks, spec), spec.crop_px)
-
-    def store(self, seen: Sequence[SeenPhoto]) -> None:
-        """Let the cache remember what was found just now."""
-        new = [one for one in seen if one.new]
-        if self.cache and self.keep and new:
-            records = [one.record for one in new if one.record]
-            found = {
-                (one.digest, one.face): one.embedding for one in new if one.embedding is not None
-            }
-            self.cache.put(records, self.network if found else b"", found)

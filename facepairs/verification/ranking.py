@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from facepairs.bundles.rates import OperatingPoint, gallery_point
 from facepairs.data.index import READABLE, walk
 from facepairs.errors import BadData
@@ -17,8 +15,6 @@ from facepairs.support.parallel import thread_map
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.verification.false_matches import ExpectedMatches, expected_json, expected_matches
 from facepairs.verification.pairs_file import printable
-from facepairs.verification.photos import PhotoReader, SeenPhoto
-from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
 COLUMNS = ("left", "right", "score", "match", "same_content", "right_box", "right_faces", "error")
@@ -161,7 +157,7 @@ def rank_folder(
         BadData: The folder cannot be read, or has no other images.
     """
     reader = verifier.reader()
-    (own,) = _faces(verifier, reader, [reader.see(str(photo), photo, _embeds(verifier))])
+    (own,) = reader.read([(str(photo), photo)])
     if own.error:
         raise own.error
     names = sorted(_find_images(folder, photo))
@@ -170,11 +166,10 @@ def rank_folder(
 
     def best_of(name: str) -> Match | Failure:
         path = folder / name
-        faces = reader.see_every(str(path), path, _embeds(verifier))
-        seen = _faces(verifier, reader, faces)
+        seen = reader.complete(reader.see_every(str(path), path))
         if seen[0].error:
             return Failure(name, str(seen[0].error))
-        scores = _score(verifier, own, seen)
+        scores = reader.score([own] * len(seen), seen)
         best = int(scores.argmax())
         copy = seen[0].digest == own.digest
         return Match(0, name, float(scores[best]), None, copy, seen[best].box, len(seen))
@@ -195,28 +190,6 @@ def rank_folder(
         one._replace(rank=rank, match=_matches(one, point)) for rank, one in enumerate(found, 1)
     ]
     return Ranking(photo, compared, failed, point)
-
-
-def _embeds(verifier: Verifier) -> bool:
-    return verifier.bundle.kind == "embedding"
-
-
-def _faces(verifier: Verifier, reader: PhotoReader, seen: list[SeenPhoto]) -> list[SeenPhoto]:
-    """Return faces with what scores them: embeddings, or crops for a pair network."""
-    if _embeds(verifier):
-        return reader.embed_seen(seen)
-    reader.store(seen)
-    return seen
-
-
-def _score(verifier: Verifier, own: SeenPhoto, others: list[SeenPhoto]) -> ScoreArray:
-    """Score faces with one: float32[N]."""
-    if own.embedding is not None:
-        rows = np.stack([one.embedding for one in others if one.embedding is not None])
-        return verifier.compare(np.broadcast_to(own.embedding, rows.shape), rows)
-    crops = np.stack([one.crop for one in others if one.crop is not None])
-    assert own.crop is not None
-    return verifier.scorer.score_pairs(np.broadcast_to(own.crop, crops.shape), crops)
 
 
 def _matches(one: Match, point: OperatingPoint) -> bool | None:

@@ -148,7 +148,7 @@ class ListScoring:
         )
         self._file, self._stamp = PairsFile(pairs), file_stamp(pairs)
         names, left, right = number_photos(self._file)
-        reader = PhotoReader(self._model, verifier.scorer, cache, read=photos.read)
+        reader = PhotoReader(self._model, verifier.scorer, cache, open=photos.read)
         named = [(photos.title(name), name) for name in names]
         self.scoring = PairScoring(reader, named, left, right)
 

@@ -6,8 +6,8 @@ network runs once per pair. Both are one pass: somebody, threads here or other m
 results can be pickled. A photo that cannot be used fails the pairs it is in.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -50,47 +50,34 @@ class PairScores(NamedTuple):
     photos: dict[int, SeenPhoto]
 
 
-@dataclass(frozen=True)
-class EmbedBatch:
-    """Embeds the photos of a batch in one call of the network."""
-
-    reader: PhotoReader
-
-    def __call__(self, batch: Batch) -> Done:
-        """Return the photos with their embeddings."""
-        seen = self.reader.embed(list(batch.photos.values()))
-        return Done(dict(zip(batch.photos, seen, strict=True)), [], np.zeros(0, np.float32))
-
-
 class ScoreBatch:
-    """Scores the pairs of a batch in one call of the network; threads share its cache of crops."""
+    """Does the work of a batch in one call of the network; threads share its cache of crops."""
 
     def __init__(self, reader: PhotoReader) -> None:
         self._reader = reader
         crop_bytes = 3 * reader.model.framing.crop_px**2
-        self._see = lru_cache(max(2, CROP_BYTES // crop_bytes))(self._see_once)
+        self._read = lru_cache(max(2, CROP_BYTES // crop_bytes))(self._read_one)
 
     def __reduce__(self) -> Any:
         """Pickle it without its cache."""
         return ScoreBatch, (self._reader,)
 
-    def _see_once(self, photo: Named) -> SeenPhoto:
-        seen = self._reader.see(*photo, embeds=False)
-        self._reader.store([seen])
+    def _read_one(self, photo: Named) -> SeenPhoto:
+        (seen,) = self._reader.read([photo])
         return seen
 
     def __call__(self, batch: Batch) -> Done:
-        """Return the scores of the pairs whose two photos can be used."""
-        photos = {number: self._see(photo) for number, photo in batch.photos.items()}
-        crops = {number: seen.crop for number, seen in photos.items() if seen.crop is not None}
+        """Return the photos; of a pair network also scores, where both photos can be used."""
+        named = list(batch.photos.values())
+        seen = self._reader.read(named) if self._reader.embeds else list(map(self._read, named))
+        photos = dict(zip(batch.photos, seen, strict=True))
         pairs = zip(batch.rows, batch.left, batch.right, strict=True)
-        usable = [pair for pair in pairs if pair[1] in crops and pair[2] in crops]
-        rows, scores = [], np.zeros(0, np.float32)
+        usable = [one for one in pairs if not (photos[one[1]].error or photos[one[2]].error)]
+        rows, scores = [row for row, _, _ in usable], np.zeros(0, np.float32)
         if usable:
-            rows, left, right = map(list, zip(*usable, strict=True))
-            sides = (np.stack([crops[number] for number in side]) for side in (left, right))
-            scores = self._reader.scorer.score_pairs(*sides)
-        return Done({n: seen._replace(crop=None) for n, seen in photos.items()}, rows, scores)
+            sides = ([photos[pair[side]] for pair in usable] for side in (1, 2))
+            scores = self._reader.score(*sides)
+        return Done({n: one._replace(crop=None) for n, one in photos.items()}, rows, scores)
 
 
 @dataclass
@@ -102,24 +89,23 @@ class PairScoring:
         photos: Name and source of each photo.
         left: integer[N], numbers of photos; -1 in rows without a pair.
         right: integer[N], the same.
+        work: What is to be done with each of `items()`.
     """
 
     reader: PhotoReader
     photos: Sequence[Named]
     left: Indices
     right: Indices
-    work: Callable[[Batch], Done] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._embeds = self.reader.model.kind == "embedding"
-        self.work = EmbedBatch(self.reader) if self._embeds else ScoreBatch(self.reader)
+        self.work = ScoreBatch(self.reader)
         self._whole = np.flatnonzero((self.left >= 0) & (self.right >= 0))
         sides = np.concatenate([self.left[self._whole], self.right[self._whole]])
         self._images: list[int] = np.unique(sides).tolist()
 
     def items(self) -> Iterator[Batch]:
         """Yield the work."""
-        if self._embeds:
+        if self.reader.embeds:
             for part in batches(self._images, BATCH_CROPS):
                 yield Batch({number: self.photos[number] for number in part}, [], [], [])
             return
@@ -150,7 +136,7 @@ class PairScoring:
         """
         scores = np.full(len(self.left), np.nan, np.float32)
         photos: dict[int, SeenPhoto] = {}
-        total = len(self._images if self._embeds else self._whole)
+        total = len(self._images if self.reader.embeds else self._whole)
         done = 0
         for batch in work_done:
             for seen in batch.photos.values():
@@ -158,10 +144,10 @@ class PairScoring:
                     raise seen.error
             photos |= batch.photos
             scores[batch.rows] = batch.scores
-            done += len(batch.photos) if self._embeds else len(batch.rows)
+            done += len(batch.photos) if self.reader.embeds else len(batch.rows)
             progress(min(done, total), total)
         progress(total, total)
-        if self._embeds:
+        if self.reader.embeds:
             self._compare(photos, scores)
         return PairScores(scores, photos)
 

@@ -237,7 +237,7 @@ class Verifier:
         rows: list[ScoreArray] = []
         total = len(images) if isinstance(images, Sized) else 0
         nothing = np.full(self.scorer.width, np.nan, np.float32)
-        for seen in thread_map(self.reader().embed, batches(named, BATCH_CROPS), workers):
+        for seen in thread_map(self.reader().read, batches(named, BATCH_CROPS), workers):
             for one in seen:
                 if one.error and errors is None:
                     raise one.error
@@ -291,7 +291,7 @@ class Verifier:
         left, right = check_positions(left, len(paths)), check_positions(right, len(paths))
         if len(left) != len(right):
             raise BadData(f"{len(left)} left images and {len(right)} right ones make no pairs")
-        reader = replace(self.reader(), read=PhotoFolder().read)
+        reader = replace(self.reader(), open=PhotoFolder().read)
         scoring = PairScoring(reader, [(str(path), str(path)) for path in paths], left, right)
         work_done = thread_map(scoring.work, scoring.items(), workers)
         found = scoring.collect(work_done, progress, strict=errors is None)

@@ -133,7 +133,7 @@ def test_embeddings_follow_the_alignment(verifier, photos):
 def test_a_reader_gives_the_crops_that_verify_uses(verifier, photos):
     reader = pickle.loads(pickle.dumps(verifier.reader()))
     for photo in photos[:2]:
-        crop = reader.see(photo.name, photo, embeds=False).crop
+        crop = reader.see(photo.name, photo).crop
         assert np.array_equal(crop, verifier.detect(photo, every=False)[0].crop)
     assert isinstance(reader.see("field", photos[6]).error, NoFace)
 
@@ -198,8 +198,7 @@ def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
 
 
 def test_what_another_detector_found_is_not_used(verifier, photos, monkeypatch):
-    found = [verifier.reader().see(str(photo), photo, embeds=False) for photo in photos[:2]]
-    verifier.reader().store(found)
-    assert not verifier.reader().see(str(photos[0]), photos[0], embeds=False).new
+    verifier.reader().read([("one", photos[0])])
+    assert not verifier.reader().see("one", photos[0]).new
     monkeypatch.setattr("facepairs.faces.photo_record.DETECTOR", "eyes-2")
-    assert verifier.reader().see(str(photos[0]), photos[0], embeds=False).new
+    assert verifier.reader().see("one", photos[0]).new

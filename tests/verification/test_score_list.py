@@ -329,7 +329,7 @@ def test_results_do_not_depend_on_what_is_known(verifier, photos, tmp_path_facto
     cold = scores_by(reader, named, left, right)
     file = tmp_path_factory.mktemp("cache") / "photos.sqlite"
     warm = replace(reader, cache=PhotoCache(file), keep=keep)
-    replace(warm, keep=True).store([warm.see(*named[k]) for k in known])
+    replace(warm, keep=True).read([named[k] for k in known])
     for cache in (warm.cache, warm.cache, PhotoCache(file)):
         found = scores_by(replace(warm, cache=cache), named, left, right)
         assert np.allclose(found.scores, cold.scores, atol=1e-6, equal_nan=True)
