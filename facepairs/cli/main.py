@@ -60,8 +60,8 @@ FILE: dict[str, Any] = {"type": str, "metavar": "FILE"}
 EVERYWHERE = {  # options of every command, before or after its name: what they set, and their kind
     "--quiet": (QUIET, FLAG, "Print nothing on stderr but errors."),
     "--verbose": (VERBOSE, FLAG, "Show warnings and logs of libraries."),
-    "--photo-cache": (PHOTO_CACHE, FILE, "Keep what is found in photos in this file."),
-    "--no-photo-cache": (NO_PHOTO_CACHE, FLAG, "Keep nothing of what is found in photos."),
+    "--cache": (PHOTO_CACHE, FILE, "Keep what is found in photos in this file."),
+    "--no-cache": (NO_PHOTO_CACHE, FLAG, "Keep nothing of what is found in photos."),
     "--max-megapixels": (MAX_MEGAPIXELS, WHOLE, "Read photos of up to this size.  [default: 52]"),
 }
 

@@ -49,7 +49,7 @@ def rows_of(path):
 
 def test_a_second_run_changes_nothing_and_what_was_kept_can_be_forgotten(pairs, tmp_path):
     file, outs = tmp_path / "folder" / "photos.sqlite", [tmp_path / f"{n}.csv" for n in range(4)]
-    here = ("--photo-cache", file)
+    here = ("--cache", file)
     in_process(*here, *score(pairs, outs[0]), check=0)
     assert (kept(file), kept(file, "photos")) == (60, 60)
     if os.name == "posix":
@@ -57,11 +57,11 @@ def test_a_second_run_changes_nothing_and_what_was_kept_can_be_forgotten(pairs, 
     before = file.read_bytes()
     in_process(*score(pairs, outs[1]), *here, check=0)
     assert file.read_bytes() == before
-    done = in_process("cache", "forget", f"--photo-cache={file}", "--json", check=0)
+    done = in_process("cache", "forget", f"--cache={file}", "--json", check=0)
     assert json.loads(done.stdout)["deleted"]
     assert not list(file.parent.iterdir())
     assert not json.loads(in_process("cache", "forget", *here, "--json", check=0).stdout)["deleted"]
-    in_process("--no-photo-cache", *score(pairs, outs[2]), *here, check=0)
+    in_process("--no-cache", *score(pairs, outs[2]), *here, check=0)
     assert not list(file.parent.iterdir())
     assert len({out.read_bytes() for out in outs[:3]}) == 1
 
@@ -70,7 +70,7 @@ def test_a_file_of_somebody_else_is_refused(pairs, tmp_path):
     photo = pairs.parent / "0.jpg"
     before = photo.read_bytes()
     for words in (score(pairs, tmp_path / "o.csv"), ("cache", "forget")):
-        done = in_process(*words, "--photo-cache", photo, check=2)
+        done = in_process(*words, "--cache", photo, check=2)
         assert str(photo) in done.stderr
     assert photo.read_bytes() == before
     assert not (tmp_path / "o.csv").exists()
@@ -79,11 +79,11 @@ def test_a_file_of_somebody_else_is_refused(pairs, tmp_path):
 def test_two_photos_and_enrolment_keep_nothing(few_faces, tmp_path):
     file = tmp_path / "photos.sqlite"
     photos = sorted(few_faces.glob("*/*.jpg"))[:2]
-    in_process("verify", *photos, "--photo-cache", file)
+    in_process("verify", *photos, "--cache", file)
     assert not file.exists()
     gallery = tmp_path / "known.gallery"
     add = ("gallery", "add", gallery, photos[0], "--name", "Ann", "--any-quality")
-    in_process(*add, "--photo-cache", file)
+    in_process(*add, "--cache", file)
     assert kept(file) == kept(file, "photos") == 0
 
 
@@ -91,7 +91,7 @@ def test_two_photos_and_enrolment_keep_nothing(few_faces, tmp_path):
 @pytest.mark.parametrize("pairs", [128], indirect=True)
 def test_after_ctrl_c_the_same_command_goes_on(pairs, tmp_path):
     file, out = tmp_path / "photos.sqlite", tmp_path / "out.csv"
-    words = score(pairs, out, "--photo-cache", file)
+    words = score(pairs, out, "--cache", file)
     with subprocess.Popen(command(*words), stderr=subprocess.PIPE, text=True) as process:
         limit = time.monotonic() + 60
         while not kept(file) and process.poll() is None:
@@ -106,7 +106,7 @@ def test_after_ctrl_c_the_same_command_goes_on(pairs, tmp_path):
     in_process(*words, check=0)
     assert kept(file) == 128
     whole = tmp_path / "whole.csv"
-    in_process(*score(pairs, whole, "--no-photo-cache"), check=0)
+    in_process(*score(pairs, whole, "--no-cache"), check=0)
     assert rows_of(out) == rows_of(whole)
 
 
@@ -115,7 +115,7 @@ def test_processes_that_share_a_file_and_are_killed_lose_nothing_that_was_kept(p
     file = tmp_path / "photos.sqlite"
     outs = [tmp_path / f"{number}.csv" for number in range(3)]
     processes = [
-        subprocess.Popen(command(*score(pairs, out, "--photo-cache", file)), stderr=subprocess.PIPE)
+        subprocess.Popen(command(*score(pairs, out, "--cache", file)), stderr=subprocess.PIPE)
         for out in outs
     ]
     limit = time.monotonic() + 60
@@ -129,17 +129,17 @@ def test_processes_that_share_a_file_and_are_killed_lose_nothing_that_was_kept(p
         assert process.stderr
         process.stderr.close()
     assert found <= kept(file) == 60
-    in_process(*score(pairs, outs[0], "--photo-cache", file), check=0)
+    in_process(*score(pairs, outs[0], "--cache", file), check=0)
     assert len({out.read_bytes() for out in outs}) == 1
 
 
 def test_a_damaged_file_is_named_and_the_command_goes_on(pairs, tmp_path):
     file, out = tmp_path / "photos.sqlite", tmp_path / "out.csv"
-    facepairs(*score(pairs, out), "--photo-cache", file, check=0)
+    facepairs(*score(pairs, out), "--cache", file, check=0)
     expected = out.read_bytes()
     data = file.read_bytes()
     file.write_bytes(data[:4096] + b"\x77" * (len(data) - 4096))
-    done = facepairs(*score(pairs, out), "--photo-cache", file, check=0)
+    done = facepairs(*score(pairs, out), "--cache", file, check=0)
     assert str(file) in done.stderr
     assert out.read_bytes() == expected
     assert kept(file) == 60

@@ -264,7 +264,7 @@ def verify_job(base: Path) -> Job:
     def work(place: Path) -> Work:
         return command_line("score", base / "pairs.csv", "--out", place / "scores.csv",
                             "--root", base / "many",
-                            "--photo-cache", place / "photos.sqlite")  # fmt: skip
+                            "--cache", place / "photos.sqlite")  # fmt: skip
 
     def is_complete(place: Path) -> bool:
         from facepairs.evaluation.scores import read_scores
