@@ -45,7 +45,7 @@ def build(
     bytes. With facepairs[beam], DATA and --out may be gs://, s3:// or hdfs:// places.
     """
     with starting_tensorflow(json):
-        from facepairs.beam.pair_cache import build_cache_at
+        from facepairs.beam.build_cache import build_cache_at
         from facepairs.training.inputs.pair_cache import cache_config
 
     manifest = build_cache_at(

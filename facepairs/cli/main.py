@@ -7,7 +7,6 @@ interrupted; 138 another worker of a distributed training was lost.
 """
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, redirect_stdout
@@ -26,18 +25,21 @@ from facepairs.cli.shared.failures import (
     describe_shortage,
     is_usage_error,
     report_bug,
+    report_error,
     report_usage_error,
 )
 from facepairs.cli.shared.output import (
     ERROR,
     INTERRUPTED,
-    UNDECIDED,
     escape_unencodable,
+    log,
     print_error,
+    progress_display,
     show_warnings,
 )
 from facepairs.cli.shared.quiet import QUIET, VERBOSE, open_streams, quiet, silence_libraries
-from facepairs.errors import BadConfig, FacepairsError, TooSmallFace, one_line
+from facepairs.errors import FacepairsError, one_line
+from facepairs.support.console import Console, showing
 from facepairs.support.extras import require_extras
 from facepairs.support.places import is_stdout, refuse_input, refuse_url
 
@@ -99,7 +101,12 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
     children = getattr(command, "commands", {})
     if not children:
         extras = NEEDS.get(" ".join(words[1:]), NEEDS.get(words[1], ()))
-        command.callback = _checked(command.callback, words, extras, paths)
+        flags = {
+            one.name: one.opts[0] if one.param_type_name == "option" else one.human_readable_name
+            for one in command.params
+        }
+        flags |= {option[2:].replace("-", "_"): option for option in EVERYWHERE}
+        command.callback = _checked(command.callback, words, extras, paths, flags)
     for option, (_, kind, text) in EVERYWHERE.items():
         command.params.append(
             typer.core.TyperOption(param_decls=[option], expose_value=False, help=text, **kind)
@@ -109,27 +116,31 @@ def _complete(command: Any, words: Sequence[str] = ("facepairs",)) -> None:
 
 
 def _checked(
-    callback: Callable[..., Any], words: Sequence[str], extras: Sequence[str], paths: set[str]
+    callback: Callable[..., Any],
+    words: Sequence[str],
+    extras: Sequence[str],
+    paths: set[str],
+    flags: dict[str, str],
 ) -> Callable[..., Any]:
     @wraps(callback)
     def checked(**values: Any) -> Any:
-        require_extras(extras, " ".join(words))
-        for name in paths:
-            streamed = name in OUTPUTS and words[1] in STREAMED
-            if values[name] is not None and not (streamed and is_stdout(values[name])):
-                refuse_url(values[name])
-        outputs = [values[name] for name in OUTPUTS if values.get(name)]
-        for out in outputs:
-            refuse_input(out, _inputs(values))
-        stdout = None if quiet() else sys.stderr
-        aside = redirect_stdout(stdout) if any(map(is_stdout, outputs)) else nullcontext()
         try:
-            with aside:
+            require_extras(extras, " ".join(words))
+            for name in paths:
+                streamed = name in OUTPUTS and words[1] in STREAMED
+                if values[name] is not None and not (streamed and is_stdout(values[name])):
+                    refuse_url(values[name])
+            outputs = [values[name] for name in OUTPUTS if values.get(name)]
+            for out in outputs:
+                refuse_input(out, _inputs(values))
+            stdout = None if quiet() else sys.stderr
+            aside = redirect_stdout(stdout) if any(map(is_stdout, outputs)) else nullcontext()
+            with aside, showing(Console(log, progress_display(values.get("json", False)))):
                 return callback(**values)
         except KeyboardInterrupt:  # typer would end without a line
             raise typer.Abort from None
-        except BadConfig as error:
-            raise BadConfig(_as_typed(str(error), values)) from None
+        except FacepairsError as error:
+            return report_error(error, flags, bool(values.get("json")))
 
     return checked
 
@@ -141,15 +152,6 @@ def _inputs(values: dict[str, Any]) -> Iterator[str | Path]:
         if name == "lists" and value:
             several = list(Path(value).glob("*.txt"))
         yield from (one for one in several if name not in OUTPUTS and isinstance(one, str | Path))
-
-
-def _as_typed(message: str, values: dict[str, Any]) -> str:
-    """Begin a message about a setting with the option that gave it, where one did."""
-    setting = re.match(r"(?:\S+\.toml: )?(\w+)(?= )", message)
-    value = values.get(setting[1]) if setting else None
-    if setting is None or value is None or value is False:
-        return message
-    return f"--{setting[1].replace('_', '-')}{message[setting.end() :]}"
 
 
 def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
@@ -207,9 +209,6 @@ def _run(arguments: list[str], as_json: bool) -> int:
     selected = [first] if first in COMMANDS else COMMANDS  # importing one command starts sooner
     try:
         code = build_command(selected).main(arguments, prog_name="facepairs", standalone_mode=False)
-    except FacepairsError as error:
-        print_error(error.kind, str(error), as_json)
-        return UNDECIDED if isinstance(error, TooSmallFace) else ERROR
     except (KeyboardInterrupt, typer.Abort):
         print_error("interrupted", "interrupted", as_json)
         return INTERRUPTED

@@ -46,7 +46,9 @@ def train(
         Path | None, Option(help="Folder of LFW's lists: train on View 1's people.")
     ] = None,
     epochs: Annotated[int | None, Option(help="Most epochs. [default: by model]")] = None,
-    minutes: Annotated[float | None, Option(help="Plan to end after this time.")] = None,
+    minutes: Annotated[
+        float | None, Option(help="Plan to end by then; one epoch at least.")
+    ] = None,
     batch_size: Annotated[int | None, Option(help="Pairs per step. [default: by model]")] = None,
     store: Annotated[
         Store, Option(help="Decode photos in each batch, or keep all in memory.")

@@ -48,9 +48,6 @@ class ScoreTable:
         unscored: Number of pairs of the file that had an error instead of a score, or no label;
             left out here.
         copies: Number of pairs of a photo and itself or a copy, as far as the file tells.
-
-    Raises:
-        BadData: The columns have different lengths.
     """
 
     left: Sequence[str]
@@ -62,14 +59,6 @@ class ScoreTable:
     decision: Bools | None = None
     unscored: int = 0
     copies: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse columns of different lengths."""
-        columns = {name: getattr(self, name) for name in (*COLUMNS, CLUSTER, "decision")}
-        lengths = {name: len(column) for name, column in columns.items() if column is not None}
-        if len(set(lengths.values())) > 1:
-            counts = ", ".join(f"{count} {name}" for name, count in lengths.items())
-            raise BadData(f"scores need as many entries in every column, not {counts}")
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -278,7 +267,8 @@ def match_pairs(first: ScoreTable, other: ScoreTable, names: tuple[str, str]) ->
     if missing or len(other) != len(first):
         raise BadData(
             f"{names[1]} has {len(other):,} pairs and lacks {missing:,} of the {len(first):,} of "
-            f"{names[0]}; compare scores of the same pairs, for bundles with --pairs FILE"
+            f"{names[0]}; compare scores of the same pairs, which bundles can be given",
+            "pairs",
         )
     matched = np.array(found, np.int64)
     if (other.genuine[matched] != first.genuine).any():

@@ -12,13 +12,12 @@ import msgspec
 
 from facepairs.errors import BadConfig, NoFace, TooSmallFace
 from facepairs.faces.alignment import fit_crop
-from facepairs.faces.detector import Face
+from facepairs.faces.detector import Face, search_photo
 from facepairs.faces.face_problem import face_problem, large_enough
-from facepairs.faces.hints import Hint
+from facepairs.faces.hints import Hint, face_hints, whole_hints
 from facepairs.faces.photo_record import PhotoRecord
-from facepairs.faces.upright import UprightPhoto, upright
 from facepairs.images.crop import Crop, CropSpec, crop_photo, warp_photo
-from facepairs.images.photo import ImageSource, open_photo
+from facepairs.images.photo import ImageSource, Photo, open_photo
 from facepairs.images.warp import Similarity
 from facepairs.support.words import counted
 
@@ -124,12 +123,10 @@ def align_faces(
         NoFace: No face is found.
         TooSmallFace: Every face is smaller than MIN_FACE_PX.
     """
-    with upright(open_photo(source, name)) as photo:
-        found = photo.find_faces(every)
-        chosen = usable_faces(found, photo.photo.name)[: None if every else 1]
-        return [
-            _align(photo, spec, face, len(found), number) for number, face in enumerate(chosen, 1)
-        ]
+    photo = open_photo(source, name)
+    found = search_photo(photo, every)
+    chosen = usable_faces(found, photo.name)[: None if every else 1]
+    return [_align(photo, spec, face, len(found), number) for number, face in enumerate(chosen, 1)]
 
 
 def usable_faces(found: list[Face], name: str) -> list[Face]:
@@ -175,32 +172,29 @@ def unaligned_face(source: ImageSource, spec: CropSpec, name: str | None = None)
     Raises:
         BadImage: The image cannot be read.
     """
-    with upright(open_photo(source, name)) as photo:
-        return AlignedFace(crop_photo(photo.photo, spec), hints=photo.whole_hints())
+    photo = open_photo(source, name)
+    return AlignedFace(crop_photo(photo, spec), hints=whole_hints(photo))
 
 
-def crop_known(
-    data: bytes, record: PhotoRecord, spec: CropSpec, name: str, position: int = 0
-) -> Crop:
+def crop_known(photo: Photo, record: PhotoRecord, spec: CropSpec, position: int = 0) -> Crop:
     """Cut the crop that a network sees of a photo whose record is known.
 
     Args:
-        data: The photo's file.
+        photo: What `open_photo` returned.
         record: Its record.
         spec: What the network sees.
-        name: What messages call the photo.
         position: Which of the faces that are large enough, from 0 for the most prominent.
 
     Raises:
         BadImage: As in `align_faces`.
     """
     if record.faces is None:
-        return crop_photo(open_photo(data, name), spec)
-    face = usable_faces(record.found, name)[position]
-    return warp_photo(open_photo(data, name), fit_crop(face.landmarks, spec), spec.crop_px)
+        return crop_photo(photo, spec)
+    face = usable_faces(record.found, photo.name)[position]
+    return warp_photo(photo, fit_crop(face.landmarks, spec), spec.crop_px)
 
 
-def _align(photo: UprightPhoto, spec: CropSpec, face: Face, faces: int, number: int) -> AlignedFace:
+def _align(photo: Photo, spec: CropSpec, face: Face, faces: int, number: int) -> AlignedFace:
     to_crop = fit_crop(face.landmarks, spec)
-    crop = photo.cut(to_crop, spec.crop_px)
-    return AlignedFace(crop, face, to_crop, faces, photo.face_hints(face), number)
+    crop = warp_photo(photo, to_crop, spec.crop_px)
+    return AlignedFace(crop, face, to_crop, faces, face_hints(photo, face), number)

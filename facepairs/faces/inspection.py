@@ -9,17 +9,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-import msgspec
-
 from facepairs.choices import Align
 from facepairs.data.index import FaceIndex
+from facepairs.faces.detector import search_photo
 from facepairs.faces.face_problem import large_enough
+from facepairs.faces.hints import face_hints, whole_hints
 from facepairs.faces.photo_cache import PhotoCache, photo_cache
 from facepairs.faces.photo_record import PhotoRecord, face_rows
 from facepairs.faces.photo_table import PhotoTable
-from facepairs.faces.upright import UprightPhoto, upright
-from facepairs.images.check import is_plain, upright_size
-from facepairs.images.photo import open_photo, read_below, read_checked, read_image_file
+from facepairs.images.decode import is_plain
+from facepairs.images.photo import Photo, open_photo, read_below, read_checked, read_image_file
 from facepairs.images.problem import ImageProblem
 from facepairs.support.parallel import batches, thread_map
 from facepairs.support.platform import return_freed_memory
@@ -62,33 +61,36 @@ class InspectPhotos:
             digest = hashlib.sha256(data).digest()
             known = found.get(digest) or (self.cache and self.cache.record(digest, self.align))
             if not known:
-                with upright(open_photo(data, name)) as photo:
-                    known = found[digest] = inspect(photo, self.align, digest)
+                known = found[digest] = inspect(open_photo(data, name), self.align, digest)
         except ImageProblem as error:  # not kept, because another version may read it
             return PhotoRecord(error.problem, error.reason, digest=digest)
         return known
 
 
-def inspect(photo: UprightPhoto, align: bool, digest: bytes) -> PhotoRecord:
-    """Return the record of a decoded photo.
+def inspect(photo: Photo, align: bool, digest: bytes) -> PhotoRecord:
+    """Return the record of a photo, which is decoded for it.
 
     Args:
         photo: A file or its bytes.
-        align: Find faces, too.
+        align: Find faces; without it, the whole image is looked at.
         digest: The SHA-256 of the file.
 
     Raises:
         BadConfig: The detector's file is missing or not the expected one.
-        ImageProblem: There is no face, and the image is nearly black.
+        ImageProblem: The photo is damaged; or it is nearly black, without a face.
     """
-    width_px, height_px = upright_size(*photo)
-    plain = is_plain(photo.photo)
-    record = PhotoRecord(width_px=width_px, height_px=height_px, plain=plain, digest=digest)
-    if not align:
-        return msgspec.structs.replace(record, hints=photo.whole_hints())
-    found = photo.find_faces()
-    hints = next(map(photo.face_hints, large_enough(found)), ())
-    return msgspec.structs.replace(record, faces=face_rows(found), hints=hints)
+    found = search_photo(photo) if align else []
+    usable = large_enough(found)
+    hints = face_hints(photo, usable[0]) if usable else () if align else whole_hints(photo)
+    width_px, height_px = photo.upright_px
+    return PhotoRecord(
+        width_px=width_px,
+        height_px=height_px,
+        plain=is_plain(photo),
+        faces=face_rows(found) if align else None,
+        hints=hints,
+        digest=digest,
+    )
 
 
 def inspect_content(

@@ -128,9 +128,9 @@ class Gallery:
         if made_with and (made_with.sha256, made_with.alignment) != (given.sha256, given.alignment):
             raise BadGallery(
                 f"{self.place}: made with another model ({made_with.describe()}) than {name} "
-                f"({given.describe()}); give that one, with --bundle or FACEPAIRS_BUNDLE, or enrol "
-                "the photos again: "
-                + command_line("gallery", "add", "NEW_GALLERY", "photos/", "--bundle", name)
+                f"({given.describe()}); give that one, or enrol "
+                "the photos again: " + command_line("gallery", "add", "NEW_GALLERY", "photos/"),
+                "bundle",
             )
 
     def set_model(self, width: int) -> None:

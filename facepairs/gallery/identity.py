@@ -4,7 +4,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from facepairs.errors import BadConfig
-from facepairs.verification.loading import Model, embedding_sha256
+from facepairs.verification.loading import Model
 
 LONGEST_NAME = 200
 
@@ -46,4 +46,4 @@ def clean_name(name: str) -> str:
 
 def identify_model(model: Model, width: int) -> ModelIdentity:
     """Return what tells models with different embeddings apart."""
-    return ModelIdentity(embedding_sha256(model), model.model, model.alignment, width)
+    return ModelIdentity(model.embedder_sha256, model.model, model.alignment, width)

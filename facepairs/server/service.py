@@ -10,7 +10,6 @@ from facepairs.bundles.rates import OperatingPoint
 from facepairs.errors import BadData, BadImage, NotEnrolled
 from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.gallery import Gallery
-from facepairs.images.orientation import turn_of
 from facepairs.images.photo import open_photo
 from facepairs.server import schema
 from facepairs.server.problem import RequestProblem
@@ -107,12 +106,9 @@ class Service:
     def detect(self, request: schema.DetectRequest) -> schema.DetectResult:
         """Find the faces of a photo."""
         photo = open_photo(request.image, "image")
-        turn = turn_of(photo.opened) if photo.opened else None
-        size = photo.width_px, photo.height_px
-        width, height = reversed(size) if turn and turn.swaps else size
-        faces = self.verifier.detect(request.image, "image")
+        faces = self.verifier.detect(photo)
         results = [_face(face, request.crops) for face in faces]
-        return schema.DetectResult(width, height, results, self._model, schema.VERIFY_SCHEMA)
+        return schema.DetectResult(*photo.upright_px, results, self._model, schema.VERIFY_SCHEMA)
 
     def embed(self, request: schema.EmbedRequest) -> schema.EmbedResult:
         """Embed the most prominent face of each photo."""
@@ -173,7 +169,7 @@ class Service:
     def _known(self) -> Gallery:
         if self._gallery is None:
             raise RequestProblem(
-                404, "no_gallery", "this server has no gallery; start it with --gallery FILE"
+                404, "no_gallery", "this server has no gallery; start it with a gallery"
             )
         return self._gallery
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import find_file
 from facepairs.errors import BadImage
 from facepairs.faces.align import (
@@ -22,14 +23,11 @@ from facepairs.faces.align import (
     box_of,
     crop_known,
     unaligned_face,
-    usable_faces,
 )
-from facepairs.faces.alignment import fit_crop
 from facepairs.faces.face_problem import large_enough
 from facepairs.faces.inspection import inspect
 from facepairs.faces.photo_record import PhotoRecord, record_kind
-from facepairs.faces.upright import UprightPhoto, upright
-from facepairs.images.crop import Crop, crop_photo
+from facepairs.images.crop import Crop
 from facepairs.images.photo import (
     ImageSource,
     content_of,
@@ -37,7 +35,8 @@ from facepairs.images.photo import (
     read_checked,
     read_image_file,
 )
-from facepairs.verification.loading import Model, embedding_sha256
+from facepairs.images.problem import ImageProblem
+from facepairs.verification.loading import Model
 from facepairs.verification.scorer import ScoreArray, Scorer
 
 if TYPE_CHECKING:
@@ -70,6 +69,12 @@ class SeenPhoto(NamedTuple):
     embedding: ScoreArray | None = None
     face: int = 0
     new: bool = False
+
+    def to_record(self) -> PhotoRecord:
+        """Return the record; of a photo that cannot be read, it says what the problem is."""
+        if self.record is None and isinstance(self.error, ImageProblem):
+            return PhotoRecord(self.error.problem, self.error.reason, digest=self.digest)
+        return self.record or PhotoRecord()
 
     @property
     def box(self) -> list[int] | None:
@@ -120,8 +125,11 @@ class PhotoReader:
     def network(self) -> bytes:
         """Names what decides the embedding of a photo: network, crop and detector."""
         model = self.model
-        sha256 = embedding_sha256(model, self.scorer.network_sha256)
-        parts = sha256, repr(model.framing), record_kind(model.aligned)
+        if isinstance(model, Bundle):
+            embedder = model.embedder_sha256
+        else:  # whose file may be another one by now
+            embedder = f"{self.scorer.network_sha256} {model.embedding_settings}"
+        parts = embedder, repr(model.framing), record_kind(model.aligned)
         return hashlib.sha256("\0".join(parts).encode()).digest()[:16]
 
     @property
@@ -201,10 +209,10 @@ class PhotoReader:
         if record is not None:
             return self._see_known(seen, record, data, kept)
         try:
-            with upright(open_photo(data, name)) as photo:
-                record = inspect(photo, aligned, seen.digest)
-                seen = seen._replace(record=record, new=kept)
-                return seen._replace(crop=self._cut(photo, record))
+            photo = open_photo(data, name)
+            record = inspect(photo, aligned, seen.digest)
+            seen = seen._replace(record=record, new=kept)
+            return seen._replace(crop=crop_known(photo, record, self.model.framing))
         except BadImage as error:
             return seen._replace(error=error)
 
@@ -218,7 +226,7 @@ class PhotoReader:
             if embedding is not None and len(embedding) == self.scorer.width:
                 return seen._replace(embedding=embedding)
         try:
-            crop = crop_known(data, record, self.model.framing, seen.name, face)
+            crop = crop_known(open_photo(data, seen.name), record, self.model.framing, face)
         except BadImage as error:
             return seen._replace(error=error)
         return seen._replace(crop=crop, new=kept and self.embeds)
@@ -227,10 +235,3 @@ class PhotoReader:
         if self.model.aligned:
             return align_faces(source, self.model.framing, name)[0].crop
         return unaligned_face(source, self.model.framing, name).crop
-
-    def _cut(self, photo: UprightPhoto, record: PhotoRecord) -> Crop:
-        spec = self.model.framing
-        if not self.model.aligned:
-            return crop_photo(photo.photo, spec)
-        face = usable_faces(record.found, photo.photo.name)[0]
-        return photo.cut(fit_crop(face.landmarks, spec), spec.crop_px)

@@ -37,7 +37,7 @@ def test_training_leaves_a_whole_run_folder(run):
     history = json.loads((out / "history.json").read_text())
     assert [row["epoch"] for row in history] == [1, 2]
     assert all(0 <= row["val_auc"] <= 1 and row["pairs_per_s"] > 0 for row in history)
-    names = "MODEL_CARD.md errors.json identities.json manifest.json model.keras network.onnx"
+    names = "MODEL_CARD.md identities.json manifest.json measured.json model.keras network.onnx"
     assert {p.name for p in (out / "bundle").iterdir()} == set(names.split())
 
 
@@ -238,7 +238,7 @@ def test_training_leaves_bad_photos_out_on_request(spoiled, settings, tmp_path):
         (["verify", "a.jpg", "b.jpg", "--bundle", "{tmp}"], "manifest.json"),
         (["evaluate"], "SOURCE"),
         (["evaluate", "{tmp}/none.csv"], "No such file"),
-        (["evaluate", "{tmp}/none", "{faces}"], "no such folder"),
+        (["evaluate", "{tmp}/none", "{faces}"], "missing"),
         (["info", "{tmp}"], "manifest.json"),
         (["data", "check", "{tmp}/nowhere"], "No such file"),
         (["data", "synth", "--out", "{faces}", "--people", "2"], "{faces}"),

@@ -56,8 +56,8 @@ def test_several_are_compared_in_a_table(world):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["{root}/run", "--pairs", "x.csv"], "--pairs goes with a bundle"),
-        (["{root}/scores.csv", "--skip-bad"], "--skip-bad goes with a bundle"),
+        (["{root}/run", "--pairs", "x.csv"], "(--pairs)"),
+        (["{root}/scores.csv", "--skip-bad"], "(--skip-bad)"),
         (["{root}/scores.csv", "--report", "report.pdf"], "--report"),
     ],
 )

@@ -11,13 +11,11 @@ from processes.command_line import in_process
 from tiny.bundles import FRAME_PX, error_table, tiny_bundle
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.rates import OperatingPoint
 from facepairs.verification.provenance import read_provenance
 from facepairs.verification.verifier import Verifier
 
-RATE = {
-    "max_fmr": 0.01,
-    "threshold": 0.75,
-}
+RATE = OperatingPoint(0.75, max_fmr=0.01)
 
 
 def score(*arguments, **options):
@@ -27,7 +25,7 @@ def score(*arguments, **options):
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
     out = tmp_path_factory.mktemp("b") / "bundle"
-    return tiny_bundle(out, "embedding", errors=error_table(), thresholds=[RATE]).folder
+    return tiny_bundle(out, "embedding", errors=error_table(), thresholds=(RATE,)).folder
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +122,7 @@ def test_the_scores_say_where_they_come_from(bundle, photos, tmp_path):
     assert (origin.threshold, origin.operating_point, origin.max_fmr) == (0.75, "fmr-0.01", 0.01)
     assert (origin.prior, origin.decisions) == (0.1, True)
     assert origin.identities == opened.identities
-    assert origin.network_sha256 == opened.files[opened.network.file].sha256
+    assert origin.embedder_sha256 == opened.embedder_sha256
     row = rows_of(out)[0]
     probability = opened.calibration.probability(float(row["score"]), prior=0.1)
     assert float(row["probability"]) == pytest.approx(probability)

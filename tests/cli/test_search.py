@@ -11,7 +11,9 @@ from PIL import Image
 from processes.command_line import in_process
 from tiny.bundles import FRAME_PX, error_table, tiny_bundle
 
-RATE = {"max_fmr": 0.01, "threshold": 0.75}
+from facepairs.bundles.rates import OperatingPoint
+
+RATE = OperatingPoint(0.75, max_fmr=0.01)
 
 
 def search(*arguments, **options):
@@ -21,7 +23,7 @@ def search(*arguments, **options):
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
     out = tmp_path_factory.mktemp("b") / "bundle"
-    return tiny_bundle(out, "embedding", errors=error_table(), thresholds=[RATE]).folder
+    return tiny_bundle(out, "embedding", errors=error_table(), thresholds=(RATE,)).folder
 
 
 @pytest.fixture(scope="module")

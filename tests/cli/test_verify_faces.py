@@ -11,6 +11,8 @@ from PIL import Image
 from processes.command_line import in_process
 from tiny.bundles import tiny_bundle
 
+from facepairs.bundles.rates import OperatingPoint
+
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
@@ -21,7 +23,13 @@ def drawn(tmp_path_factory):
 def bundle(tmp_path_factory):
     """A bundle of aligned faces."""
     folder = tmp_path_factory.mktemp("b") / "bundle"
-    return tiny_bundle(folder, "embedding", alignment="landmarks-5", threshold=0.99).folder
+    return tiny_bundle(
+        folder,
+        "embedding",
+        alignment="landmarks-5",
+        thresholds=(OperatingPoint(0.99, max_fmr=0.01),),
+        promise=0.01,
+    ).folder
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from drawn.scenes import drawn_faces
 from processes.command_line import in_process
 from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.rates import OperatingPoint
 
 ALWAYS = {
@@ -30,7 +31,9 @@ def known(tmp_path_factory):
 @pytest.fixture(scope="module")
 def older(tmp_path_factory):
     folder = tmp_path_factory.mktemp("older") / "bundle"
-    return tiny_bundle(folder, "embedding", alignment="landmarks-5", threshold=0.5).folder
+    return tiny_bundle(
+        folder, "embedding", alignment="landmarks-5", calibration=Calibration(20.0, -10.0)
+    ).folder
 
 
 def verify(*arguments, **options):

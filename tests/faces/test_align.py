@@ -17,6 +17,7 @@ from facepairs.faces.align import (
 from facepairs.faces.face_problem import MIN_FACE_PX
 from facepairs.faces.inspection import inspect_content
 from facepairs.images.crop import CropSpec, load_crop
+from facepairs.images.photo import open_photo
 
 SPEC = CropSpec(250, 128)
 GREY_LEVELS = 14  # mean difference of crops of one face that was scaled and turned
@@ -109,7 +110,7 @@ def test_a_photo_without_a_face_is_refused_by_name(name):
 
 def from_record(data, spec, name="image"):
     """Return the crop of a photo whose record is known."""
-    return crop_known(data, inspect_content(data, True, name=name), spec, name)
+    return crop_known(open_photo(data, name), inspect_content(data, True, name=name), spec)
 
 
 def test_tight_grey_crops_are_found_or_refused(drawn):
@@ -168,7 +169,7 @@ def test_a_record_has_what_aligning_finds(drawn, size, side):
     data = encoded(paste(canvas(*size), drawn[1], place), "JPEG")
     (expected,) = align_faces(data, SPEC)
     record = inspect_content(data, True)
-    assert np.array_equal(crop_known(data, record, SPEC, "x"), expected.crop)
+    assert np.array_equal(crop_known(open_photo(data), record, SPEC), expected.crop)
     assert record.hints == expected.hints
     cells = FaceCells.of(record)
     assert cells.box == " ".join(map(str, expected.box))

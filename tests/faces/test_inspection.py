@@ -8,7 +8,7 @@ from drawn.scenes import Place, canvas, drawn_faces, paste, write_scenes
 from PIL import Image
 
 from facepairs.data.index import FaceIndex
-from facepairs.faces import upright
+from facepairs.faces import inspection
 from facepairs.faces.align import align_faces
 from facepairs.faces.alignment import TEMPLATE
 from facepairs.faces.inspection import InspectPhotos, inspect_content, inspect_photos
@@ -48,10 +48,13 @@ def cache():
 def searches(monkeypatch):
     """The sizes of the images in which faces were searched."""
     sizes = []
-    find = upright.find_faces
-    monkeypatch.setattr(
-        upright, "find_faces", lambda image, *_: (sizes.append(image.shape), find(image))[1]
-    )
+    find = inspection.search_photo
+
+    def search(photo):
+        sizes.append((photo.height_px, photo.width_px))
+        return find(photo)
+
+    monkeypatch.setattr(inspection, "search_photo", search)
     return sizes
 
 

@@ -233,13 +233,13 @@ def test_addresses_that_cannot_be_used_are_named():
         done = in_process("serve", "--port", port, check=2)
     assert done.stderr == (
         f"facepairs: error: 127.0.0.1:{port}: the port is taken; stop what uses it, or give "
-        "another with --port\n"
+        "another (--port)\n"
     )
     for options, message in (
-        (("--host", "0.0.0.0"), "give a --token of 16 characters or more"),
-        (("--host", "0.0.0.0", "--token", "short"), "give a --token"),
+        (("--host", "0.0.0.0"), "16 characters or more"),
+        (("--host", "0.0.0.0", "--token", "short"), "(--token)"),
         (("--host", "no.such.host.invalid"), "no such host"),
-        (("--host", "203.0.113.7", "--token", TOKEN), "give another --host or --port"),
+        (("--host", "203.0.113.7", "--token", TOKEN), "(--host, --port)"),
         (("--bundle", "missing"), "no such folder"),
         (("--gallery", "missing", "--read-only"), "no such gallery"),
         (("--gallery", "missing/x.gallery"), "missing: no such folder"),

@@ -42,6 +42,9 @@ MODELS = {  # model → pairs per batch, further settings, and the stores that i
     # More pairs, so that it learns a little: a network that has learnt nothing is not exported.
     "siamese-conv": (36, "learning_rate = 1e-2\n", ("files", "memory", "tfrecord")),
     "siamese": (12, "image_size = 96\n", ("files", "memory")),
+    "siamese-small": (12, "image_size = 96\n", ("memory",)),
+    "resnet": (6, "", ("files", "memory")),
+    "difference-article": (12, "", ("memory",)),
 }
 CROSSVAL = f"""\
 [difference]
@@ -217,7 +220,7 @@ def train_task(base: Path, model: str, store: str) -> Task:
             return start(out)
         return command_line("train", base / "sets", "--out", out, "--resume")
 
-    points = (*FITTING, *LOOP) if model == "siamese" else LOOP
+    points = (*FITTING, *LOOP) if model in ("siamese", "siamese-small") else LOOP
     return Task(f"{model} {store}", points, start, resume, run_content)
 
 

@@ -25,10 +25,10 @@ SMALL = {
 }
 
 
-def run(faces, out, config, resume=False):
+def run(faces, out, config):
     index, plan, split = prepare(faces, config, print)
     options = TrainOptions(log=print)
-    return train_people(index, plan, split, config, out, options, resume)
+    return train_people(index, plan, split, config, out, options)
 
 
 def run_by_command(faces, out, settings, cache):
@@ -47,7 +47,7 @@ def run_by_command(faces, out, settings, cache):
 def learned(out):
     """What a training has learned: weights, optimizer, and its bundle's calibration."""
     bundle = Bundle.open(out / "bundle")
-    return saved_arrays(out), bundle.threshold, bundle.raw["calibration"]
+    return saved_arrays(out), bundle.threshold, bundle.calibration
 
 
 def mean_losses(out):
@@ -93,7 +93,7 @@ def test_stops_change_neither_the_weights_nor_the_best_epoch(many_faces, tmp_pat
             ctrl_c.press_after(patch, steps)
             assert run(many_faces, out, config, resume=number > 0).interrupted
         assert not (out / "bundle").exists()
-    again = run(many_faces, out, config, resume=True)
+    again = run(many_faces, out, config)
     assert not again.interrupted
     assert (again.epoch, again.val_auc) == (report["epoch"], report["val_auc"])
     assert learned(out) == learned(tmp_path / "whole")

@@ -13,7 +13,7 @@ from tiny.bundles import tiny_bundle
 
 from facepairs.choices import PHOTO_CACHE
 from facepairs.errors import BadBundle, BadImage, NoFace, TooSmallFace
-from facepairs.faces import upright as upright_module
+from facepairs.faces import inspection
 from facepairs.verification.quick import QuickVerifier
 from facepairs.verification.verifier import Verifier
 
@@ -63,10 +63,10 @@ def test_no_photo_is_searched_twice(verifier, photos, monkeypatch):
 
     def counted(*arguments, **options):
         searched.append(arguments)
-        return find_faces(*arguments, **options)
+        return search(*arguments, **options)
 
-    find_faces = upright_module.find_faces
-    monkeypatch.setattr(upright_module, "find_faces", counted)
+    search = inspection.search_photo
+    monkeypatch.setattr(inspection, "search_photo", counted)
     left, right = np.triu_indices(4, 1)
     first = verifier.score_images(photos, left, right)
     assert len(searched) == 4

@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 from tiny.bundles import AMONG_LOOKALIKES, FRAME_PX, tiny_bundle
 
+from facepairs.bundles.calibration import Calibration
 from facepairs.bundles.rates import OperatingPoint, operating_point
 from facepairs.errors import BadData, BadImage
 from facepairs.verification.ranking import COLUMNS, rank_folder
@@ -101,7 +102,7 @@ def test_the_given_threshold_decides(verifier, folder):
 
 
 def test_the_threshold_follows_the_size_of_the_gallery(folder, tmp_path):
-    known = AMONG_LOOKALIKES | {"operating_point": None, "threshold": 0.0}
+    known = AMONG_LOOKALIKES | {"promise": None, "calibration": Calibration(20.0, 0.0)}
     verifier = Verifier.load(tiny_bundle(tmp_path / "known", **known).folder, threads=1)
     ranking = rank_folder(verifier, folder / "a.png", folder)
     assert (ranking.point.name, ranking.point.threshold) == ("gallery", 0.5)  # FMR .4 for 3 photos

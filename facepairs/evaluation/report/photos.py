@@ -8,7 +8,7 @@ from facepairs.faces.align import crop_known
 from facepairs.faces.inspection import inspect_content
 from facepairs.faces.photo_cache import photo_cache
 from facepairs.images.crop import CropSpec
-from facepairs.images.photo import content_of, read_checked
+from facepairs.images.photo import content_of, open_photo, read_checked
 from facepairs.support.html import data_url
 
 WHOLE = CropSpec(frame_px=144, crop_px=144)  # a face's frame, or the centre square of a photo
@@ -56,7 +56,7 @@ def photo_url(path: Path, aligned: bool) -> str | None:
     try:
         data = read_checked(path, content_of, str(path))
         record = inspect_content(data, aligned, photo_cache(), str(path))
-        pixels = crop_known(data, record, WHOLE, str(path))
+        pixels = crop_known(open_photo(data, str(path)), record, WHOLE)
     except BadImage:
         return None
     return data_url(pixels, "JPEG", quality=QUALITY, optimize=True)

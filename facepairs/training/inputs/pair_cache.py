@@ -88,9 +88,8 @@ def cache_plan(
     Raises:
         NotEnough: There are too few people.
     """
-    people, share = choose_people(index, config).training, config.recipe.genuine_share
     crops = table.crop_plan(config.recipe.crop_spec, config.align)
-    sampler = PairSampler(index.first, people, config.seed, share)
+    sampler = PairSampler(index.first, choose_people(index, config).training, config.seed)
     return CachePlan(index, crops, sampler, pairs, encoding, shards)
 
 
@@ -129,7 +128,6 @@ def open_training_cache(
         index_fingerprint=index.fingerprint,
         people_digest=people_digest(index, split.training),
         seed=config.seed,
-        genuine_share=config.recipe.genuine_share,
         frame_px=config.recipe.frame_px,
         crop_px=config.recipe.crop_px,
         alignment=plan.alignment,

@@ -117,7 +117,7 @@ def plan_of_run(out: Path, folds: str | None = None) -> Plan:
     """
     configs = {path.parent.name: read_config(path.parent) for path in method_files(out)}
     if not configs:
-        raise BadRun(f"{out}: nothing to resume; leave out --resume")
+        raise BadRun(f"{out}: nothing to resume; begin a new run", "resume")
     return Plan(configs, () if folds is None else parse_folds(folds))
 
 
@@ -150,7 +150,8 @@ def keep_settings(folder: Path, config: TrainConfig, digests: Mapping[str, str])
     if changed:
         raise BadRun(
             f"{path}: {', '.join(changed)} changed since, but all folds are trained alike; leave "
-            "settings, photos and lists as they were, or choose another --out"
+            "settings, photos and lists as they were, or choose another folder",
+            "out",
         )
 
 
@@ -159,7 +160,9 @@ def check_data(out: Path, digests: Mapping[str, str]) -> None:
     for path in method_files(out):
         data = _read_settings(path).data
         if changed := [name for name, digest in digests.items() if data.get(name) != digest]:
-            raise BadRun(f"{path}: made from other data ({changed[0]}); choose another --out")
+            raise BadRun(
+                f"{path}: made from other data ({changed[0]}); choose another folder", "out"
+            )
 
 
 def read_config(folder: Path) -> TrainConfig:
@@ -179,5 +182,6 @@ def _read_settings(path: Path) -> MethodSettings:
     except (OSError, ValueError) as error:
         raise BadRun(
             f"{path}: cannot be read ({error}); it is damaged or of another version: choose "
-            "another --out"
+            "another folder",
+            "out",
         ) from None

@@ -107,14 +107,17 @@ def test_resuming_a_finished_run_with_more_epochs_trains_them(finished, many_fac
 
 
 REFUSALS = [
-    (["--out", "{run}"], "{run} holds a run already; continue it with --resume (in Python"),
+    (["--out", "{run}"], "or choose another folder (--resume, --out)"),
     (["--out", "{photos}"], "{photos} holds no run, but other files (Ann)"),
-    (["--out", "{faces}"], "{faces} lies in the folder of faces; choose another --out"),
-    (["--out", "{faces}/run"], "{faces}/run lies in the folder of faces; choose another --out"),
+    (["--out", "{faces}"], "{faces} lies in the folder of faces; choose another folder (--out)"),
+    (
+        ["--out", "{faces}/run"],
+        "{faces}/run lies in the folder of faces; choose another folder (--out)",
+    ),
     (["--out", "{tmp}/used"], "is in use by process"),
-    (["--epochs", "0"], "--epochs is 0; use a whole number from 1 to 100000"),
-    (["--minutes", "0"], "--minutes is 0.0; use a number from 0.01 to 100000"),
-    (["--batch-size", "1"], "--batch-size is 1; use a whole number from 2 to 4096"),
+    (["--epochs", "0"], "epochs is 0; use a whole number from 1 to 100000 (--epochs)"),
+    (["--minutes", "0"], "minutes is 0.0; use a number from 0.01 to 100000 (--minutes)"),
+    (["--batch-size", "1"], "batch_size is 1; use a whole number from 2 to 4096 (--batch-size)"),
     (["--config", "{tmp}/small.toml", "--epochs", "3"], "{tmp}/small.toml: image_size is 50; use"),
     (["--pair-cache", "{tmp}/none"], "{tmp}/none"),
 ]
@@ -146,7 +149,7 @@ def test_cheap_refusals_come_before_faces_are_searched_and_tensorflow_is_loaded(
         for words, _ in REFUSALS
     ]
     lines.append(["train", str(many_faces), "--resume", "--out", str(finished[0]), "--seed", "3"])
-    reasons = [*(why for _, why in REFUSALS), "--resume keeps the run's own settings; leave"]
+    reasons = [*(why for _, why in REFUSALS), "own settings; leave out others (--seed)"]
     command = [sys.executable, "-c", code, json.dumps(lines)]
     with held(tmp_path / "used" / "run.lock", tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""What the doctor reports: findings of fixed kinds, and the folder in figures."""
+"""What a check of a folder reports: findings of fixed kinds, and the folder in figures."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -7,10 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from facepairs.choices import Align
-
-SCHEMA = 2
-MIN_SIDE_PX = 64
+SCHEMA = 3
 MAX_TURN_DEG = 30
 
 Severity = Literal["error", "warning", "note"]
@@ -40,11 +37,6 @@ KINDS: dict[str, tuple[Severity, str]] = {
     ),
     "no_permission": ("error", "{paths} may not be read; grant yourself read permission."),
     "not_image": ("note", "{paths} is not a photo of a person, and not used."),
-    "odd_size": (
-        "warning",
-        "Most images are {size}; check that the faces in the others are framed alike ({count}): "
-        "{paths}.",
-    ),
     "same_name": (
         "warning",
         "{people} differ only by case or Unicode form: put the photos into one folder if they show "
@@ -74,11 +66,6 @@ KINDS: dict[str, tuple[Severity, str]] = {
     "symlink_loop": (
         "warning",
         "{paths} is a circular link or a link to a folder, not followed; put the photos there.",
-    ),
-    "tiny": (
-        "warning",
-        f"A short side below {MIN_SIDE_PX} px is too small to tell people apart ({{count}}): "
-        "{paths}.",
     ),
     "turned_face": (
         "note",
@@ -166,7 +153,6 @@ class DatasetReport:
     Attributes:
         root: The folder.
         fingerprint: The fingerprint of the index.
-        align: Whether faces were looked for ("landmarks") or photos taken as they are ("none").
         counts: The folder in figures.
         findings: Errors first, then warnings, then notes.
         bad_images: Numbers of the images that training cannot use.
@@ -174,7 +160,6 @@ class DatasetReport:
 
     root: str
     fingerprint: str
-    align: Align
     counts: Counts
     findings: tuple[Finding, ...]
     bad_images: tuple[int, ...]

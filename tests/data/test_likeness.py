@@ -1,9 +1,9 @@
-"""The doctor on copies and on people with two folders, by invented embeddings."""
+"""Copies, and people with two folders, by invented embeddings."""
 
 import numpy as np
 
 from facepairs.data.index import FaceIndex
-from facepairs.doctor.alike import alike_findings, mean_faces, tells_apart
+from facepairs.data.likeness import likeness_findings, mean_faces, tells_apart
 
 COUNTS = {"Ann": 3, "Anne": 2, "Bo": 1, "Boo": 1, "Cy": 4, "Di": 1}
 SAME = {"Anne": "Ann", "Boo": "Bo"}  # one person under two names
@@ -27,7 +27,7 @@ def folder(counts: dict[str, int]) -> tuple[FaceIndex, np.ndarray]:
 
 
 def found(index: FaceIndex, rows: np.ndarray) -> list[tuple[str, tuple[str, ...], str]]:
-    findings = alike_findings(index, rows, mean_faces(index, rows))
+    findings = likeness_findings(index, rows, scale=1.0, offset=0.0)
     return [(finding.kind, finding.paths, finding.text) for finding in findings]
 
 

@@ -13,11 +13,13 @@ from drawn.crop_plans import whole_plan
 from facepairs.data.index import FaceIndex
 from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadData, BadImage
-from facepairs.pipeline import features
 from facepairs.pipeline.dataset import image_batches, make_dataset
-from facepairs.pipeline.features import WorkShare, precompute
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
+from facepairs.training import features
+from facepairs.training.distributed import DistributedContext
+from facepairs.training.features import precompute
+from facepairs.training.options import Cluster
 
 
 class MeanColour:
@@ -109,6 +111,17 @@ def test_the_error_names_an_undecodable_image(faces, tmp_path):
         build(index, store, tmp_path / "v.npy")
 
 
+class Worker(DistributedContext):
+    """A worker that exchanges arrays with others in threads of one process."""
+
+    def __init__(self, number, count, add):
+        super().__init__(cluster=Cluster(number, count))
+        self.add = add
+
+    def sum(self, values, dtype=np.float64):
+        return self.add(np.asarray(values, dtype))
+
+
 class Exchange:
     """Sums the arrays of several threads; `rows` counts how many of them computed each row."""
 
@@ -117,7 +130,7 @@ class Exchange:
         self.arrays = [None] * count
         self.rows = []
 
-    def share(self, number):
+    def worker(self, number):
         def add(features):
             self.arrays[number] = features
             self.barrier.wait()
@@ -127,7 +140,7 @@ class Exchange:
             self.barrier.wait()
             return total
 
-        return WorkShare(number, len(self.arrays), add)
+        return Worker(number, len(self.arrays), add)
 
 
 @pytest.mark.parametrize(("batch", "count"), [(64, 2), (64, 3), (20, 2), (16, 4)])
@@ -143,7 +156,7 @@ def test_processes_that_share_the_work_get_the_features_of_one_process(
             images,
             tmp_path / f"{number}.npy",
             progress=lambda *counts: calls[number].append(counts),
-            share=exchange.share(number),
+            context=exchange.worker(number),
         )
 
     with ThreadPoolExecutor(count) as pool:
@@ -163,7 +176,7 @@ def test_processes_share_features_that_exceed_the_memory(
 
     def one(number):
         path = tmp_path / str(number) / "v.npy"
-        return build(index, images, path, share=exchange.share(number))
+        return build(index, images, path, context=exchange.worker(number))
 
     with ThreadPoolExecutor(2) as pool:
         for store in pool.map(one, range(2)):

@@ -1,4 +1,4 @@
-"""The doctor on labels: photos of another person than the rest of their folder stand out."""
+"""Wrong labels: photos of another person than the rest of their folder stand out."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from drawn.photos import encoded, put
 from PIL import Image
 
 from facepairs.bundles.bundle import Bundle
+from facepairs.bundles.calibration import Calibration
 from facepairs.data.index import FaceIndex
-from facepairs.doctor.check import check_dataset
-from facepairs.doctor.labels import find_mislabelled, pairs_within_folders
+from facepairs.data.likeness import find_mislabelled, pairs_within_folders
 from facepairs.verification.verifier import Verifier
 
 
@@ -25,8 +25,7 @@ def photo(person: int, number: int) -> bytes:
 
 @pytest.fixture
 def verifier(make_bundle: Callable[..., Bundle]) -> Verifier:
-    calibration = {"scale": 100.0, "offset": -94.0, "ece": None}
-    return Verifier(make_bundle("embedding", calibration=calibration))
+    return Verifier(make_bundle("embedding", calibration=Calibration(100.0, -94.0)))
 
 
 @pytest.fixture
@@ -42,8 +41,9 @@ def index(tmp_path: Path) -> FaceIndex:
 
 def mislabelled(verifier: Verifier, index: FaceIndex) -> list[str]:
     rows = verifier.embed(index.paths, errors={})
-    assert verifier.bundle.calibration is not None
-    found = find_mislabelled(index, rows, verifier.bundle.calibration)
+    calibration = verifier.bundle.calibration
+    assert calibration is not None
+    found = find_mislabelled(index, rows, calibration.scale, calibration.offset)
     return [index.name(int(image)) for image in found]
 
 
@@ -69,13 +69,3 @@ def test_small_folders_are_compared_whole_and_large_ones_in_part() -> None:
     assert Counter(index.person_of[left].tolist()) == {1: 3, 2: 28, 3: 3000 - 150}
     others = np.bincount(np.concatenate([left, right]))[-300:]
     assert set(others.tolist()) == {19}
-
-
-def test_labels_are_not_compared_by_a_model_that_does_not_align_faces(
-    make_bundle: Callable[..., Bundle], few_faces: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("facepairs.bundles.bundle.FOLDER", make_bundle("embedding").folder)
-    report = check_dataset(few_faces)
-    (finding,) = report.findings
-    assert (finding.severity, finding.kind) == ("note", "labels_unchecked")
-    assert check_dataset(few_faces, labels=False).findings == ()

@@ -1,12 +1,16 @@
-"""The doctor on faces: photos without a face, with several, with small or tilted ones."""
+"""Checking a folder: photos without a face, with several, with small or tilted ones."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from drawn.scenes import Place, canvas, paste
 
-from facepairs.doctor.check import check_dataset
-from facepairs.doctor.findings import DatasetReport
+from facepairs.bundles.bundle import Bundle
+from facepairs.data.findings import DatasetReport
+from facepairs.support.console import Console, showing
+from facepairs.support.progress import ignore_progress
+from facepairs.verification.dataset_check import check_dataset
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +38,8 @@ def found(report: DatasetReport) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 def test_every_unusual_face_is_found_once(photos: Path) -> None:
     phases: list[str] = []
-    report = check_dataset(
-        photos, labels=False, progress=lambda phase: phases.append(phase) or (lambda *_: None)
-    )
+    with showing(Console(progress=lambda phase: phases.append(phase) or ignore_progress)):
+        report = check_dataset(photos, labels=False)
     assert found(report) == {
         "no_face": ("error", ("None/1.jpg",)),
         "several_faces": ("note", ("Two/1.jpg",)),
@@ -45,12 +48,14 @@ def test_every_unusual_face_is_found_once(photos: Path) -> None:
     }
     assert report.bad_images == (1, 2)
     assert not report.ok
-    assert report.align == "landmarks"
-    assert phases == ["finding faces"]
+    assert phases == ["checking photos"]
 
 
-def test_photos_that_are_taken_as_they_are_need_no_face(photos: Path) -> None:
-    report = check_dataset(photos, "none")
-    assert report.ok
-    assert report.bad_images == ()
-    assert set(found(report)) <= {"odd_size"}
+def test_labels_are_not_compared_by_a_model_that_does_not_align_faces(
+    make_bundle: Callable[..., Bundle], few_faces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("facepairs.bundles.bundle.FOLDER", make_bundle("embedding").folder)
+    report = check_dataset(few_faces)
+    (finding,) = report.findings
+    assert (finding.severity, finding.kind) == ("note", "labels_unchecked")
+    assert check_dataset(few_faces, labels=False).findings == ()
