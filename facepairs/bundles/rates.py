@@ -1,8 +1,8 @@
 """Error rates, and the thresholds at which they were measured, as files, JSON and Python have them.
 
 Bundles, evaluations, verdicts and the server use the same types: `Rate`, `Errors` and
-`OperatingPoint`. What is not known is None, and left out of JSON. `ErrorTable` is `errors.json`,
-the errors of a bundle at every threshold, so that every verdict can name them.
+`OperatingPoint`. What is not known is None, and left out of JSON. `ErrorTable` has the errors of a
+bundle at every threshold, so that every verdict can name them.
 
 Strangers who look alike pass more often than strangers at random, so both rates are there.
 Look-alikes are pairs of different people whose photos lie in the same cluster of embeddings, see

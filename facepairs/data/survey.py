@@ -9,13 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from facepairs.data.findings import (
-    Counts,
-    Finding,
-    SizeCount,
-    make_finding,
-    shorten,
-)
+from facepairs.data.findings import Counts, Finding, SizeCount, make_finding, shorten
 from facepairs.data.index import OTHER_IMAGES, READABLE, FaceIndex, Skipped
 
 MAX_COMMON_SIZES = 10

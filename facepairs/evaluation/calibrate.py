@@ -1,7 +1,7 @@
 """`calibrate`: fit a verifier's probability and thresholds to other people; its weights stay."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -161,8 +161,7 @@ def calibrate(
                 f"warning: {counted(len(scored.names), 'person', 'people')} only: thresholds and "
                 "errors of so few are rough; from some 20 people on they fit your photos"
             )
-        found = _calibrate(model, scored, out, people_groups, notes)
-        return replace(found, photos_left_out=len(errors))
+        return _calibrate(model, scored, out, people_groups, notes, len(errors))
 
 
 def _calibrate(
@@ -171,6 +170,7 @@ def _calibrate(
     out: Path,
     groups: PeopleGroups | None,
     notes: list[str],
+    photos_left_out: int,
 ) -> Recalibration:
     """Fit a calibration to scored pairs, and write the model with it or with the former one."""
     measured_on = f"{counted(len(scored.names), 'person', 'people')} of {scored.index.root.name}"
@@ -206,7 +206,7 @@ def _calibrate(
         genuine_pairs=table.genuine_pairs,
         impostor_pairs=table.impostor_pairs,
         people_left_out=int(model.trained_on(list(scored.index.people)).sum()),
-        photos_left_out=0,
+        photos_left_out=photos_left_out,
         kept_former=kept,
         former=before if before.threshold is not None else None,
         operating_point=operating_point(new),

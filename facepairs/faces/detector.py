@@ -24,7 +24,7 @@ from facepairs.images.warp import Points, Similarity, centred_square, warp
 
 # Names what the cache holds of a photo: change it with everything that changes what is found here,
 # or what `images.decode.is_plain` says.
-DETECTOR = "yunet-2"
+DETECTOR = "yunet-3"
 MIN_FACE_PX = 24  # from the brows to the chin; smaller faces give no verdict
 FACE_PX = 114  # the square around a face in the canonical frame, from the brows to the chin
 
@@ -32,11 +32,10 @@ SEARCH_PX = 640  # longer side of the photo in the first search
 LARGE_PX = 1600  # longer side in the search for small faces
 PADDING = 0.5  # of each side, around a face that fills its photo
 MIN_CANDIDATE = 0.6  # score of a single detection
-VIEW_SCALE, VIEW_PX = 0.6, 100  # pixels per pixel of the frame, and side in pixels
-WINDOW_PX, SHIFTS_PX = 96, (0, 4)  # parts of the view: the network's cells have 8 pixels
+VIEWS, VIEW_PX = (0.55, 0.65), 96  # pixels of each view per pixel of the frame, and their side
 MAX_VIEW_ERROR_PX = 25  # mean distance of a view's landmarks from the template, in frame pixels
 TURNS_DEG = range(45, 360, 45)
-MAX_ROUNDS, SETTLED_PX = 4, 4.0  # until landmarks move less than that, in frame pixels
+MAX_ROUNDS, SETTLED_PX = 4, 2.0  # until landmarks move less than that, in frame pixels
 NEARLY_BLACK = 15  # the high byte of 16 bits that hold a value of 12
 CERTAIN = 0.9  # mean score of the views; below, the photo is also searched turned
 MIN_SCORE = 0.84
@@ -47,8 +46,6 @@ CLOSE = 0.25  # in prominence: a face located again may turn out to be so much m
 TINY = 100.0  # in prominence
 MAX_COMPARED = 3  # faces close to the most prominent one that are located to tell which it is
 MIRRORED = [1, 0, 2, 4, 3]  # landmarks of a mirror image
-UNMOVED = Similarity(np.eye(2), np.zeros(2))
-IN_VIEW = centred_square(UNMOVED, FRAME_PX, VIEW_SCALE, VIEW_PX)(TEMPLATE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,30 +252,31 @@ def _is_upright(picture: Image.Image, face: Face) -> bool:
 
 
 def _detect_in_views(picture: Image.Image, face: Face) -> Face | None:
-    """Detect a face again, upright, in two windows of a view of it and in their mirror images.
+    """Detect a face again in upright views of it, and in their mirror images, by one call.
 
     Returns:
-        The mean of what the windows show, None if none shows the face. Where only some of them do,
+        The mean of what the views show, None if none shows the face. Where only some of them do,
         the others lower the score.
     """
-    to_view = centred_square(face.to_frame, FRAME_PX, VIEW_SCALE, VIEW_PX)
-    view = warp(picture, to_view, VIEW_PX)
-    windows = [view[at : at + WINDOW_PX, at : at + WINDOW_PX] for at in SHIFTS_PX]
-    both = [image for window in windows for image in (window, window[:, ::-1])]
-    found = []
+    views = [
+        warp(picture, centred_square(face.to_frame, FRAME_PX, scale, VIEW_PX), VIEW_PX)
+        for scale in VIEWS
+    ]
+    both = [image for view in views for image in (view, view[:, ::-1])]
+    landmarks, scores = [], []
     for number, detections in enumerate(detect(both, MIN_CANDIDATE / 2)):
         points = np.array([one.landmarks for one in detections]).reshape(-1, 5, 2)
         if number % 2:
-            points = ((WINDOW_PX - 1, 0) - points * (1, -1))[:, MIRRORED]
-        points += SHIFTS_PX[number // 2]
-        distances = np.linalg.norm(points - IN_VIEW, axis=2).mean(axis=1)
-        if len(distances) and distances.min() <= MAX_VIEW_ERROR_PX * VIEW_SCALE:
-            nearest = int(distances.argmin())
-            found.append(Face(points[nearest], detections[nearest].score))
-    if not found:
+            points = ((VIEW_PX - 1, 0) - points * (1, -1))[:, MIRRORED]
+        in_frame = (points - (VIEW_PX - 1) / 2) / VIEWS[number // 2] + (FRAME_PX - 1) / 2
+        distances = np.linalg.norm(in_frame - TEMPLATE, axis=2).mean(axis=1)
+        nearest = int(distances.argmin()) if len(distances) else 0
+        if len(distances) and distances[nearest] <= MAX_VIEW_ERROR_PX:
+            landmarks.append(in_frame[nearest])
+            scores.append(detections[nearest].score)
+    if not landmarks:
         return None
-    landmarks = to_view.inverse()(np.mean([one.landmarks for one in found], axis=0))
-    return Face(landmarks, sum(one.score for one in found) / len(both))
+    return Face(face.to_frame.inverse()(np.mean(landmarks, axis=0)), sum(scores) / len(both))
 
 
 def _distance(one: Points, other: Points) -> float:

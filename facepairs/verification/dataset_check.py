@@ -9,13 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from facepairs.data.findings import (
-    MAX_TURN_DEG,
-    SEVERITIES,
-    DatasetReport,
-    Finding,
-    make_finding,
-)
+from facepairs.data.findings import MAX_TURN_DEG, SEVERITIES, DatasetReport, Finding, make_finding
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings
 from facepairs.data.survey import PhotoFacts, count_photos, file_findings
@@ -34,10 +28,7 @@ from facepairs.verification.verifier import Verifier
 Embedding = npt.NDArray[np.float32]
 
 
-def check_dataset(
-    root: Path,
-    labels: bool = True,
-) -> DatasetReport:
+def check_dataset(root: Path, labels: bool = True) -> DatasetReport:
     """Check a folder of faces; every photo is read whole, hashed, decoded and searched for faces.
 
     Args:

@@ -240,7 +240,7 @@ def test_addresses_that_cannot_be_used_are_named():
         (("--host", "0.0.0.0", "--token", "short"), "(--token)"),
         (("--host", "no.such.host.invalid"), "no such host"),
         (("--host", "203.0.113.7", "--token", TOKEN), "(--host, --port)"),
-        (("--bundle", "missing"), "no such folder"),
+        (("--bundle", "missing"), "missing"),
         (("--gallery", "missing", "--read-only"), "no such gallery"),
         (("--gallery", "missing/x.gallery"), "missing: no such folder"),
         (("--allow-host", "https://faces.example/"), "give a name alone"),

@@ -31,7 +31,7 @@ pairs_per_epoch = 96
 batch_size = 16
 calibration_share = 0.4
 """
-MANIFEST_KEYS = ("threshold", "calibration", "identities", "thresholds")
+PROMISES = ("measured.json", "identities.json")
 FOLD_KEYS = ("balanced_threshold", "calibration", "scores_sha256")
 
 
@@ -118,8 +118,7 @@ def bundle_is_complete(folder: Path) -> bool:
 
 def bundle_content(folder: Path) -> object:
     """Return what a bundle promises; its network's bytes hold generated node names and times."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    return [manifest[name] for name in MANIFEST_KEYS]
+    return [json.loads((folder / name).read_text()) for name in PROMISES]
 
 
 def run_is_complete(place: Path) -> bool:
@@ -204,8 +203,7 @@ def cache_job(base: Path) -> Job:
 
     def work(place: Path) -> Work:
         return command_line("cache", "build", base / "faces", "--out", place / "cache",
-                            "--pair-count", 1000,
-                            "--shards", 4)  # fmt: skip
+                            "--pair-count", 3000)  # fmt: skip
 
     def is_complete(place: Path) -> bool:
         if not (place / "cache").exists():

@@ -175,8 +175,8 @@ def run_content(folder: Path) -> dict[str, str]:
             lambda _, item: arrays.append(item[()]) if isinstance(item, h5py.Dataset) else None
         )
     graph = onnx.load(folder / "bundle/network.onnx").graph
-    manifest = json.loads((folder / "bundle/manifest.json").read_text())
-    promises = [manifest[name] for name in ("threshold", "calibration", "identities")]
+    names = ("measured.json", "identities.json")
+    promises = [json.loads((folder / "bundle" / name).read_text()) for name in names]
     return {
         "checkpoint": saved_digest(folder)[:16],
         "keras": _digest(arrays),

@@ -38,7 +38,8 @@ def report_error(error: FacepairsError, flags: Mapping[str, str], as_json: bool)
         flags: What the user types for each argument of the command.
         as_json: Print an object.
     """
-    names = (flags[name] for name in error.arguments if name in flags)
+    has_settings = "config" in flags  # what is no option may be a setting of that file
+    names = (flags.get(name, name) for name in error.arguments if name in flags or has_settings)
     print_error(error.kind, error.with_names(names), as_json)
     return UNDECIDED if isinstance(error, TooSmallFace) else ERROR
 

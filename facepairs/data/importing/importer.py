@@ -46,12 +46,7 @@ class ImportReport:
         return {**asdict(self), "left_out": left_out, "schema": SCHEMA}
 
 
-def import_photos(
-    source: Path,
-    out: Path,
-    *,
-    person_column: str | None = None,
-) -> ImportReport:
+def import_photos(source: Path, out: Path, *, person_column: str | None = None) -> ImportReport:
     """Import photos of people; none is decoded.
 
     Args:

@@ -128,8 +128,8 @@ def choose_column(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> 
     if column is None:
         raise BadData(
             f"{path}: has no column {' or '.join(wanted)}, only {', '.join(columns) or 'none'}; "
-            "rename one, or name the person's",
-            "person_column",
+            "rename one, or name another",
+            *(() if wanted is PATH_COLUMNS else ("person_column",)),
         )
     return column
 

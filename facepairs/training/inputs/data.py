@@ -17,10 +17,15 @@ import tensorflow as tf
 
 from facepairs import choices
 from facepairs.config import TrainConfig
-from facepairs.data.article import ArticleSamplerForComparison
 from facepairs.data.index import FaceIndex
 from facepairs.data.pairs import PairList
-from facepairs.data.sampler import DistinctPeopleSampler, PairSampler, Sampler, distinct_pairs
+from facepairs.data.sampler import (
+    ArticleSamplerForComparison,
+    DistinctPeopleSampler,
+    PairSampler,
+    Sampler,
+    distinct_pairs,
+)
 from facepairs.data.split import PeopleSplit
 from facepairs.images.crop_plan import CropPlan
 from facepairs.pipeline.dataset import Store, make_dataset, people_numbers

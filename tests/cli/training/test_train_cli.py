@@ -87,7 +87,8 @@ def test_resuming_a_finished_run_does_nothing_and_says_so(finished, many_faces):
         again = in_process("train", many_faces, "--out", out, "--resume", *more, check=0)
         assert again.stdout == done.stdout
         assert again.stderr == (
-            f"{out} is finished after 2 epochs; nothing was done (for more: --resume --epochs 4)\n"
+            f"{out} is finished after 2 epochs; nothing was done "
+            "(for more: resume it with 4 epochs)\n"
         )
     printed = in_process("train", many_faces, "--out", out, "--resume", "--json", check=0).stdout
     assert json.loads(printed)["bundle"] == str(out / "bundle")

@@ -129,7 +129,7 @@ def changed_copy(start, out, changes=None, **files):
 
 
 def test_bundles_without_usable_weights_are_refused(start, tmp_path):
-    with pytest.raises(BadBundle, match="no such folder"):
+    with pytest.raises(BadBundle):
         settings_from_bundle({"init": str(tmp_path / "none")})
     other = changed_copy(start, tmp_path / "other", {"framing": {"frame_px": 250, "crop_px": 96}})
     with pytest.raises(BadBundle, match="crops are none that this version trains"):

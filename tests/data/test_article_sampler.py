@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from facepairs.data.article import ArticleSamplerForComparison
-from facepairs.data.sampler import PairSampler
+from facepairs.data.sampler import ArticleSamplerForComparison, PairSampler
 
 COUNTS = [1] * 7 + [2, 3, 10]
 FIRST = np.concatenate([[0], np.cumsum(COUNTS)]).astype(np.int64)
