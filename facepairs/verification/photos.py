@@ -189,47 +189,48 @@ class PhotoReader:
         except BadImage as error:
             return [SeenPhoto(name, error)]
         first = self.see_content(name, data, True)
-        if first.error or first.record is None:
+        record = first.record
+        if first.error or record is None:
             return [first]
-        faces = range(1, len(large_enough(first.record.found)))
-        others = (self._see_known(first, first.record, data, True, face) for face in faces)
+        faces = range(1, len(large_enough(record.found)))
+        others = (self.see_content(name, data, True, face, record) for face in faces)
         return [first, *(one for one in others if not one.error)]
 
-    def see_content(self, name: str, data: bytes, kept: bool) -> SeenPhoto:
+    def see_content(
+        self,
+        name: str,
+        data: bytes,
+        kept: bool,
+        face: int = 0,
+        record: PhotoRecord | None = None,
+    ) -> SeenPhoto:
         """Return what was found in a photo, as `see` does.
 
         Args:
             name: What messages call it.
             data: Its file.
             kept: Whether it may be in the cache, and may be stored there.
+            face: Which of the faces that are large enough, from 0 for the most prominent.
+            record: What the photo shows, if that is known.
         """
-        aligned = self.model.aligned
-        seen = SeenPhoto(name, digest=hashlib.sha256(data).digest())
-        record = self.cache.record(seen.digest, aligned) if self.cache and kept else None
-        if record is not None:
-            return self._see_known(seen, record, data, kept)
+        model, cache = self.model, self.cache if kept else None
+        seen, photo = SeenPhoto(name, digest=hashlib.sha256(data).digest(), face=face), None
         try:
-            photo = open_photo(data, name)
-            record = inspect(photo, aligned, seen.digest)
-            seen = seen._replace(record=record, new=kept)
-            return seen._replace(crop=crop_known(photo, record, self.model.framing))
+            if record is None and cache:
+                record = cache.record(seen.digest, model.aligned)
+            if record is None:
+                photo = open_photo(data, name)
+                record = inspect(photo, model.aligned, seen.digest)
+                seen = seen._replace(new=kept)
+            seen = seen._replace(record=record)
+            if cache and self.embeds and not photo:
+                embedding = cache.embedding(self.network, seen.digest, face)
+                if embedding is not None and len(embedding) == self.scorer.width:
+                    return seen._replace(embedding=embedding)
+            crop = crop_known(photo or open_photo(data, name), record, model.framing, face)
+            return seen._replace(crop=crop, new=seen.new or (kept and self.embeds))
         except BadImage as error:
             return seen._replace(error=error)
-
-    def _see_known(
-        self, seen: SeenPhoto, record: PhotoRecord, data: bytes, kept: bool, face: int = 0
-    ) -> SeenPhoto:
-        """Return what is seen of one face of a photo whose record is known."""
-        seen = SeenPhoto(seen.name, digest=seen.digest, record=record, face=face)
-        if self.cache and kept and self.embeds:
-            embedding = self.cache.embedding(self.network, seen.digest, face)
-            if embedding is not None and len(embedding) == self.scorer.width:
-                return seen._replace(embedding=embedding)
-        try:
-            crop = crop_known(open_photo(data, seen.name), record, self.model.framing, face)
-        except BadImage as error:
-            return seen._replace(error=error)
-        return seen._replace(crop=crop, new=kept and self.embeds)
 
     def _align(self, source: ImageSource, name: str) -> Crop:
         if self.model.aligned:

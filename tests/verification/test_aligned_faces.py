@@ -195,6 +195,17 @@ def test_every_face_of_a_photo_can_be_compared(verifier, photos, tmp_path):
         assert (verdict.left, verdict.right) == (face, other)
         assert verifier.verify_faces(other, face).score == pytest.approx(expected, abs=1e-5)
     assert len(verifier.detect(tmp_path / "group.png", every=False)) == 1
+    reader = verifier.reader()
+    first, again = (reader.see_every("group", tmp_path / "group.png") for _ in range(2))
+    first = reader.complete(first)
+    assert [one.face for one in first] == [one.face for one in again] == [0, 1, 2]
+    assert [one.box for one in first] == [one.box for one in again]
+    assert all(one.crop is not None for one in again)  # nothing was kept until `complete`
+    known = reader.see_every("group", tmp_path / "group.png")
+    assert not any(one.new for one in known)
+    if verifier.bundle.kind == "embedding":
+        for one, other in zip(first, known, strict=True):
+            assert np.array_equal(one.embedding, other.embedding)
 
 
 def test_what_another_detector_found_is_not_used(verifier, photos, monkeypatch):
