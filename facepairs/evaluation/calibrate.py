@@ -191,7 +191,8 @@ def _calibrate(
             measured = model.measured
             ece = expected_calibration_error(genuine, former.probability(scored.score), alike)
     if groups and measured.errors:
-        rows, _ = group_errors(groups, scored.table(), scored.score >= measured.decided_at)
+        rows, small = group_errors(groups, scored.table(), scored.score >= measured.decided_at)
+        notes += [f"warning: {line}" for line in small]
         errors = msgspec.structs.replace(measured.errors, groups=rows)
         measured = msgspec.structs.replace(measured, errors=errors)
     before = operating_point(model)

@@ -23,12 +23,11 @@ from facepairs.data.minimums import MIN_EXPECTED_FALSE_ACCEPTS
 from facepairs.errors import BadBundle, NotEnough
 from facepairs.evaluation.metrics.arrays import Floats, Ints
 from facepairs.evaluation.metrics.intervals import DRAWS, clopper_pearson, wider
-from facepairs.evaluation.pair_scores import refuse_unusable
+from facepairs.evaluation.pair_scores import embed_images, refuse_unusable
 from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.support.progress import ProgressFactory
 from facepairs.support.random_streams import Stream, raw_words, unit
 from facepairs.verification.loading import Model
-from facepairs.verification.pairs.score_files import embed_files
 from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
 
@@ -142,7 +141,7 @@ def measure_identification(
     embedded: dict[ScoreSource, tuple[Verifier, ScoreArray]] = {}
     for source, model in models.items():
         verifier, display = Verifier(model), progress(f"embedding all people with {source.name}")
-        rows = embed_files(verifier, index.paths, images, progress=display, errors=errors)
+        rows = embed_images(verifier, index, images, display, errors)
         embedded[source] = verifier, rows
     refuse_unusable(errors, skip_bad)
     usable = ~np.isin(images, list(errors))
@@ -150,7 +149,7 @@ def measure_identification(
     split = split_people(person)
     return {
         source: identification_figures(
-            models[source], rows[usable], person, split, verifier.scorer.compare
+            models[source], rows[usable], person, split, verifier.compare
         )
         for source, (verifier, rows) in embedded.items()
     }

@@ -107,7 +107,10 @@ def test_the_code_in_the_readme_runs(tmp_path, monkeypatch, kind):
     code = text.partition("```python\n")[2].partition("```")[0]
     names: dict[str, np.ndarray] = {}
     exec(code.replace('"run/bundle"', '"../bundle"'), names)
-    left, right = Verifier(bundle).crop("a.jpg")[None], Verifier(bundle).crop("b.jpg")[None]
+    left, right = (
+        Verifier(bundle).detect("a.jpg")[0].crop[None],
+        Verifier(bundle).detect("b.jpg")[0].crop[None],
+    )
     if kind == "embedding":
         expected = Verifier(bundle).embed(["a.jpg", "b.jpg"])
     else:
