@@ -21,7 +21,8 @@ from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.faces.align import align_faces
 from facepairs.faces.detector import search_photo
 from facepairs.images.crop import CropSpec, load_crop
-from facepairs.images.photo import load_upright, open_photo
+from facepairs.images.decode import upright
+from facepairs.images.photo import open_photo
 from facepairs.verification.embedders.embedder import ExternalEmbedder
 from facepairs.verification.verifier import Verifier
 
@@ -264,7 +265,8 @@ def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
         points=points.tolist(), distance="euclidean",
     )  # fmt: skip
     seen = Verifier.load(looking).embed([photo])
-    image = np.asarray(load_upright(open_photo(photo), 1600)[0], np.float64)
+    with upright(open_photo(photo)) as (picture, _):
+        image = np.asarray(picture, np.float64)
     for (x, y), colours in zip(found.to_crop.inverse()(pixels), seen.reshape(5, 3), strict=True):
         left, top = int(x), int(y)
         right, below = x - left, y - top
