@@ -29,7 +29,7 @@ help:
 	@echo "make bench      measure input pipelines and the training step on DATA=folder"
 	@echo "make quality    linters, types and import rules alone"
 	@echo "make style      fix what the linters can fix"
-	@echo "make reference  rewrite docs/reference from the commands' help and the settings"
+	@echo "make reference  rewrite docs/reference from help, settings and docstrings"
 	@echo "make docs       build the documentation into site/"
 	@echo "make release    VERSION=x.y.z: test, build and check wheel and sdist into dist/, commit, tag"
 
@@ -97,7 +97,7 @@ style: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-reference: $(VENV)/.installed
+reference: $(VENV)/.installed-dev
 	$(BIN)/python scripts/release/reference.py
 
 $(VENV)/.installed-docs: $(VENV)/.installed

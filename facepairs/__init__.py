@@ -104,3 +104,7 @@ def __getattr__(name: str) -> object:
     value = getattr(importlib.import_module(_MODULES.get(name, "facepairs.errors")), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -53,8 +53,10 @@ def too_many_pixels(name: str, size: str = "", limit: int | None = None) -> Imag
         limit: How many pixels are allowed; by default `max_pixels`.
     """
     most = (limit or max_pixels()) // 1_000_000
-    reason = f"over {most} megapixels{size}; use a smaller image, or raise --max-megapixels"
-    return ImageProblem(name, "too_large", reason)
+    reason = f"over {most} megapixels{size}; use a smaller image, or allow more megapixels"
+    problem = ImageProblem(name, "too_large", reason)
+    problem.arguments = ("max_megapixels",)
+    return problem
 
 
 def to_rgb(image: Image.Image, name: str) -> Image.Image:

@@ -1,4 +1,4 @@
-"""`verify --show`: two photos side by side with the faces that were compared, and the verdict."""
+"""The picture of a verdict: two photos side by side with the faces that were compared."""
 
 import io
 from dataclasses import dataclass

@@ -57,14 +57,17 @@ def chart(page: str) -> str:
         sys.exit("docs/results/speed.md has no table of pipelines, or none of training")
     step = float(constant[1]) * BATCH
     bottom = TOP + LINE * len(rates)
+    width, height = WIDTH + 24, bottom + 46 + 24  # a card of its own, for pages of any colour
     lines = [*_axis(rates, bottom), *_step_line(step, bottom)]
     for number, rate in enumerate(rates):
         lines += _row(rate, TOP + LINE * number + LINE // 2, left=rate.high < step)
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 46}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-12 -12 {width} {height}" '
             'role="img" aria-label="Pairs per second of each input pipeline" '
-            'font-family="system-ui, sans-serif" font-size="13" fill="currentColor">',
+            'font-family="system-ui, sans-serif" font-size="13" fill="currentColor" '
+            'color="#24292f">',
+            f'<rect x="-12" y="-12" width="{width}" height="{height}" rx="8" fill="#fff"/>',
             *lines,
             "</svg>\n",
         ]

@@ -1,6 +1,6 @@
-"""Write the reference of commands, routes and settings into docs/reference, between markers.
+"""Write the reference of commands, routes, settings and Python into docs/reference.
 
-    python scripts/release/reference.py             # rewrite cli.md, http.md and settings.md
+    python scripts/release/reference.py             # rewrite what lies between markers
     python scripts/release/reference.py --check     # exit code 1 if one is not up to date
 
 The text comes from the definitions of commands and settings, not from printed help, so neither the
@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from python_reference import PYTHON_MARKER, with_python
+
 from facepairs.cli.main import EVERYWHERE, build_command
 from facepairs.config import TEMPLATE, TrainConfig
 from facepairs.server.openapi import ERRORS, meaning, openapi, type_in_words
@@ -22,7 +24,7 @@ from facepairs.server.routes import ROUTES
 from facepairs.support.validation import find_problem
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
-PAGES = [FOLDER / "cli.md", FOLDER / "http.md", FOLDER / "settings.md"]
+PAGES = sorted(FOLDER / f"{name}.md" for name in ("cli", "http", "python-api", "settings"))
 COMMAND = "make reference"
 INNER = ("FaceResult", "Hint", "PairResult", "Person", "Candidate",
          "Refused", "Resemblance")  # fmt: skip
@@ -148,6 +150,8 @@ def _help(parameter: Any) -> str:
 
 def update(text: str) -> str:
     """Return the text with a new block between its markers."""
+    if PYTHON_MARKER in text:
+        return with_python(text)
     for name, write in {"cli": commands, "http": routes, "settings": settings}.items():
         before, begin, rest = text.partition(f"<!-- {name} -->\n")
         if begin:

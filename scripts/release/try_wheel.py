@@ -47,7 +47,7 @@ try:
 except BadGallery as error:
     assert "cannot be used" in str(error)
 """
-PAIRS = ("verify", "--pairs", "pairs.csv", "--out")
+PAIRS = ("score", "pairs.csv", "--out")
 TRIALS = {  # commands by extra, after those of the core; each must not fail
     "core": [("verify", LEFT, RIGHT), (*PAIRS, "scores.csv"), ("evaluate", "scores.csv")],
     "train": [
@@ -103,7 +103,7 @@ class Environment:
         # Neither this checkout nor other packages may help.
         hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
         variables = {name: value for name, value in os.environ.items() if name not in hidden}
-        variables["FACEPAIRS_CACHE"] = str(self.work / "cache")
+        variables["FACEPAIRS_CACHE"] = str(self.work / "photos.sqlite")
         began = time.monotonic()
         done = subprocess.run(
             [str(self.bin / command[0]), *command[1:]],

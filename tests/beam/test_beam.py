@@ -16,7 +16,7 @@ from tiny.bundles import FRAME_PX, tiny_bundle
 
 from facepairs.beam import runner as runner_module
 from facepairs.beam.runner import choose_map
-from facepairs.beam.verify_pairs import verify_pairs_at
+from facepairs.beam.score_list import score_list_at
 from facepairs.bundles.rates import operating_point
 from facepairs.cli.main import main
 from facepairs.errors import BadConfig, BadData, BadImage, BadRun
@@ -94,13 +94,13 @@ def test_scratch_files_are_in_temp_location_and_are_removed():
     ("runner", "options", "message"),
     [
         ("Nope", [], "Nope.*DirectRunner"),
-        ("no.such.Runner", [], "--runner no.such.Runner"),
+        ("no.such.Runner", [], "no.such.Runner"),
         (DIRECT, ["--direct_num_worker=2"], "direct_num_worker:"),
         (DIRECT, ["--direct_num_workers", "x"], "direct_num_workers: invalid int value: 'x'"),
         (DIRECT, ["--help"], "--help"),
         (DIRECT, ["photos"], "photos:"),
         ("FlinkRunner", [], "need a folder that this machine can read, too.*--temp_location"),
-        (None, ["--direct_num_workers", "2"], "unexpected, unless --runner names"),
+        (None, ["--direct_num_workers", "2"], "unexpected without a Beam runner"),
     ],
 )
 def test_a_wrong_runner_or_option_is_one_clear_error(runner, options, message):
@@ -135,7 +135,7 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
     outs = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv", "d.csv")]
     ways = ((photos, None), (photos, DIRECT), (remote, None), (remote, DIRECT))
     reports = [
-        verify_pairs_at(verifier, pairs, out, point, str(root), runner=runner)
+        score_list_at(verifier, pairs, out, point, str(root), runner=runner)
         for out, (root, runner) in zip(outs, ways, strict=True)
     ]
     expected, remote_scores = outs[0].read_bytes(), outs[2].read_bytes()
@@ -148,7 +148,6 @@ def test_the_scores_are_the_same_on_beam_and_for_remote_files(photos, remote, tm
         assert (report.pairs, report.images) == (len(rows) + 1, len(names) + 1)
         assert report.failed == reports[0].failed > 0
         assert report.images_failed == 3
-    assert not list(tmp_path.glob("*.partial"))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +167,7 @@ def test_failures_with_remote_photos_name_a_place(remote, tmp_path, failure, rai
         raise failure
 
     with pytest.raises(raised, match=message):
-        verify_pairs_at(
+        score_list_at(
             verifier,
             tmp_path / "pairs.csv",
             tmp_path / "out.csv",
@@ -184,7 +183,7 @@ def test_processes_give_the_same_scores(faces, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("left,right\n" + "".join(f"{a},{b}\n" for a, b in pairwise(names)))
     processes = ("--", "--direct_running_mode", "multi_processing", "--direct_num_workers", 2)
-    score = ("verify", "--pairs", pairs, "--root", faces, "--out")
+    score = ("score", pairs, "--root", faces, "--out")
     facepairs(*score, tmp_path / "a.csv", check=0)
     facepairs(*score, tmp_path / "b.csv", "--runner", DIRECT, *processes, check=0)
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()

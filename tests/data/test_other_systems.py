@@ -15,11 +15,11 @@ from facepairs.config import load_config
 from facepairs.data.groups import read_groups
 from facepairs.data.index import FaceIndex, find_file
 from facepairs.data.pairs import parse_fold, parse_genuine, read_pairs_csv
-from facepairs.doctor.check import check_dataset
 from facepairs.evaluation.scores import match_pairs, read_scores
+from facepairs.verification.dataset_check import check_dataset
 from facepairs.verification.embedders.embedder import read_toml
-from facepairs.verification.pairs.verify_pairs import verify_pairs
 from facepairs.verification.ranking import rank_folder
+from facepairs.verification.score_list import score_list
 from facepairs.verification.verifier import Verifier
 
 NFC, NFD = (unicodedata.normalize(form, "Zoë") for form in ("NFC", "NFD"))
@@ -66,7 +66,7 @@ def test_lists_of_pairs(photos, verifier, tmp_path, name):
     pairs = read_pairs_csv(path, FaceIndex.scan(photos))
     assert (len(pairs), pairs.genuine.tolist()) == (1, ["composed" not in name])
     out = tmp_path / "out.csv"
-    report = verify_pairs(verifier, path, out, operating_point(verifier.bundle), photos)
+    report = score_list(verifier, path, out, operating_point(verifier.bundle), photos)
     assert (report.pairs, report.failed) == (1, 0)
     scores = read_scores(out)
     assert scores.genuine.tolist() == pairs.genuine.tolist()
@@ -169,7 +169,7 @@ def test_leftovers_of_systems_are_neither_people_nor_photos(photos, verifier, tm
     assert (list(index.people), len(index), index.skipped) == (["@ann", "Ann"], 2, ())
     assert len(index.leftovers) == len(LEFTOVERS) + 5
     assert index.without([0]).leftovers == index.leftovers
-    report = check_dataset(tmp_path, align="none")
+    report = check_dataset(tmp_path, labels=False)
     (found,) = [one for one in report.findings if one.kind == "leftover"]
     assert (found.severity, len(found.paths)) == ("note", len(LEFTOVERS) + 5)
     ranking = rank_folder(verifier, photos / "Ann" / "2.jpg", tmp_path)

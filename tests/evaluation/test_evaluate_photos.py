@@ -13,7 +13,7 @@ from tiny.scores import invented, write_method
 from facepairs.bundles.bundle import Bundle
 from facepairs.errors import BadImage
 from facepairs.evaluation.evaluate import Evaluation, evaluate
-from facepairs.evaluation.measurement import measure_view2
+from facepairs.evaluation.measurement import measure_scores
 from facepairs.evaluation.protocols import CATEGORIES
 from facepairs.evaluation.report.table import text_of
 from facepairs.evaluation.sources.find import ScoreSource
@@ -61,9 +61,9 @@ def test_a_photo_that_cannot_be_used_is_refused_by_name(
     bundles: list[Bundle], scenes: Path, pairs: Path
 ) -> None:
     aligned, whole = (str(bundle.folder) for bundle in bundles)
-    with pytest.raises(BadImage, match=r"(blank\.png: no face|broken\.jpg).*--skip-bad"):
+    with pytest.raises(BadImage, match=r"(blank\.png: no face|broken\.jpg).*skip_bad"):
         evaluate([aligned, str(scenes)], pairs=pairs)
-    with pytest.raises(BadImage, match=r"broken\.jpg.*--skip-bad"):
+    with pytest.raises(BadImage, match=r"broken\.jpg.*skip_bad"):
         evaluate([whole, str(scenes)], pairs=pairs)
 
 
@@ -104,7 +104,7 @@ def test_a_folder_of_crossval_has_the_alignment_of_its_settings(tmp_path: Path) 
     def measured(settings: str) -> tuple[str | None, str | None]:
         recipe = "[recipe]\nframe_px = 250\ncrop_px = 128\n"
         (folder / "config.toml").write_text(f"{recipe}[train]\n{settings}")
-        summary = measure_view2(ScoreSource("view2", str(folder), "siamese")).summary
+        summary = measure_scores(ScoreSource("view2", str(folder), "siamese")).summary
         return summary.alignment, summary.category
 
     assert measured('align = "landmarks"') == ("landmarks-5", "label-free outside data")

@@ -87,7 +87,7 @@ def test_a_bad_file_is_reported_with_kind_and_reason(
         check(read_checked(path, read_image_file))
     assert caught.value.problem == kind
     assert re.search(says, caught.value.reason)
-    assert str(caught.value) == f"image: {caught.value.reason}"
+    assert caught.value.message == f"image: {caught.value.reason}"
     again = pickle.loads(pickle.dumps(caught.value))
     assert (again.problem, again.reason, str(again)) == (kind, again.reason, str(caught.value))
 

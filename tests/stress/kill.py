@@ -9,6 +9,7 @@ Rows are JSON lines in OUT/kill.jsonl; `--resume` continues after those that are
 
 import argparse
 import json
+import os
 import random
 import shutil
 import sys
@@ -27,7 +28,7 @@ LATE, LATEST = 0.85, 1.1  # shares of an undisturbed run: about where the output
 def count_litter(place: Path, scratch: Path) -> int:
     """Count files that should not be left: temporary files and locks, anything in `scratch`."""
     names = [path.name for path in place.rglob("*")]
-    beside = sum(is_temporary(name) or name.endswith((".lock", ".fetched")) for name in names)
+    beside = sum(is_temporary(name) or name.endswith((".lock", ".part")) for name in names)
     return beside + sum(1 for _ in scratch.iterdir())
 
 
@@ -146,6 +147,7 @@ def main() -> int:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     base = options.out.resolve()
+    os.environ["FACEPAIRS_CACHE"] = str(base / "photos.sqlite")  # not the user's own
     results = base / "kill.jsonl"
     if not options.resume:
         results.unlink(missing_ok=True)

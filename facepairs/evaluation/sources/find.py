@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from facepairs.bundles.bundle import DEFAULT
 from facepairs.bundles.manifest import MANIFEST
 from facepairs.errors import BadConfig
-from facepairs.verification.embedders.place import is_embedder
+from facepairs.verification.embedders.embedder import is_embedder
 
 SCORES, RESULT = "scores.csv", "result.json"  # the files that `crossval` writes for a method
 Kind = Literal["model", "scores", "view2"]
@@ -22,15 +22,12 @@ class ScoreSource(NamedTuple):
     name: str
 
 
-def find_sources(
-    words: Sequence[str], scores: Path | None
-) -> tuple[list[ScoreSource], Path | None]:
+def find_sources(words: Sequence[str]) -> tuple[list[ScoreSource], Path | None]:
     """Split the words of a command into what is to be measured and the folder of photos, if any.
 
     Args:
         words: `default`, a bundle, an external embedder, a scores file (.csv), or a folder of
             `crossval`, of one method or of several; the last word may be the folder of photos.
-        scores: A scores file to measure, where no verifier is named.
 
     Raises:
         BadConfig: The words do not fit together.
@@ -45,13 +42,9 @@ def find_sources(
         else:
             found.append((kind or "model", word))  # opening the model explains what is wrong
     verifiers = sum(kind == "model" for kind, _ in found)
-    if scores is not None:
-        if verifiers:
-            raise BadConfig("--scores reads a scores file; use --out FILE to write one")
-        found.append(("scores", str(scores)))
     if not found:
         folder = f"{data}: give" if data else "give"
-        raise BadConfig(f"{folder} BUNDLE and DATA, or --scores FILE alone")
+        raise BadConfig(f"{folder} a verifier and a folder of photos, or a scores file alone")
     if verifiers and data is None:
         raise BadConfig("give the folder of photos after the bundle")
     names = _unique_names([path for _, path in found])

@@ -40,13 +40,13 @@ def photos(tmp_path_factory):
 
 def by_hand(verifier, photos, toml):
     """Embed photos with NumPy alone: crop, colours, scaling, layout, product."""
-    crops = np.stack([verifier.crop(path) for path in photos]).astype(np.float64)
+    crops = np.stack([verifier.detect(path, every=False)[0].crop for path in photos]).astype(
+        np.float64
+    )
     if toml["colours"] == "bgr":
         crops = crops[..., [2, 1, 0]]
     if toml.get("mean") is not None:
         crops = (crops - np.array(toml["mean"])) / np.array(toml["std"])
-    elif toml.get("scale") is not None:
-        crops = crops * np.array(toml["scale"]) + np.array(toml["offset"])
     if toml["layout"] == "nchw":
         crops = np.moveaxis(crops, 3, 1)
     return crops.reshape(len(crops), -1) @ MATRIX
@@ -58,7 +58,6 @@ def by_hand(verifier, photos, toml):
         {},
         {"colours": "rgb"},
         {"layout": "nhwc"},
-        {"mean": None, "std": None, "scale": [0.1, 0.2, 0.3], "offset": -1},
         {"mean": None, "std": None, "kind": "UINT8"},
         {"batch": 1},
     ],
@@ -103,10 +102,10 @@ def test_distances_count_negatively(tmp_path, photos, distance, measure, normali
 def test_the_crop_is_a_share_of_the_shorter_side(tmp_path, photos):
     by_pixels = Verifier.load(embedder(tmp_path / "a", crop=[20, 32]))
     by_share = Verifier.load(embedder(tmp_path / "b", crop=0.625))
-    crop = by_pixels.crop(photos[0])
+    crop = by_pixels.detect(photos[0])[0].crop
     assert crop.shape == (SIZE, SIZE, 3)
     assert by_pixels.bundle.framing.side_px(80, 64) == 40
-    assert np.array_equal(crop, by_share.crop(photos[0]))
+    assert np.array_equal(crop, by_share.detect(photos[0])[0].crop)
     whole = Verifier.load(embedder(tmp_path / "c", crop=1.0)).bundle.framing
     assert whole.side_px(80, 64) == 64
     assert load_crop(photos[0], whole).shape == (SIZE, SIZE, 3)
@@ -161,11 +160,11 @@ def test_a_pickled_verifier_contains_its_model(tmp_path, photos, described):
         ({"layout": "nhwc"}, "its input is"),
         ({"layout": "chw"}, "layout is 'chw'"),
         ({"distance": None}, "distance is missing"),
+        ({"align": None}, "align is missing"),
         ({"mean": [1, 2]}, "use one number or three"),
         ({"std": 0}, "above 0"),
-        ({"std": None}, "give mean and std, or scale and offset"),
-        ({"mean": None, "std": None}, "give mean and std, or scale and offset"),
-        ({"scale": 1, "offset": 0}, "give mean and std, or scale and offset"),
+        ({"std": None}, "mean and std"),
+        ({"mean": None, "std": None}, "mean and std"),
         ({"crop": [300, 250]}, r"crop is \[300.0, 250.0\], a share of 1.2"),
         ({"crop": "half"}, "crop is 'half'"),
         ({"threshold": 1.2}, "a cosine lies from -1 to 1"),
@@ -207,7 +206,7 @@ def test_networks_that_do_not_fit_are_refused(tmp_path, photos):
         "set output to one of them": network(outputs=("a", "b")),
         "keeps tensors outside": network() + b"\x08location",
         "refuses it": b"not onnx",
-        "leave mean, std": network(kind="UINT8"),
+        "leave mean and std": network(kind="UINT8"),
     }
     for number, (why, onnx) in enumerate(cases.items()):
         with pytest.raises(BadBundle, match=why):
@@ -244,7 +243,7 @@ def looks_at(points, size_px):
     return onnx_model(nodes, shape, frame, {"matrix": matrix}, "FLOAT").SerializeToString()
 
 
-PLAIN = {"mean": None, "std": None, "scale": 1, "offset": 0, "crop": None, "colours": "rgb"}
+PLAIN = {"mean": 0, "std": 1, "crop": None, "colours": "rgb"}
 
 
 def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
@@ -257,7 +256,7 @@ def test_the_network_sees_each_landmark_where_the_points_put_it(tmp_path):
         tmp_path / "e", looks_at([(0, 0)], 112), **PLAIN, size_px=112, align="landmarks-5",
         points=points.tolist(), distance="euclidean",
     )  # fmt: skip
-    (found,) = Verifier.load(toml).align_faces(photo)
+    (found,) = Verifier.load(toml).detect(photo, every=False)
     assert found.to_crop(face.landmarks) == pytest.approx(points, abs=1e-4)
     pixels = points.round().astype(int)  # of the square, near each landmark
     looking = embedder(
@@ -281,7 +280,7 @@ def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_pa
         tmp_path / "e", looks_at([(0, 0)], 112), **PLAIN, size_px=112, align="arcface-112"
     )
     verifier = Verifier.load(toml)
-    (found,) = verifier.align_faces(photo)
+    (found,) = verifier.detect(photo, every=False)
     template = np.array(verifier.bundle.framing.points)
     # x' = a x - b y + c, y' = b x + a y + d: four unknowns, ten equations
     rows = [row for x, y in found.face.landmarks for row in ((x, -y, 1, 0), (y, x, 0, 1))]
@@ -292,7 +291,7 @@ def test_arcface_112_is_the_similarity_that_comes_closest_to_its_template(tmp_pa
     assert distance.max() < 10  # drawn faces have nearly the template's proportions
     assert found.crop.shape == (112, 112, 3)
     small = Image.open(photo).resize((90, 90)).resize((250, 250))  # blurred
-    hints = verifier.align_faces(small)[0].hints
+    hints = verifier.detect(small)[0].hints
     assert hints
     assert hints == align_faces(small, CropSpec(250, 128))[0].hints  # not of the network's square
 
@@ -306,7 +305,7 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
         "embedder.toml", "measured.json", "network.onnx"
     ]  # fmt: skip
     a, b = sorted(faces.glob("*/*.jpg"))[:2]
-    told = json.loads(in_process("verify", a, b, "--model", mine, "--json").stdout)
+    told = json.loads(in_process("verify", a, b, "--bundle", mine, "--json").stdout)
     assert told["same"] is not None
     errors = told["operating_point"]["errors"]
     assert errors["measured_on"] == "24 people of faces"
@@ -314,16 +313,16 @@ def test_calibrate_writes_a_folder_that_verify_opens(tmp_path, faces):
     assert low <= errors["fmr"]["value"] <= high
     assert 0 < told["probability"] < 1
     refused = in_process("evaluate", mine, faces, check=2)
-    assert "this model was trained or calibrated on all 24 people there" in refused.stderr
+    assert "0 of 24 people are unknown" in refused.stderr
     with (mine / "network.onnx").open("ab") as network:
         network.write(b" ")  # another network has other errors
-    refused = in_process("verify", a, b, "--model", mine, check=2)
+    refused = in_process("verify", a, b, "--bundle", mine, check=2)
     assert "its SHA-256 is not the one in embedder.toml" in refused.stderr
     shutil.copyfile(tmp_path / "e" / "network.onnx", mine / "network.onnx")
     broken = json.loads((mine / "measured.json").read_text())
     del broken["errors"]["fmr"]
     (mine / "measured.json").write_text(json.dumps(broken))
-    refused = in_process("verify", a, b, "--model", mine, check=2)
+    refused = in_process("verify", a, b, "--bundle", mine, check=2)
     assert "measured.json: errors.fmr is missing" in refused.stderr
 
 
@@ -374,25 +373,15 @@ def test_evaluate_measures_an_external_embedder(tmp_path, faces):
     assert summary["threshold_source"] == "each half's from the other half of the pairs"
 
 
-def test_faces_are_aligned_unless_the_toml_says_no(tmp_path):
+def test_faces_are_aligned_where_the_toml_says_so(tmp_path):
     found = drawn_faces(tmp_path / "drawn", people=1)[0]
     aligned, whole = (
         Verifier.load(embedder(tmp_path / name, align=align))
-        for name, align in (("a", None), ("b", "none"))
+        for name, align in (("a", "landmarks"), ("b", "none"))
     )
     assert (aligned.bundle.alignment, whole.bundle.alignment) == ("landmarks-5", "lfw-frame")
     spec = aligned.bundle.framing
-    assert np.array_equal(aligned.crop(found), align_faces(found, spec)[0].crop)
-    assert np.array_equal(whole.crop(found), load_crop(found, spec))
+    assert np.array_equal(aligned.detect(found)[0].crop, align_faces(found, spec)[0].crop)
+    assert np.array_equal(whole.detect(found)[0].crop, load_crop(found, spec))
     with pytest.raises(BadBundle, match="align is 'eyes'; use one of landmarks, none, arcface-112"):
         ExternalEmbedder.open(embedder(tmp_path / "c", align="eyes"))
-
-
-@pytest.mark.parametrize(
-    "own", [{"threshold": 0.3}, {"calibration": {"scale": 4.0, "offset": -1.0}}]
-)
-def test_a_threshold_without_the_way_of_cropping_it_is_for_is_refused(tmp_path, own):
-    with pytest.raises(BadBundle, match=r"other.toml: align is missing.*landmarks.*none"):
-        ExternalEmbedder.open(embedder(tmp_path, align=None, **own))
-    for align, aligned in (("landmarks", True), ("none", False)):
-        assert ExternalEmbedder.open(embedder(tmp_path, align=align, **own)).aligned == aligned

@@ -1,0 +1,425 @@
+import csv
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from tiny.bundles import FRAME_PX, tiny_bundle
+
+from facepairs.bundles.rates import OperatingPoint, operating_point
+from facepairs.choices import PHOTO_CACHE
+from facepairs.errors import BadBundle, BadData
+from facepairs.evaluation.scores import read_scores
+from facepairs.faces.photo_cache import PhotoCache
+from facepairs.verification import photos as photos_module
+from facepairs.verification import score_list as module
+from facepairs.verification import scoring
+from facepairs.verification.pairs_file import MAX_NAME, PairsFile
+from facepairs.verification.photos import PhotoFolder
+from facepairs.verification.score_list import score_list
+from facepairs.verification.verifier import Verifier
+
+IMAGES = 9
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("photos")
+    for number in range(IMAGES):
+        pixels = np.random.default_rng(number).integers(0, 256, (FRAME_PX, FRAME_PX, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    (folder / "broken.jpg").write_bytes(b"no image")
+    return folder
+
+
+@pytest.fixture(scope="module", params=["pair", "embedding"])
+def verifier(request, tmp_path_factory):
+    bundle = tiny_bundle(tmp_path_factory.mktemp("b") / "bundle", request.param)
+    return Verifier.load(bundle.folder, threads=1)
+
+
+@pytest.fixture(scope="module")
+def embedder(tmp_path_factory):
+    return Verifier.load(tiny_bundle(tmp_path_factory.mktemp("e") / "b", "embedding").folder, 1)
+
+
+def write_list(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def run(verifier, pairs, out, root=None, **options):
+    point = options.pop("point", operating_point(verifier.bundle))
+    return score_list(verifier, pairs, out, point, root, **options)
+
+
+def test_the_output_agrees_with_single_verdicts(verifier, photos, tmp_path):
+    chosen = [(a, b) for a in range(IMAGES) for b in range(a)]
+    text = "left,right\n" + "".join(f"{a}.png,{b}.png\n" for a, b in chosen)
+    report = run(verifier, write_list(photos / "all.csv", text), tmp_path / "out.csv")
+    rows = rows_of(tmp_path / "out.csv")
+    assert list(rows[0]) == [
+        "left", "right", "score", "probability", "same", "left_box", "left_faces", "left_hints",
+        "right_box", "right_faces", "right_hints", "error",
+    ]  # fmt: skip
+    for (a, b), row in zip(chosen, rows, strict=True):
+        verdict = verifier.verify(photos / f"{a}.png", photos / f"{b}.png")
+        assert (row["left"], row["right"], row["error"]) == (f"{a}.png", f"{b}.png", "")
+        assert float(row["score"]) == pytest.approx(verdict.score, abs=1e-5)
+        assert float(row["probability"]) == pytest.approx(verdict.probability, abs=1e-4)
+        assert row["same"] == str(int(verdict.same))
+    assert (report.pairs, report.failed, report.images) == (len(chosen), 0, IMAGES)
+    assert report.same == sum(row["same"] == "1" for row in rows)
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(st.tuples(st.integers(0, IMAGES + 1), st.integers(0, IMAGES + 1)), min_size=1),
+    st.integers(1, 7),
+    st.integers(1, 5),
+)
+def test_scores_do_not_depend_on_chunk_sizes(verifier, photos, tmp_path, pairs, chunk, kept):
+    names = [f"{number}.png" for number in range(IMAGES)] + ["broken.jpg", "none.png"]
+    text = "left,right\n" + "".join(f"{names[a]},{names[b]}\n" for a, b in pairs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CHUNK_ROWS", chunk)
+        patch.setattr(scoring, "CROP_BYTES", kept * 3 * 16**2)
+        report = run(verifier, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
+    rows = rows_of(tmp_path / "out.csv")
+    crops = [verifier.detect(photos / name, every=False)[0].crop[None] for name in names[:IMAGES]]
+    for (a, b), row in zip(pairs, rows, strict=True):
+        for name in {names[a], names[b]}:
+            assert (name in row["error"]) == (name in names[IMAGES:])
+        assert (row["score"] == "") == (max(a, b) >= IMAGES)
+        if max(a, b) < IMAGES:
+            score = verifier.scorer.score_pairs(crops[a], crops[b])[0]
+            assert float(row["score"]) == pytest.approx(score, abs=1e-5)
+    assert report.failed == sum(max(pair) >= IMAGES for pair in pairs)
+
+
+def test_blanks_before_a_cell_count_only_within_quotes(verifier, photos, tmp_path):
+    for name, content in (("0.png", "0.png"), ("1.png", "1.png"), (" 1.png", "0.png")):
+        (tmp_path / name).write_bytes((photos / content).read_bytes())
+    text = 'left, right\n0.png, 1.png\n0.png, " 1.png"\n'
+    report = run(verifier, write_list(tmp_path / "p.csv", text), tmp_path / "o.csv", tmp_path)
+    assert report.failed == 0
+    images = [
+        verifier.detect(tmp_path / name, every=False)[0].crop[None]
+        for name in ("0.png", "1.png", " 1.png")
+    ]
+    expected = [verifier.scorer.score_pairs(images[0], one)[0] for one in images[1:]]
+    scores = [float(row["score"]) for row in rows_of(tmp_path / "o.csv")]
+    assert scores == pytest.approx(expected, abs=1e-5)
+    assert scores[0] != scores[1]
+
+
+def test_bad_rows_are_reported_and_the_others_are_scored(verifier, photos, tmp_path):
+    text = (
+        "left,right,genuine,fold\n"
+        "0.png,1.png,1,3\n"
+        "only one cell\n"
+        "\n"
+        '0.png,"1.png,1,3\n'
+        "2.png,broken.jpg,0,1\n"
+        "none.png,3.png,0,1\n"
+        "broken.jpg,none.png,0,1\n"
+        "0.png,1.png,perhaps,1\n"
+        "0.png,1.png,1,-2\n"
+        ",1.png,1,1\n"
+        f"{'x' * 5000},1.png,1,1\n"
+        "bad\0name.png,1.png,1,1\n"
+        f'"{photos}/4.png",5.png,0,\n'
+    )
+    report = run(verifier, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
+    rows = rows_of(tmp_path / "out.csv")
+    errors = [row["error"] for row in rows]
+    for error, part in zip(
+        errors,
+        [
+            "", "line 3: 1 cells, where the header has 4", "line 5: ", "broken.jpg: not a JPEG",
+            "none.png: No such file", "broken.jpg: not a JPEG", "line 9: genuine is 'perhaps'",
+            "line 10: fold is '-2'", "line 11: left is empty", "line 12: left is longer",
+            "null", "",
+        ],
+        strict=True,
+    ):  # fmt: skip
+        assert part in error
+        assert bool(part) == bool(error)
+    assert "none.png: No such file" in errors[5]
+    assert len(rows[9]["left"]) == MAX_NAME
+    assert (report.pairs, report.failed, report.images_failed) == (12, 10, 3)
+    good = [row for row in rows if not row["error"]]
+    assert [(row["genuine"], row["fold"]) for row in good] == [("1", "3"), ("0", "")]
+
+    scores = read_scores(tmp_path / "out.csv")
+    assert (len(scores), scores.unscored) == (2, 10)
+    assert scores.score.tolist() == [float(row["score"]) for row in good]
+    assert scores.genuine.tolist() == [True, False]
+    assert scores.fold.tolist() == [3, 0]
+
+
+def test_a_pair_without_a_label_is_scored_and_columns_may_have_capitals(verifier, photos, tmp_path):
+    text = "Left,Right,Genuine\n0.png,1.png,\n2.png,3.png,0\n"
+    report = run(verifier, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
+    assert report.failed == 0
+    rows = rows_of(tmp_path / "out.csv")
+    assert [(row["genuine"], bool(row["score"])) for row in rows] == [("", True), ("0", True)]
+
+
+def test_names_that_are_not_utf8_are_read_and_written_escaped(embedder, photos, tmp_path):
+    name = b"caf\xe9.png"
+    try:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_bytes(
+            (photos / "0.png").read_bytes()
+        )
+    except OSError:
+        pytest.skip("this file system wants UTF-8")
+    (tmp_path / "p.csv").write_bytes(b"\xef\xbb\xbfleft,right\r\n" + name + b"," + name + b"\r\n")
+    assert run(embedder, tmp_path / "p.csv", tmp_path / "out.csv").failed == 0
+    assert rows_of(tmp_path / "out.csv")[0]["left"] == r"caf\udce9.png"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: the header must be left,right"),
+        ("a,b\n1,2\n", "and is 'a,b'"),
+        ("left,right,left\n", "the header must be"),
+        ('left,"right\n', "the header must be"),
+        ("left,right\n\n", "no pairs below the header"),
+    ],
+)
+def test_a_file_without_pairs_is_refused(embedder, tmp_path, text, message):
+    with pytest.raises(BadData, match=message):
+        run(embedder, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
+def test_unusable_paths_are_refused(embedder, tmp_path):
+    with pytest.raises(BadData, match="No such file"):
+        PairsFile(tmp_path / "none.csv")
+    with pytest.raises(BadData, match="not a regular file"):
+        PairsFile(tmp_path)
+    pairs = write_list(tmp_path / "p.csv", "left,right\na,b\n")
+    with pytest.raises(BadData, match="not a folder; give the one that the paths"):
+        run(embedder, pairs, tmp_path / "out.csv", tmp_path / "none")
+    (tmp_path / "file").touch()
+    with pytest.raises(BadData, match=f"{tmp_path / 'file'}"):
+        run(embedder, pairs, tmp_path / "file" / "out.csv")
+
+
+def test_each_image_is_read_once_and_in_several_threads(embedder, photos, tmp_path, monkeypatch):
+    seen, lock = [], threading.Lock()
+
+    def counted(self, name):
+        with lock:
+            seen.append((name, threading.get_ident()))
+        return read(self, name)
+
+    read = PhotoFolder.read
+    monkeypatch.setattr(PhotoFolder, "read", counted)
+    monkeypatch.setattr(scoring, "BATCH_CROPS", 1)
+    text = "left,right\n" + "".join(
+        f"{a}.png,{b}.png\n" for a in range(IMAGES) for b in range(IMAGES)
+    )
+    run(embedder, write_list(tmp_path / "p.csv", text), tmp_path / "out.csv", photos)
+    assert sorted(name for name, _ in seen) == [f"{k}.png" for k in range(IMAGES)]
+    assert threading.get_ident() not in {thread for _, thread in seen}
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.fixture
+def stopped(verifier, photos, tmp_path, monkeypatch):
+    """A run over a list of pairs that was stopped half-way; returns the list."""
+    pairs = write_list(
+        tmp_path / "p.csv",
+        "left,right\n" + "".join(f"{a}.png,{a + 1}.png\n" for a in range(IMAGES - 1)),
+    )
+    monkeypatch.setenv(PHOTO_CACHE, str(tmp_path / "other.sqlite"))
+    run(verifier, pairs, tmp_path / "whole.csv", photos)
+    monkeypatch.setenv(PHOTO_CACHE, str(tmp_path / "photos.sqlite"))
+    monkeypatch.setattr(scoring, "BATCH_CROPS", 2)
+    monkeypatch.setattr("facepairs.support.parallel.cores", lambda: 1)
+
+    def display(label):
+        def stop(done, total):
+            if done >= total // 3:
+                raise Stop
+
+        return stop
+
+    with pytest.raises(Stop):
+        run(verifier, pairs, tmp_path / "out.csv", photos, progress=display)
+    assert not (tmp_path / "out.csv").exists()
+    return pairs
+
+
+def test_an_interrupted_run_goes_on_by_itself(stopped, verifier, photos, tmp_path, monkeypatch):
+    searched = []
+    inspect = photos_module.inspect
+    monkeypatch.setattr(
+        photos_module, "inspect", lambda *words: searched.append(words) or inspect(*words)
+    )
+    report = run(verifier, stopped, tmp_path / "out.csv", photos)
+    assert 0 < len(searched) < IMAGES
+    assert report.failed == 0
+    for resumed, whole in zip(
+        rows_of(tmp_path / "out.csv"), rows_of(tmp_path / "whole.csv"), strict=True
+    ):
+        assert float(resumed.pop("score")) == pytest.approx(float(whole.pop("score")), abs=1e-5)
+        assert resumed["same"] == whole["same"]
+
+
+@pytest.mark.parametrize("how", ["written", "renamed", "gone"])
+def test_a_photo_that_was_replaced_is_scored_anew(stopped, verifier, photos, tmp_path, how):
+    out, photo = tmp_path / "out.csv", photos / "0.png"
+    before, status = photo.read_bytes(), photo.stat()
+    try:
+        if how == "gone":
+            photo.unlink()
+        else:
+            turned = Image.open(photo).rotate(180)
+            place = photo if how == "written" else photos / "new"
+            turned.save(place, "png")
+            os.utime(place, ns=(status.st_atime_ns, status.st_mtime_ns))
+            place.replace(photo)
+        report = run(verifier, stopped, out, photos)
+        cold = replace(verifier.reader(), cache=None)
+        score = cold_score(cold, photos) if how != "gone" else None
+    finally:
+        photo.write_bytes(before)
+    assert report.failed == (how == "gone")
+    row = rows_of(out)[0]
+    assert bool(row["error"]) == (how == "gone")
+    if score is not None:
+        assert float(row["score"]) == pytest.approx(score, abs=1e-5)
+
+
+def cold_score(reader, photos):
+    """Return the score of the first pair, without a cache."""
+    named = [(name, str(photos / name)) for name in ("0.png", "1.png")]
+    job = scoring.PairScoring(reader, named, np.array([0]), np.array([1]))
+    return job.collect(map(job.work, job.items())).scores[0]
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(st.integers(0, IMAGES + 1), max_size=8), st.booleans())
+def test_results_do_not_depend_on_what_is_known(verifier, photos, tmp_path_factory, known, keep):
+    names = [*(f"{number}.png" for number in range(IMAGES)), "broken.jpg", "none.png"]
+    named = [(name, str(photos / name)) for name in names]
+    left, right = np.triu_indices(len(names), 1)
+    reader = replace(verifier.reader(), cache=None)
+    cold = scores_by(reader, named, left, right)
+    file = tmp_path_factory.mktemp("cache") / "photos.sqlite"
+    warm = replace(reader, cache=PhotoCache(file), keep=keep)
+    replace(warm, keep=True).read([named[k] for k in known])
+    for cache in (warm.cache, warm.cache, PhotoCache(file)):
+        found = scores_by(replace(warm, cache=cache), named, left, right)
+        assert np.allclose(found.scores, cold.scores, atol=1e-6, equal_nan=True)
+        for number, seen in cold.photos.items():
+            again = found.photos[number]
+            assert (again.record, again.digest) == (seen.record, seen.digest)
+            assert str(again.error) == str(seen.error)
+
+
+def scores_by(reader, named, left, right):
+    job = scoring.PairScoring(reader, named, left, right)
+    return job.collect(map(job.work, job.items()))
+
+
+def test_a_failing_network_leaves_no_output(photos, tmp_path):
+    from tiny.bundles import embedding_network
+
+    bundle = tiny_bundle(tmp_path / "b", "embedding", embedding_network(normalised=False))
+    pairs = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
+    with pytest.raises(BadBundle):
+        run(Verifier.load(bundle.folder), pairs, tmp_path / "out.csv", photos)
+    assert {path.name for path in tmp_path.iterdir()} == {"b", "p.csv"}
+
+
+def test_an_old_output_stays_until_the_new_one_is_complete(embedder, photos, tmp_path):
+    out = write_list(tmp_path / "out.csv", "old")
+    pairs = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
+
+    def display(label):
+        assert out.read_text() == "old"
+        return lambda done, total: None
+
+    run(embedder, pairs, out, photos, progress=display)
+    assert len(rows_of(out)) == 1
+
+
+def test_without_a_threshold_no_pair_is_accepted(embedder, photos, tmp_path):
+    pairs = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
+    report = run(embedder, pairs, tmp_path / "out.csv", photos, point=OperatingPoint(None))
+    assert report.same is None
+    assert rows_of(tmp_path / "out.csv")[0]["same"] == ""
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(embedder, photos, tmp_path):
+    pairs = write_list(tmp_path / "p.csv", "left,right\n0.png,1.png\n")
+
+    def display(label):
+        write_list(pairs, "left,right\n0.png,1.png\n0.png,7.png\n")
+        return lambda done, total: None
+
+    with pytest.raises(BadData, match="changed while it was read"):
+        run(embedder, pairs, tmp_path / "out.csv", photos, progress=display)
+    assert not (tmp_path / "out.csv").exists()
+
+
+MEASURE = """
+import resource, sys
+from pathlib import Path
+from facepairs.verification.score_list import score_list
+from facepairs.bundles.rates import operating_point
+from facepairs.verification.verifier import Verifier
+
+bundle, pairs, out, root = map(Path, sys.argv[1:])
+verifier = Verifier.load(bundle, threads=1)
+report = score_list(verifier, pairs, out, operating_point(verifier.bundle), root)
+print(report.pairs, report.failed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["embedding", "pair"])
+def test_memory_does_not_grow_with_rows(kind, photos, tmp_path):
+    import subprocess
+    import sys
+
+    bundle = tiny_bundle(tmp_path / "bundle", kind)
+    peaks = {}
+    for rows in (1_000, 1_000_000 if kind == "embedding" else 100_000):
+        pairs, out = tmp_path / f"{rows}.csv", tmp_path / f"{rows}.out.csv"
+        with open(pairs, "w") as handle:
+            handle.write("left,right,genuine\n")
+            handle.writelines(f"{k % IMAGES}.png,{k % 7}.png,{k % 2}\n" for k in range(rows))
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, *map(str, (bundle.folder, pairs, out, photos))],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        count, failed, peaks[rows] = map(int, done.stdout.split())
+        assert (count, failed) == (rows, 0)
+        with open(out) as handle:
+            assert sum(1 for _ in handle) == rows + 1
+    few, lots = peaks.values()
+    print(f"{kind}: peak {few / 1024:.0f} MB, with the most rows {lots / 1024:.0f} MB")
+    assert lots < few + 24 * 1024
