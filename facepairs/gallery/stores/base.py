@@ -17,30 +17,33 @@ import msgspec
 import numpy as np
 
 from facepairs.errors import BadData, BadGallery
-from facepairs.gallery.encryption import Passphrase, PlainValues, open_encryption
+from facepairs.gallery.encryption import (
+    Passphrase,
+    PlainValues,
+    check_new_passphrase,
+    new_encryption,
+    open_encryption,
+)
 from facepairs.gallery.identity import ModelIdentity
 from facepairs.gallery.vectors import STORED, Vectors
 from facepairs.verification.scorer import ScoreArray
 
-VERSION = 2  # of the tables
+VERSION = 3  # of the tables
 ROWS_PER_READ = 4096
 DAY_S = 86_400
 NAME, PHOTO = b"name", b"photo"  # contexts of encrypted values
 # In both kinds of SQL; times are whole seconds since 1970.
-OWNER = "SELECT name FROM live WHERE sha256 = ?"
+TABLES = """
+CREATE TABLE state (version INTEGER NOT NULL, changes BIGINT NOT NULL);
+CREATE TABLE model (sha256 TEXT NOT NULL, name TEXT NOT NULL, alignment TEXT NOT NULL,
+    width INTEGER NOT NULL);
+CREATE TABLE encryption (salt BYTEA NOT NULL, probe BYTEA NOT NULL);
+CREATE TABLE photos (sha256 BYTEA PRIMARY KEY, name BYTEA NOT NULL, vector BYTEA NOT NULL,
+    checksum BIGINT NOT NULL, added BIGINT NOT NULL, expires BIGINT);
+CREATE INDEX photos_of_person ON photos (name);
+CREATE VIEW live AS SELECT * FROM photos WHERE expires IS NULL OR expires > {now}"""
 PEOPLE = (
-    "SELECT name, count(*), min(added), max(expires), count(expires) FROM live "
-    "GROUP BY person, name"
-)
-ADD_PERSON = "INSERT INTO people (name) VALUES (?) ON CONFLICT DO NOTHING"
-ADD_PHOTO = (
-    "INSERT INTO photos (person, sha256, vector, checksum, added, expires) "
-    "SELECT id, ?, ?, ?, ?, CAST(? AS BIGINT) FROM people WHERE name = ?"
-)
-REMOVE_PHOTOS = "DELETE FROM photos WHERE person = (SELECT id FROM people WHERE name = ?)"
-FORGET_PHOTOS = "DELETE FROM photos WHERE expires <= ?"
-FORGET_PEOPLE = (
-    "DELETE FROM people WHERE NOT EXISTS (SELECT 1 FROM photos WHERE person = people.id)"
+    "SELECT name, count(*), min(added), max(expires), count(expires) FROM live GROUP BY name"
 )
 
 
@@ -69,12 +72,16 @@ class GalleryStore(abc.ABC):
     Args:
         place: What names it in messages.
         write: Whether it may be changed.
+        passphrase: Of a new gallery, if it is a text.
     """
 
     BEGIN_READING: str
     BEGIN_WRITING: str
+    NOW: str  # the database's clock in seconds since 1970
 
-    def __init__(self, place: str, write: bool) -> None:
+    def __init__(self, place: str, write: bool, passphrase: Passphrase) -> None:
+        if write and isinstance(passphrase, str):
+            check_new_passphrase(passphrase)  # before there are tables
         self.place = place
         self._write, self._is_closed = write, False
         self._process = os.getpid()
@@ -88,6 +95,10 @@ class GalleryStore(abc.ABC):
     @abc.abstractmethod
     def version(self) -> int:
         """Return a number that changes when another connection changes the tables."""
+
+    @abc.abstractmethod
+    def _exists(self) -> bool:
+        """Return, in a transaction, whether there are tables already."""
 
     @abc.abstractmethod
     def _run(self, query: str, *values: object) -> Any:
@@ -112,6 +123,30 @@ class GalleryStore(abc.ABC):
     def _faults(self) -> list[str]:
         """Return what else is wrong with the place."""
         return []
+
+    def _prepare(self, passphrase: Passphrase, create: bool) -> None:
+        """Make the tables if they are missing and may be made, and check them."""
+        if self._write and create:
+            self._make(passphrase)
+        with self._errors_named():
+            (version,) = self._run("SELECT version FROM state").fetchone()
+            if version != VERSION:
+                raise BadData(
+                    f"{self.place}: of another version of facepairs; enrol the photos again"
+                )
+            self._unlock(passphrase)
+        if self._write:
+            self._forget_expired()
+
+    def _make(self, passphrase: Passphrase) -> None:
+        with self._transaction(self.BEGIN_WRITING):
+            if self._exists():
+                return
+            for statement in TABLES.format(now=self.NOW).split(";"):
+                self._run(statement)
+            self._run("INSERT INTO state VALUES (?, 0)", VERSION)
+            if isinstance(passphrase, str):
+                self._run("INSERT INTO encryption VALUES (?, ?)", *new_encryption(passphrase))
 
     def _reading(self) -> contextlib.AbstractContextManager[None]:
         """Show all queries of a block the same state."""
@@ -151,7 +186,9 @@ class GalleryStore(abc.ABC):
     def owner(self, digest: bytes) -> str | None:
         """Return who is enrolled with the photo of a SHA-256."""
         with self._errors_named():
-            row = self._run(OWNER, self._values.seal(digest, PHOTO)).fetchone()
+            row = self._run(
+                "SELECT name FROM live WHERE sha256 = ?", self._values.seal(digest, PHOTO)
+            ).fetchone()
             return self._name(row[0]) if row else None
 
     def put(self, photos: Iterable[NewPhoto], forget_after: float | None) -> list[str | None]:
@@ -177,29 +214,24 @@ class GalleryStore(abc.ABC):
                 key = self._values.seal(digest, PHOTO)
                 self._run("DELETE FROM photos WHERE sha256 = ?", key)  # has just expired
                 blob = self._values.seal(vector.astype(STORED).tobytes(), whose, key)
-                self._run(ADD_PERSON, whose)
-                checksum = _checksum(whose, key, blob)
-                self._run(ADD_PHOTO, key, blob, checksum, now, expires, whose)
+                row = (key, whose, blob, _checksum(whose, key, blob), now, expires)
+                self._run("INSERT INTO photos VALUES (?, ?, ?, ?, ?, ?)", *row)
         return owners
 
     def remove(self, name: str) -> int:
         """Remove a person; return the number of photos removed, 0 for somebody unknown."""
         self._forget_expired()
-        whose = self._values.seal(name.encode(), NAME)
+        return self._delete("name = ?", self._values.seal(name.encode(), NAME))
+
+    def _forget_expired(self) -> None:
+        self._delete("expires <= ?", now_s())
+
+    def _delete(self, condition: str, value: object) -> int:
         with self._writing():
-            removed = int(self._run(REMOVE_PHOTOS, whose).rowcount)
-            self._run("DELETE FROM people WHERE name = ?", whose)
+            removed = int(self._run(f"DELETE FROM photos WHERE {condition}", value).rowcount)
         if removed:
             self._erase()
         return removed
-
-    def _forget_expired(self) -> None:
-        with self._writing():
-            removed = self._run(FORGET_PHOTOS, now_s()).rowcount
-            if removed:
-                self._run(FORGET_PEOPLE)
-        if removed:
-            self._erase()
 
     def people(self) -> list[Person]:
         """Return everybody who is enrolled and not expired, by name."""
@@ -263,12 +295,8 @@ class GalleryStore(abc.ABC):
         elif isinstance(passphrase, str):
             raise BadData(f"{self.place}: not encrypted; give no passphrase, or make a new gallery")
 
-    def _check_version(self, version: object) -> None:
-        if version != VERSION:
-            raise BadData(f"{self.place}: of another version of facepairs; enrol the photos again")
-
     def _name(self, sealed: bytes) -> str:
-        return self._values.open(sealed, NAME).decode()
+        return str(self._values.open(sealed, NAME), "utf-8")
 
     def _check_open(self) -> None:
         if self._is_closed:
