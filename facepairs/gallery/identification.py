@@ -1,14 +1,18 @@
 """`Identification`: who of the people of a gallery a photo shows, or that it shows nobody known."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from facepairs.bundles.rates import OperatingPoint
 from facepairs.faces.align import AlignedFace
+from facepairs.gallery.vectors import Vectors
 from facepairs.support.words import counted
 from facepairs.verification.false_matches import ExpectedMatches, expected_matches
+from facepairs.verification.scorer import ScoreArray
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -120,3 +124,27 @@ class Identification:
             "face": self.face.to_json(),
             "operating_point": self.point.to_json(),
         }
+
+
+def best_candidates(
+    vectors: Vectors, scores: ScoreArray, point: OperatingPoint, top: int
+) -> tuple[Candidate, ...]:
+    """Return the people with the highest scores, best first.
+
+    Args:
+        vectors: Of the gallery.
+        scores: float32[people], from `Vectors.best`.
+        point: The threshold.
+        top: Number of candidates to return.
+    """
+    best_first: Iterable[int] = np.argsort(-scores, kind="stable")[: max(1, top)].tolist()
+    return tuple(
+        Candidate(
+            rank=rank,
+            name=vectors.people[number],
+            score=float(scores[number]),
+            match=None if point.threshold is None else float(scores[number]) >= point.threshold,
+            photos=vectors.photos_of(number),
+        )
+        for rank, number in enumerate(best_first, 1)
+    )

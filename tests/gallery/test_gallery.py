@@ -238,7 +238,10 @@ def test_another_model_is_noticed_once_somebody_enrols(verifier, photos, tmp_pat
         with pytest.raises(NotEnrolled):
             early.identify(photos / "P0/0.png")
         assert late.add("Ann", [photos / "P0/0.png"], any_quality=True).enrolled == 1
-        for use in (lambda: early.identify(photos / "P0/0.png"), lambda: early.set_model(1)):
+        for use in (
+            lambda: early.identify(photos / "P0/0.png"),
+            lambda: early._set_model(1),
+        ):
             with pytest.raises(BadGallery, match="made with another model"):
                 use()
         assert late.check() == []

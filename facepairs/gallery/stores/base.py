@@ -42,9 +42,7 @@ CREATE TABLE photos (sha256 BYTEA PRIMARY KEY, name BYTEA NOT NULL, vector BYTEA
     checksum BIGINT NOT NULL, added BIGINT NOT NULL, expires BIGINT);
 CREATE INDEX photos_of_person ON photos (name);
 CREATE VIEW live AS SELECT * FROM photos WHERE expires IS NULL OR expires > {now}"""
-PEOPLE = (
-    "SELECT name, count(*), min(added), max(expires), count(expires) FROM live GROUP BY name"
-)
+PEOPLE = "SELECT name, count(*), min(added), max(expires), count(expires) FROM live GROUP BY name"
 
 
 class NewPhoto(NamedTuple):
@@ -221,14 +219,16 @@ class GalleryStore(abc.ABC):
     def remove(self, name: str) -> int:
         """Remove a person; return the number of photos removed, 0 for somebody unknown."""
         self._forget_expired()
-        return self._delete("name = ?", self._values.seal(name.encode(), NAME))
+        return self._delete(
+            "DELETE FROM photos WHERE name = ?", self._values.seal(name.encode(), NAME)
+        )
 
     def _forget_expired(self) -> None:
-        self._delete("expires <= ?", now_s())
+        self._delete("DELETE FROM photos WHERE expires <= ?", now_s())
 
-    def _delete(self, condition: str, value: object) -> int:
+    def _delete(self, query: str, value: object) -> int:
         with self._writing():
-            removed = int(self._run(f"DELETE FROM photos WHERE {condition}", value).rowcount)
+            removed = int(self._run(query, value).rowcount)
         if removed:
             self._erase()
         return removed

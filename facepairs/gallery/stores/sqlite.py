@@ -57,7 +57,7 @@ class SqliteStore(GalleryStore):
                 with contextlib.suppress(FileExistsError):
                     os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
             self._database = sqlite3.connect(
-                # "rw" for readers too, where it can be written: they undo what a killed writer left.
+                # Readers, too, undo what a killed writer left, where they may.
                 f"{path.absolute().as_uri()}?mode=rw",
                 uri=True,
                 timeout=TIMEOUT_S,
