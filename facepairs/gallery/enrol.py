@@ -66,19 +66,6 @@ class Enrolment:
         """Return a plain dict."""
         return dict(msgspec.to_builtins(self))
 
-    def note_known(self, person: str, photo: str, owner: str | None) -> None:
-        """Note a photo that is enrolled already; `owner` is who is enrolled with it."""
-        if owner == person:
-            self.known += 1
-            return
-        error = (
-            f"{photo}: this very photo is enrolled as {owner}; if it does not show them, "
-            f"remove {owner} and enrol their other photos again"
-        )
-        if owner is None:
-            error = f"{photo}: its time was over at this moment; enrol it again"
-        self.refused.append(Refused(person, photo, error))
-
 
 class Photo(NamedTuple):
     """A photo to enrol: whose it is, what messages call it, and its file or content.
@@ -148,3 +135,17 @@ class PhotoReader:
         if poor and not self.any_quality:
             return result._replace(problem=f"{name}: {'; '.join(poor)}; use a better photo"), None
         return result, face
+
+
+def note_known(enrolment: Enrolment, photo: ReadPhoto, owner: str | None) -> None:
+    """Note a photo that is enrolled already; `owner` is who is enrolled with it."""
+    if owner == photo.person:
+        enrolment.known += 1
+        return
+    error = (
+        f"{photo.photo}: this very photo is enrolled as {owner}; if it does not show them, "
+        f"remove {owner} and enrol their other photos again"
+    )
+    if owner is None:
+        error = f"{photo.photo}: its time was over at this moment; enrol it again"
+    enrolment.refused.append(Refused(photo.person, photo.photo, error))

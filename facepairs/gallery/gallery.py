@@ -24,6 +24,7 @@ from facepairs.gallery.enrol import (
     ReadPhoto,
     Refused,
     Resemblance,
+    note_known,
 )
 from facepairs.gallery.identification import Identification, best_candidates
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
@@ -251,8 +252,7 @@ class Gallery:
             if photo.problem:
                 enrolment.refused.append(Refused(photo.person, photo.photo, photo.problem))
             elif photo.vector is None:
-                owner = self.store.owner(photo.digest)
-                enrolment.note_known(photo.person, photo.photo, owner)
+                note_known(enrolment, photo, self.store.owner(photo.digest))
             else:
                 new.append((photo, NewPhoto(photo.person, photo.digest, photo.vector)))
         if not new:
@@ -262,7 +262,7 @@ class Gallery:
         owners = self.store.put([row for _, row in new], forget_after)
         for (photo, row), owner in zip(new, owners, strict=True):
             if owner is not None:
-                enrolment.note_known(photo.person, photo.photo, owner)
+                note_known(enrolment, photo, owner)
                 continue
             enrolment.enrolled += 1
             enrolment.several_faces += photo.faces > 1

@@ -102,7 +102,8 @@ class Vectors:
     def of_person(self, name: str) -> ScoreArray:
         """Return the embeddings of one person: float32[N, width]."""
         rows = self._person_of[: self._count] == self._numbers.get(name, -1)
-        return self._matrix[: self._count][rows]
+        found: ScoreArray = self._matrix[: self._count][rows]
+        return found
 
 
 def _grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
