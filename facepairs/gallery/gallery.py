@@ -4,6 +4,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -14,13 +15,13 @@ import numpy as np
 from facepairs.bundles.rates import OperatingPoint, identification_point
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
-from facepairs.faces.align import AlignedFace
+from facepairs.faces.align import chosen_face
 from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import (
     DEFAULT_FPIR,
     Enrolment,
+    EnrolPhotos,
     Photo,
-    PhotoReader,
     ReadPhoto,
     Refused,
     Resemblance,
@@ -39,7 +40,7 @@ from facepairs.support.places import check_output_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import command_line
 from facepairs.verification.loading import Model, model_name
-from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
+from facepairs.verification.scorer import BATCH_CROPS
 from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
 
@@ -166,7 +167,7 @@ class Gallery:
                 is enrolled.
             forget_after: Days after which they expire; None for never.
             any_quality: Also take photos that are dark, blurred, or otherwise hard to judge.
-            position: Of another face, see `Verifier.align_face`.
+            position: Of another face, counted from 0 in the order of `Verifier.detect`.
 
         Returns:
             What became of the photos; those that cannot be used are listed, not raised. A content
@@ -231,7 +232,7 @@ class Gallery:
         if forget_after is not None and not 0 < forget_after < LONGEST_DAYS:
             raise BadConfig(f"forget-after is {forget_after:g}; give a number of days above 0")
         enrolment, done = Enrolment(), 0
-        read = PhotoReader(self.verifier, self.store.owner, any_quality)
+        read = EnrolPhotos(self.verifier, self.store.owner, any_quality)
         try:
             for batch in thread_map(read, batches(photos, BATCH_CROPS)):
                 with self._lock:
@@ -296,7 +297,7 @@ class Gallery:
                 .01. The threshold follows from it, the model's errors and the gallery's size.
             threshold: A score instead.
             top: Number of candidates to return.
-            position: Of another face, see `Verifier.align_face`.
+            position: Of another face, counted from 0 in the order of `Verifier.detect`.
 
         Raises:
             BadImage: The photo cannot be read.
@@ -320,8 +321,9 @@ class Gallery:
         else:
             max_fpir = DEFAULT_FPIR if max_fpir is None else max_fpir
             point = identification_point(verifier.bundle, max_fpir, len(vectors))
-        face = verifier.align_face(photo, position=position)
-        scores = vectors.best(self._embed(face), self.compare)
+        faces = verifier.detect(photo, every=position is not None)
+        face = chosen_face(faces, position, "image")
+        scores = vectors.best(verifier.embed([face])[0], self.compare)
         errors = verifier.bundle.errors
         return Identification(
             candidates=best_candidates(vectors, scores, point, top),
@@ -368,11 +370,11 @@ class Gallery:
         if not len(enrolled):
             raise self._nobody(name)
         point = point or self.verifier.operating_point()
-        face = self.verifier.align_faces(photo)[0]
-        probe = np.broadcast_to(self._embed(face), enrolled.shape)
-        score = float(self.verifier.scorer.compare(probe, enrolled).max())
-        verdict = self.verifier.verdict(score, point, comparisons=len(enrolled))
-        return Verdict(**{**vars(verdict), "left": face})
+        (face,) = self.verifier.detect(photo, every=False)
+        probe = np.broadcast_to(self.verifier.embed([face]), enrolled.shape)
+        score = float(self.verifier.compare(probe, enrolled).max())
+        verdict = Verdict.of(self.verifier.bundle, score, point, comparisons=len(enrolled))
+        return replace(verdict, left=face)
 
     def people(self) -> list[Person]:
         """Return everybody who is enrolled and not expired, by name."""
@@ -441,11 +443,7 @@ class Gallery:
     def compare(self) -> Compare | None:
         """How embeddings are scored; None for the dot product."""
         cosine = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
-        return None if cosine else self.verifier.scorer.compare
-
-    def _embed(self, face: AlignedFace) -> ScoreArray:
-        row: ScoreArray = self.verifier.scorer.embed(face.crop[None])[0]
-        return row
+        return None if cosine else self.verifier.compare
 
     def _nobody(self, name: str) -> NotEnrolled:
         listing = command_line("gallery", "list", self.place)
