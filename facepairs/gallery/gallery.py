@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from facepairs.bundles.rates import OperatingPoint, identification_point
 from facepairs.data.index import FaceIndex
 from facepairs.errors import BadBundle, BadConfig, BadGallery, NotEnrolled
-from facepairs.faces.align import chosen_face
+from facepairs.faces.align import AlignedFace, chosen_face
 from facepairs.gallery.encryption import Passphrase
 from facepairs.gallery.enrol import (
     DEFAULT_FPIR,
@@ -29,8 +28,8 @@ from facepairs.gallery.enrol import (
 )
 from facepairs.gallery.identification import Identification, best_candidates
 from facepairs.gallery.identity import ModelIdentity, clean_name, identify_model
+from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.base import NewPhoto, Person, now_s
-from facepairs.gallery.stores.find import open_store
 from facepairs.gallery.vectors import STORED, Compare, Vectors
 from facepairs.images.photo import ImageSource
 from facepairs.support.atomic import temporary_beside
@@ -40,7 +39,7 @@ from facepairs.support.places import check_output_file
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import command_line
 from facepairs.verification.loading import Model, model_name
-from facepairs.verification.scorer import BATCH_CROPS
+from facepairs.verification.scorer import BATCH_CROPS, ScoreArray
 from facepairs.verification.verdict import Verdict
 from facepairs.verification.verifier import Verifier
 
@@ -99,12 +98,7 @@ class Gallery:
     def __enter__(self) -> "Gallery":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -323,7 +317,7 @@ class Gallery:
             point = identification_point(verifier.bundle, max_fpir, len(vectors))
         faces = verifier.detect(photo, every=position is not None)
         face = chosen_face(faces, position, "image")
-        scores = vectors.best(verifier.embed([face])[0], self.compare)
+        scores = vectors.best(self._embed(face), self.compare)
         errors = verifier.bundle.errors
         return Identification(
             candidates=best_candidates(vectors, scores, point, top),
@@ -371,7 +365,7 @@ class Gallery:
             raise self._nobody(name)
         point = point or self.verifier.operating_point()
         (face,) = self.verifier.detect(photo, every=False)
-        probe = np.broadcast_to(self.verifier.embed([face]), enrolled.shape)
+        probe = np.broadcast_to(self._embed(face), enrolled.shape)
         score = float(self.verifier.compare(probe, enrolled).max())
         verdict = Verdict.of(self.verifier.bundle, score, point, comparisons=len(enrolled))
         return replace(verdict, left=face)
@@ -444,6 +438,10 @@ class Gallery:
         """How embeddings are scored; None for the dot product."""
         cosine = getattr(self.verifier.bundle, "distance", "cosine") == "cosine"
         return None if cosine else self.verifier.compare
+
+    def _embed(self, face: AlignedFace) -> ScoreArray:
+        row: ScoreArray = self.verifier.scorer.embed(face.crop[None])[0]
+        return row
 
     def _nobody(self, name: str) -> NotEnrolled:
         listing = command_line("gallery", "list", self.place)

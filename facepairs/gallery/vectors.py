@@ -29,7 +29,6 @@ class Vectors:
         self._matrix = np.empty((capacity, width), np.float32)
         self._person_of = np.empty(capacity, np.int32)
         self._numbers: dict[str, int] = {}
-        self._names: list[str] = []
         self._count = 0
         self.until: float = np.inf if until is None else until
 
@@ -39,7 +38,7 @@ class Vectors:
     @property
     def people(self) -> list[str]:
         """The names, by the number that `best` uses."""
-        return self._names
+        return list(self._numbers)
 
     def photos_of(self, number: int) -> int:
         """Return the number of photos of a person."""
@@ -54,15 +53,11 @@ class Vectors:
         """
         end = self._count + len(people)
         if end > len(self._matrix):
-            capacity = max(end, 2 * self._count)
-            self._matrix = _grown(self._matrix, capacity)
-            self._person_of = _grown(self._person_of, capacity)
+            more = np.empty_like(self._matrix, shape=(end, self._matrix.shape[1]))
+            self._matrix = np.concatenate([self._matrix, more])  # at least twice as many
+            self._person_of = np.concatenate([self._person_of, np.empty(end, np.int32)])
         self._matrix[self._count : end] = values
-        for name in people:
-            if name not in self._numbers:
-                self._numbers[name] = len(self._names)
-                self._names.append(name)
-        numbers = [self._numbers[name] for name in people]
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in people]
         self._person_of[self._count : end] = numbers
         self._count = end
 
@@ -97,16 +92,10 @@ class Vectors:
         if len(scores) <= (own is not None):
             return None
         best = int(scores.argmax())
-        return self._names[best], float(scores[best])
+        return self.people[best], float(scores[best])
 
     def of_person(self, name: str) -> ScoreArray:
         """Return the embeddings of one person: float32[N, width]."""
         rows = self._person_of[: self._count] == self._numbers.get(name, -1)
         found: ScoreArray = self._matrix[: self._count][rows]
         return found
-
-
-def _grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
-    grown = np.empty((capacity, *array.shape[1:]), array.dtype)
-    grown[: len(array)] = array
-    return grown

@@ -13,11 +13,8 @@ from facepairs.server.schema import ErrorDetail, ErrorResult
 
 GONE = 499  # as nginx calls it when the client does not wait for the answer
 PHOTO_STATUS = {"too_large": 413, "not_image": 415, "unsupported": 415}  # others have 422
-HEADERS = {
-    401: {"www-authenticate": "Bearer"},
-    429: {"retry-after": "1"},
-    503: {"retry-after": "1"},
-}
+LATER = {"retry-after": "1"}
+HEADERS = {401: {"www-authenticate": "Bearer"}, 429: LATER, 503: LATER}
 NO_GALLERY = "the gallery cannot be used now; the server's log says why"
 BUG = "this is a bug in facepairs; please report it with the server's log"
 

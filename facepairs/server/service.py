@@ -114,7 +114,7 @@ class Service:
         faces = [
             self._face(photo, f"image {number}") for number, photo in enumerate(request.image, 1)
         ]
-        rows = self.verifier.embed(faces)
+        rows = self.verifier.scorer.embed(np.stack([face.crop for face in faces]))
         return schema.EmbedResult(rows.tolist(), [_face(face) for face in faces], self._model)
 
     def people(self) -> schema.PeopleResult:

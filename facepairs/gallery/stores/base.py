@@ -76,6 +76,7 @@ class GalleryStore(abc.ABC):
     BEGIN_READING: str
     BEGIN_WRITING: str
     NOW: str  # the database's clock in seconds since 1970
+    ERASE = ""  # overwrites what was deleted
 
     def __init__(self, place: str, write: bool, passphrase: Passphrase) -> None:
         if write and isinstance(passphrase, str):
@@ -110,16 +111,8 @@ class GalleryStore(abc.ABC):
     def _errors_named(self) -> contextlib.AbstractContextManager[None]:
         """Hold the lock, and turn errors of the database into BadGallery."""
 
-    @abc.abstractmethod
-    def _erase(self) -> None:
-        """Overwrite what was deleted, as far as the place allows."""
-
-    def _damage(self) -> list[str]:
-        """Return what the database itself finds damaged."""
-        return []
-
     def _faults(self) -> list[str]:
-        """Return what else is wrong with the place."""
+        """Return what is wrong with the place, or found damaged by the database itself."""
         return []
 
     def _prepare(self, passphrase: Passphrase, create: bool) -> None:
@@ -212,7 +205,7 @@ class GalleryStore(abc.ABC):
                 key = self._values.seal(digest, PHOTO)
                 self._run("DELETE FROM photos WHERE sha256 = ?", key)  # has just expired
                 blob = self._values.seal(vector.astype(STORED).tobytes(), whose, key)
-                row = (key, whose, blob, _checksum(whose, key, blob), now, expires)
+                row = (key, whose, blob, zlib.crc32(whose + key + blob), now, expires)
                 self._run("INSERT INTO photos VALUES (?, ?, ?, ?, ?, ?)", *row)
         return owners
 
@@ -229,8 +222,9 @@ class GalleryStore(abc.ABC):
     def _delete(self, query: str, value: object) -> int:
         with self._writing():
             removed = int(self._run(query, value).rowcount)
-        if removed:
-            self._erase()
+        if removed and self.ERASE:
+            with self._errors_named():
+                self._run(self.ERASE)
         return removed
 
     def people(self) -> list[Person]:
@@ -274,15 +268,13 @@ class GalleryStore(abc.ABC):
 
     def problems(self) -> list[str]:
         """Return what is wrong: nothing for a gallery as it was written that others cannot read."""
-        if found := self._damage():
-            return found
         found, model = self._faults(), self.model()
         size = np.dtype(STORED).itemsize * (model.width if model else 0)
         with self._reading():
             for name, key, sealed, checksum in self._rows(
                 "SELECT name, sha256, vector, checksum FROM live"
             ):
-                is_sound = _checksum(name, key, sealed) == checksum
+                is_sound = zlib.crc32(name + key + sealed) == checksum
                 if not is_sound or len(self._values.open(sealed, name, key)) != size:
                     found.append(f"a photo of {self._name(name)} is not what was written")
         return found
@@ -309,10 +301,6 @@ class GalleryStore(abc.ABC):
             f"{self.place}: damaged, or not a gallery ({why}); restore a copy, or enrol the photos "
             "again"
         )
-
-
-def _checksum(name: bytes, digest: bytes, vector: bytes) -> int:
-    return zlib.crc32(name + digest + vector)
 
 
 def now_s() -> int:

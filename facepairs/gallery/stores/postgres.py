@@ -1,6 +1,7 @@
 """A gallery in a PostgreSQL database, which servers on several machines share.
 
-Its tables are in a schema of their own, `facepairs`. The embeddings are searched in the memory of
+Its tables are in a schema of their own, `facepairs`. The database decides when it overwrites what
+was deleted. The embeddings are searched in the memory of
 each process, as those of a file are, so no extension of the database is needed.
 """
 
@@ -119,8 +120,6 @@ class PostgresStore(GalleryStore):
         connection = psycopg.connect(self._url, autocommit=True, **missing)
         try:
             connection.execute(SESSION)
-            if not self._write:
-                connection.execute("SET default_transaction_read_only TO on")
         except BaseException:
             connection.close()
             raise
@@ -157,9 +156,6 @@ class PostgresStore(GalleryStore):
                 if changes:
                     self._run("UPDATE state SET changes = changes + 1")
             self._own_changes += changes
-
-    def _erase(self) -> None:
-        """Do nothing: the database decides when it overwrites what was deleted."""
 
     @contextlib.contextmanager
     def _errors_named(self) -> Iterator[None]:

@@ -36,6 +36,7 @@ class SqliteStore(GalleryStore):
 
     BEGIN_READING, BEGIN_WRITING = "BEGIN", "BEGIN IMMEDIATE"
     NOW = "CAST(strftime('%s', 'now') AS INTEGER)"
+    ERASE = "VACUUM"
 
     def __init__(
         self,
@@ -103,20 +104,13 @@ class SqliteStore(GalleryStore):
     def _rows(self, query: str) -> Iterator[Any]:
         return self._database.execute(query)
 
-    def _erase(self) -> None:
-        """Leave no trace of deleted rows in the file."""
-        with self._errors_named():
-            self._run("VACUUM")
-
-    def _damage(self) -> list[str]:
+    def _faults(self) -> list[str]:
         with self._errors_named():
             found = [str(row[0]) for row in self._run("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
-
-    def _faults(self) -> list[str]:
+        found = [] if found == ["ok"] else found
         if os.name == "posix" and self.path.stat().st_mode & 0o077:
-            return [f"others may read it; run: chmod 600 {self.path}"]
-        return []
+            found.append(f"others may read it; run: chmod 600 {self.path}")
+        return found
 
     @contextlib.contextmanager
     def _errors_named(self) -> Iterator[None]:

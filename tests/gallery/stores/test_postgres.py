@@ -14,7 +14,7 @@ from processes.gallery_jobs import MODEL, photo
 from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
 
 from facepairs.errors import BadConfig, BadData, BadGallery
-from facepairs.gallery.stores.find import open_store
+from facepairs.gallery.stores import open_store
 from facepairs.gallery.stores.postgres import PAUSE_S
 
 
