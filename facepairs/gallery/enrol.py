@@ -126,13 +126,11 @@ class EnrolPhotos:
             if self.is_known(result.digest):
                 return result, nothing
             seen, hints, faces = self._see(reader, data, photo)
+            poor = [hint.text for hint in hints if hint.kind in POOR]
+            if poor and not self.any_quality:
+                raise BadImage(f"{name}: {'; '.join(poor)}; use a better photo")
         except BadImage as error:
             return result._replace(problem=str(error)), nothing
-        poor = [hint.text for hint in hints if hint.kind in POOR]
-        if poor and not self.any_quality:
-            return result._replace(
-                problem=f"{name}: {'; '.join(poor)}; use a better photo"
-            ), nothing
         return result._replace(faces=faces), seen
 
     def _see(

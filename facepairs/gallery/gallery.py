@@ -141,8 +141,7 @@ class Gallery:
 
     def _set_model(self, width: int) -> None:
         """Record which model makes the first embeddings, of `width` numbers."""
-        if self.store.model() is None:
-            self.store.set_model(identify_model(self.verifier.bundle, width))
+        self.store.set_model(identify_model(self.verifier.bundle, width))
         self.check_model(self.verifier.bundle)  # another process may have set its own
 
     def add(

@@ -11,7 +11,7 @@ from facepairs.bundles.rates import OperatingPoint, Rate
 from facepairs.faces.align import AlignedFace
 from facepairs.gallery.vectors import Vectors
 from facepairs.support.words import counted
-from facepairs.verification.false_matches import ExpectedMatches, expected_matches
+from facepairs.verification.false_matches import expected_matches
 from facepairs.verification.scorer import ScoreArray
 
 
@@ -65,17 +65,10 @@ class Identification:
         return "none: no threshold" if self.known is None else self.name or "unknown"
 
     @property
-    def expected(self) -> ExpectedMatches | None:
-        """How many photos a stranger is expected to match; None where it was not measured.
-
-        The false-positive identification rate is at most this number.
-        """
-        return expected_matches(self.point, self.photos)
-
-    @property
     def fpir(self) -> Rate | None:
-        """At most this share of strangers would be taken for somebody; None as for `expected`."""
-        if not (found := self.expected):
+        """At most this share of strangers would be taken for somebody; None if not measured."""
+        found = expected_matches(self.point, self.photos)
+        if found is None:
             return None
         value, low, high = (min(1.0, x) for x in (found.expected, found.low, found.high))
         return Rate(value, (low, high))

@@ -153,7 +153,7 @@ def test_the_threshold_follows_the_gallerys_size(verifier, gallery):
         assert (point.threshold, point.errors.measured_on) == (threshold, table.measured_on)
     found = gallery.identify(picture(1), max_fpir=0.15)
     assert (found.point.threshold, found.max_fpir) == (0.5, 0.15)
-    assert found.expected.expected == pytest.approx(15 * 0.01)
+    assert found.fpir.value == pytest.approx(15 * 0.01)
     assert "at most 15 in 100 strangers" in found.describe_errors()
     assert "10,000 pairs: drawn pairs" in found.describe_errors()
 
@@ -177,7 +177,7 @@ def test_a_model_without_errors_gives_no_verdict(tmp_path, photos):
     with Gallery(tmp_path / "g", older, write=True) as gallery:
         gallery.add("P0", [photos / "P0" / "0.png"], any_quality=True)
         found = gallery.identify(photos / "P0" / "1.png")
-        assert (found.known, found.words, found.expected) == (None, "none: no threshold", None)
+        assert (found.known, found.words, found.fpir) == (None, "none: no threshold", None)
         assert gallery.identify(photos / "P0" / "1.png", threshold=0.5).known
 
 
