@@ -151,7 +151,7 @@ def test_the_threshold_follows_the_gallerys_size(verifier, gallery):
         assert (point.threshold, point.errors.measured_on) == (threshold, table.measured_on)
     found = gallery.identify(picture(1), max_fpir=0.15)
     assert (found.point.threshold, found.max_fpir) == (0.5, 0.15)
-    assert found.expected.expected == pytest.approx(15 * 0.01)
+    assert found.fpir.value == pytest.approx(15 * 0.01)
     assert "at most 15 in 100 strangers" in found.describe_errors()
     assert "10,000 pairs: drawn pairs" in found.describe_errors()
 
@@ -175,7 +175,7 @@ def test_a_model_without_errors_gives_no_verdict(tmp_path, photos):
     with Gallery(tmp_path / "g", older, write=True) as gallery:
         gallery.add("P0", [photos / "P0" / "0.png"], any_quality=True)
         found = gallery.identify(photos / "P0" / "1.png")
-        assert (found.known, found.words, found.expected) == (None, "none: no threshold", None)
+        assert (found.known, found.words, found.fpir) == (None, "none: no threshold", None)
         assert gallery.identify(photos / "P0" / "1.png", threshold=0.5).known
 
 
@@ -236,7 +236,10 @@ def test_another_model_is_noticed_once_somebody_enrols(verifier, photos, tmp_pat
         with pytest.raises(NotEnrolled):
             early.identify(photos / "P0/0.png")
         assert late.add("Ann", [photos / "P0/0.png"], any_quality=True).enrolled == 1
-        for use in (lambda: early.identify(photos / "P0/0.png"), lambda: early.set_model(1)):
+        for use in (
+            lambda: early.identify(photos / "P0/0.png"),
+            lambda: early._set_model(1),
+        ):
             with pytest.raises(BadGallery, match="made with another model"):
                 use()
         assert late.check() == []
