@@ -3,11 +3,10 @@
 import json
 import os
 import shutil
-import subprocess
 
 import pytest
-from processes.command_line import facepairs, in_process
-from tiny.bundles import AMONG_LOOKALIKES, tiny_bundle
+from processes.command_line import in_process
+from tiny.bundles import tiny_bundle
 
 from facepairs.data.synth.folder import write_synthetic_faces
 
@@ -138,15 +137,6 @@ def test_no_face_and_no_verdict(drawn, place, tmp_path):
     assert "this very photo is enrolled as Ann" in done.stderr
 
 
-def test_another_model_names_the_way_out(place, drawn, tmp_path):
-    bundle = tiny_bundle(tmp_path / "b", alignment="landmarks-5", **AMONG_LOOKALIKES).folder
-    photo = next((drawn / "asked").iterdir())
-    for words in (("identify", place, photo), ("add", place, "--name", "Ann", photo)):
-        done = gallery(*words, "--bundle", bundle, check=2)
-        assert "made with another model" in done.stderr
-        assert "facepairs gallery add NEW_GALLERY photos/ (--bundle)" in done.stderr
-
-
 def test_visitors_are_forgotten(drawn, place):
     photo = next((drawn / "asked").iterdir())
     done = gallery(
@@ -187,34 +177,3 @@ def test_the_list_says_what_is_wrong(place):
         place.chmod(0o644)
         listed = json.loads(gallery("list", place, "--json", check=1).stdout)
         assert (len(listed["problems"]), len(listed["people"])) == (1, PEOPLE)
-
-
-def test_photos_need_a_name_and_a_folder_has_names(drawn, tmp_path):
-    person = min((drawn / "all").iterdir())
-    one, other = sorted(person.iterdir())[:2]
-    for words in ((one,), (one, other), (drawn / "all", drawn / "asked")):
-        done = gallery("add", tmp_path / "g", *words, "--json", check=2)
-        assert json.loads(done.stdout)["error"]["kind"] == "usage"
-        assert not (tmp_path / "g").exists()
-
-
-def test_quiet_leaves_the_result_alone(drawn, place):
-    photo = next((drawn / "asked").iterdir())
-    done = gallery("identify", place, photo, "--quiet")
-    assert done.stderr == ""
-    assert done.stdout.startswith("person     ")
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_an_interrupted_folder_goes_on(drawn, tmp_path):
-    place, folder = tmp_path / "g", drawn / "all"
-    words = ("gallery", "add", place, folder, "--any-quality", "--json")
-    for wait_s in (0.7, 1.4):
-        try:
-            facepairs(*words, timeout=wait_s)
-        except subprocess.TimeoutExpired:  # it was killed
-            if place.exists() and place.stat().st_size > 4096:
-                gallery("list", place, check=0)
-    counts = json.loads(facepairs(*words, check=0).stdout)
-    assert counts["enrolled"] + counts["known"] == counts["photos"] == 3 * PEOPLE
-    assert len(gallery("list", place, check=0).stdout.splitlines()) == 1 + PEOPLE

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from processes.command_line import command, facepairs, in_process
+from processes.command_line import command, in_process
 
 
 def score(pairs, out, *options):
@@ -108,38 +108,3 @@ def test_after_ctrl_c_the_same_command_goes_on(pairs, tmp_path):
     whole = tmp_path / "whole.csv"
     in_process(*score(pairs, whole, "--no-cache"), check=0)
     assert rows_of(out) == rows_of(whole)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="kills processes")
-def test_processes_that_share_a_file_and_are_killed_lose_nothing_that_was_kept(pairs, tmp_path):
-    file = tmp_path / "photos.sqlite"
-    outs = [tmp_path / f"{number}.csv" for number in range(3)]
-    processes = [
-        subprocess.Popen(command(*score(pairs, out, "--cache", file)), stderr=subprocess.PIPE)
-        for out in outs
-    ]
-    limit = time.monotonic() + 60
-    while not kept(file):
-        assert time.monotonic() < limit
-        time.sleep(0.01)
-    processes[0].kill()
-    found = kept(file)
-    assert [process.wait() for process in processes] == [-9, 0, 0]
-    for process in processes:
-        assert process.stderr
-        process.stderr.close()
-    assert found <= kept(file) == 60
-    in_process(*score(pairs, outs[0], "--cache", file), check=0)
-    assert len({out.read_bytes() for out in outs}) == 1
-
-
-def test_a_damaged_file_is_named_and_the_command_goes_on(pairs, tmp_path):
-    file, out = tmp_path / "photos.sqlite", tmp_path / "out.csv"
-    facepairs(*score(pairs, out), "--cache", file, check=0)
-    expected = out.read_bytes()
-    data = file.read_bytes()
-    file.write_bytes(data[:4096] + b"\x77" * (len(data) - 4096))
-    done = facepairs(*score(pairs, out), "--cache", file, check=0)
-    assert str(file) in done.stderr
-    assert out.read_bytes() == expected
-    assert kept(file) == 60

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 from PIL import Image, features
-from processes.command_line import command, facepairs, in_process
+from processes.command_line import facepairs, in_process
 
 from facepairs.data.synth.folder import write_synthetic_faces
 
@@ -48,16 +48,6 @@ def test_bugs_and_crashes_in_c_have_a_traceback():
     crash = run(begin + "import os\nos.abort()")
     assert crash.returncode < 0
     assert crash.stderr.startswith("Fatal Python error: Aborted")
-
-
-def test_a_closed_stderr_is_no_error():
-    done = subprocess.run(
-        command("info", "default", "--json"),
-        stdout=subprocess.PIPE,
-        preexec_fn=lambda: os.close(2),
-        check=True,
-    )
-    assert done.stdout.startswith(b"{")
 
 
 @pytest.fixture(scope="module")
@@ -129,35 +119,3 @@ def test_quiet_prints_errors_only(tmp_path, monkeypatch):
     assert absent.startswith(f"facepairs: error: {tmp_path}/none/manifest.json: missing")
     monkeypatch.setenv("FACEPAIRS_QUIET", "1")
     assert in_process(*words, check=1).stderr == ""
-
-
-def test_quiet_of_beam_is_beams_own(tmp_path):
-    words = ("cache", "build", tmp_path, "--out", tmp_path / "cache", "--pair-count", 4)
-    done = facepairs(*words, "--", "--quiet", check=2)
-    assert "unexpected without a Beam runner (--runner)" in done.stderr
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("train", "https://x.org/faces"),
-        ("train", "faces", "--out", "s3://bucket/run"),
-        ("data", "check", "https://x.org/faces"),
-        ("data", "synth", "--out", "http://x.org/out"),
-        ("cache", "build", "https://x.org/a", "--out", "cache", "--pair-count", "4"),
-        ("cache", "build", "faces", "--out", "http://x.org/cache", "--pair-count", "4"),
-        ("info", "https://x.org/bundle"),
-        ("export", "default", "--out", "gs://bucket/out"),
-        ("evaluate", "default", "https://x.org/faces"),
-        ("evaluate", "default", "faces", "--report", "https://x.org/report.html"),
-        ("calibrate", "default", "faces", "--out", "gs://bucket/out"),
-        ("bench", "https://x.org/faces"),
-    ],
-)
-def test_a_url_where_a_path_is_wanted(words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = in_process(*words, check=2)
-    url = next(word for word in words if "://" in word)
-    assert done.stderr.startswith(f"facepairs: error: {url}: a web address, where a path"), words
-    assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []

@@ -69,18 +69,6 @@ def test_pairs(bundle, photos, tmp_path):
     assert f"written: {out}, and where the scores come from: {out}.json\n" in done.stderr
 
 
-def test_pairs_of_one_content_get_a_hint(bundle, photos, tmp_path):
-    shutil.copy(photos / "0.png", tmp_path / "copy.png")
-    (tmp_path / "p.csv").write_text(
-        f"left,right\n{photos}/0.png,copy.png\n{photos}/0.png,{photos}/1.png\n"
-    )
-    done = score("--bundle", bundle, tmp_path / "p.csv", "--out", tmp_path / "o.csv")
-    assert "1 pair of a photo and itself or a copy (hint same-content)" in done.stderr
-    hints = [(row["left_hints"], row["right_hints"]) for row in rows_of(tmp_path / "o.csv")]
-    assert all("same-content" in hint.split() for hint in hints[0])
-    assert not any("same-content" in hint for hint in hints[1])
-
-
 def test_people_of_the_training_are_named_and_pairs_with_them_counted(
     bundle, photos, tmp_path, monkeypatch
 ):
@@ -130,34 +118,8 @@ def test_the_scores_say_where_they_come_from(bundle, photos, tmp_path):
     assert read_provenance(out).model == "default"
 
 
-def test_the_output_can_be_evaluated(bundle, photos, tmp_path):
-    from facepairs.evaluation.scores import read_scores
-
-    score("--bundle", bundle, photos / "pairs.csv", "--out", tmp_path / "out.csv")
-    scores = read_scores(tmp_path / "out.csv")
-    assert scores.genuine.tolist() == [True, False, True]
-    assert scores.unscored == 1
-
-
 def test_paths_count_from_root(bundle, photos, tmp_path):
     (tmp_path / "p.csv").write_text("left,right\n0.png,1.png\n")
     options = ("--bundle", bundle, tmp_path / "p.csv", "--out", tmp_path / "o.csv")
     assert score(*options).returncode == 1
     assert score(*options, "--root", photos).returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "kind"),
-    [
-        (["p.csv", "--out", "o", "--prior", "-1"], "config"),
-        (["p.csv"], "usage"),
-        (["a.png", "b.png", "--out", "o"], "config"),
-        (["none.csv", "--out", "o"], "data"),
-        (["p.csv", "--out", "."], "data"),
-    ],
-)
-def test_misuse_is_one_line_and_exit_2(bundle, tmp_path, monkeypatch, words, kind):
-    monkeypatch.chdir(tmp_path)
-    error = json.loads(score(*words, "--bundle", bundle, "--json", check=2).stdout)["error"]
-    assert error["kind"] == kind
-    assert len(score(*words, "--bundle", bundle, check=2).stderr.splitlines()) == 1

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -63,15 +62,6 @@ def test_the_best_come_first(bundle, photos, tmp_path):
     assert output["expected_false_matches_interval"] == pytest.approx([0.0015, 0.0105])
 
 
-def test_copies_of_the_photo_are_no_matches(bundle, photos, tmp_path):
-    for name in ("a.png", "b.png"):
-        shutil.copy(photos / "0.png", tmp_path / name)
-    done = search(photos / "0.png", tmp_path, "--bundle", bundle, check=0)
-    assert "2 photos with the same content as" in done.stderr
-    assert done.stdout.count("copy") == 2
-    assert "matches        0 photos\n" in done.stdout
-
-
 def test_every_face_of_a_photo_is_looked_at(tmp_path):
     drawn = drawn_faces(tmp_path / "faces")
     bundle = tiny_bundle(tmp_path / "b", "embedding", alignment="landmarks-5").folder
@@ -87,26 +77,3 @@ def test_every_face_of_a_photo_is_looked_at(tmp_path):
         assert abs(row["box"][0] + row["box"][2] / 2 - centre) < 30
         assert row["box"] != left["box"]
         left = row
-
-
-@pytest.mark.parametrize(
-    ("words", "kind"),
-    [
-        (["a.png"], "usage"),
-        (["a.png", "d", "--top", "0"], "usage"),
-        (["none.png", "d"], "image"),
-        (["d", "d"], "data"),
-        (["a.png", "empty"], "data"),
-        (["a.png", "a.png"], "data"),
-        (["a.png", "d", "--threshold", "90"], "config"),
-        (["a.png", "d", "--out", "d"], "data"),
-    ],
-)
-def test_misuse_is_one_line_and_exit_2(bundle, photos, tmp_path, monkeypatch, words, kind):
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(photos / "0.png", tmp_path / "a.png")
-    shutil.copytree(photos, tmp_path / "d")
-    (tmp_path / "empty").mkdir()
-    error = json.loads(search(*words, "--bundle", bundle, "--json", check=2).stdout)["error"]
-    assert error["kind"] == kind
-    assert len(search(*words, "--bundle", bundle, check=2).stderr.splitlines()) == 1

@@ -2,11 +2,10 @@
 
 import csv
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from drawn.scenes import Place, canvas, drawn_faces, faceless, paste, tight_crop
+from drawn.scenes import Place, canvas, drawn_faces, faceless, paste
 from PIL import Image
 from processes.command_line import in_process
 from tiny.bundles import tiny_bundle
@@ -80,19 +79,6 @@ def test_a_photo_without_a_face_is_refused_everywhere(bundle, photos, drawn):
     assert json.loads(in_process(*words, check=2).stdout)["error"]["kind"] == "no_face"
 
 
-def test_whatever_shows_no_face_is_refused_in_a_list(bundle, photos, drawn, tmp_path):
-    """Finding nothing takes long: each photo is searched once."""
-    bad, good = [photos / f"{name}.png" for name in faceless()], drawn[0]
-    listed = [*((one, good) for one in bad), *((one, one) for one in bad), (good, good)]
-    lines = "".join(f"{left},{right}\n" for left, right in listed)
-    (tmp_path / "p.csv").write_text("left,right\n" + lines)
-    words = (tmp_path / "p.csv", "--out", tmp_path / "o.csv", "--bundle", bundle)
-    in_process("score", *words, check=1)
-    rows = rows_of(tmp_path / "o.csv")
-    assert [bool(row["score"]) for row in rows] == [False] * 2 * len(bad) + [True]
-    assert all("no face found" in row["error"] for row in rows[:-1])
-
-
 def test_what_there_is_is_drawn_without_a_verdict(bundle, photos, drawn, tmp_path):
     for name, code in (("gradient.png", 2), ("far.png", 3), ("none.png", 2)):
         out = tmp_path / f"{name}.webp"
@@ -125,16 +111,6 @@ def test_a_face_of_a_group_photo_is_chosen_by_its_number(bundle, photos, drawn):
     assert json.loads(done.stdout)["faces"]["right"]["box"] == second["box"]
 
 
-def test_hints_are_warnings(bundle, drawn, tmp_path):
-    dark = tmp_path / "dark.png"
-    with Image.open(drawn[0]) as image:
-        image.point(lambda value: value // 4).save(dark)
-    done = verify(bundle, dark, drawn[0], "--json")
-    assert "dark.png: dark" in done.stderr
-    kinds = [hint["kind"] for hint in json.loads(done.stdout)["faces"]["left"]["hints"]]
-    assert "dark" in kinds
-
-
 def test_a_list_of_pairs_describes_the_faces(bundle, photos, drawn, tmp_path):
     Image.open(drawn[0]).point(lambda value: value // 4).save(tmp_path / "dark.png")
     listed = [
@@ -161,32 +137,6 @@ def test_a_list_of_pairs_describes_the_faces(bundle, photos, drawn, tmp_path):
     report = json.loads(done.stdout)
     assert report["several_faces"] == 1
     assert report["hints"]["dark"] == 1
-
-
-def test_tight_grey_crops_are_compared_or_refused(bundle, drawn, tmp_path):
-    names = []
-    for number, face in enumerate(drawn[:4]):
-        names.append(tmp_path / f"{number}.pgm")
-        tight_crop(face).save(names[-1])
-    for left, right in pairwise(names):
-        done = verify(bundle, left, right, "--json")
-        assert done.returncode in (0, 1, 2)
-        if done.returncode == 2:
-            assert "no face found" in json.loads(done.stdout)["error"]["message"]
-
-
-def test_what_is_no_photo_gets_one_plain_line(bundle, photos, drawn):
-    for word, message in (
-        ("https://example.org/a.jpg", "https://example.org/a.jpg: not a file of this machine"),
-        ("-", "standard input is not read"),
-        (photos, "facepairs search A.jpg"),
-    ):
-        for words in (("verify", word, drawn[0]), ("verify", drawn[0], word),
-                      ("search", word, photos)):  # fmt: skip
-            done = in_process(*words, "--bundle", bundle)
-            assert (done.returncode, done.stdout) == (2, "")
-            assert message in done.stderr
-            assert len(done.stderr.splitlines()) == 1
 
 
 def test_two_identical_files_are_named(bundle, drawn, tmp_path):
@@ -216,21 +166,3 @@ def test_a_bundle_without_alignment_takes_whole_images(photos, drawn, tmp_path):
 def rows_of(path):
     with open(path, newline="") as handle:
         return list(csv.DictReader(handle))
-
-
-def test_no_output_replaces_a_photo_or_an_input(bundle, photos, drawn, tmp_path):
-    for name in ("a.jpg", "b.jpg"):
-        (tmp_path / name).write_bytes(drawn[0].read_bytes())
-    list_ = tmp_path / "pairs.csv"
-    list_.write_text("left,right\na.jpg,b.jpg\n")
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    a, b = tmp_path / "a.jpg", tmp_path / "b.jpg"
-    for words in (
-        ("verify", a, b, "--show", b),
-        ("search", a, tmp_path, "--out", b),
-        ("score", list_, "--out", b),
-        ("score", list_, "--out", list_),
-    ):
-        done = in_process(*words[:3], "--bundle", bundle, *words[3:], check=2)
-        assert str(words[-1]) in done.stderr
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

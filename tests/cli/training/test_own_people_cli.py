@@ -7,9 +7,9 @@ import sys
 import pytest
 from processes import ctrl_c
 from processes.checkpoints import saved_arrays
-from processes.command_line import facepairs, in_process
+from processes.command_line import in_process
 
-from facepairs.bundles.bundle import FOLDER, Bundle
+from facepairs.bundles.bundle import Bundle
 
 pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 
@@ -56,19 +56,9 @@ def test_a_stopped_tuning_ends_at_the_same_weights(
 
 
 def test_init_refuses_another_model_in_one_line(start, faces, tmp_path):
-    done = in_process(
-        "train",
-        faces,
-        "--init",
-        start,
-        "--model",
-        "siamese-conv",
-        "--out",
-        tmp_path / "run",
-        check=2,
-    )
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert "model is 'siamese-conv'" in done.stderr
+    words = ("--init", start, "--model", "siamese-conv", "--out", tmp_path / "run", "--json")
+    done = in_process("train", faces, *words, check=2)
+    assert json.loads(done.stdout)["error"]["kind"] == "config"
     assert not (tmp_path / "run").exists()
 
 
@@ -107,16 +97,8 @@ def test_calibrate_names_what_is_missing(run, many_faces, tmp_path):
     done = in_process("calibrate", run.bundle, few, "--out", tmp_path / "mine", "--json", check=2)
     error = json.loads(done.stdout)["error"]
     assert error["kind"] == "not_enough"
-    assert "20 genuine pairs of 6 people or more are needed" in error["message"]
-    assert "15 of 5 people" in error["message"]
+    assert {"15", "20"} <= set(error["message"].split())  # pairs there are, pairs needed
     assert not (tmp_path / "mine").exists()
-    assert in_process("calibrate", run.bundle, few, check=2).stderr.count("\n") == 1
-
-
-def test_calibrate_warns_of_few_people(run, many_faces, tmp_path):
-    few = some_of(many_faces, tmp_path / "few", 7)
-    done = in_process("calibrate", run.bundle, few, "--out", tmp_path / "mine", check=0)
-    assert "warning: 7 people only: thresholds and errors of so few are rough" in done.stderr
 
 
 def test_calibrate_never_loads_tensorflow(make_bundle, faces, tmp_path):
@@ -134,20 +116,3 @@ def test_calibrate_never_loads_tensorflow(make_bundle, faces, tmp_path):
         check=True,
     )
     assert done.stderr.endswith("HEAVY []\n")
-
-
-@pytest.mark.skipif(FOLDER.exists(), reason="this package brings a default model")
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["verify", "a.jpg", "b.jpg"],
-        ["info", "default"],
-        ["evaluate", "default", "{faces}"],
-        ["calibrate", "default", "{faces}", "--out", "mine"],
-        ["train", "{faces}", "--init", "default"],
-    ],
-)
-def test_without_a_packaged_bundle_the_error_explains_how_to_train_one(arguments, faces):
-    done = facepairs(*(word.format(faces=faces) for word in arguments), check=2)
-    assert "comes without a default model; train one on your photos" in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
