@@ -164,11 +164,6 @@ def test_many_images_are_decoded_in_chunks(mixed):
         assert np.array_equal(crops[:11], crops[144:])
 
 
-def test_an_empty_batch_has_no_crop(mixed):
-    load = FileStore(mixed, turned_plan(mixed, CROP)).loader(4)
-    assert load(tf.constant([], tf.int32)).shape == (0, CROP, CROP, 3)
-
-
 @pytest.mark.parametrize("plan_of", [whole_plan, turned_plan])
 @pytest.mark.parametrize("size", [4, 7])
 def test_a_damaged_image_raises_tensorflows_error(mixed, tmp_path, plan_of, size):

@@ -12,7 +12,7 @@ from facepairs.data.sampler import PairSampler
 from facepairs.errors import BadImage
 from facepairs.images.crop import CropSpec, load_crop
 from facepairs.images.photo import open_photo
-from facepairs.pipeline.dataset import image_batches, make_dataset
+from facepairs.pipeline.dataset import make_dataset
 from facepairs.pipeline.files import FileStore
 from facepairs.pipeline.memory import MemoryStore
 
@@ -83,14 +83,3 @@ def test_an_undecodable_image_raises_bad_data_with_its_name_and_leaves_no_file(
     with pytest.raises(BadImage, match=re.escape(index.name(20))):
         MemoryStore.build(index, plan, tmp_path / "store.npy")
     assert [p.name for p in tmp_path.iterdir()] == ["faces"]
-
-
-def test_autotune_is_off_because_the_end_of_an_iterator_waits_for_its_thread(index):
-    store = FileStore(index, whole_plan(index, CROP))
-    block = PairSampler(index.first, range(len(index.people)), 3).block(0, 0, 8)
-    for dataset in (
-        make_dataset(store, lambda: iter([block]), 8),
-        make_dataset(store, lambda: iter([block]), 8).take(1),
-        image_batches(store, np.arange(4), 2),
-    ):
-        assert dataset.options().autotune.enabled is False

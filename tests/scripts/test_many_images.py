@@ -35,10 +35,3 @@ def test_growth_is_reported_and_nothing_runs_twice(tmp_path):
     table = run(tmp_path, *words)
     assert table.count("| names: fingerprint |") == 2
     assert (tmp_path / "results.jsonl").read_bytes() == results
-
-
-def test_files_are_links_to_few_faces(tmp_path):
-    run(tmp_path, "--parts", "scan", "--files", 150)
-    photos = sorted((tmp_path / "photos-150").glob("*/*.jpg"))
-    assert len(photos) == 150
-    assert len({path.stat().st_ino for path in photos}) == 64

@@ -119,14 +119,9 @@ def test_a_network_that_depends_on_the_batch_is_refused():
         export_onnx(keras.Model(image, x), "embedding")
 
 
-def test_the_keras_file_is_deflated_and_loads_in_safe_mode(siamese, tmp_path):
-    model = siamese[0].inference_model()
-    data = keras_bytes(model)
+def test_the_keras_file_is_deflated(siamese):
+    data = keras_bytes(siamese[0].inference_model())
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_DEFLATED}
         stored = sum(entry.file_size for entry in archive.infolist())
     assert len(data) < 0.65 * stored
-    (tmp_path / "model.keras").write_bytes(data)
-    loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=True)
-    faces = images(3, 112)
-    assert np.array_equal(np.asarray(loaded(faces)), np.asarray(model(faces)))

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from facepairs.models.build import build_network
-from facepairs.models.export.keras_file import keras_bytes
 from facepairs.models.fisher.descriptors import (
     MIRROR_ORDER,
     SCALES,
@@ -201,21 +200,6 @@ def test_scores_from_features_are_those_from_images(network):
     model = network.inference_model()
     expected = (np.asarray(model(left)) * np.asarray(model(right))).sum(axis=1)
     assert scores == pytest.approx(expected, abs=1e-2)  # features are stored in half precision
-
-
-def test_the_embedding_ignores_mirroring(network):
-    model = network.inference_model()
-    embedding = np.asarray(model(photos(2)))
-    assert np.linalg.norm(embedding, axis=1) == pytest.approx(1, abs=1e-5)
-    assert np.asarray(model(photos(2)[:, :, ::-1])) == pytest.approx(embedding, abs=1e-5)
-
-
-def test_the_keras_file_loads_in_safe_mode(network, tmp_path):
-    model = network.inference_model()
-    path = tmp_path / "model.keras"
-    path.write_bytes(keras_bytes(model))
-    loaded = keras.saving.load_model(path, safe_mode=True)
-    assert np.asarray(loaded(photos(2))) == pytest.approx(np.asarray(model(photos(2))), abs=1e-6)
 
 
 def test_an_image_paired_with_itself_is_compared_with_its_mirror_image(network):

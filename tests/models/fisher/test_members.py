@@ -86,16 +86,6 @@ def test_lines_are_second_derivatives():
     assert set(np.argsort(by_orientation)[-2:]) == {2, 6}  # bright and dark ones, upright
 
 
-def test_a_bright_upright_line_is_told_from_a_dark_one():
-    columns = np.mgrid[:96, :96].astype(np.float32)[1]
-    line = 0.5 * np.exp(-(((columns - 47.5) / 2) ** 2))
-    images = np.repeat(np.stack([0.25 + line, 0.75 - line])[..., None], 3, axis=3)
-    described = np.asarray(describe(images, View(lines=True)))
-    bright, dark = described.reshape(2, -1, 8).sum(axis=1)
-    # Each is described by 6 or 2 itself, and by the other number on both of its sides.
-    assert (np.argmax(bright), np.argmax(dark)) == (2, 6)
-
-
 def test_views_of_both_kinds_are_computed_together_as_one_by_one():
     images = faces(2, 96)
     views = [View(), View(60, 6, lines=True), View(66)]
