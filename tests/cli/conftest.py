@@ -5,9 +5,14 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from filelock import FileLock
+from PIL import Image
 from processes.command_line import in_process
+from tiny.bundles import FRAME_PX, error_table, tiny_bundle
+
+from facepairs.bundles.rates import OperatingPoint
 
 SMALL = """
 model = "siamese-small"
@@ -30,6 +35,25 @@ class Run(NamedTuple):
     @property
     def bundle(self) -> Path:
         return self.folder / "bundle"
+
+
+@pytest.fixture(scope="session")
+def cosine_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle that takes whole images and promises FMR .01."""
+    out = tmp_path_factory.mktemp("cosine") / "bundle"
+    points = (OperatingPoint(0.75, max_fmr=0.01),)
+    return tiny_bundle(out, "embedding", errors=error_table(), thresholds=points).folder
+
+
+@pytest.fixture(scope="session")
+def noise(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four images of noise and a file that is none."""
+    folder = tmp_path_factory.mktemp("noise")
+    for number in range(4):
+        pixels = np.random.default_rng(number).integers(0, 256, (FRAME_PX, FRAME_PX, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    (folder / "broken.jpg").write_bytes(b"no image")
+    return folder
 
 
 @pytest.fixture(scope="session")
