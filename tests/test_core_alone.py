@@ -97,15 +97,6 @@ def test_it_verifies_searches_enrols_scores_and_checks(core):
     assert "all SHA-256 checksums match" in shown.stdout
 
 
-def test_a_program_verifies(core):
-    code = (
-        "from facepairs import Verifier; import sys; "
-        "print(Verifier.load().verify(*sys.argv[1:]).score)"
-    )
-    done = run_in(core.environment, "-c", code, *core.photos[:2], cwd=core.work)
-    assert -1 <= float(done.stdout) <= 1
-
-
 MISSING = {
     ("train", FACES, "--out", "run"): ("facepairs train", "train"),
     ("crossval", FACES, "--lists", "lists", "--out", "run"): ("facepairs crossval", "train"),

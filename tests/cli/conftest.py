@@ -74,35 +74,6 @@ def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -
         return train_once(faces, settings, tmp_path_factory)
 
 
-@pytest.fixture(
-    scope="session", params=["difference", pytest.param("siamese", marks=pytest.mark.slow)]
-)
-def short_settings(
-    request: pytest.FixtureRequest,
-    difference_settings: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
-    if request.param == "difference":
-        return difference_settings
-    path = tmp_path_factory.mktemp("settings") / f"{request.param}.toml"
-    text = difference_settings.read_text()
-    path.write_text(text.replace("difference", request.param).replace("crop_px = 64", ""))
-    return path
-
-
-@pytest.fixture(scope="session")
-def short_run(
-    request: pytest.FixtureRequest,
-    faces: Path,
-    short_settings: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Any:
-    """A shorter training; its folder and its bundle."""
-    if short_settings.stem == "difference":
-        return request.getfixturevalue("difference_run")
-    return train_once(faces, short_settings, tmp_path_factory)
-
-
 def train_once(
     faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory, *options: str
 ) -> Run:

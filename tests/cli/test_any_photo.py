@@ -12,7 +12,6 @@ from drawn.scenes import write_scenes
 from PIL import Image
 from processes.command_line import in_process
 
-from facepairs.bundles.bundle import Bundle
 from facepairs.data.index import FaceIndex
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -146,14 +145,6 @@ def test_photos_without_a_face_are_left_out_and_counted_on_request(
         assert summary["pairs_left_out"] == 2 * len(skip)
         results.append((scores_of(out.with_suffix(".csv")), calibrated["threshold"]))
     assert results[0] == results[1]
-
-
-@pytest.mark.slow
-def test_a_training_leaves_photos_without_a_face_out_on_request(bundle, spoilt, settings, tmp_path):
-    run = tmp_path / "run"
-    words = ("train", spoilt, "--out", run, "--config", settings, "--skip-bad")
-    assert "2 unusable files skipped" in in_process(*words, check=0).stderr
-    assert Bundle.open(run / "bundle").threshold == Bundle.open(bundle).threshold
 
 
 def test_labels_of_people_who_look_alike_to_the_model_are_not_checked(faces, tmp_path):

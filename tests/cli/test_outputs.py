@@ -1,8 +1,6 @@
 """What is not ours is never replaced or deleted, whatever option names it."""
 
-import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,22 +26,6 @@ def pairs(few_faces: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def person(photos: list[Path]) -> Path:
     return photos[0].parent
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_named_pipe_gets_the_rows_and_stays(photos, person, pairs, tmp_path):
-    for name, words in {
-        "search": ("search", photos[0], person, "--out"),
-        "score": ("score", pairs, "--root", person.parent, "--out"),
-    }.items():
-        pipe = tmp_path / name
-        os.mkfifo(pipe)
-        with ThreadPoolExecutor(1) as pool:
-            read = pool.submit(pipe.read_text)
-            in_process(*words, pipe, check=0)
-        assert read.result().startswith("left,right,")
-        assert pipe.is_fifo()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["score", "search"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mknod") or os.geteuid() != 0, reason="needs root")
@@ -144,14 +126,3 @@ def test_a_folder_that_is_not_ours_stays(few_faces, tmp_path, words, name):
         in_process(*words, folder, check=2)
         assert {path.name for path in folder.iterdir()} == {name, *other}
         assert {path.read_text() for path in folder.iterdir()} == {EXTENSION}
-
-
-def test_a_note_in_an_export_is_kept(tmp_path):
-    out = tmp_path / "out"
-    for _ in range(2):
-        in_process("export", "default", "--format", "onnx", "--out", out, check=0)
-    listed = json.loads((out / "export.json").read_text())["files"]
-    assert sorted([*listed, "export.json"]) == sorted(path.name for path in out.iterdir())
-    (out / "notes.txt").touch()
-    in_process("export", "default", "--format", "onnx", "--out", out, check=2)
-    assert (out / "notes.txt").exists()

@@ -10,7 +10,6 @@ bytes are written to ./crash-*. The same seed tries the same inputs.
 """
 
 import argparse
-import json
 import math
 import os
 import re
@@ -25,7 +24,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"]):
-    from facepairs.bundles.manifest import SCHEMA, Manifest, parse_json_object, parse_manifest
+    from facepairs.bundles.manifest import Manifest, parse_json_object, parse_manifest
     from facepairs.bundles.measured import parse_measured
     from facepairs.data.index import FaceIndex
     from facepairs.data.lfw.lists import read_pairs, read_people
@@ -38,22 +37,7 @@ with atheris.instrument_imports(include=["facepairs", "csv", "tomllib", "json"])
 INDEX = FaceIndex.from_listing(
     [f"{who}/{who}_{n:04d}.jpg" for who, count in (("Ann", 3), ("Bé", 2)) for n in range(1, count)]
 )
-MANIFEST = {
-    "schema": SCHEMA,
-    "kind": "pair",
-    "model": "tiny",
-    "framing": {"frame_px": 250, "crop_px": 112},
-    "network": {"file": "network.onnx", "inputs": ["left", "right"], "output": "score"},
-    "training": {"seed": 1},
-    "versions": {},
-    "note": "",
-    "files": {name: {"bytes": 1, "sha256": "00"} for name in ("network.onnx", "identities.json")},
-}
-MEASURED = {
-    "calibration": {"scale": 20.0, "offset": 2.0, "ece": 0.01, "genuine_pairs": 30},
-    "thresholds": [{"max_fmr": 0.1, "threshold": -0.1}],
-    "promise": 0.1,
-}
+GOLDEN = Path(__file__).parents[1] / "bundles" / "golden" / "pair"
 TOML = b"""file = "a.onnx"
 size_px = 112
 layout = "nchw"
@@ -132,8 +116,8 @@ TARGETS: dict[str, tuple[Target, list[bytes]]] = {
         pairs_file,
         [b'\xef\xbb\xbfleft,right,genuine,fold,x\n"a,1",b,yes,3,\n\nc,d,no,,\r\n'],
     ),
-    "manifest": (manifest, [json.dumps(MANIFEST).encode()]),
-    "measured": (measured, [json.dumps(MEASURED).encode()]),
+    "manifest": (manifest, [(GOLDEN / "manifest.json").read_bytes()]),
+    "measured": (measured, [(GOLDEN / "measured.json").read_bytes()]),
     "scores": (
         scores,
         [b"left,right,genuine,fold,score,error\na,b,1,1,0.5,\nc,d,0,,-1e3,\ne,f,1,2,,bad\n"],

@@ -1,8 +1,6 @@
 """A stopped `train --init`, `calibrate` on the command line, and the packaged bundle."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from processes import ctrl_c
@@ -15,17 +13,17 @@ pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 
 
 @pytest.fixture(scope="module")
-def gentle(short_settings, tmp_path_factory):
+def gentle(difference_settings, tmp_path_factory):
     """The same settings, with everybody trained on or calibrated with."""
     path = tmp_path_factory.mktemp("settings") / "gentle.toml"
-    text = short_settings.read_text()
+    text = difference_settings.read_text()
     path.write_text(text.replace("test_share = 0.25", "test_share = 0.0"))
     return path
 
 
 @pytest.fixture(scope="module")
-def start(short_run):
-    return short_run.bundle
+def start(difference_run):
+    return difference_run.bundle
 
 
 @pytest.fixture(scope="module")
@@ -99,20 +97,3 @@ def test_calibrate_names_what_is_missing(run, many_faces, tmp_path):
     assert error["kind"] == "not_enough"
     assert {"15", "20"} <= set(error["message"].split())  # pairs there are, pairs needed
     assert not (tmp_path / "mine").exists()
-
-
-def test_calibrate_never_loads_tensorflow(make_bundle, faces, tmp_path):
-    code = (
-        "import sys; from facepairs.cli.main import main\n"
-        "try: main(sys.argv[1:])\n"
-        "except SystemExit: pass\n"
-        "print('HEAVY', sorted({'tensorflow', 'keras'} & set(sys.modules)), file=sys.stderr)"
-    )
-    bundle = make_bundle("pair", alignment="landmarks-5").folder
-    done = subprocess.run(
-        [sys.executable, "-c", code, "calibrate", bundle, faces, "--out", tmp_path / "mine"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stderr.endswith("HEAVY []\n")

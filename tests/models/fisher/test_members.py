@@ -107,13 +107,6 @@ def test_an_embedding_is_the_concatenation_of_the_members(network):
         assert own == pytest.approx(expected, abs=1e-4)
 
 
-def test_members_weigh_about_the_same(network):
-    shares = np.linalg.norm(
-        np.asarray(network.head(faces(4))).reshape(4, len(MEMBERS), 128), axis=2
-    )
-    assert shares == pytest.approx(len(MEMBERS) ** -0.5, rel=0.1)
-
-
 def test_features_and_images_have_the_same_scores_and_mirroring_changes_nothing(network):
     left, right = photos(3, 1), photos(3, 2)
     features = network.features(np.concatenate([left, right]))
