@@ -65,31 +65,24 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A short training of `siamese-small`, whose local descriptors are fitted roughly."""
+    """A short training of `siamese-small`, once for all processes of pytest-xdist.
+
+    Its local descriptors are fitted roughly.
+    """
     from facepairs.training import fisher
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fisher, "ITERATIONS", 2)
-        patch.setattr(fisher, "SAMPLE_IMAGES", 20)
-        return train_once(faces, settings, tmp_path_factory)
-
-
-def train_once(
-    faces: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory, *options: str
-) -> Run:
-    """Train with some settings, once for all processes of pytest-xdist."""
     from facepairs.training.inputs import data as training_data
 
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
-    folder, printed = shared / f"{settings.stem}-run", shared / f"{settings.stem}-run.json"
-    with FileLock(f"{folder}.lock"):
+    folder, printed = shared / "small-run", shared / "small-run.json"
+    with FileLock(f"{folder}.lock"), pytest.MonkeyPatch.context() as patch:
         if not printed.exists():
-            words = ("train", faces, "--out", folder, "--config", settings, *options, "--json")
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
-                done = in_process(*words, check=0)
+            patch.setattr(fisher, "ITERATIONS", 2)
+            patch.setattr(fisher, "SAMPLE_IMAGES", 20)
+            patch.setattr(training_data, "MAX_VALIDATION_PAIRS", 100)
+            words = ("train", faces, "--out", folder, "--config", settings, "--json")
+            done = in_process(*words, check=0)
             printed.write_text(json.dumps([json.loads(done.stdout), done.stderr]))
     report, messages = json.loads(printed.read_text())
     return Run(folder, report, messages)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes.command_line import facepairs
 
 from facepairs.cli.main import main
 from facepairs.config import TrainConfig, load_config
@@ -143,17 +142,3 @@ def test_beam_writes_the_same_bytes_anywhere(photos, settings, tmp_path):
     FILES["mem://bucket/notes.txt"] = b""
     assert run(*built("mem://bucket/photos", "mem://bucket"), *words) == 2
     FILES.clear()
-
-
-@pytest.mark.slow
-def test_processes_write_the_same_bytes(photos, settings, tmp_path):
-    pytest.importorskip("apache_beam")
-    words = (*built(photos, tmp_path / "here"), "--config", settings)
-    facepairs(*words, check=0)
-    for mode in ("multi_processing", "multi_threading"):
-        there = tmp_path / mode
-        facepairs(
-            *built(photos, there), *words[-2:], "--runner", "DirectRunner",
-            "--", "--direct_running_mode", mode, "--direct_num_workers", 2, check=0,
-        )  # fmt: skip
-        assert bytes_of(there) == bytes_of(tmp_path / "here")

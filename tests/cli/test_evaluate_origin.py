@@ -158,17 +158,3 @@ def test_nobody_is_left_to_measure_on(
     words = (make_bundle("embedding").folder, tmp_path / "known", "--protocol", "heldout")
     error = json.loads(evaluate(*words, "--json", check=2).stdout)["error"]
     assert error["kind"] == "not_enough"
-
-
-def test_all_photos_that_cannot_be_used_are_counted(
-    make_bundle: Callable[..., Bundle], photos: Path, pairs: Path, tmp_path: Path
-) -> None:
-    root = tmp_path / "people"
-    shutil.copytree(photos, root)
-    index = FaceIndex.scan(root)
-    for image in (0, 5, 9):
-        index.paths[image].write_bytes(b"\xff\xd8\xff broken")
-    done = evaluate(make_bundle("pair").folder, root, "--pairs", pairs, check=2)
-    assert index.name(0) in done.stderr
-    assert "(and 2 more photos)" in done.stderr
-    assert "--skip-bad" in done.stderr

@@ -12,6 +12,8 @@ import time
 import pytest
 from processes.command_line import command, in_process
 
+PHOTOS = 128
+
 
 def score(pairs, out, *options):
     return ("score", pairs, "--out", out, *options)
@@ -28,16 +30,16 @@ def kept(file, table="embeddings"):
             return 0
 
 
-@pytest.fixture(params=[60])
-def pairs(few_faces, tmp_path, request):
+@pytest.fixture
+def pairs(few_faces, tmp_path):
     """A list of photos of different content, each in one pair."""
     folder = tmp_path / "photos"
     folder.mkdir()
     photos = sorted(few_faces.glob("*/*.jpg"))
-    for number in range(request.param):
+    for number in range(PHOTOS):
         copied = photos[number % len(photos)].read_bytes()
         (folder / f"{number}.jpg").write_bytes(copied + bytes([number]))
-    rows = [f"{number}.jpg,{number + 1}.jpg" for number in range(0, request.param, 2)]
+    rows = [f"{number}.jpg,{number + 1}.jpg" for number in range(0, PHOTOS, 2)]
     (folder / "pairs.csv").write_text("\n".join(["left,right", *rows]) + "\n")
     return folder / "pairs.csv"
 
@@ -51,7 +53,7 @@ def test_a_second_run_changes_nothing_and_what_was_kept_can_be_forgotten(pairs, 
     file, outs = tmp_path / "folder" / "photos.sqlite", [tmp_path / f"{n}.csv" for n in range(4)]
     here = ("--cache", file)
     in_process(*here, *score(pairs, outs[0]), check=0)
-    assert (kept(file), kept(file, "photos")) == (60, 60)
+    assert (kept(file), kept(file, "photos")) == (PHOTOS, PHOTOS)
     if os.name == "posix":
         assert file.stat().st_mode & 0o777 == 0o600
     before = file.read_bytes()
@@ -88,7 +90,6 @@ def test_two_photos_and_enrolment_keep_nothing(few_faces, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-@pytest.mark.parametrize("pairs", [128], indirect=True)
 def test_after_ctrl_c_the_same_command_goes_on(pairs, tmp_path):
     file, out = tmp_path / "photos.sqlite", tmp_path / "out.csv"
     words = score(pairs, out, "--cache", file)
@@ -102,9 +103,9 @@ def test_after_ctrl_c_the_same_command_goes_on(pairs, tmp_path):
     assert process.returncode == 130, output
     assert not out.exists()
     found = kept(file)
-    assert 0 < found < 128
+    assert 0 < found < PHOTOS
     in_process(*words, check=0)
-    assert kept(file) == 128
+    assert kept(file) == PHOTOS
     whole = tmp_path / "whole.csv"
     in_process(*score(pairs, whole, "--no-cache"), check=0)
     assert rows_of(out) == rows_of(whole)

@@ -65,12 +65,6 @@ def test_json_always_has_the_errors(known, older, drawn):
         assert (values["prior"], values["schema"]) == (0.5, 3)
 
 
-def test_an_older_bundle_says_that_its_errors_are_unknown(older, drawn):
-    done = verify(*drawn[:2], "--bundle", older)
-    assert "errors       unknown: " in done.stdout
-    assert f"facepairs calibrate {older} photos/" in done.stderr
-
-
 def test_the_included_model_says_where_its_errors_were_measured(known, drawn):
     note = "facepairs calibrate default photos/ --out mine"
     for words in (("verify", *drawn[:2]), ("search", drawn[0], drawn[0].parent)):

@@ -26,11 +26,3 @@ def test_the_contrast_is_that_of_average_pooling(side):
     expected = deviation / ops.sqrt(pooled(ops.square(deviation), window) + LEAST_VARIANCE)
     result = LocalContrast(window)(images)
     assert np.abs(np.asarray(result - expected)).max() < 1e-5
-
-
-def test_brightness_and_contrast_of_a_photo_hardly_matter():
-    image = np.random.default_rng(0).random((1, 64, 64, 3), np.float32)
-    contrast = LocalContrast(window_px(64))
-    plain, other = (np.asarray(contrast(x)) for x in (image, 0.7 * image + 0.2))
-    assert np.abs(plain - other).max() < 0.05 * np.abs(plain).max()
-    assert np.abs(np.asarray(contrast(np.full_like(image, 0.4)))).max() < 1e-4

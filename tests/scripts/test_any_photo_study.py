@@ -1,6 +1,5 @@
 """The study of ordinary photos, end to end on people who do not exist."""
 
-import importlib
 import json
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from tiny.bundles import tiny_bundle
 
 from facepairs.data.synth.folder import write_synthetic_faces
 from facepairs.faces.detector import find_faces
-from facepairs.images.warp import warp
 
 SCRIPT = "scripts/studies/any_photo.py"
 
@@ -91,20 +89,3 @@ def test_a_bundle_that_takes_whole_images_is_refused(world, tmp_path):
     done = call(world, tmp_path / "study", "--json", bundle="whole")
     assert done.returncode == 2
     assert "trained on aligned faces" in json.loads(done.stdout)["error"]["message"]
-
-
-@pytest.mark.parametrize("kind", ["scene", "steep scene"])
-def test_the_place_of_a_scene_is_where_the_photo_lies(kind):
-    pictures = importlib.import_module("pictures")
-    y, x = np.mgrid[0:250, 0:250]
-    photo = np.stack([x, y, 125 + 60 * np.sin(x / 12) * np.sin(y / 12)], axis=2).astype(np.uint8)
-    other = np.zeros_like(photo)
-    low, high = pictures.TURNS_DEG[kind]
-    for number in range(8):
-        scene = pictures.make_scene(photo, other, kind, 3, number)
-        assert low <= abs(scene.turn_deg) <= high
-        assert 0.4 <= scene.scale <= 2
-        back = warp(Image.fromarray(scene.image), scene.place.inverse(), 250)[
-            60:190, 60:190
-        ].astype(int)
-        assert np.abs(back - photo[60:190, 60:190]).mean() < 3

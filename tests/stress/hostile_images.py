@@ -4,10 +4,9 @@
     PYTHONPATH=tests:tests/helpers python -m stress.hostile_images [--mutants 70] [--place FOLDER]
 
 Each file is compared with a photo, cropped whole, inspected as `data check` does, and decoded as
-training does if that accepts it. Then the commands, `train` too, take the whole folder;
-`train` also takes drawn faces alone, for comparison. Exit code 1 if anything but a verdict or a
-one-line error came, or if a file took five seconds of processor time or the process a GB. A
-command that fails shows its output.
+training does if that accepts it. Then the commands, `train` too, take the whole folder. Exit code 1
+if anything but a verdict or a one-line error came, or if a file took five seconds of processor time
+or the process a GB. A command that fails shows its output.
 """
 
 import argparse
@@ -28,11 +27,9 @@ from hostile import run as hostile_run
 from processes.command_line import command
 
 from facepairs.cli.shared.output import progress_display
-from facepairs.data.synth.folder import write_synthetic_faces
 
 MAX_S, MAX_MB = 5.0, 1024
 SHOWN_LINES = 60  # the last ones of a command that fails
-DRAWN_PEOPLE, DRAWN_PHOTOS = 30, 4
 TRAIN = """model = "difference"
 epochs = 1
 pairs_per_epoch = 640
@@ -80,13 +77,11 @@ def whole_commands(place: Path, photo: Path, paths: list[Path]) -> int:
         writer.writerows((photo.name, path.relative_to(place)) for path in paths)
     settings = place / "train.toml"
     settings.write_text(TRAIN)
-    write_synthetic_faces(place / "drawn", DRAWN_PEOPLE, DRAWN_PHOTOS, seed=0)
     commands: tuple[tuple[object, ...], ...] = (
         ("data", "check", faces),
         ("score", pairs, "--out", place / "scores.csv"),
         ("search", photo, faces),
         ("train", faces, "--skip-bad", "--config", settings, "--out", place / "run"),
-        ("train", place / "drawn", "--config", settings, "--out", place / "run-drawn"),
     )
     return sum(not runs_well(words) for words in commands)
 

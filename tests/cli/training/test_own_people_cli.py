@@ -1,10 +1,8 @@
-"""A stopped `train --init`, `calibrate` on the command line, and the packaged bundle."""
+"""`train --init` and `calibrate` on one's own people."""
 
 import json
 
 import pytest
-from processes import ctrl_c
-from processes.checkpoints import saved_arrays
 from processes.command_line import in_process
 
 from facepairs.bundles.bundle import Bundle
@@ -12,49 +10,16 @@ from facepairs.bundles.bundle import Bundle
 pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 
 
-@pytest.fixture(scope="module")
-def gentle(difference_settings, tmp_path_factory):
-    """The same settings, with everybody trained on or calibrated with."""
-    path = tmp_path_factory.mktemp("settings") / "gentle.toml"
-    text = difference_settings.read_text()
-    path.write_text(text.replace("test_share = 0.25", "test_share = 0.0"))
-    return path
-
-
-@pytest.fixture(scope="module")
-def start(difference_run):
-    return difference_run.bundle
-
-
-@pytest.fixture(scope="module")
-def tuned(many_faces, start, gentle, tmp_path_factory):
-    """A run that starts from `start`, on other people."""
-    out = tmp_path_factory.mktemp("runs") / "tuned"
-    in_process(
-        "train", many_faces, "--init", start, "--out", out, "--config", gentle, "--json",
-        check=0,
-    )  # fmt: skip
-    return out
-
-
-@pytest.mark.slow
-def test_a_stopped_tuning_ends_at_the_same_weights(
-    start, tuned, many_faces, gentle, tmp_path, monkeypatch
-):
-    out = tmp_path / "stopped"
-    with monkeypatch.context() as patch:
-        ctrl_c.press_after(patch, 5)
-        words = ("train", many_faces, "--init", start, "--out", out, "--config", gentle)
-        assert "--resume" in in_process(*words, check=130).stderr
-    in_process("train", many_faces, "--out", out, "--resume", check=0)
-    assert saved_arrays(out) == saved_arrays(tuned)
-    one, other = (Bundle.open(run / "bundle") for run in (out, tuned))
-    assert one.identities == other.identities
-    assert one.training.init == other.training.init
-
-
-def test_init_refuses_another_model_in_one_line(start, faces, tmp_path):
-    words = ("--init", start, "--model", "siamese-conv", "--out", tmp_path / "run", "--json")
+def test_init_refuses_another_model_in_one_line(difference_run, faces, tmp_path):
+    words = (
+        "--init",
+        difference_run.bundle,
+        "--model",
+        "siamese-conv",
+        "--out",
+        tmp_path / "run",
+        "--json",
+    )
     done = in_process("train", faces, *words, check=2)
     assert json.loads(done.stdout)["error"]["kind"] == "config"
     assert not (tmp_path / "run").exists()

@@ -6,11 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from processes.command_line import in_process
-
-from facepairs.bundles.bundle import Bundle
 
 pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 
@@ -54,24 +51,6 @@ def test_the_result_has_the_whole_time_and_says_who_measured_the_auc(finished):
     assert report["val_auc"] == kept["val_auc"]
     assert f"measured on the {report['people']['calibration']} people" in done.stdout
     assert "too few people to choose the best epoch" in done.stderr
-
-
-def test_a_tuned_bundle_knows_both_groups_and_its_origin(
-    finished, difference_run, faces, many_faces
-):
-    start, tuned = difference_run.bundle, finished[0] / "bundle"
-    old, new = Bundle.open(start), Bundle.open(tuned)
-    new.check_all()
-    names = [folder.name for folder in faces.iterdir()]
-    others = [folder.name for folder in many_faces.iterdir()]
-    known = old.trained_on(names)
-    assert (new.trained_on(names)[known]).all()
-    assert not new.knows(names)[~known & ~np.isin(names, others)].any()
-    assert new.knows(others).any()
-    assert new.raw["training"]["init"]["created"] == old.created
-    assert str(start) not in (tuned / "manifest.json").read_text()
-    assert new.read("network.onnx") != old.read("network.onnx")
-    assert "started from" in in_process("info", tuned, check=0).stdout
 
 
 def test_resuming_a_finished_run_does_nothing_and_says_so(finished, many_faces):

@@ -96,14 +96,8 @@ def half_tensors(data):
     return halves
 
 
-@pytest.mark.parametrize("px", [64, pytest.param(112, marks=pytest.mark.slow)])
-def test_embeddings_do_not_depend_on_the_batch(px, siamese):
-    if px == 64:
-        model, data = siamese[0].inference_model(), siamese[2]
-    else:
-        model = network_with_statistics("siamese-conv", px).inference_model()
-        data = export_onnx(model, "embedding")[0]
-    faces = images(6, 112)
+def test_embeddings_do_not_depend_on_the_batch(siamese):
+    model, data, faces = siamese[0].inference_model(), siamese[2], images(6, 112)
     together = np.asarray(model(faces))
     assert np.asarray(model(faces[:1])) == pytest.approx(together[:1], abs=1e-5)
     session = onnxruntime.InferenceSession(data)
