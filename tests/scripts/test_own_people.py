@@ -34,17 +34,6 @@ def test_every_row_is_measured_on_the_same_other_people(study):
     assert not test & more
 
 
-@pytest.mark.slow
-def test_the_same_command_goes_on(study):
-    words, out = study
-    (out / "rows" / "calibrated-024.json").unlink()
-    before = (out / "rows" / "calibrated-014.json").stat().st_mtime_ns
-    (out / "calibrated-024").rename(out / "elsewhere")
-    assert run_script(SCRIPT, *words).returncode == 0
-    assert (out / "rows" / "calibrated-014.json").stat().st_mtime_ns == before
-    assert (out / "rows" / "calibrated-024.json").exists()
-
-
 def test_too_few_people_are_refused(many_faces, tmp_path):
     done = run_script(SCRIPT, many_faces, "--people", "100", "--out", tmp_path / "study")
     assert done.returncode == 2

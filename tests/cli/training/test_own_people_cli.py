@@ -11,16 +11,8 @@ pytestmark = pytest.mark.usefixtures("few_draws", "few_validation_pairs")
 
 
 def test_init_refuses_another_model_in_one_line(difference_run, faces, tmp_path):
-    words = (
-        "--init",
-        difference_run.bundle,
-        "--model",
-        "siamese-conv",
-        "--out",
-        tmp_path / "run",
-        "--json",
-    )
-    done = in_process("train", faces, *words, check=2)
+    words = ("--init", difference_run.bundle, "--model", "siamese-conv", "--json")
+    done = in_process("train", faces, "--out", tmp_path / "run", *words, check=2)
     assert json.loads(done.stdout)["error"]["kind"] == "config"
     assert not (tmp_path / "run").exists()
 
