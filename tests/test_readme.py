@@ -72,7 +72,7 @@ def check_output(shown: list[str], stdout: str) -> None:
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a few of the people that the README draws, and a.jpg and b.jpg of one person."""
+    """A few of the people that the README draws, and a.jpg and b.jpg of one person."""
     here = tmp_path_factory.mktemp("readme")
     drawn = [words for words, _ in transcript() if not of_real_photos(words)]
     facepairs(*drawn[0], *FEWER, check=0, cwd=here)
@@ -96,8 +96,8 @@ def test_the_first_result_is_the_one_shown(real_photos):
     for words, shown in transcript():
         if of_real_photos(words) and words[0] == "verify":
             stdout = facepairs(*words, cwd=real_photos).stdout
-            shown = shown[: shown.index("…")] if "…" in shown else shown
-            assert stdout.splitlines()[: len(shown)] == shown
+            end = shown.index("…") if "…" in shown else len(shown)
+            assert stdout.splitlines()[:end] == shown[:end]
             ran.append(words[0])
     assert ran == ["verify", "verify"]
 
