@@ -37,6 +37,11 @@ KINDS: dict[str, tuple[Severity, str]] = {
     ),
     "no_permission": ("error", "{paths} may not be read; grant yourself read permission."),
     "not_image": ("note", "{paths} is not a photo of a person, and not used."),
+    "other_face": (
+        "note",
+        "Of several faces in a photo another than the most prominent one fits the folder's other "
+        "photos, and is used ({count}): {paths}.",
+    ),
     "same_name": (
         "warning",
         "{people} differ only by case or Unicode form: put the photos into one folder if they show "
@@ -71,6 +76,11 @@ KINDS: dict[str, tuple[Severity, str]] = {
         "note",
         f"A head turned or tilted by more than {MAX_TURN_DEG} degrees is harder to recognise "
         "({count}): {paths}.",
+    ),
+    "unclear_face": (
+        "warning",
+        "Several faces, and none fits the folder's other photos clearly; the most prominent one is "
+        "used, so cut out the right one ({count}): {paths}.",
     ),
     "unsupported": (
         "error",

@@ -1,7 +1,7 @@
 """`calibrate`: fit a verifier's probability and thresholds to other people; its weights stay."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from facepairs.support.lock import held, lock_beside
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted
 from facepairs.verification.embedders import embedder
+from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
 from facepairs.verification.loading import Model, describe_scoring, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
@@ -66,6 +67,8 @@ class Recalibration:
         auc: AUC with the linear map of embeddings that is new, on people that it was not fitted to;
             None where there is none, because it was no better by more than chance.
         auc_before: The same without the map.
+        other_faces: Photos of which another face than the most prominent one fits their folder, and
+            is used.
     """
 
     bundle: Model
@@ -81,6 +84,7 @@ class Recalibration:
     ece: float | None
     auc: float | None
     auc_before: float | None
+    other_faces: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -150,8 +154,11 @@ def calibrate(
         if people_groups and (unknown := people_groups.describe_unknown(index.people, index.root)):
             notes.append(f"warning: {unknown}")
         errors: dict[int, str] = {}
+        faces = FittingFaces()
+        if pairs is None and model.aligned:
+            faces = fitting_faces(index, count_faces(index, chosen.images()))
         display = progress(describe_scoring(model))
-        scored = score_pairs(Verifier(model), index, chosen, display, errors)
+        scored = score_pairs(Verifier(model), index, chosen, display, errors, faces)
         refuse_unusable(errors, skip_bad)
         if errors:
             notes.append(f"unusable photos left out: {describe_unusable(errors)}")
@@ -161,7 +168,10 @@ def calibrate(
                 f"warning: {counted(len(scored.names), 'person', 'people')} only: thresholds and "
                 "errors of so few are rough; from some 20 people on they fit your photos"
             )
-        return _calibrate(model, scored, out, people_groups, notes, len(errors))
+        if faces.chosen:
+            notes.append(faces.describe())
+        result = _calibrate(model, scored, out, people_groups, notes, len(errors))
+        return replace(result, other_faces=len(faces.chosen))
 
 
 def _calibrate(

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from facepairs.bundles.rates import Rate
 from facepairs.data.groups import PeopleGroups, read_groups
 from facepairs.data.pairs import person_name
@@ -26,6 +28,7 @@ from facepairs.evaluation.summary import SCHEMA, Summary
 from facepairs.support.extras import require_extras
 from facepairs.support.progress import ProgressFactory, ignore_phases
 from facepairs.support.words import counted
+from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
 from facepairs.verification.loading import Model, describe_scoring, model_name, open_model
 from facepairs.verification.verifier import Verifier
 
@@ -270,10 +273,17 @@ def _measure_models(
         known[source], lines = known_in_selection(model, source.path, chosen)
         warnings += lines
     errors: dict[int, str] = {}
-    scored = {}
+    scored, faces = {}, FittingFaces()
+    if chosen.protocol == "heldout" and any(model.aligned for model in models.values()):
+        index = chosen.index
+        images = np.arange(len(index)) if identification else chosen.pairs.images()
+        faces = fitting_faces(index, count_faces(index, images))
+    used = {source: faces if model.aligned else FittingFaces() for source, model in models.items()}
     for source, model in models.items():
         display = progress(f"{describe_scoring(model)} with {source.name}")
-        scored[source] = score_pairs(Verifier(model), chosen.index, chosen.pairs, display, errors)
+        scored[source] = score_pairs(
+            Verifier(model), chosen.index, chosen.pairs, display, errors, used[source]
+        )
     refuse_unusable(errors, skip_bad)
     selection = chosen.without_photos(errors)
     if errors:
@@ -283,7 +293,7 @@ def _measure_models(
         )
     identified = {}
     if identification:
-        identified = measure_identification(models, chosen.index, skip_bad, progress)
+        identified = measure_identification(models, chosen.index, used, skip_bad, progress)
     measured = {
         source: measure_model(
             source,
@@ -293,6 +303,7 @@ def _measure_models(
             known[source],
             groups,
             identified.get(source),
+            used[source],
         )
         for source, model in models.items()
     }

@@ -27,6 +27,7 @@ from facepairs.evaluation.pair_scores import embed_images, refuse_unusable
 from facepairs.evaluation.sources.find import ScoreSource
 from facepairs.support.progress import ProgressFactory
 from facepairs.support.random_streams import Stream, raw_words, unit
+from facepairs.verification.fitting_faces import FittingFaces
 from facepairs.verification.loading import Model
 from facepairs.verification.scorer import ScoreArray
 from facepairs.verification.verifier import Verifier
@@ -116,6 +117,7 @@ class Probes(NamedTuple):
 def measure_identification(
     models: Mapping[ScoreSource, Model],
     index: FaceIndex,
+    faces: Mapping[ScoreSource, FittingFaces],
     skip_bad: bool,
     progress: ProgressFactory,
 ) -> dict[ScoreSource, IdentificationFigures]:
@@ -124,6 +126,7 @@ def measure_identification(
     Args:
         models: Bundles and external embedders.
         index: The photos.
+        faces: Which face of each photo each model sees.
         skip_bad: Leave photos out that cannot be used, instead of raising.
         progress: Called with the name of each phase.
 
@@ -141,7 +144,7 @@ def measure_identification(
     embedded: dict[ScoreSource, tuple[Verifier, ScoreArray]] = {}
     for source, model in models.items():
         verifier, display = Verifier(model), progress(f"embedding all people with {source.name}")
-        rows = embed_images(verifier, index, images, display, errors)
+        rows = embed_images(verifier, index, images, display, errors, faces[source])
         embedded[source] = verifier, rows
     refuse_unusable(errors, skip_bad)
     usable = ~np.isin(images, list(errors))

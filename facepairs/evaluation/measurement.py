@@ -31,7 +31,7 @@ from facepairs.evaluation.error_rates import cluster_errors, group_errors
 from facepairs.evaluation.fitting import cross_fitted_probability, lookalikes_of
 from facepairs.evaluation.identification import IdentificationFigures
 from facepairs.evaluation.metrics.arrays import Bools, Floats
-from facepairs.evaluation.pair_scores import ScoredPairs
+from facepairs.evaluation.pair_scores import MOST_PROMINENT, ScoredPairs
 from facepairs.evaluation.protocols import PairSelection, category_of
 from facepairs.evaluation.scores import ScoreTable, read_scores
 from facepairs.evaluation.sources.find import RESULT, SCORES, ScoreSource
@@ -45,6 +45,7 @@ from facepairs.evaluation.sources.origin import (
 )
 from facepairs.evaluation.summary import Summary, summarise
 from facepairs.support.extras import require_extras
+from facepairs.verification.fitting_faces import FittingFaces
 from facepairs.verification.loading import Model
 from facepairs.verification.provenance import Provenance, provenance_of, read_provenance
 
@@ -192,6 +193,7 @@ def measure_model(
     known_pairs: int | None,
     groups: PeopleGroups | None = None,
     identification: IdentificationFigures | None = None,
+    faces: FittingFaces = MOST_PROMINENT,
 ) -> Measurement:
     """Measure the scores that a bundle or an external embedder gave to pairs of photos.
 
@@ -204,6 +206,7 @@ def measure_model(
         known_pairs: How many of them show people that the model knows; None where not known.
         groups: Groups of people, to measure the errors within them.
         identification: How well it identifies people, where that was measured.
+        faces: Which face of each photo was used.
 
     Raises:
         NotEnough: A class is missing or too rare.
@@ -225,6 +228,7 @@ def measure_model(
         pairs_with_known_people=known_pairs,
         photos_left_out=selection.photos_left_out,
         pairs_left_out=selection.pairs_left_out,
+        other_faces=len(faces.chosen),
         alignment=model.alignment,
         category=category_of(model, selection),
         model=model.model,

@@ -17,10 +17,12 @@ from facepairs.evaluation.metrics.arrays import Bools, Ints
 from facepairs.evaluation.scores import ScoreTable
 from facepairs.support.progress import ProgressCallback, ignore_progress
 from facepairs.support.words import counted
+from facepairs.verification.fitting_faces import FittingFaces
 from facepairs.verification.verifier import Verifier
 
 CHUNK = 4096  # pairs compared at a time
 IMPOSTORS = 30_000  # a tenth of them look alike, which suffices for an FMR of .001
+MOST_PROMINENT = FittingFaces()
 MOST_IMPOSTORS = 300_000  # of many people, as large galleries need rarer errors
 
 
@@ -84,6 +86,7 @@ def score_pairs(
     pairs: PairList,
     progress: ProgressCallback = ignore_progress,
     errors: dict[int, str] | None = None,
+    faces: FittingFaces = MOST_PROMINENT,
 ) -> ScoredPairs:
     """Score pairs; with an embedding network, also cluster their photos.
 
@@ -93,16 +96,18 @@ def score_pairs(
         pairs: The pairs.
         progress: Counts images for an embedding network, else pairs.
         errors: Is filled with what is wrong with images, by number; their pairs are left out.
+        faces: Which face of each photo is used.
 
     Raises:
         BadImage: An image cannot be used, and `errors` is None.
     """
     if verifier.bundle.kind == "pair":
-        score = verifier.score_images(index.paths, pairs.left, pairs.right, progress, errors=errors)
+        photos = [faces.source(index, image) for image in range(len(index))]
+        score = verifier.score_images(photos, pairs.left, pairs.right, progress, errors=errors)
         usable: Bools = np.asarray(np.isfinite(score))
         return ScoredPairs(index, pairs.where(usable), score[usable].astype(np.float64), None)
     images = pairs.images()
-    embeddings = embed_images(verifier, index, images, progress, errors)
+    embeddings = embed_images(verifier, index, images, progress, errors, faces)
     usable_image: Bools = np.asarray(np.isfinite(embeddings).all(axis=1))
     left, right = (np.searchsorted(images, side) for side in (pairs.left, pairs.right))
     usable = usable_image[left] & usable_image[right]
@@ -126,6 +131,7 @@ def embed_images(
     images: npt.NDArray[np.integer],
     progress: ProgressCallback = ignore_progress,
     errors: dict[int, str] | None = None,
+    faces: FittingFaces = MOST_PROMINENT,
 ) -> npt.NDArray[np.float32]:
     """Embed photos of an index.
 
@@ -135,6 +141,7 @@ def embed_images(
         images: int[M], their numbers.
         progress: Counts photos.
         errors: Is filled with what is wrong with photos, by number; their rows are NaN.
+        faces: Which face of each photo is used.
 
     Returns:
         float32[M, D] in the order of `images`.
@@ -143,8 +150,8 @@ def embed_images(
         BadImage: A photo cannot be used, and `errors` is None.
     """
     found: dict[int, str] | None = None if errors is None else {}
-    paths = [index.path(int(image)) for image in images]
-    rows = verifier.embed(paths, progress=progress, errors=found)
+    photos = [faces.source(index, int(image)) for image in images]
+    rows = verifier.embed(photos, progress=progress, errors=found)
     if errors is not None and found:
         errors.update({int(images[position]): error for position, error in found.items()})
     return rows

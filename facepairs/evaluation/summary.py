@@ -81,6 +81,8 @@ class Summary:
             None where that is not known.
         photos_left_out: Photos of the pairs that cannot be used, where photos were scored here.
         pairs_left_out: Pairs with such photos; no figure counts them.
+        other_faces: Photos of which another face than the most prominent one fits their folder, and
+            was used; None where no photos were scored here.
         alignment: How photos become crops, as the bundle has it, where it is known.
         model: The architecture.
         clusters: Errors within clusters of look-alikes, as `verify` decides, the worst first.
@@ -109,6 +111,7 @@ class Summary:
     pairs_with_known_people: int | None = None
     photos_left_out: int | None = None
     pairs_left_out: int | None = None
+    other_faces: int | None = None
     alignment: str | None = None
     model: str | None = None
     clusters: Mapping[str, Errors] = field(default_factory=dict)

@@ -24,6 +24,7 @@ from facepairs.support.platform import return_freed_memory
 from facepairs.training.features import FeatureStore
 from facepairs.training.fisher import fit_cohort
 from facepairs.training.training import Training
+from facepairs.verification.fitting_faces import FittingFaces, count_faces, fitting_faces
 from facepairs.verification.verifier import Verifier
 
 
@@ -77,7 +78,10 @@ def _calibrate(bundle: Bundle, training: Training) -> Measured:
     if bundle.kind == "embedding":
         pairs = add_impostors(index, pairs)
     progress = training.options.progress("calibrating")
-    scored = score_pairs(Verifier(bundle), index, pairs, progress)
+    faces = FittingFaces()
+    if bundle.aligned and not training.data.config.lists:  # the faces that it was trained on
+        faces = fitting_faces(index, count_faces(index, pairs.images()))
+    scored = score_pairs(Verifier(bundle), index, pairs, progress, faces=faces)
     return scored.calibrate(f"{len(scored.names):,} people held out of training")
 
 

@@ -1,7 +1,7 @@
 """Check a folder of faces: its files, the faces in them, and whether they fit their folders."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,6 @@ from facepairs.data.findings import MAX_TURN_DEG, SEVERITIES, DatasetReport, Fin
 from facepairs.data.index import FaceIndex
 from facepairs.data.likeness import likeness_findings
 from facepairs.data.survey import PhotoFacts, count_photos, file_findings
-from facepairs.errors import BadBundle
 from facepairs.faces.face_problem import face_problem
 from facepairs.faces.hints import PROFILE_YAW
 from facepairs.faces.inspection import InspectPhotos
@@ -22,6 +21,7 @@ from facepairs.faces.photo_record import PhotoRecord
 from facepairs.images.photo import read_below
 from facepairs.support import console
 from facepairs.support.parallel import batches, thread_map
+from facepairs.verification.fitting_faces import FittingFaces, fitting_faces, included_model
 from facepairs.verification.scorer import BATCH_CROPS
 from facepairs.verification.verifier import Verifier
 
@@ -39,7 +39,7 @@ def check_dataset(root: Path, labels: bool = True) -> DatasetReport:
         BadData: The folder is missing, not readable, or has no images.
     """
     index = FaceIndex.scan(root)
-    verifier, unchecked = _default_verifier() if labels else (None, "")
+    verifier, unchecked = included_model() if labels else (None, "")
     progress = console.progress("checking photos")
     facts: list[PhotoFacts] = []
     embeddings: list[Embedding | None] = []
@@ -53,7 +53,14 @@ def check_dataset(root: Path, labels: bool = True) -> DatasetReport:
                 facts.append(_facts_of(record))
             embeddings += found
             progress(len(facts), len(index))
-    findings = list(file_findings(index, facts))
+    faces = FittingFaces()
+    if verifier:
+        faces = fitting_faces(index, np.array([fact.faces for fact in facts]))
+        for image in faces.chosen:
+            (embeddings[image],) = verifier.embed([faces.source(index, image)])
+    for image in (*faces.chosen, *faces.unclear):
+        facts[image] = facts[image]._replace(faces=1)  # is said of it below
+    findings = [*file_findings(index, facts), *_face_findings(index, faces)]
     if unchecked:
         findings.append(make_finding("labels_unchecked", [], reason=unchecked))
     if verifier:
@@ -66,18 +73,6 @@ def check_dataset(root: Path, labels: bool = True) -> DatasetReport:
         tuple(findings),
         tuple(image for image, fact in enumerate(facts) if fact.problem),
     )
-
-
-def _default_verifier() -> tuple[Verifier | None, str]:
-    """Return the default model, or None and why it cannot compare faces."""
-    try:
-        verifier = Verifier.load(threads=1)
-    except BadBundle:
-        return None, "there is no default model"
-    model = verifier.bundle
-    if model.kind != "embedding" or not model.aligned or model.calibration is None:
-        return None, "the default model does not align faces"
-    return verifier, ""
 
 
 @dataclass(frozen=True)
@@ -117,6 +112,13 @@ def _facts_of(record: PhotoRecord) -> PhotoFacts:
         turned=face is not None
         and (abs(face.roll_deg) > MAX_TURN_DEG or abs(face.yaw) > PROFILE_YAW),
     )
+
+
+def _face_findings(index: FaceIndex, faces: FittingFaces) -> Iterator[Finding]:
+    """Yield what was chosen in photos with several faces."""
+    for kind, images in (("other_face", sorted(faces.chosen)), ("unclear_face", faces.unclear)):
+        if images:
+            yield make_finding(kind, map(index.name, images))
 
 
 def _likeness(

@@ -42,6 +42,23 @@ from facepairs.verification.scorer import ScoreArray, Scorer
 if TYPE_CHECKING:
     from facepairs.faces.photo_cache import PhotoCache
 
+
+@dataclass(frozen=True)
+class FaceInPhoto(os.PathLike[str]):
+    """A photo of which another face is used than the most prominent one.
+
+    Attributes:
+        path: The photo.
+        face: Which of the faces that are large enough, from 0 for the most prominent.
+    """
+
+    path: Path
+    face: int
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
 Source = ImageSource | AlignedFace
 Named = tuple[str, Source]
 """What messages call a photo, and its path, content, image, or a face that was found."""
@@ -177,7 +194,8 @@ class PhotoReader:
                 return SeenPhoto(name, crop=source.crop)
             if isinstance(source, str | os.PathLike | bytes) or hasattr(source, "read"):
                 data = read_checked(source, self.open, name)
-                return self.see_content(name, data, isinstance(source, str | os.PathLike))
+                face = source.face if isinstance(source, FaceInPhoto) else 0
+                return self.see_content(name, data, isinstance(source, str | os.PathLike), face)
             return SeenPhoto(name, crop=self._align(source, name))
         except BadImage as error:
             return SeenPhoto(name, error)

@@ -260,7 +260,7 @@ class Verifier:
 
     def score_images(
         self,
-        paths: Sequence[Path | str],
+        paths: Sequence[os.PathLike[str] | str],
         left: npt.NDArray[np.integer[Any]],
         right: npt.NDArray[np.integer[Any]],
         progress: ProgressCallback = ignore_progress,
@@ -292,7 +292,7 @@ class Verifier:
         if len(left) != len(right):
             raise BadData(f"{len(left)} left images and {len(right)} right ones make no pairs")
         reader = replace(self.reader(), open=PhotoFolder().read)
-        scoring = PairScoring(reader, [(str(path), str(path)) for path in paths], left, right)
+        scoring = PairScoring(reader, [(os.fspath(path), path) for path in paths], left, right)
         work_done = thread_map(scoring.work, scoring.items(), workers)
         found = scoring.collect(work_done, progress, strict=errors is None)
         if errors is not None:

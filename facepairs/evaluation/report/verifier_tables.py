@@ -92,9 +92,11 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
     # With two thresholds, indented lines belong to the line above them.
     indent = "" if point is summary.point else "  "
     among = f", {counted(people, 'person', 'people')}" if people else ""
-    left_out, decided = None, None
+    left_out, others, decided = None, None, None
     if summary.photos_left_out:
         left_out = f"{summary.photos_left_out:,}, in {counted(summary.pairs_left_out or 0, 'pair')}"
+    if summary.other_faces:
+        others = f"{counted(summary.other_faces, 'photo')}: not the most prominent face is used"
     if indent:
         decided = f"{point.label} where it was set, threshold {point.threshold:.6g}"
     accuracy = f"{share(summary.balanced_accuracy)} ({accuracy_note(summary)})"
@@ -106,6 +108,7 @@ def figure_rows(summary: Summary) -> list[tuple[str, object]]:
         ("Photos", summary.alignment and ALIGNMENTS.get(summary.alignment, summary.alignment)),
         ("Category", summary.category),
         ("Unusable photos", left_out),
+        ("Another face fits", others),
         ("Pairs", f"{summary.genuine_pairs:,} genuine, {summary.impostor_pairs:,} impostor"),
         (label, Cell(accuracy, summary.balanced_accuracy.value)),
         (f"{indent}Threshold", _threshold_text(summary)),

@@ -63,7 +63,12 @@ def build_training_cache(
     with held(lock_beside(out), out, BadData, "choose another place"):
         display = progress("finding faces")
         index, table = usable_photos(
-            FaceIndex.scan(data), config.align, config.skip_bad, log, display
+            FaceIndex.scan(data),
+            config.align,
+            config.skip_bad,
+            log,
+            display,
+            fit_faces=not config.lists,
         )
         plan = cache_plan(index, table, config, pairs, encoding, shards)
         return build_cache(out, plan, progress("writing pairs"))

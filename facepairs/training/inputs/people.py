@@ -4,6 +4,7 @@ Does not import TensorFlow, so mistakes are reported before it is loaded.
 """
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,16 @@ from facepairs.data.index import FaceIndex
 from facepairs.data.lfw.lists import list_path, read_people
 from facepairs.data.split import PeopleSplit, split_people
 from facepairs.errors import BadData, NotEnough
-from facepairs.faces.inspection import inspect_photos
+from facepairs.faces.face_problem import large_enough
+from facepairs.faces.inspection import InspectPhotos, inspect_photos
+from facepairs.faces.photo_cache import photo_cache
 from facepairs.faces.photo_table import PhotoTable
 from facepairs.images.crop_plan import CropPlan
+from facepairs.images.photo import read_below
 from facepairs.pipeline.records.manifest import read_manifest
 from facepairs.support.progress import MessageCallback, ProgressCallback, ignore_progress
 from facepairs.support.words import command_line, counted
+from facepairs.verification.fitting_faces import fitting_faces
 
 FEW_PEOPLE = 30  # at which an error rate of nothing may be 12 %
 UNREADABLE = (
@@ -39,6 +44,7 @@ def usable_photos(
     skip_bad: bool,
     log: MessageCallback,
     progress: ProgressCallback = ignore_progress,
+    fit_faces: bool = False,
 ) -> tuple[FaceIndex, PhotoTable]:
     """Inspect every photo of an index once, and return the usable ones.
 
@@ -47,11 +53,27 @@ def usable_photos(
         align: With `landmarks`, a photo must show a face.
         skip_bad, log: As for `choose_usable`.
         progress: Counts the photos inspected.
+        fit_faces: Of several faces use the one that fits the folder, not the most prominent one.
 
     Raises:
         BadData: A photo cannot be read or shows no face, and `skip_bad` is false; names the first.
     """
-    return choose_usable(index, inspect_photos(index, align, progress), skip_bad, log)
+    index, table = choose_usable(index, inspect_photos(index, align, progress), skip_bad, log)
+    return index, _with_fitting_faces(index, table, log) if fit_faces else table
+
+
+def _with_fitting_faces(index: FaceIndex, table: PhotoTable, log: MessageCallback) -> PhotoTable:
+    """Return the table with the landmarks of the faces that fit their folders."""
+    faces = fitting_faces(index, table.faces)
+    if not faces.chosen or table.landmarks is None:
+        return table
+    log(faces.describe())
+    landmarks = table.landmarks.copy()
+    inspect = InspectPhotos(True, photo_cache(), partial(read_below, index.root))
+    for image, face in faces.chosen.items():
+        (record,) = inspect([index.name(image)])
+        landmarks[image] = large_enough(record.found)[face].landmarks
+    return replace(table, landmarks=landmarks)
 
 
 def choose_usable(
@@ -87,7 +109,7 @@ def choose_usable(
         index, table = index.without(table.problems), table.without(table.problems)
     several = int((table.faces > 1).sum())
     if several:
-        log(f"several faces in {counted(several, 'photo')}; the most prominent one is used")
+        log(f"several faces in {counted(several, 'photo')}")
     return index, table
 
 
@@ -113,7 +135,9 @@ def prepare(
         read_manifest(Path(config.cache))  # a missing cache is reported before any work
     index = FaceIndex.scan(data)
     choose_people(index, config)  # too few people are reported before all photos are searched
-    index, table = usable_photos(index, config.align, config.skip_bad, log, progress)
+    index, table = usable_photos(
+        index, config.align, config.skip_bad, log, progress, fit_faces=not config.lists
+    )
     return (
         index,
         table.crop_plan(config.recipe.crop_spec, config.align),
