@@ -41,7 +41,7 @@ from facepairs.support.extras import require_extras
 from facepairs.support.places import is_stdout, refuse_input, refuse_url
 
 COMMANDS = (
-    "train", "evaluate", "crossval", "calibrate", "verify", "serve", "info", "export",
+    "train", "evaluate", "crossval", "calibrate", "verify", "group", "serve", "info", "export",
     "bench", "demo",
 )  # fmt: skip
 GROUPS = ("gallery", "data", "cache")
@@ -54,7 +54,7 @@ STREAMED = (
 VERIFICATION = ("verify", "serve", "gallery")  # modules of the package of that name
 NEEDS = {  # the extras of commands and groups; `evaluate` asks for its own
     **dict.fromkeys(("train", "crossval", "export", "bench", "cache", "demo"), ("train",)),
-    "calibrate": ("measure",),
+    **dict.fromkeys(("calibrate", "group"), ("measure",)),
     "serve": ("serve",),
 }
 FLAG: dict[str, Any] = {"is_flag": True, "default": False}

@@ -83,5 +83,5 @@ def test_few_pairs_must_be_nearer_and_a_later_merge_confirms_them():
     plain = average_linkage(unit_rows(0, 200), 0.5, evidence=0)
     raised = {(a, b): h for a, b, h in zip(merges.one, merges.other, merges.height, strict=True)}
     for a, b, h, pairs in zip(plain.one, plain.other, plain.height, plain.pairs, strict=True):
-        assert h <= raised[a, b] <= h * (1 + 0.25 / pairs**0.5) + 1e-12
+        assert h <= raised[a, b] <= h * (1 + 0.3 / pairs**0.5) + 1e-12
     assert (np.diff(merges.height) >= 0).all()
